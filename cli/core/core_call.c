@@ -1,0 +1,300 @@
+/* core_call.c: inputs by name from a JSON case, results by name into one. */
+#include "core_call.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct core_block {
+    struct core_block *next;
+    max_align_t data[];
+};
+
+void core_call_init(struct core_call *call, const json_t *inputs)
+{
+    *call = (struct core_call){.inputs = inputs, .outputs = json_object()};
+    if (!call->outputs)
+        core_fail(call, "out of memory");
+}
+
+void core_call_release(struct core_call *call)
+{
+    while (call->blocks) {
+        struct core_block *next = call->blocks->next;
+        free(call->blocks);
+        call->blocks = next;
+    }
+    free(call->ws.data);
+    json_decref(call->outputs);
+    *call = (struct core_call){0};
+}
+
+void core_fail(struct core_call *call, const char *format, ...)
+{
+    if (call->failed)
+        return;
+    va_list args;
+    va_start(args, format);
+    call->failed = true;
+    call->err.status = RL_EINVAL;
+    vsnprintf(call->err.text, sizeof call->err.text, format, args);
+    va_end(args);
+}
+
+void *core_alloc(struct core_call *call, size_t count, size_t size)
+{
+    size_t bytes;
+    struct core_block *block = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX - sizeof *block)
+        block = calloc(1, sizeof *block + bytes + 1);
+    if (!block) {
+        core_fail(call, "out of memory");
+        return NULL;
+    }
+    block->next = call->blocks;
+    call->blocks = block;
+    return block->data;
+}
+
+bool core_again(struct core_call *call, enum rl_status status)
+{
+    if (status == RL_EWORKSPACE && call->ws.needed > call->ws.size) {
+        void *data = realloc(call->ws.data, call->ws.needed);
+        if (data) {
+            call->ws.data = data;
+            call->ws.size = call->ws.needed;
+            return true;
+        }
+        core_fail(call, "out of memory: %zu bytes of workspace", call->ws.needed);
+    }
+    if (status != RL_OK)
+        call->failed = true;
+    return false;
+}
+
+bool core_present(const struct core_call *call, const char *name)
+{
+    const json_t *value = json_object_get(call->inputs, name);
+    return value && !json_is_null(value);
+}
+
+static const json_t *required(struct core_call *call, const char *name)
+{
+    if (!core_present(call, name)) {
+        core_fail(call, "inputs.%s is missing", name);
+        return NULL;
+    }
+    return json_object_get(call->inputs, name);
+}
+
+double core_number(struct core_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_number(value))
+        core_fail(call, "inputs.%s is not a number", name);
+    return json_number_value(value);
+}
+
+double core_number_or(struct core_call *call, const char *name, double fallback)
+{
+    return core_present(call, name) ? core_number(call, name) : fallback;
+}
+
+bool core_bool(struct core_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_boolean(value))
+        core_fail(call, "inputs.%s is not true or false", name);
+    return json_is_true(value);
+}
+
+bool core_bool_or(struct core_call *call, const char *name, bool fallback)
+{
+    return core_present(call, name) ? core_bool(call, name) : fallback;
+}
+
+/* Whole numbers may be written 3 or 3.0. */
+static bool as_integer(const json_t *value, int64_t *out)
+{
+    if (json_is_real(value)) {
+        double real = json_real_value(value);
+        if (!(fabs(real) < 9007199254740992.0) || real != floor(real))
+            return false;
+        *out = (int64_t)real;
+        return true;
+    }
+    *out = json_integer_value(value);
+    return json_is_integer(value);
+}
+
+int64_t core_integer(struct core_call *call, const char *name)
+{
+    int64_t out = 0;
+    const json_t *value = required(call, name);
+    if (value && !as_integer(value, &out))
+        core_fail(call, "inputs.%s is not a whole number", name);
+    return out;
+}
+
+int64_t core_integer_or(struct core_call *call, const char *name, int64_t fallback)
+{
+    return core_present(call, name) ? core_integer(call, name) : fallback;
+}
+
+const char *core_string(struct core_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_string(value))
+        core_fail(call, "inputs.%s is not a string", name);
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+const char *core_string_or(struct core_call *call, const char *name, const char *fallback)
+{
+    return core_present(call, name) ? core_string(call, name) : fallback;
+}
+
+int core_choice(struct core_call *call, const char *name, const char *const *choices)
+{
+    char known[128] = "";
+    size_t used = 0;
+    const char *value = core_string(call, name);
+    for (int i = 0; choices[i]; i++) {
+        if (strcmp(choices[i], value) == 0)
+            return i;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, " %s", choices[i]);
+    }
+    core_fail(call, "inputs.%s is '%.40s'; known are:%s", name, value, known);
+    return 0;
+}
+
+static bool agree(struct core_call *call, const char *name, const char *what, size_t size,
+                  struct core_dim *dim)
+{
+    if (dim->known && dim->n != size) {
+        core_fail(call, "inputs.%s has %zu %s where %zu are expected", name, size, what, dim->n);
+        return false;
+    }
+    dim->n = size;
+    dim->known = true;
+    return true;
+}
+
+static const json_t *list(struct core_call *call, const char *name, struct core_dim *n)
+{
+    const json_t *value = required(call, name);
+    if (!value)
+        return NULL;
+    if (!json_is_array(value)) {
+        core_fail(call, "inputs.%s is not a list", name);
+        return NULL;
+    }
+    return agree(call, name, "entries", json_array_size(value), n) ? value : NULL;
+}
+
+double *core_numbers(struct core_call *call, const char *name, struct core_dim *n)
+{
+    const json_t *array = list(call, name, n);
+    double *out = array ? core_alloc(call, n->n, sizeof *out) : NULL;
+    for (size_t i = 0; out && i < n->n; i++) {
+        const json_t *item = json_array_get(array, i);
+        if (!json_is_number(item))
+            core_fail(call, "inputs.%s[%zu] is not a number", name, i);
+        out[i] = json_number_value(item);
+    }
+    return out;
+}
+
+int64_t *core_integers(struct core_call *call, const char *name, struct core_dim *n)
+{
+    const json_t *array = list(call, name, n);
+    int64_t *out = array ? core_alloc(call, n->n, sizeof *out) : NULL;
+    for (size_t i = 0; out && i < n->n; i++)
+        if (!as_integer(json_array_get(array, i), &out[i]))
+            core_fail(call, "inputs.%s[%zu] is not a whole number", name, i);
+    return out;
+}
+
+/* Row i of a [b][t] input, checked for length; NULL marks the call failed. */
+static const json_t *row_of(struct core_call *call, const char *name, const json_t *rows, size_t i,
+                            struct core_dim *t)
+{
+    const json_t *row = json_array_get(rows, i);
+    if (!json_is_array(row)) {
+        core_fail(call, "inputs.%s[%zu] is not a list", name, i);
+        return NULL;
+    }
+    return agree(call, name, "positions in a row", json_array_size(row), t) ? row : NULL;
+}
+
+uint8_t *core_mask(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t)
+{
+    const json_t *rows = list(call, name, b);
+    uint8_t *out = NULL;
+    for (size_t i = 0; rows && i < b->n; i++) {
+        const json_t *row = row_of(call, name, rows, i, t);
+        if (!row || (!out && !(out = core_alloc(call, b->n * t->n, sizeof *out))))
+            return NULL;
+        for (size_t j = 0; j < t->n; j++) {
+            const json_t *item = json_array_get(row, j);
+            int64_t bit = json_is_true(item);
+            if (!json_is_boolean(item) && (!as_integer(item, &bit) || bit < 0 || bit > 1))
+                core_fail(call, "inputs.%s[%zu][%zu] is not 0 or 1", name, i, j);
+            out[i * t->n + j] = (uint8_t)bit;
+        }
+    }
+    return out;
+}
+
+int32_t *core_ids(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t)
+{
+    const json_t *rows = list(call, name, b);
+    int32_t *out = NULL;
+    for (size_t i = 0; rows && i < b->n; i++) {
+        const json_t *row = row_of(call, name, rows, i, t);
+        if (!row || (!out && !(out = core_alloc(call, b->n * t->n, sizeof *out))))
+            return NULL;
+        for (size_t j = 0; j < t->n; j++) {
+            int64_t id = 0;
+            if (!as_integer(json_array_get(row, j), &id) || id < INT32_MIN || id > INT32_MAX)
+                core_fail(call, "inputs.%s[%zu][%zu] is not a 32-bit whole number", name, i, j);
+            out[i * t->n + j] = (int32_t)id;
+        }
+    }
+    return out;
+}
+
+void core_put(struct core_call *call, const char *name, json_t *value)
+{
+    if (!value || json_object_set_new(call->outputs, name, value) != 0)
+        core_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
+}
+
+void core_put_number(struct core_call *call, const char *name, double value)
+{
+    core_put(call, name, json_real(value));
+}
+
+void core_put_numbers(struct core_call *call, const char *name, const double *values, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new(array, json_real(values[i])) != 0)
+            core_fail(call, "result %s[%zu] is not finite", name, i);
+    core_put(call, name, array);
+}
+
+void core_put_mask(struct core_call *call, const char *name, const uint8_t *mask, size_t b, size_t t)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < b; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < t; j++)
+            json_array_append_new(row, json_integer(mask[i * t + j]));
+        json_array_append_new(rows, row);
+    }
+    core_put(call, name, rows);
+}

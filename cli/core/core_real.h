@@ -1,0 +1,23 @@
+/* core_real.h: array access for adapters that are compiled in double and in float. */
+#ifndef CORE_REAL_H
+#define CORE_REAL_H
+
+#include "core_call.h"
+
+#ifdef RL_SINGLE
+typedef float real;
+#define RL(name) name##f
+#else
+typedef double real;
+#define RL(name) name
+#endif
+
+/* [b][t] of numbers; NULL for null or a missing key in the _or_null form. */
+real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t);
+real *RL(core_reals_or_null)(struct core_call *call, const char *name, struct core_dim *b,
+                             struct core_dim *t);
+/* [n] of numbers. */
+real *RL(core_real_list)(struct core_call *call, const char *name, struct core_dim *n);
+void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b, size_t t);
+
+#endif

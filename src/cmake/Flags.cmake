@@ -1,0 +1,33 @@
+# Language level, warnings and instrumentation for every target of the project: link `project_flags`.
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(project_flags INTERFACE)
+target_compile_definitions(project_flags INTERFACE _POSIX_C_SOURCE=200809L)
+target_compile_options(project_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wvla -Wformat=2 -Wcast-qual
+  # Results must not depend on whether the compiler fuses a*b+c.
+  -ffp-contract=off)
+if(LINEAGE_WERROR)
+  target_compile_options(project_flags INTERFACE -Werror)
+endif()
+if(LINEAGE_SANITIZE)
+  list(JOIN LINEAGE_SANITIZE "," sanitizers)
+  target_compile_options(project_flags INTERFACE
+    -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  target_link_options(project_flags INTERFACE -fsanitize=${sanitizers})
+endif()
+if(LINEAGE_FUZZ)
+  target_compile_options(project_flags INTERFACE -fsanitize=fuzzer-no-link -g)
+  target_link_options(project_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(LINEAGE_COVERAGE)
+  target_compile_options(project_flags INTERFACE --coverage -O0)
+  target_link_options(project_flags INTERFACE --coverage)
+endif()

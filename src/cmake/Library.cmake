@@ -1,0 +1,36 @@
+# project_library(NAME OUTPUT SOURCES...): one set of objects, a shared and a static library of it.
+#   lineage::NAME         shared, SOVERSION = major version, only marked symbols exported
+#   lineage::NAME_static  static, for the command and for tests of private parts
+# Public headers are include/NAME/*.h (FILE_SET, so each is also compiled alone: target verify_headers).
+function(project_library name)
+  set(sources ${ARGN})
+  add_library(${name}_objects OBJECT ${sources})
+  target_include_directories(${name}_objects
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name}_objects PRIVATE project_flags)
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/${name}/*.h)
+  foreach(kind SHARED STATIC)
+    string(TOLOWER ${kind} suffix)
+    set(target ${name}_${suffix})
+    add_library(${target} ${kind} $<TARGET_OBJECTS:${name}_objects>)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
+    target_sources(${target} PUBLIC FILE_SET HEADERS
+      BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${headers})
+    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:project_flags>)
+  endforeach()
+  set_target_properties(${name}_shared PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME ${name})
+  set_target_properties(${name}_static PROPERTIES EXPORT_NAME ${name}_static)
+  add_library(lineage::${name} ALIAS ${name}_shared)
+  add_library(lineage::${name}_static ALIAS ${name}_static)
+endfunction()
+
+# project_link(NAME LIBS...): third-party libraries of both flavours and of the objects.
+function(project_link name)
+  foreach(target ${name}_objects ${name}_shared ${name}_static)
+    target_link_libraries(${target} PRIVATE ${ARGN})
+  endforeach()
+endfunction()

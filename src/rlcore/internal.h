@@ -1,0 +1,35 @@
+/*
+ * internal.h: helpers shared by the kernels, not part of the public interface.
+ */
+#ifndef RLCORE_INTERNAL_H
+#define RLCORE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <rlcore/status.h>
+
+/* Fill *err (if not NULL) and return status: `return rl_fail(err, RL_EVALUE, "gamma is %g", gamma);` */
+enum rl_status rl_fail(struct rl_error *err, enum rl_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * Bump allocation from a caller's workspace. Take every block first, then ask whether all of them fitted:
+ *     struct rl_scratch s = rl_scratch_begin(ws);
+ *     double *sum = rl_scratch_take(&s, n, sizeof *sum);
+ *     if (!rl_scratch_fits(&s)) return rl_scratch_short(&s, err);
+ * Blocks are 64-byte aligned relative to each other and not cleared. A NULL ws counts as an empty one.
+ */
+struct rl_scratch {
+    struct rl_workspace *ws;
+    unsigned char *base;
+    size_t size, used;
+    bool overflow;
+};
+
+struct rl_scratch rl_scratch_begin(struct rl_workspace *ws);
+void *rl_scratch_take(struct rl_scratch *s, size_t count, size_t size);
+bool rl_scratch_fits(const struct rl_scratch *s);
+enum rl_status rl_scratch_short(struct rl_scratch *s, struct rl_error *err);
+
+#endif

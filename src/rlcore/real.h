@@ -1,0 +1,20 @@
+/*
+ * real.h: lets one source serve double and float. Files under real/ include this first, write `real` for
+ * the element type and RL(name) for a public or shared name; RL_SINGLE selects float and the suffix f.
+ */
+#ifndef RLCORE_REAL_H
+#define RLCORE_REAL_H
+
+#include <math.h>
+
+#ifdef RL_SINGLE
+typedef float real;
+#define RL(name) name##f
+#define RL_REAL_MAX FLT_MAX
+#else
+typedef double real;
+#define RL(name) name
+#define RL_REAL_MAX DBL_MAX
+#endif
+
+#endif
