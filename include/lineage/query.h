@@ -1,0 +1,146 @@
+/*
+ * lineage/query.h: read trials: by id, best, chain, tree, ranges, sweep coverage, SQL.
+ *
+ * Everything here reads the mirror, brought up to date with results.tsv first (only new bytes are read).
+ * Readers never take the writers' lock. nan never ranks and never matches a range.
+ */
+#ifndef LINEAGE_QUERY_H
+#define LINEAGE_QUERY_H
+
+#include <lineage/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The trial named id. `exp_014` and `014` name the same trial: the id as given first, then without a
+ * leading exp_, then with one. The last row of a duplicate id. LINEAGE_ENOTFOUND if there is none. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+             struct lineage_error *err);
+
+/* Best trial: keep or baseline with a finite score, in the store's direction, first in the file wins a tie.
+ * LINEAGE_ENOTFOUND if no trial ranks. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
+
+/*
+ * The chain of a trial: itself and its kept or baseline ancestors, root first. Ancestors with another
+ * status are passed over and counted. The walk ends at a root, at a parent that is not in the store, or at
+ * a trial already visited.
+ */
+enum lineage_chain_end { LINEAGE_CHAIN_ROOT, LINEAGE_CHAIN_MISSING, LINEAGE_CHAIN_CYCLE };
+
+struct lineage_chain {
+    struct lineage_trial *trials; /* [n], root first */
+    size_t *passed_over;          /* [n]: trials passed over between this one and the next shown ABOVE it;
+                                     for trials[0]: passed over above the top */
+    size_t n;
+    enum lineage_chain_end end;
+    char *end_id; /* the missing or repeated id, "" for a root */
+};
+
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_chain *chain,
+                   struct lineage_error *err);
+LINEAGE_API void lineage_chain_release(struct lineage_chain *chain);
+
+/* Closed range; an absent end is open. */
+struct lineage_range {
+    struct lineage_number low, high;
+};
+
+/* "0.1:0.5", ":1.0", "1e-4:", "0.3" (both ends). LINEAGE_EINVAL if text is none of these or low > high. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
+
+/* A range over a parameter, a numeric column, an extra column holding numbers, or ig_clip_scale_mean/_std. */
+struct lineage_condition {
+    const char *name;
+    struct lineage_range range;
+};
+
+struct lineage_query {
+    unsigned labels;        /* bit set of 1u << label; 0 = any */
+    const char *specialist; /* exact; NULL = any */
+    const char *since;      /* timestamp >= since, as text; NULL = any */
+    const char *until;      /* timestamp < until */
+    const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
+    size_t n_conditions;
+    const char *sort; /* column, parameter or score; leading `-` = descending; NULL = file order.
+                         Rows without a value are left out; ties keep file order. */
+    size_t limit;     /* 0 = no limit; taken from the front of the sorted list */
+};
+
+struct lineage_cursor;
+
+/* Run a query. An unknown name is LINEAGE_EINVAL with the known ones in the text. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
+                   const struct lineage_query *query, struct lineage_error *err);
+
+/* Next trial: its members are borrowed from the cursor until the next call. LINEAGE_ENOTFOUND at the end. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err);
+LINEAGE_API void lineage_cursor_close(struct lineage_cursor *cursor);
+
+/*
+ * Trials in tree order: roots (no parent, or an unknown one) and children in file order, each with its
+ * depth. Trials in a cycle come last with depth 0 and in_cycle set. visit returns false to stop.
+ */
+struct lineage_tree_node {
+    const struct lineage_trial *trial; /* valid during the visit */
+    size_t depth;
+    size_t n_children;
+    bool parent_missing;
+    bool in_cycle;
+};
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_tree_walk(struct lineage_store *store,
+                  bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
+                  struct lineage_error *err);
+
+/* Coverage of one or two parameters: one cell per combination of values that was tried. */
+struct lineage_sweep_cell {
+    double x, y;      /* y is 0 for a sweep of one parameter */
+    size_t count;     /* trials */
+    size_t labels[LINEAGE_N_LABELS];
+    struct lineage_number best; /* best score among keep, discard and baseline trials of the cell */
+    char *best_id;
+};
+
+struct lineage_sweep {
+    struct lineage_sweep_cell *cells; /* sorted by x, then y */
+    size_t n_cells;
+    double *xs, *ys; /* distinct values tried, ascending; ys has one entry 0 for one parameter */
+    size_t n_xs, n_ys;
+    size_t without; /* trials that lack one of the parameters */
+};
+
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
+                   struct lineage_error *err);
+LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
+
+/*
+ * Whether something like it was tried: opens a cursor over the trials whose parameters all lie within
+ * tolerance of the wanted values: |value - wanted| <= tolerance * max(1, |wanted|).
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
+              const struct lineage_param *wanted, size_t n_wanted, double tolerance,
+              struct lineage_error *err);
+
+/* A row of an SQL result: texts[i] is NULL for SQL NULL. Valid during the call. Return false to stop. */
+typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);
+
+/* Run one read-only SQL statement on the mirror (see schema/). Anything that could write is LINEAGE_EINVAL. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
+            struct lineage_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

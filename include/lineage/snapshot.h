@@ -1,0 +1,28 @@
+/*
+ * lineage/snapshot.h: frozen work directories of kept trials.
+ *
+ * A snapshot is taken by lineage_store_append (snapshot_dir). It is copied to a temporary name, synced and
+ * renamed to snapshots/<exp_id>_<specialist>/ before the row that names it is written.
+ */
+#ifndef LINEAGE_SNAPSHOT_H
+#define LINEAGE_SNAPSHOT_H
+
+#include <lineage/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Absolute or store-relative path of the trial's snapshot directory, in *path (free with lineage_free).
+ * LINEAGE_ENOTFOUND if the trial has none or it is gone.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_snapshot_path(char **path, struct lineage_store *store, const struct lineage_trial *trial,
+                      struct lineage_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * lineage/store.h: open a store, append trials.
+ *
+ * A store is a directory:
+ *     results.tsv        the truth: a header and one record per trial, append-only
+ *     lineage.json       optional settings: direction, score column (struct lineage_config)
+ *     lineage.db         SQLite mirror of results.tsv; may be deleted at any time
+ *     telemetry/ID.json  per-step metrics of a trial
+ *     snapshots/ID_SPECIALIST/   frozen work directory of a kept trial
+ *     results.tsv.torn-*  bytes of a torn last record that a writer moved aside
+ *
+ * Calling sequence
+ *     struct lineage_store *store;
+ *     struct lineage_error err;
+ *     if (lineage_store_open(&store, "runs/atpo", NULL, &err) != LINEAGE_OK) ...
+ *     struct lineage_trial trial = {.hypothesis = "wider clip", .status = LINEAGE_KEEP,
+ *                                   .core_metric = {true, 34.5}};
+ *     struct lineage_trial row = {0};
+ *     if (lineage_store_append(store, &trial, NULL, &row, &err) == LINEAGE_OK) puts(row.exp_id);
+ *     lineage_trial_release(&row);
+ *     lineage_store_close(store);
+ *
+ * Durability
+ *   Append takes an exclusive flock on results.tsv (the lock fieldkit.lineage takes), writes the whole
+ *   record with one write, and returns LINEAGE_OK only after fdatasync (unless no_sync). Readers take no
+ *   lock. A record without line end at the end of the file is torn: readers see it only if it can be read,
+ *   and the next writer moves it to a file beside results.tsv, named through `notice`. The mirror is
+ *   brought up to date after the lock is released; if that fails the row is safe and a notice is given.
+ */
+#ifndef LINEAGE_STORE_H
+#define LINEAGE_STORE_H
+
+#include <lineage/trial.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lineage_store;
+
+enum lineage_direction {
+    LINEAGE_DIRECTION_DEFAULT, /* in options: as configured; in a configuration: lower */
+    LINEAGE_LOWER,             /* a smaller score is better */
+    LINEAGE_HIGHER
+};
+
+#define LINEAGE_NAME_MAX 64
+
+/* Settings of a store, kept in lineage.json (schema/lineage.schema.json). Zero is the default of each. */
+struct lineage_config {
+    enum lineage_direction direction;
+    char metric[LINEAGE_NAME_MAX];       /* score column; empty: core_metric if the file has it, else val_bpb */
+    char metric_label[LINEAGE_NAME_MAX]; /* short label in blackboard files; empty: from the column */
+    double min_delta;   /* --status auto keeps only an improvement larger than this */
+    double noise_std;   /* standard deviation of the score between seeds, 0 if unknown */
+    unsigned noise_seeds; /* seeds averaged per score, 0 counts as 1 */
+};
+
+/*
+ * Create the directory if needed and write lineage.json atomically. LINEAGE_EEXIST if there is one that
+ * says something else. results.tsv is created by the first append.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err);
+
+/* Something the caller should tell its user; line is 0 when it does not concern a row. */
+struct lineage_notice {
+    uint64_t line;
+    const char *text; /* valid during the call */
+};
+
+struct lineage_open_options {
+    enum lineage_direction direction; /* overrides the configuration */
+    const char *metric;               /* overrides the configuration's score column */
+    bool no_mirror;       /* keep the mirror in memory: nothing but results.tsv is read or written */
+    unsigned busy_ms;     /* how long to wait for the mirror's lock, 0 = 5000 */
+    void (*notice)(void *context, const struct lineage_notice *notice); /* NULL: notices are dropped */
+    void *context;
+};
+
+/*
+ * Open the store in dir. A directory without results.tsv is an empty store; a missing directory is
+ * LINEAGE_ENOTFOUND; a malformed lineage.json LINEAGE_ECORRUPT. options may be NULL. *store is NULL on
+ * failure. Rows that cannot be read never fail the open: they are findings (lineage/verify.h).
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_open(struct lineage_store **store, const char *dir,
+                   const struct lineage_open_options *options, struct lineage_error *err);
+LINEAGE_API void lineage_store_close(struct lineage_store *store);
+
+/* The settings in force (configuration and overrides); valid until close. direction is never DEFAULT. */
+LINEAGE_API const struct lineage_config *lineage_store_config(const struct lineage_store *store);
+
+/* The directory as given to open; valid until close. */
+LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
+
+/* Name of the score column in force; valid until close. */
+LINEAGE_API const char *lineage_store_metric(const struct lineage_store *store);
+
+struct lineage_append_options {
+    bool no_sync;              /* do not fdatasync */
+    bool allow_missing_parent; /* for imports */
+    bool auto_status;          /* decide keep or discard from the score; trial->status is ignored */
+    bool no_mirror_sync;       /* leave the mirror behind; the next reader catches up */
+    double min_delta;          /* with auto_status: required improvement, NAN = as configured */
+    double noise_std;          /* with auto_status: noise floor, NAN = as configured */
+    unsigned noise_seeds;      /* with auto_status: 0 = as configured */
+    const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
+    const char *telemetry;     /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
+    size_t telemetry_length;
+};
+
+/* Zeroed options with the NAN members set. */
+LINEAGE_API void lineage_append_options_init(struct lineage_append_options *options);
+
+/*
+ * Append one trial. Empty members are filled in: exp_id (next number, at least three digits), timestamp
+ * (UTC now), baseline_exp (best so far), delta_vs_best (score minus the best so far). Parameters, clip-scale
+ * statistics and turn statistics are written into notes. options may be NULL. row, if not NULL, receives
+ * the trial as written; the caller releases it.
+ *
+ * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id; LINEAGE_ENOTFOUND for an unknown
+ * parent; LINEAGE_EINVAL for a parent cycle, nan or infinity (names the field), invalid UTF-8, NUL bytes,
+ * a parameter that notes set to another value; LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.
+ * LINEAGE_EIO if the row could not be made durable; it is then not in the file.
+ *
+ * auto_status: keep if the score is finite and better than the best so far by more than the threshold
+ * max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)) (two standard errors of a difference of two means
+ * of noise_seeds seeds), or if there is no best yet; else discard.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
+                     const struct lineage_append_options *options, struct lineage_trial *row,
+                     struct lineage_error *err);
+
+/* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
+#define LINEAGE_CELL_MAX 131072
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * lineage/trial.h: one trial, one row.
+ *
+ * The 17 columns stand in the order of results.tsv, which fieldkit.lineage and the Auto-Research-Recipes
+ * harness share. Text is UTF-8; NULL and "" are the same (an empty cell). What the store parses out of a
+ * row beyond the columns (parameters, clip-scale statistics, information gain per turn) lives on disk in
+ * `notes`, in the grammar of lineage/notes.h, so that results.tsv alone rebuilds everything.
+ *
+ * Ownership
+ *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are
+ *   borrowed for the call. A trial that the library filled in owns its memory through `memory`: release it
+ *   with lineage_trial_release, or copy what must live longer.
+ */
+#ifndef LINEAGE_TRIAL_H
+#define LINEAGE_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lineage/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Status labels, in the order people list them. */
+enum lineage_label {
+    LINEAGE_KEEP,
+    LINEAGE_DISCARD,
+    LINEAGE_CRASH,
+    LINEAGE_EVAL_BUDGET_OVERRUN,
+    LINEAGE_TRAIN_BUDGET_OVERRUN,
+    LINEAGE_SIZE_BLOCKED,
+    LINEAGE_PREFLIGHT_CRASH,
+    LINEAGE_HARNESS_ABORT,
+    LINEAGE_DISQUALIFIED,
+    LINEAGE_BASELINE,
+    LINEAGE_N_LABELS
+};
+
+/* The label's text on disk ("eval_budget_overrun"); NULL if label is out of range. */
+LINEAGE_API const char *lineage_label_name(enum lineage_label label);
+
+/* The label spelled exactly so (lower case, no blanks). False if there is none. */
+LINEAGE_API bool lineage_label_parse(enum lineage_label *label, const char *text);
+
+/* Whether a trial with this label tells the next agent something: all but harness_abort. */
+LINEAGE_API bool lineage_label_is_informational(enum lineage_label label);
+
+/* Whether trials with this label may be best and stand in chains: keep and baseline. */
+LINEAGE_API bool lineage_label_is_kept(enum lineage_label label);
+
+/* An optional number. */
+struct lineage_number {
+    bool present;
+    double value; /* may be nan or infinite in a row that was read; refused on append */
+};
+
+/* A named numeric setting of the trial: alpha, beta, gamma, lr, seed, ... (canonical ASCII name). */
+struct lineage_param {
+    const char *name;
+    double value;
+};
+
+/* Information gain of one turn index over a batch. */
+struct lineage_turn_stat {
+    uint32_t turn; /* 0-based */
+    double mean, std;
+    uint64_t count; /* values behind the mean, 0 if not given */
+};
+
+/* A cell of a column outside the 17, as written. */
+struct lineage_extra {
+    const char *column;
+    const char *text;
+};
+
+struct lineage_trial {
+    /* The 17 columns. */
+    const char *exp_id;
+    const char *timestamp; /* YYYY-MM-DDTHH:MM:SSZ by custom */
+    const char *specialist;
+    const char *parent_exp;   /* exp_id of the parent, empty for a root */
+    const char *baseline_exp; /* best trial at the time */
+    const char *domain;
+    const char *hypothesis;
+    const char *expected_delta; /* text, by custom a signed number with a unit */
+    enum lineage_label status;
+    struct lineage_number core_metric;
+    struct lineage_number val_bpb;
+    struct lineage_number delta_vs_best; /* against the best at the time, not the parent */
+    struct lineage_number train_s;       /* seconds */
+    struct lineage_number total_s;       /* seconds */
+    const char *job_name;
+    const char *snapshot_path; /* relative to the store */
+    const char *notes;
+
+    /* Parsed from notes (on append: written into notes). */
+    struct lineage_number ig_clip_scale_mean;
+    struct lineage_number ig_clip_scale_std;
+    const struct lineage_param *params; /* sorted by name when read */
+    size_t n_params;
+    const struct lineage_turn_stat *turns; /* ascending turn */
+    size_t n_turns;
+
+    /* Set when read. */
+    const struct lineage_extra *extras; /* columns outside the 17, in file order */
+    size_t n_extras;
+    struct lineage_number score; /* value of the store's score column; absent for placeholders */
+    const char *score_text;      /* that cell as written */
+    const char *delta_text;      /* delta_vs_best as written */
+    const char *status_text;     /* status as written */
+    uint64_t seq;                /* position among the rows of the file, from 1 */
+    uint64_t line;               /* first physical line of the record, from 1 */
+    void *memory;                /* owner of the above; NULL for borrowed members */
+};
+
+/* Free what the library allocated for the trial and zero it. NULL is allowed. */
+LINEAGE_API void lineage_trial_release(struct lineage_trial *trial);
+
+/* The value of a parameter by canonical name; false if the trial has none. */
+LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name);
+
+/*
+ * Columns by position, for generic code (tables, JSON). Each is text, a label or a number.
+ */
+enum lineage_column_kind { LINEAGE_COLUMN_TEXT, LINEAGE_COLUMN_LABEL, LINEAGE_COLUMN_NUMBER };
+
+struct lineage_column {
+    const char *name;
+    enum lineage_column_kind kind;
+    size_t offset; /* of the member in struct lineage_trial */
+};
+
+#define LINEAGE_N_COLUMNS 17
+
+/* Description of column i (0..16); NULL beyond. */
+LINEAGE_API const struct lineage_column *lineage_column(size_t i);
+
+/* Index of the column of that name, or -1. */
+LINEAGE_API int lineage_column_find(const char *name);
+
+/* Text members by column: NULL where the column is no text column. */
+LINEAGE_API const char *lineage_trial_text(const struct lineage_trial *trial, size_t column);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * lineage/verify.h: what is wrong with a store, rebuilding the mirror, bringing in other formats.
+ */
+#ifndef LINEAGE_VERIFY_H
+#define LINEAGE_VERIFY_H
+
+#include <lineage/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One thing wrong. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot, ... */
+struct lineage_finding {
+    const char *kind;
+    uint64_t line; /* first physical line of the record, 0 if it concerns no row */
+    const char *exp_id; /* "" if unknown */
+    const char *text;   /* "7 cells, header has 17"; valid during the call */
+};
+typedef void lineage_finding_fn(void *context, const struct lineage_finding *finding);
+
+/* Rows that could not be read or are of the wrong length, in file order (cheap: kept in the mirror). */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
+                 struct lineage_error *err);
+
+/*
+ * Check everything: format, ids, parents, cycles, statuses, numbers, mirror against results.tsv byte by
+ * byte, snapshots and telemetry present. *n_findings counts what was reported; 0 means the store is sound.
+ * Never writes.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
+               struct lineage_error *err);
+
+/* Throw the mirror away and build it again from results.tsv, telemetry and snapshots. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
+                                                                  struct lineage_error *err);
+
+struct lineage_import_stats {
+    size_t n_rows;     /* rows appended */
+    size_t n_left_out; /* rows reported and left out */
+};
+
+/*
+ * Append every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical
+ * 17-column rows, in file order: core_metric is the score (column metric, NULL = guessed as at open), text
+ * is unchanged, columns outside the 17 are dropped, placeholders of crashed autoresearch rows are left
+ * absent. Rows left out are reported. All rows are written, or none is.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_import(struct lineage_store *store, const char *path, const char *metric,
+               struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
+               struct lineage_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,11 @@
+# Writes OUT: one C string per schema/NNN_name.sql, in order, as `static const char *const schema_sql[]`.
+set(text "/* Made from schema/*.sql by EmbedSql.cmake. */\nstatic const char *const schema_sql[] = {\n")
+foreach(file IN LISTS FILES)
+  file(READ ${file} sql)
+  string(REPLACE "\\" "\\\\" sql "${sql}")
+  string(REPLACE "\"" "\\\"" sql "${sql}")
+  string(REPLACE "\n" "\\n\"\n    \"" sql "${sql}")
+  string(APPEND text "    \"${sql}\",\n")
+endforeach()
+string(APPEND text "};\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,30 @@
+/* arena.h: memory that is freed at once, and a growing byte buffer. */
+#ifndef FORMAT_ARENA_H
+#define FORMAT_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A zeroed struct arena is empty and ready. Allocations are aligned for any type and live until release. */
+struct arena {
+    struct arena_block *blocks;
+};
+void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed; NULL when out of memory */
+char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-terminated copy */
+void arena_reset(struct arena *arena);   /* forget everything, keep one block for reuse */
+void arena_release(struct arena *arena);
+
+/* A growing byte string, always NUL-terminated once anything was added. After an allocation failure
+ * `failed` is set and further additions do nothing: check once at the end. */
+struct buf {
+    char *data;
+    size_t length, capacity;
+    bool failed;
+};
+void buf_add(struct buf *buf, const void *data, size_t length);
+void buf_puts(struct buf *buf, const char *text);
+void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void buf_truncate(struct buf *buf, size_t length);
+void buf_release(struct buf *buf);
+
+#endif

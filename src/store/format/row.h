@@ -1,0 +1,72 @@
+/*
+ * row.h: a record's cells as a trial, and back. Columns are found by header name; three shapes are known:
+ * the 17 columns, the blackboard's, and the five of karpathy/autoresearch.
+ */
+#ifndef FORMAT_ROW_H
+#define FORMAT_ROW_H
+
+#include <lineage/trial.h>
+
+#include "arena.h"
+#include "tsv.h"
+
+enum row_shape { ROW_CANONICAL, ROW_BLACKBOARD, ROW_AUTORESEARCH };
+
+struct row_layout {
+    size_t n_cells; /* of the header */
+    enum row_shape shape;
+    int column[LINEAGE_N_COLUMNS]; /* cell index of each canonical column, -1 if the file lacks it */
+    int score;                     /* cell index of the score column, -1 */
+    char *metric;                  /* its name */
+    char **names;                  /* [n_cells] header names, owned */
+    bool identical;                /* exactly the 17 columns in order */
+};
+
+/*
+ * Read the header record (a byte order mark is dropped). metric names the score column, "" or NULL guesses:
+ * core_metric, else val_bpb. LINEAGE_ECORRUPT if no exp_id (or commit) column is there; LINEAGE_EINVAL if
+ * metric is no column.
+ */
+enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
+                                    const char *metric, struct lineage_error *err);
+void row_layout_release(struct row_layout *layout);
+
+/* What is wrong with a record. ROW_LONG and ROW_SHORT rows that still have a valid status are read too. */
+enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, ROW_HEADER_AGAIN, ROW_BAD_NUMBER };
+
+/*
+ * Make a trial of a record's cells. All text is copied into arena; trial->memory stays NULL. Returns whether
+ * there is a row; *fault says what to report (also for rows that count) and reason[] holds its text, e.g.
+ * "7 cells, header has 17", "'kept' is not a status label", "not valid UTF-8", "header repeated".
+ * A number cell that is no number is reported (ROW_BAD_NUMBER), read as absent, and the row counts.
+ * notes are parsed (params, clip scale, turns). Only running out of memory makes *status non-zero.
+ */
+bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells,
+              size_t n, struct arena *arena, enum row_fault *fault, char reason[160],
+              enum lineage_status *status);
+
+/* A row's record in the canonical 17-column form, or in the layout of an existing file. */
+void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout);
+
+/* The canonical header record with LF. */
+void row_write_header(struct buf *out);
+
+/*
+ * Check a trial for append: UTF-8, no NUL bytes, cell sizes, finite numbers, label, parameter names.
+ * The text names the field.
+ */
+enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err);
+
+/*
+ * notes with the trial's clip-scale statistics, parameters and turn statistics in front, in the grammar of
+ * lineage/notes.h; parts that notes already say are not repeated. LINEAGE_EINVAL if notes set a parameter to
+ * another value than the trial does.
+ */
+enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *trial, struct arena *arena,
+                                      struct lineage_error *err);
+
+/* Deep copy into memory owned by the copy (lineage_trial_release). */
+enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
+                               struct lineage_error *err);
+
+#endif
