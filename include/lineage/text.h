@@ -40,6 +40,14 @@ LINEAGE_API size_t lineage_text_prefix(const char *text, size_t length, size_t n
 /* Whether text[0..length) is valid UTF-8 (no surrogates, nothing above U+10FFFF, no overlong forms). */
 LINEAGE_API bool lineage_text_is_utf8(const char *text, size_t length);
 
+/*
+ * A copy of text[0..length) that is harmless on one line of a terminal, a Markdown table or a code fence:
+ * line ends, control and escape characters, bidirectional controls, pipes and backticks are replaced by
+ * visible stand-ins; invalid bytes by U+FFFD. Longer than n code points (0 = no limit) it is cut to n with
+ * a final …, never inside a code point. NUL-terminated; free with lineage_free. NULL when out of memory.
+ */
+LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,8 @@
  * row beyond the columns (parameters, clip-scale statistics, information gain per turn) lives on disk in
  * `notes`, in the grammar of lineage/notes.h, so that results.tsv alone rebuilds everything.
  *
+ * A NUL byte inside a cell, which other tools can write, reads as the two bytes C0 80 (modified UTF-8).
+ *
  * Ownership
  *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are
  *   borrowed for the call. A trial that the library filled in owns its memory through `memory`: release it
@@ -108,9 +110,6 @@ struct lineage_trial {
     const struct lineage_extra *extras; /* columns outside the 17, in file order */
     size_t n_extras;
     struct lineage_number score; /* value of the store's score column; absent for placeholders */
-    const char *score_text;      /* that cell as written */
-    const char *delta_text;      /* delta_vs_best as written */
-    const char *status_text;     /* status as written */
     uint64_t seq;                /* position among the rows of the file, from 1 */
     uint64_t line;               /* first physical line of the record, from 1 */
     void *memory;                /* owner of the above; NULL for borrowed members */

@@ -13,6 +13,7 @@
 
 struct mirror;
 struct log;
+struct append_state;
 
 struct lineage_store {
     char *dir;
@@ -21,6 +22,7 @@ struct lineage_store {
     struct lineage_open_options options;
     struct log *log;
     struct mirror *mirror;
+    struct append_state *append; /* what this handle knows of the end of the file; made by the first append */
 };
 
 /* Fill *err (if not NULL) and return status. store_fail_errno appends ": strerror(errno)" and keeps errno. */

@@ -21,6 +21,8 @@ struct buf {
     size_t length, capacity;
     bool failed;
 };
+/* Room for length more bytes and a NUL; false when out of memory. */
+bool buf_reserve(struct buf *buf, size_t length);
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));

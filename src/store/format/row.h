@@ -19,6 +19,7 @@ struct row_layout {
     int score;                     /* cell index of the score column, -1 */
     char *metric;                  /* its name */
     char **names;                  /* [n_cells] header names, owned */
+    size_t n_extras;               /* cells that are none of the 17 */
     bool identical;                /* exactly the 17 columns in order */
 };
 
@@ -64,6 +65,17 @@ enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_
  */
 enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *trial, struct arena *arena,
                                       struct lineage_error *err);
+
+/* Members by column, for filling in. */
+const char **trial_text_member(struct lineage_trial *trial, size_t column);
+struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column);
+
+/* The arena that owns the trial's members, made on first use; NULL when out of memory. */
+struct arena *trial_memory(struct lineage_trial *trial);
+
+/* lineage_notes_parse with the arrays in a given arena. */
+enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
+                                struct lineage_error *err);
 
 /* Deep copy into memory owned by the copy (lineage_trial_release). */
 enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,

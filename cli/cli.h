@@ -1,0 +1,170 @@
+/*
+ * cli.h: what the commands of `lineage` share.
+ *
+ * Each command is one file cmd_NAME.c with one `const struct cli_command`, listed in commands.def. A command
+ * parses its options from a table (help is made from the same table), opens the store, does its work with
+ * public functions only, and returns an exit status. Results go to stdout, everything else to stderr.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <jansson.h>
+#include <popt.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <lineage/query.h>
+#include <lineage/store.h>
+#include <lineage/verify.h>
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_NO = 1,     /* the answer is no: nothing matched, verify found faults */
+    CLI_USAGE = 2,  /* usage or bad input */
+    CLI_SYSTEM = 3, /* I/O, lock, database, memory */
+    CLI_GO_ON = -1  /* from cli_parse: nothing to report, carry on */
+};
+
+struct cli_command {
+    const char *name;
+    const char *arguments;   /* "[ID]", as the usage line shows them after the options */
+    const char *summary;     /* one line for `lineage --help` */
+    const char *description; /* a paragraph or two, lines at most 80 wide */
+    const char *examples;    /* one per line, or NULL */
+    int (*run)(const struct cli_command *command, int argc, const char **argv);
+};
+
+extern const struct cli_command *const cli_commands[]; /* ended by NULL */
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON };
+
+/* Options that every command on a store takes. Zero it, put CLI_STORE_OPTIONS(&store) into the table. */
+struct cli_store_options {
+    char *dir;
+    char *direction;
+    char *metric;
+};
+
+#define CLI_STORE_OPTIONS(o)                                                                            \
+    {"directory", 'C', POPT_ARG_STRING, &(o)->dir, 0, "the store (default: current directory)", "DIR"}, \
+        {"direction", 0, POPT_ARG_STRING, &(o)->direction, 0,                                           \
+         "which score is better, over the store's own setting", "lower|higher"},                        \
+    {                                                                                                   \
+        "metric", 0, POPT_ARG_STRING, &(o)->metric, 0, "score column, over the store's own setting",     \
+            "COLUMN"                                                                                    \
+    }
+
+#define CLI_FORMAT_OPTION(text)                                                          \
+    {                                                                                    \
+        "format", 0, POPT_ARG_STRING, (text), 0, "how to print the result", "table|tsv|json" \
+    }
+
+/* A parsed command line. positional points into it; release when done (option strings go with it). */
+struct cli_args {
+    poptContext context;
+    struct poptOption *options;
+    const char **argv;
+    const char **positional; /* NULL-terminated */
+    size_t n_positional;
+};
+
+/*
+ * Parse argv (argv[0] is the command's name) by the table. CLI_GO_ON, or the exit status after help or an
+ * error was printed. --help is added to every table. min and max bound the positional arguments.
+ */
+int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
+              size_t min, size_t max, int argc, const char **argv);
+void cli_args_release(struct cli_args *args);
+
+bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives table; prints on failure */
+
+/* lower or higher; NULL gives the default. Prints on failure. */
+bool cli_direction_parse(enum lineage_direction *direction, const char *text);
+
+/* A number that must be all of text; prints and returns false otherwise. */
+bool cli_number_parse(double *value, const char *option, const char *text);
+bool cli_count_parse(size_t *value, const char *option, const char *text);
+
+/* A comma-separated list of labels as bit set; prints and returns false on an unknown one. */
+bool cli_labels_parse(unsigned *labels, const char *text);
+
+/* NAME=VALUE split at the first `=`; prints and returns false if there is none. name is copied. */
+bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
+                          const char *text);
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+/* Print "lineage: text" to stderr; returns status. */
+int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print the library's message; returns the exit status that belongs to it. */
+int cli_fail(const struct lineage_error *err);
+
+/* The known word nearest to word by edit distance, NULL if none is near. */
+const char *cli_nearest(const char *word, const char *const *known);
+
+/* ---- store --------------------------------------------------------------------------------------- */
+
+/* One command at work on a store. A run function zeroes it and puts CLI_SESSION_OPTIONS into its table. */
+struct cli_session {
+    int (*before_open)(struct cli_session *session, void *context); /* optional; CLI_GO_ON or a status */
+    struct cli_store_options where;
+    char *format_text;
+    enum cli_format format;
+    struct cli_args args;
+    struct lineage_store *store;
+};
+
+#define CLI_SESSION_OPTIONS(s) CLI_STORE_OPTIONS(&(s)->where), CLI_FORMAT_OPTION(&(s)->format_text)
+
+/* What a command does with its open store and its own context; returns an exit status. */
+typedef int cli_work_fn(struct cli_session *session, void *context);
+
+/*
+ * Parse the command line, open the store (notices go to stderr), do the work, clean up. min and max bound
+ * the positional arguments. Returns the exit status.
+ */
+int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
+                 size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
+
+/* ---- output -------------------------------------------------------------------------------------- */
+
+/* JSON with shortest numbers on out, indented if indent is true, with a newline. */
+void cli_json_print(FILE *out, const json_t *value, bool indent);
+json_t *cli_json_number(double value); /* nan and infinities as the strings the store writes */
+json_t *cli_json_text(const char *text);
+
+/* Read a JSON file, `-` is stdin. NULL after printing why. */
+json_t *cli_json_load(const char *path);
+
+/* A whole file or stdin as text (free). NULL after printing why. */
+char *cli_read_all(const char *path, size_t *length);
+
+/* The trial as an object: its 17 columns, score, params, clip scale, turns, extra columns, line. */
+json_t *cli_trial_json(const struct lineage_trial *trial);
+
+/* One line of text on a terminal: control characters shown, at most max code points (0 = all). free. */
+char *cli_text_line(const char *text, size_t max);
+
+/*
+ * A list printed as table (aligned, head line), TSV (canonical quoting, header) or JSON (array of objects).
+ * Cells given as text; kind says which are numbers for alignment and JSON.
+ */
+struct cli_list;
+struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
+void cli_list_text(struct cli_list *list, const char *text);
+void cli_list_number(struct cli_list *list, double value, bool present);
+void cli_list_count(struct cli_list *list, size_t value);
+bool cli_list_end_row(struct cli_list *list);       /* false when out of memory */
+size_t cli_list_rows(const struct cli_list *list);
+int cli_list_finish(struct cli_list *list);         /* prints what is left, frees; an exit status */
+
+/* Trials as a list with the usual columns. */
+struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out);
+bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial);
+/* All trials of a cursor, which is closed; *n counts them. An exit status. */
+int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, size_t *n);
+
+#endif

@@ -1,0 +1,219 @@
+/* list.c: lists of rows as aligned table, TSV or JSON. TSV and JSON stream; a table waits for its widths. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+
+struct cell {
+    char *text;
+    bool number;
+};
+
+struct cli_list {
+    enum cli_format format;
+    FILE *out;
+    size_t n, column, rows, capacity;
+    const char *const *columns;
+    struct cell *cells; /* table: all rows; else the current one */
+    bool failed;
+};
+
+struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns)
+{
+    struct cli_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return NULL;
+    *list = (struct cli_list){.format = format, .out = out, .n = n, .columns = columns};
+    list->capacity = n;
+    list->cells = calloc(n, sizeof *list->cells);
+    list->failed = !list->cells;
+    if (format == CLI_JSON)
+        fputc('[', out);
+    for (size_t i = 0; format == CLI_TSV && i < n; i++)
+        fprintf(out, "%s%c", columns[i], i + 1 < n ? '\t' : '\n');
+    return list;
+}
+
+static void add(struct cli_list *list, char *text, bool number)
+{
+    size_t base = list->format == CLI_TABLE ? list->rows * list->n : 0;
+    if (list->failed || !text || list->column >= list->n) {
+        list->failed = true;
+        free(text);
+        return;
+    }
+    list->cells[base + list->column++] = (struct cell){text, number};
+}
+
+void cli_list_text(struct cli_list *list, const char *text)
+{
+    bool table = list->format == CLI_TABLE;
+    add(list, table ? cli_text_line(text ? text : "", 80) : strdup(text ? text : ""), false);
+}
+
+void cli_list_number(struct cli_list *list, double value, bool present)
+{
+    char text[LINEAGE_NUMBER_MAX] = "";
+    if (present)
+        lineage_number_format(text, value);
+    add(list, strdup(text), true);
+}
+
+void cli_list_count(struct cli_list *list, size_t value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    snprintf(text, sizeof text, "%zu", value);
+    add(list, strdup(text), true);
+}
+
+static void print_tsv_cell(FILE *out, const char *text)
+{
+    if (!strpbrk(text, "\t\n\r\"")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void print_tsv_row(const struct cli_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        print_tsv_cell(list->out, list->cells[i].text);
+        fputc(i + 1 < list->n ? '\t' : '\n', list->out);
+    }
+}
+
+static json_t *cell_json(const struct cell *cell)
+{
+    double value;
+    if (!cell->number)
+        return cli_json_text(cell->text);
+    if (!cell->text[0])
+        return json_null();
+    if (!strpbrk(cell->text, ".einfa"))
+        return json_integer(strtoll(cell->text, NULL, 10));
+    lineage_number_parse(&value, cell->text, strlen(cell->text));
+    return cli_json_number(value);
+}
+
+static void print_json_row(const struct cli_list *list)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < list->n; i++)
+        json_object_set_new(object, list->columns[i], cell_json(&list->cells[i]));
+    fputs(list->rows ? ",\n " : "\n ", list->out);
+    char *line = NULL;
+    size_t length = 0;
+    FILE *text = open_memstream(&line, &length);
+    if (text) {
+        cli_json_print(text, object, false);
+        fclose(text);
+        fwrite(line, 1, length - 1, list->out);
+    }
+    free(line);
+    json_decref(object);
+}
+
+static void free_cells(struct cli_list *list, size_t from, size_t n)
+{
+    for (size_t i = from; i < from + n; i++) {
+        free(list->cells[i].text);
+        list->cells[i] = (struct cell){0};
+    }
+}
+
+static void make_room(struct cli_list *list)
+{
+    size_t needed = (list->rows + 1) * list->n;
+    if (needed <= list->capacity)
+        return;
+    struct cell *grown = realloc(list->cells, needed * 2 * sizeof *grown);
+    if (!grown) {
+        list->failed = true;
+        return;
+    }
+    memset(grown + list->capacity, 0, (needed * 2 - list->capacity) * sizeof *grown);
+    list->cells = grown;
+    list->capacity = needed * 2;
+}
+
+bool cli_list_end_row(struct cli_list *list)
+{
+    if (!list->failed && list->format == CLI_TSV)
+        print_tsv_row(list);
+    if (!list->failed && list->format == CLI_JSON)
+        print_json_row(list);
+    list->column = 0;
+    if (list->format != CLI_TABLE)
+        free_cells(list, 0, list->n);
+    list->rows++;
+    if (list->format == CLI_TABLE)
+        make_room(list);
+    return !list->failed;
+}
+
+size_t cli_list_rows(const struct cli_list *list)
+{
+    return list->rows;
+}
+
+static size_t width(const char *text)
+{
+    size_t points = 0;
+    for (; *text; text++)
+        points += ((unsigned char)*text & 0xC0) != 0x80;
+    return points;
+}
+
+static void print_padded(const struct cli_list *list, const char *text, size_t column, size_t to, bool right)
+{
+    int pad = (int)(to - width(text));
+    bool last = column + 1 == list->n;
+    if (right)
+        fprintf(list->out, "%*s%s", pad, "", text);
+    else
+        fprintf(list->out, "%s%*s", text, last ? 0 : pad, "");
+    fputs(last ? "\n" : "  ", list->out);
+}
+
+static void print_table(const struct cli_list *list)
+{
+    size_t *widths = calloc(list->n, sizeof *widths);
+    if (!widths)
+        return;
+    for (size_t i = 0; i < list->n; i++)
+        widths[i] = width(list->columns[i]);
+    for (size_t i = 0; i < list->rows * list->n; i++)
+        if (width(list->cells[i].text) > widths[i % list->n])
+            widths[i % list->n] = width(list->cells[i].text);
+    for (size_t i = 0; i < list->n; i++)
+        print_padded(list, list->columns[i], i, widths[i], list->rows && list->cells[i].number);
+    for (size_t i = 0; i < list->rows * list->n; i++)
+        print_padded(list, list->cells[i].text, i % list->n, widths[i % list->n], list->cells[i].number);
+    free(widths);
+}
+
+int cli_list_finish(struct cli_list *list)
+{
+    if (!list)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    bool failed = list->failed;
+    if (list->format == CLI_TABLE && list->rows && !failed)
+        print_table(list);
+    if (list->format == CLI_JSON)
+        fputs(list->rows ? "\n]\n" : "]\n", list->out);
+    if (list->cells)
+        free_cells(list, 0, list->capacity);
+    free(list->cells);
+    free(list);
+    return failed ? cli_error(CLI_SYSTEM, "out of memory") : CLI_OK;
+}

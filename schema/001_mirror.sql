@@ -1,0 +1,133 @@
+-- lineage.db, version 1: the SQLite mirror of results.tsv.
+--
+-- It is a cache: delete it and nothing is lost, `lineage rebuild` makes it anew. Query it with any SQLite
+-- client; write to it with none. Text is UTF-8 as in the file (a NUL byte inside a cell stands as C0 80).
+-- A number that is nan is NULL here and named in trials.nans; infinities are kept.
+
+-- One sound row of results.tsv.
+CREATE TABLE trials (
+    seq INTEGER PRIMARY KEY,      -- position among the sound rows, from 1: file order
+    line INTEGER NOT NULL,        -- first physical line of the record, from 1
+    offset INTEGER NOT NULL,      -- its first byte in the file
+    length INTEGER NOT NULL,      -- its bytes, line end included
+    digest INTEGER NOT NULL,      -- XXH3 (64 bits) of those bytes
+    exp_id TEXT NOT NULL,
+    timestamp TEXT NOT NULL,
+    specialist TEXT NOT NULL,
+    parent_exp TEXT NOT NULL,
+    baseline_exp TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    hypothesis TEXT NOT NULL,
+    expected_delta TEXT NOT NULL,
+    status TEXT NOT NULL,
+    core_metric REAL,
+    val_bpb REAL,
+    delta_vs_best REAL,
+    train_s REAL,
+    total_s REAL,
+    job_name TEXT NOT NULL,
+    snapshot_path TEXT NOT NULL,
+    notes TEXT NOT NULL,
+    score REAL,                   -- the score column, without placeholders of crashes
+    ig_clip_scale_mean REAL,
+    ig_clip_scale_std REAL,
+    expected REAL,                -- leading signed number of expected_delta
+    nans INTEGER NOT NULL         -- bit set of what is nan: 1 core_metric, 2 val_bpb, 4 delta_vs_best,
+);                                -- 8 train_s, 16 total_s, 32 score
+
+-- Named numeric settings of a trial, from notes.
+CREATE TABLE params (
+    seq INTEGER NOT NULL REFERENCES trials(seq),
+    exp_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (seq, key)
+) WITHOUT ROWID;
+
+-- Information gain per turn index, from notes.
+CREATE TABLE turn_stats (
+    seq INTEGER NOT NULL REFERENCES trials(seq),
+    exp_id TEXT NOT NULL,
+    turn INTEGER NOT NULL,        -- 0-based
+    mean REAL NOT NULL,
+    std REAL NOT NULL,
+    n INTEGER NOT NULL,           -- values behind the mean, 0 if not given
+    PRIMARY KEY (seq, turn)
+) WITHOUT ROWID;
+
+-- Per-step metrics, from telemetry/<exp_id>.json.
+CREATE TABLE step_metrics (
+    seq INTEGER NOT NULL REFERENCES trials(seq),
+    exp_id TEXT NOT NULL,
+    step INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value REAL NOT NULL,
+    PRIMARY KEY (seq, step, key)
+) WITHOUT ROWID;
+
+-- Cells of columns outside the 17.
+CREATE TABLE extras (
+    seq INTEGER NOT NULL REFERENCES trials(seq),
+    exp_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,          -- as written
+    number REAL,                  -- the same as a number, if it is one
+    PRIMARY KEY (seq, name)
+) WITHOUT ROWID;
+
+-- Records that could not be read, or only in part.
+CREATE TABLE findings (
+    offset INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    exp_id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (offset, kind)
+) WITHOUT ROWID;
+
+-- Sums that grow with each sync, so that a rendered block costs the same at any size of the store. A last
+-- record without line end is in trials but not in here.
+CREATE TABLE label_counts (       -- which labels which specialist's trials got
+    specialist TEXT NOT NULL,
+    status TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (specialist, status)
+) WITHOUT ROWID;
+
+CREATE TABLE param_values (       -- which values of which parameter were tried, and how they ended
+    key TEXT NOT NULL,
+    value REAL NOT NULL,
+    status TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    low REAL,                     -- smallest finite score
+    high REAL,                    -- largest finite score
+    PRIMARY KEY (key, value, status)
+) WITHOUT ROWID;
+
+CREATE TABLE calibration (        -- expected_delta against delta_vs_best, kept and discarded trials
+    specialist TEXT PRIMARY KEY,
+    n INTEGER NOT NULL,           -- trials with both numbers
+    same_sign INTEGER NOT NULL,   -- of those, the ones that went the expected way
+    expected_sum REAL NOT NULL,
+    actual_sum REAL NOT NULL,
+    error_sum REAL NOT NULL       -- sum of |expected - actual|
+) WITHOUT ROWID;
+
+-- How far the mirror has read, and what it read.
+CREATE TABLE meta (
+    id INTEGER PRIMARY KEY CHECK (id = 0),
+    metric TEXT NOT NULL,         -- score column as configured ('' = guessed)
+    header BLOB NOT NULL,         -- the header record
+    watermark INTEGER NOT NULL,   -- bytes mirrored
+    line INTEGER NOT NULL,        -- line number after them
+    rows INTEGER NOT NULL,        -- sound rows in them
+    device INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    size INTEGER NOT NULL,        -- of the file when last read
+    mtime_ns INTEGER NOT NULL,
+    last_offset INTEGER NOT NULL, -- the last record, sound or not
+    last_digest INTEGER NOT NULL,
+    next_id INTEGER NOT NULL,     -- largest numeric exp_id + 1
+    id_width INTEGER NOT NULL,    -- digits of the widest numeric exp_id
+    provisional INTEGER NOT NULL  -- seq of the row read from a last record without line end, 0 if none
+);

@@ -1,0 +1,139 @@
+/* arena.c: block arena and growing byte buffer. */
+#include "arena.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES 4096u
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size, used;
+    max_align_t data[];
+};
+
+static struct arena_block *grow(struct arena *arena, size_t bytes)
+{
+    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    struct arena_block *block = size < SIZE_MAX - sizeof *block ? malloc(sizeof *block + size) : NULL;
+    if (!block)
+        return NULL;
+    *block = (struct arena_block){.next = arena->blocks, .size = size};
+    arena->blocks = block;
+    return block;
+}
+
+void *arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    const size_t align = sizeof(max_align_t);
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+        return NULL;
+    bytes = (bytes + align - 1) / align * align;
+    struct arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < bytes)
+        block = grow(arena, bytes);
+    if (!block)
+        return NULL;
+    void *out = (char *)block->data + block->used;
+    block->used += bytes;
+    return memset(out, 0, bytes);
+}
+
+char *arena_text(struct arena *arena, const char *text, size_t length)
+{
+    char *out = arena_alloc(arena, length + 1, 1);
+    if (out && length)
+        memcpy(out, text, length);
+    return out;
+}
+
+void arena_reset(struct arena *arena)
+{
+    struct arena_block *kept = arena->blocks;
+    if (!kept)
+        return;
+    arena->blocks = kept->next;
+    arena_release(arena);
+    kept->next = NULL;
+    kept->used = 0;
+    arena->blocks = kept;
+}
+
+void arena_release(struct arena *arena)
+{
+    while (arena->blocks) {
+        struct arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+}
+
+bool buf_reserve(struct buf *buf, size_t length)
+{
+    if (buf->failed || length > SIZE_MAX / 4 - buf->length) {
+        buf->failed = true;
+        return false;
+    }
+    size_t needed = buf->length + length + 1;
+    if (needed <= buf->capacity)
+        return true;
+    size_t capacity = buf->capacity ? buf->capacity : 256;
+    while (capacity < needed)
+        capacity *= 2;
+    char *data = realloc(buf->data, capacity);
+    if (!data) {
+        buf->failed = true;
+        return false;
+    }
+    buf->data = data;
+    buf->capacity = capacity;
+    return true;
+}
+
+void buf_add(struct buf *buf, const void *data, size_t length)
+{
+    if (!buf_reserve(buf, length))
+        return;
+    if (length)
+        memcpy(buf->data + buf->length, data, length);
+    buf->length += length;
+    buf->data[buf->length] = '\0';
+}
+
+void buf_puts(struct buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    if (length >= 0 && buf_reserve(buf, (size_t)length)) {
+        vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
+        buf->length += (size_t)length;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void buf_truncate(struct buf *buf, size_t length)
+{
+    if (length < buf->length) {
+        buf->length = length;
+        buf->data[length] = '\0';
+    }
+}
+
+void buf_release(struct buf *buf)
+{
+    free(buf->data);
+    *buf = (struct buf){0};
+}

@@ -1,0 +1,17 @@
+/* config.h: struct lineage_config as the text of lineage.json. */
+#ifndef FORMAT_CONFIG_H
+#define FORMAT_CONFIG_H
+
+#include <lineage/store.h>
+
+#include "arena.h"
+
+/* Zero members are left out. LINEAGE_ECORRUPT for malformed JSON, unknown keys, wrong types. */
+enum lineage_status config_parse(struct lineage_config *config, const char *text, size_t length,
+                                 struct lineage_error *err);
+void config_write(struct buf *out, const struct lineage_config *config);
+
+/* Whether the settings can be written and read back. */
+enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err);
+
+#endif

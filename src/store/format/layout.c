@@ -1,0 +1,103 @@
+/* layout.c: what the header says: which cell holds which column, and which column is the score. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+#include "row.h"
+
+/* Names of the five-column log that stand for ours. */
+static const struct {
+    const char *theirs, *ours;
+} autoresearch_names[] = {{"commit", "exp_id"}, {"description", "hypothesis"}};
+
+static int find_cell(const struct row_layout *layout, const char *name)
+{
+    for (size_t i = 0; i < layout->n_cells; i++)
+        if (strcmp(layout->names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, size_t n)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    layout->names = calloc(n + 1, sizeof *layout->names);
+    for (size_t i = 0; layout->names && i < n; i++) {
+        const char *text = cells[i].text;
+        if (i == 0 && strncmp(text, mark, 3) == 0)
+            text += 3;
+        if (!(layout->names[i] = strdup(text)))
+            return false;
+        layout->n_cells = i + 1;
+    }
+    return layout->names != NULL;
+}
+
+static void map_columns(struct row_layout *layout)
+{
+    layout->identical = layout->n_cells == LINEAGE_N_COLUMNS;
+    layout->n_extras = layout->n_cells;
+    for (int i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        layout->column[i] = find_cell(layout, lineage_column((size_t)i)->name);
+        layout->n_extras -= layout->column[i] >= 0;
+        layout->identical = layout->identical && layout->column[i] == i;
+    }
+}
+
+static void map_autoresearch(struct row_layout *layout)
+{
+    if (find_cell(layout, "exp_id") >= 0 || find_cell(layout, "commit") < 0)
+        return;
+    layout->shape = ROW_AUTORESEARCH;
+    for (size_t i = 0; i < sizeof autoresearch_names / sizeof *autoresearch_names; i++) {
+        int column = lineage_column_find(autoresearch_names[i].ours);
+        int cell = find_cell(layout, autoresearch_names[i].theirs);
+        if (layout->column[column] < 0 && cell >= 0) {
+            layout->column[column] = cell;
+            layout->n_extras--;
+        }
+    }
+}
+
+static enum lineage_status choose_metric(struct row_layout *layout, const char *metric, struct lineage_error *err)
+{
+    const char *name = metric;
+    if (!name || !*name)
+        name = find_cell(layout, "core_metric") >= 0 ? "core_metric" : "val_bpb";
+    layout->score = find_cell(layout, name);
+    if (layout->score < 0 && metric && *metric)
+        return store_fail(err, LINEAGE_EINVAL, "results.tsv: no column '%s' to take the score from", metric);
+    layout->metric = strdup(name);
+    return layout->metric ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
+                                    const char *metric, struct lineage_error *err)
+{
+    enum lineage_status status;
+    *layout = (struct row_layout){.score = -1};
+    if (!copy_names(layout, cells, n)) {
+        row_layout_release(layout);
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    map_columns(layout);
+    map_autoresearch(layout);
+    if (layout->shape != ROW_AUTORESEARCH && layout->n_extras)
+        layout->shape = ROW_BLACKBOARD;
+    if (layout->column[0] < 0)
+        status = store_fail(err, LINEAGE_ECORRUPT, "results.tsv:1: no exp_id or commit column in the header");
+    else
+        status = choose_metric(layout, metric, err);
+    if (status != LINEAGE_OK)
+        row_layout_release(layout);
+    return status;
+}
+
+void row_layout_release(struct row_layout *layout)
+{
+    for (size_t i = 0; i < layout->n_cells; i++)
+        free(layout->names[i]);
+    free(layout->names);
+    free(layout->metric);
+    *layout = (struct row_layout){.score = -1};
+}

@@ -1,0 +1,405 @@
+/*
+ * notes.c: settings in the notes cell (grammar in lineage/notes.h).
+ *
+ * Only the beginning of a `;`-separated piece can set anything. What follows a number decides whether it was
+ * a value at all: `0.9→0.95` and `0.3%` are prose.
+ */
+#include <lineage/notes.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "../internal.h"
+#include "arena.h"
+#include "number.h"
+#include "row.h"
+
+/* A stretch of text. */
+struct span {
+    const char *text;
+    size_t length;
+};
+
+/* What was found, in order; the last of a key wins when all is read. */
+struct found_param {
+    struct lineage_param param;
+    size_t order;
+};
+struct found_turn {
+    struct lineage_turn_stat stat;
+    size_t order;
+};
+
+struct notes_builder {
+    struct lineage_trial *trial;
+    struct arena *arena;
+    struct found_param *params;
+    struct found_turn *turns;
+    size_t n_params, n_turns;
+    bool failed;
+};
+
+static const struct {
+    const char *alias, *name;
+} aliases[] = {{"α", "alpha"},   {"β", "beta"}, {"γ", "gamma"}, {"δ", "delta"},
+               {"ε", "epsilon"}, {"λ", "lambda"}, {"η", "eta"}, {"τ", "tau"},
+               {"adv_rescale_alpha", "alpha"}};
+
+const char *lineage_param_canonical(const char *name)
+{
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i].alias, name) == 0)
+            return aliases[i].name;
+    return name;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_name_char(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+bool lineage_param_name_ok(const char *name)
+{
+    size_t length = strlen(name);
+    if (lineage_param_canonical(name) != name)
+        return true;
+    if (!is_letter(name[0]) || length >= LINEAGE_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!is_name_char(name[i]))
+            return false;
+    return true;
+}
+
+static struct span skip_blanks(struct span s)
+{
+    while (s.length && is_blank(s.text[0]))
+        s = (struct span){s.text + 1, s.length - 1};
+    return s;
+}
+
+static struct span skip(struct span s, size_t n)
+{
+    return (struct span){s.text + n, s.length - n};
+}
+
+/* Length of a parameter name at the start, 0 if there is none. */
+static size_t name_length(struct span s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < 8; i++) /* the Greek letters */
+        if (s.length > 2 && memcmp(s.text, aliases[i].alias, 2) == 0)
+            return 2;
+    if (!s.length || !is_letter(s.text[0]))
+        return 0;
+    while (n < s.length && is_name_char(s.text[n]))
+        n++;
+    return n < LINEAGE_NAME_MAX ? n : 0;
+}
+
+/* Whether a value may end here: at the end, a blank, a comma, a parenthesis, or a full stop before one of them. */
+static bool ends_value(struct span s)
+{
+    if (s.length && s.text[0] == '.')
+        s = skip(s, 1);
+    return !s.length || is_blank(s.text[0]) || strchr(",()", s.text[0]);
+}
+
+/* NAME=NUMBER at the start of *s, which is moved behind it. */
+static bool take_setting(struct span *s, struct span *name, double *value)
+{
+    size_t n = name_length(*s);
+    if (!n || n >= s->length || s->text[n] != '=')
+        return false;
+    struct span number = skip(*s, n + 1);
+    size_t digits = number_length(number.text, number.length);
+    if (!digits || !ends_value(skip(number, digits)))
+        return false;
+    *name = (struct span){s->text, n};
+    *s = skip(number, digits);
+    return lineage_number_parse(value, number.text, digits);
+}
+
+static bool is(struct span s, const char *word)
+{
+    return strlen(word) == s.length && memcmp(s.text, word, s.length) == 0;
+}
+
+/* `WORD key=number key=number ...`: the text behind WORD if the piece begins so. */
+static bool begins_with(struct span *s, const char *word)
+{
+    size_t n = strlen(word);
+    if (s->length <= n || memcmp(s->text, word, n) != 0 || !is_blank(s->text[n]))
+        return false;
+    *s = skip_blanks(skip(*s, n));
+    return true;
+}
+
+static void parse_clip_scale(struct notes_builder *b, struct span s)
+{
+    struct span name;
+    double value;
+    while (take_setting(&s, &name, &value)) {
+        if (is(name, "mean"))
+            b->trial->ig_clip_scale_mean = (struct lineage_number){true, value};
+        else if (is(name, "std"))
+            b->trial->ig_clip_scale_std = (struct lineage_number){true, value};
+        else
+            return;
+        s = skip_blanks(s);
+    }
+}
+
+static void put_turn(struct notes_builder *b, const struct lineage_turn_stat *stat)
+{
+    b->turns[b->n_turns] = (struct found_turn){*stat, b->n_turns};
+    b->n_turns++;
+}
+
+static void parse_turn(struct notes_builder *b, struct span s)
+{
+    struct lineage_turn_stat turn = {.mean = (double)NAN, .std = (double)NAN};
+    struct span name;
+    double value;
+    bool has_turn = false;
+    while (take_setting(&s, &name, &value)) {
+        bool count = value >= 0 && value <= 4294967295.0 && value == floor(value);
+        if (is(name, "turn") && count) {
+            turn.turn = (uint32_t)value;
+            has_turn = true;
+        } else if (is(name, "mean")) {
+            turn.mean = value;
+        } else if (is(name, "std")) {
+            turn.std = value;
+        } else if (is(name, "n") && count) {
+            turn.count = (uint64_t)value;
+        } else {
+            break;
+        }
+        s = skip_blanks(s);
+    }
+    if (has_turn && !isnan(turn.mean) && !isnan(turn.std))
+        put_turn(b, &turn);
+}
+
+static void put_param(struct notes_builder *b, struct span name, double value)
+{
+    struct lineage_trial *trial = b->trial;
+    char *copy = arena_text(b->arena, name.text, name.length);
+    if (!copy) {
+        b->failed = true;
+        return;
+    }
+    const char *canonical = lineage_param_canonical(copy);
+    if (strcmp(canonical, "ig_clip_scale_mean") == 0) {
+        trial->ig_clip_scale_mean = (struct lineage_number){true, value};
+        return;
+    }
+    if (strcmp(canonical, "ig_clip_scale_std") == 0) {
+        trial->ig_clip_scale_std = (struct lineage_number){true, value};
+        return;
+    }
+    b->params[b->n_params] = (struct found_param){{canonical, value}, b->n_params};
+    b->n_params++;
+}
+
+static void parse_settings(struct notes_builder *b, struct span s)
+{
+    struct span name;
+    double value;
+    while (!b->failed && take_setting(&s, &name, &value)) {
+        put_param(b, name, value);
+        s = skip_blanks(s);
+        if (!s.length || s.text[0] != ',')
+            return;
+        s = skip_blanks(skip(s, 1));
+    }
+}
+
+static void parse_piece(struct notes_builder *b, struct span s)
+{
+    s = skip_blanks(s);
+    if (begins_with(&s, "ig_clip_scale"))
+        parse_clip_scale(b, s);
+    else if (begins_with(&s, "info_gain"))
+        parse_turn(b, s);
+    else
+        parse_settings(b, s);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct found_param *x = a, *y = b;
+    int order = strcmp(x->param.name, y->param.name);
+    return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct found_turn *x = a, *y = b;
+    int order = (x->stat.turn > y->stat.turn) - (x->stat.turn < y->stat.turn);
+    return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+/* The last one found of each name, sorted by name. */
+static bool keep_params(struct notes_builder *b)
+{
+    struct lineage_param *params = arena_alloc(b->arena, b->n_params, sizeof *params);
+    size_t n = 0;
+    qsort(b->params, b->n_params, sizeof *b->params, by_name);
+    for (size_t i = 0; params && i < b->n_params; i++)
+        if (i + 1 == b->n_params || strcmp(b->params[i].param.name, b->params[i + 1].param.name) != 0)
+            params[n++] = b->params[i].param;
+    b->trial->params = params;
+    b->trial->n_params = n;
+    return params != NULL;
+}
+
+static bool keep_turns(struct notes_builder *b)
+{
+    struct lineage_turn_stat *turns = arena_alloc(b->arena, b->n_turns, sizeof *turns);
+    size_t n = 0;
+    qsort(b->turns, b->n_turns, sizeof *b->turns, by_turn);
+    for (size_t i = 0; turns && i < b->n_turns; i++)
+        if (i + 1 == b->n_turns || b->turns[i].stat.turn != b->turns[i + 1].stat.turn)
+            turns[n++] = b->turns[i].stat;
+    b->trial->turns = turns;
+    b->trial->n_turns = n;
+    return turns != NULL;
+}
+
+static size_t count(const char *text, char c)
+{
+    size_t n = 0;
+    while ((text = strchr(text, c))) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
+                                struct lineage_error *err)
+{
+    trial->ig_clip_scale_mean = trial->ig_clip_scale_std = (struct lineage_number){0};
+    trial->n_params = trial->n_turns = 0;
+    trial->params = NULL;
+    trial->turns = NULL;
+    size_t most = notes ? count(notes, '=') : 0; /* nothing is set without one */
+    if (!most)
+        return LINEAGE_OK;
+    struct notes_builder b = {.trial = trial, .arena = arena};
+    b.params = arena_alloc(arena, most, sizeof *b.params);
+    b.turns = arena_alloc(arena, count(notes, ';') + 1, sizeof *b.turns);
+    b.failed = !b.params || !b.turns;
+    for (const char *piece = notes; !b.failed; piece++) {
+        size_t length = strcspn(piece, ";");
+        parse_piece(&b, (struct span){piece, length});
+        piece += length;
+        if (!*piece)
+            break;
+    }
+    if (b.failed || !keep_params(&b) || !keep_turns(&b))
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return LINEAGE_OK;
+}
+
+enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes,
+                                        struct lineage_error *err)
+{
+    struct arena *arena = trial_memory(trial);
+    if (!arena)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return notes_parse(trial, notes, arena, err);
+}
+
+static bool same(double a, double b)
+{
+    return a == b;
+}
+
+/* Adds the setting unless notes say it already; false if they say something else. */
+static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    double value;
+    const char *name = lineage_param_canonical(param->name);
+    if (lineage_trial_param(&value, said, name))
+        return same(value, param->value);
+    buf_printf(out, "%s=%s; ", name, lineage_number_format(number, param->value));
+    return true;
+}
+
+static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
+{
+    char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
+    struct lineage_number m = trial->ig_clip_scale_mean, s = trial->ig_clip_scale_std;
+    if ((m.present && said->ig_clip_scale_mean.present && !same(m.value, said->ig_clip_scale_mean.value)) ||
+        (s.present && said->ig_clip_scale_std.present && !same(s.value, said->ig_clip_scale_std.value)))
+        return false;
+    m.present = m.present && !said->ig_clip_scale_mean.present;
+    s.present = s.present && !said->ig_clip_scale_std.present;
+    if (m.present || s.present)
+        buf_printf(out, "ig_clip_scale%s%s%s%s; ", m.present ? " mean=" : "",
+                   m.present ? lineage_number_format(mean, m.value) : "", s.present ? " std=" : "",
+                   s.present ? lineage_number_format(std, s.value) : "");
+    return true;
+}
+
+static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
+{
+    char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
+    for (size_t i = 0; i < trial->n_turns && !said->n_turns; i++) {
+        const struct lineage_turn_stat *turn = &trial->turns[i];
+        buf_printf(out, "info_gain turn=%u mean=%s std=%s", turn->turn,
+                   lineage_number_format(mean, turn->mean), lineage_number_format(std, turn->std));
+        if (turn->count)
+            buf_printf(out, " n=%llu", (unsigned long long)turn->count);
+        buf_puts(out, "; ");
+    }
+}
+
+static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
+                                   const struct lineage_trial *said, struct lineage_error *err)
+{
+    if (!add_clip_scale(out, trial, said))
+        return store_fail(err, LINEAGE_EINVAL, "notes: ig_clip_scale is set to another value than the trial's");
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (!add_param(out, &trial->params[i], said))
+            return store_fail(err, LINEAGE_EINVAL, "notes: %s is set to another value than the parameter %s",
+                              lineage_param_canonical(trial->params[i].name), trial->params[i].name);
+    add_turns(out, trial, said);
+    if (trial->notes && *trial->notes)
+        buf_puts(out, trial->notes);
+    else if (out->length)
+        buf_truncate(out, out->length - 2);
+    return out->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+}
+
+enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *trial, struct arena *arena,
+                                      struct lineage_error *err)
+{
+    struct lineage_trial said = {0};
+    struct buf out = {0};
+    *notes = NULL;
+    enum lineage_status status = notes_parse(&said, trial->notes, arena, err);
+    if (status == LINEAGE_OK)
+        status = compose(&out, trial, &said, err);
+    if (status == LINEAGE_OK && !(*notes = arena_text(arena, out.data ? out.data : "", out.length)))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    buf_release(&out);
+    return status;
+}

@@ -1,0 +1,252 @@
+/*
+ * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this file
+ * finds how many are needed and lays them out. The C library only ever sees and gives numbers without a
+ * decimal point here, so the locale of the process does not matter.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "number.h"
+
+#define MAX_DIGITS 17
+
+/* value = 0.d1d2...dn * 10^point, without sign */
+struct decimal {
+    char digits[MAX_DIGITS + 1];
+    int n, point;
+};
+
+/* Digits of `%.*e`, whatever the locale's decimal point is. */
+static struct decimal round_to(double value, int n)
+{
+    char text[64];
+    struct decimal d = {.n = 0};
+    snprintf(text, sizeof text, "%.*e", n - 1, value);
+    char *exponent = strchr(text, 'e');
+    for (char *c = text; c < exponent; c++)
+        if (*c >= '0' && *c <= '9')
+            d.digits[d.n++] = *c;
+    d.point = atoi(exponent + 1) + 1;
+    return d;
+}
+
+static double value_of(const struct decimal *d)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*se%d", d->n, d->digits, d->point - d->n);
+    return strtod(text, NULL);
+}
+
+/* The next larger decimal of the same length. */
+static void step_up(struct decimal *d)
+{
+    int i = d->n - 1;
+    while (i >= 0 && d->digits[i] == '9')
+        d->digits[i--] = '0';
+    if (i >= 0) {
+        d->digits[i]++;
+        return;
+    }
+    memmove(d->digits + 1, d->digits, (size_t)d->n - 1);
+    d->digits[0] = '1';
+    d->point++;
+}
+
+/*
+ * Fewest digits that read back. A normal double that has a decimal of up to 15 digits shows it when printed
+ * with 15; a subnormal may have a shorter one. At a power of two the gap below is half the gap above, so the
+ * nearest decimal of a length may lie just too low while the next one above it reads back.
+ */
+static struct decimal shortest(double value)
+{
+    struct decimal d = {.n = 0};
+    for (int n = value < DBL_MIN ? 1 : 15; n <= MAX_DIGITS; n++) {
+        d = round_to(value, n);
+        double back = value_of(&d);
+        if (back == value)
+            break;
+        if (back < value && n > 14) {
+            struct decimal up = d;
+            step_up(&up);
+            if (value_of(&up) == value)
+                return up;
+        }
+    }
+    return d;
+}
+
+static void lay_out(char *out, const struct decimal *d)
+{
+    int n = d->n;
+    while (n > 1 && d->digits[n - 1] == '0')
+        n--;
+    if (d->point > 16 || d->point <= -4) {
+        sprintf(out, "%c%s%.*se%c%02d", d->digits[0], n > 1 ? "." : "", n - 1, d->digits + 1,
+                d->point <= 0 ? '-' : '+', abs(d->point - 1));
+    } else if (d->point <= 0) {
+        sprintf(out, "0.%.*s%.*s", -d->point, "0000", n, d->digits);
+    } else if (n <= d->point) {
+        sprintf(out, "%.*s%.*s.0", n, d->digits, d->point - n, "0000000000000000");
+    } else {
+        sprintf(out, "%.*s.%.*s", d->point, d->digits, n - d->point, d->digits + d->point);
+    }
+}
+
+const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
+{
+    char *start = out;
+    if (isnan(value))
+        return strcpy(out, "nan");
+    if (signbit(value))
+        *start++ = '-';
+    if (isinf(value)) {
+        strcpy(start, "inf");
+        return out;
+    }
+    if (value == 0) {
+        strcpy(start, "0.0");
+        return out;
+    }
+    struct decimal d = shortest(fabs(value));
+    lay_out(start, &d);
+    return out;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static size_t digits(const char *text, size_t length)
+{
+    size_t n = 0;
+    while (n < length && text[n] >= '0' && text[n] <= '9')
+        n++;
+    return n;
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    size_t i = 0;
+    for (; i < length && word[i]; i++)
+        if ((text[i] | 0x20) != word[i])
+            return false;
+    return i == length && !word[i];
+}
+
+size_t number_length(const char *text, size_t length)
+{
+    size_t i = length && (text[0] == '+' || text[0] == '-');
+    size_t whole = digits(text + i, length - i), fraction = 0;
+    i += whole;
+    if (i < length && text[i] == '.') {
+        fraction = digits(text + i + 1, length - i - 1);
+        if (whole || fraction)
+            i += 1 + fraction;
+    }
+    if (!whole && !fraction)
+        return 0;
+    if (i < length && (text[i] | 0x20) == 'e') {
+        size_t sign = i + 1 < length && (text[i + 1] == '+' || text[i + 1] == '-');
+        size_t exponent = digits(text + i + 1 + sign, length - i - 1 - sign);
+        if (exponent)
+            i += 1 + sign + exponent;
+    }
+    return i;
+}
+
+/* The exponent of `e+12`, 0 for nothing; far beyond any double it no longer grows. */
+static long written_exponent(const char *text, size_t length)
+{
+    long exponent = 0;
+    bool negative = length > 1 && text[1] == '-';
+    for (size_t i = 1; i < length; i++)
+        if (text[i] >= '0' && text[i] <= '9' && exponent < 100000000)
+            exponent = exponent * 10 + (text[i] - '0');
+    return negative ? -exponent : exponent;
+}
+
+/* text is a checked decimal: give strtod its digits as a whole number and the exponent that goes with it. */
+static bool convert(double *value, const char *text, size_t length)
+{
+    char small[64], *copy = length + 24 < sizeof small ? small : malloc(length + 24);
+    size_t n = 0, i = 0;
+    long exponent = 0;
+    bool fraction = false;
+    if (!copy)
+        return false;
+    for (; i < length && (text[i] | 0x20) != 'e'; i++) {
+        if (text[i] == '.') {
+            fraction = true;
+            continue;
+        }
+        copy[n++] = text[i];
+        exponent -= fraction;
+    }
+    exponent += written_exponent(text + i, length - i);
+    snprintf(copy + n, 24, "e%ld", exponent);
+    *value = strtod(copy, NULL);
+    if (copy != small)
+        free(copy);
+    return true;
+}
+
+/* Up to 15 digits without exponent are exact in a double: digits / 10^k is correctly rounded. */
+static bool convert_short(double *value, const char *text, size_t length)
+{
+    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    long long whole = 0;
+    size_t i = text[0] == '+' || text[0] == '-', point = length;
+    if (length - i > 16)
+        return false;
+    for (size_t at = i; at < length; at++) {
+        if (text[at] == '.')
+            point = at;
+        else if (text[at] < '0' || text[at] > '9')
+            return false;
+        else
+            whole = whole * 10 + (text[at] - '0');
+    }
+    size_t places = point == length ? 0 : length - point - 1;
+    if (whole > 999999999999999)
+        return false;
+    double magnitude = (double)whole / powers[places];
+    *value = text[0] == '-' ? -magnitude : magnitude;
+    return true;
+}
+
+static bool parse_word(double *value, const char *text, size_t length)
+{
+    size_t i = length && (text[0] == '+' || text[0] == '-');
+    bool negative = i && text[0] == '-';
+    if (is_word(text + i, length - i, "nan")) {
+        *value = (double)NAN;
+        return true;
+    }
+    if (is_word(text + i, length - i, "inf") || is_word(text + i, length - i, "infinity")) {
+        *value = negative ? -(double)INFINITY : (double)INFINITY;
+        return true;
+    }
+    return false;
+}
+
+bool lineage_number_parse(double *value, const char *text, size_t length)
+{
+    while (length && is_blank(text[length - 1]))
+        length--;
+    while (length && is_blank(text[0])) {
+        text++;
+        length--;
+    }
+    if (!length)
+        return false;
+    if (number_length(text, length) != length)
+        return parse_word(value, text, length);
+    return convert_short(value, text, length) || convert(value, text, length);
+}

@@ -1,0 +1,206 @@
+/* row.c: a record's cells as a trial. */
+#include "row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "../internal.h"
+
+#define REASON_MAX 160
+
+struct reading {
+    struct lineage_trial *trial;
+    const struct row_layout *layout;
+    const struct tsv_cell *cells;
+    size_t n;
+    struct arena *arena;
+    char *reason;
+    bool out_of_memory;
+};
+
+static const struct tsv_cell *cell_at(const struct reading *r, int index)
+{
+    return index >= 0 && (size_t)index < r->n ? &r->cells[index] : NULL;
+}
+
+/* NUL bytes become C0 80, so that cells can be C strings. */
+static char *encode_nuls(struct arena *arena, const struct tsv_cell *cell)
+{
+    char *out = arena_alloc(arena, cell->length * 2 + 1, 1), *end = out;
+    for (size_t i = 0; out && i < cell->length; i++) {
+        if (!cell->text[i])
+            *end++ = '\xc0';
+        *end++ = cell->text[i] ? cell->text[i] : '\x80';
+    }
+    return out;
+}
+
+static const char *keep(struct reading *r, const struct tsv_cell *cell)
+{
+    if (!cell || !cell->length)
+        return "";
+    const char *out = memchr(cell->text, 0, cell->length) ? encode_nuls(r->arena, cell)
+                                                          : arena_text(r->arena, cell->text, cell->length);
+    r->out_of_memory = r->out_of_memory || !out;
+    return out;
+}
+
+static bool all_utf8(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!lineage_text_is_utf8(r->cells[i].text, r->cells[i].length))
+            return false;
+    return true;
+}
+
+static bool is_header(const struct reading *r)
+{
+    if (r->n != r->layout->n_cells)
+        return false;
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->cells[i].text, r->layout->names[i]) != 0)
+            return false;
+    return true;
+}
+
+static void lower(char *text)
+{
+    for (; *text; text++)
+        if (*text >= 'A' && *text <= 'Z')
+            *text = (char)(*text + ('a' - 'A'));
+}
+
+/* Agents that keep the five-column log by hand write labels in any case; nobody else may. */
+static bool read_status(struct reading *r)
+{
+    char text[LINEAGE_NAME_MAX];
+    int index = r->layout->column[lineage_column_find("status")];
+    const struct tsv_cell *cell = cell_at(r, index);
+    if (index < 0) {
+        r->trial->status = LINEAGE_DISCARD;
+        return true;
+    }
+    if (!cell)
+        return false;
+    snprintf(text, sizeof text, "%s", cell->text);
+    if (r->layout->shape == ROW_AUTORESEARCH)
+        lower(text);
+    return strlen(cell->text) == cell->length && cell->length < sizeof text &&
+           lineage_label_parse(&r->trial->status, text);
+}
+
+static bool read_number(struct reading *r, struct lineage_number *number, int index, const char *name)
+{
+    const struct tsv_cell *cell = cell_at(r, index);
+    *number = (struct lineage_number){0};
+    if (!cell || !cell->length)
+        return true;
+    number->present = lineage_number_parse(&number->value, cell->text, cell->length);
+    if (!number->present)
+        snprintf(r->reason, REASON_MAX, "%s '%.40s' is not a number", name, cell->text);
+    return number->present;
+}
+
+static bool read_columns(struct reading *r)
+{
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        const struct lineage_column *column = lineage_column(i);
+        int index = r->layout->column[i];
+        if (column->kind == LINEAGE_COLUMN_TEXT)
+            *trial_text_member(r->trial, i) = keep(r, cell_at(r, index));
+        else if (column->kind == LINEAGE_COLUMN_NUMBER &&
+                 !read_number(r, trial_number_member(r->trial, i), index, column->name))
+            return false;
+    }
+    return true;
+}
+
+/* A crash in the five-column log carries 0.000000 where it has no measurement. */
+static bool is_placeholder(const struct reading *r)
+{
+    return r->layout->shape == ROW_AUTORESEARCH && !lineage_label_is_kept(r->trial->status) &&
+           r->trial->status != LINEAGE_DISCARD && r->trial->score.value == 0;
+}
+
+static bool read_score(struct reading *r)
+{
+    if (!read_number(r, &r->trial->score, r->layout->score, r->layout->metric ? r->layout->metric : "score"))
+        return false;
+    if (r->trial->score.present && is_placeholder(r)) {
+        r->trial->score.present = false;
+        r->trial->val_bpb.present = false;
+    }
+    return true;
+}
+
+static bool is_extra(const struct row_layout *layout, size_t index)
+{
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        if (layout->column[i] == (int)index)
+            return false;
+    return true;
+}
+
+static void read_extras(struct reading *r)
+{
+    struct lineage_extra *extras = arena_alloc(r->arena, r->layout->n_extras, sizeof *extras);
+    size_t n = 0;
+    r->out_of_memory = r->out_of_memory || !extras;
+    for (size_t i = 0; extras && r->layout->n_extras && i < r->layout->n_cells; i++)
+        if (is_extra(r->layout, i)) {
+            extras[n].column = arena_text(r->arena, r->layout->names[i], strlen(r->layout->names[i]));
+            extras[n++].text = keep(r, cell_at(r, (int)i));
+        }
+    r->trial->extras = extras;
+    r->trial->n_extras = n;
+}
+
+static enum row_fault fail(struct reading *r, enum row_fault fault, const char *text)
+{
+    snprintf(r->reason, REASON_MAX, "%s", text);
+    return fault;
+}
+
+/* ROW_SOUND, or why there is no row. */
+static enum row_fault read_trial(struct reading *r)
+{
+    if (!all_utf8(r))
+        return fail(r, ROW_NOT_UTF8, "not valid UTF-8");
+    if (is_header(r))
+        return fail(r, ROW_HEADER_AGAIN, "header repeated");
+    if (!read_status(r)) {
+        if (r->n < r->layout->n_cells)
+            return ROW_SHORT;
+        snprintf(r->reason, REASON_MAX, "'%.40s' is not a status label",
+                 cell_at(r, r->layout->column[lineage_column_find("status")])->text);
+        return ROW_BAD_STATUS;
+    }
+    if (!read_columns(r) || !read_score(r))
+        return ROW_BAD_NUMBER;
+    read_extras(r);
+    if (notes_parse(r->trial, r->trial->notes, r->arena, NULL) != LINEAGE_OK)
+        r->out_of_memory = true;
+    return ROW_SOUND;
+}
+
+bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells,
+              size_t n, struct arena *arena, enum row_fault *fault, char reason[REASON_MAX],
+              enum lineage_status *status)
+{
+    struct reading r = {.trial = trial, .layout = layout, .cells = cells, .n = n, .arena = arena};
+    char why[REASON_MAX] = "";
+    r.reason = why;
+    *trial = (struct lineage_trial){0};
+    *fault = read_trial(&r);
+    bool is_row = *fault == ROW_SOUND;
+    if (n != layout->n_cells && (is_row || *fault == ROW_SHORT)) {
+        *fault = n > layout->n_cells ? ROW_LONG : ROW_SHORT;
+        snprintf(why, sizeof why, "%zu cells, header has %zu", n, layout->n_cells);
+    }
+    snprintf(reason, REASON_MAX, "%s", why);
+    *status = r.out_of_memory ? LINEAGE_ENOMEM : LINEAGE_OK;
+    return is_row && !r.out_of_memory;
+}

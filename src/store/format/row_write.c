@@ -1,0 +1,142 @@
+/* row_write.c: a trial as a record, and the checks before one is written. */
+#include <math.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/store.h>
+#include <lineage/text.h>
+
+#include "../internal.h"
+#include "row.h"
+
+static const struct lineage_number *number_at(const struct lineage_trial *trial, size_t column)
+{
+    return (const struct lineage_number *)(const void *)((const char *)trial + lineage_column(column)->offset);
+}
+
+static void write_column(struct buf *out, const struct lineage_trial *trial, size_t i)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    const char *text = "";
+    switch (lineage_column(i)->kind) {
+    case LINEAGE_COLUMN_TEXT: text = lineage_trial_text(trial, i); break;
+    case LINEAGE_COLUMN_LABEL: text = lineage_label_name(trial->status); break;
+    case LINEAGE_COLUMN_NUMBER:
+        if (number_at(trial, i)->present)
+            text = lineage_number_format(number, number_at(trial, i)->value);
+        break;
+    }
+    tsv_write_cell(out, text, strlen(text));
+}
+
+static int column_of_cell(const struct row_layout *layout, size_t cell)
+{
+    for (int i = 0; i < LINEAGE_N_COLUMNS; i++)
+        if (layout->column[i] == (int)cell)
+            return i;
+    return -1;
+}
+
+/* A cell of a column outside the 17: the trial's own extra, or the score where that is another column. */
+static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
+                        size_t cell)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    for (size_t i = 0; i < trial->n_extras; i++)
+        if (strcmp(trial->extras[i].column, layout->names[cell]) == 0) {
+            tsv_write_cell(out, trial->extras[i].text, strlen(trial->extras[i].text));
+            return;
+        }
+    if (layout->score == (int)cell && trial->core_metric.present)
+        buf_puts(out, lineage_number_format(number, trial->core_metric.value));
+}
+
+void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)
+{
+    size_t n = layout && !layout->identical ? layout->n_cells : LINEAGE_N_COLUMNS;
+    for (size_t cell = 0; cell < n; cell++) {
+        int column = layout && !layout->identical ? column_of_cell(layout, cell) : (int)cell;
+        if (cell)
+            buf_add(out, "\t", 1);
+        if (column >= 0)
+            write_column(out, trial, (size_t)column);
+        else
+            write_other(out, trial, layout, cell);
+    }
+    buf_add(out, "\n", 1);
+}
+
+void row_write_header(struct buf *out)
+{
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        if (i)
+            buf_add(out, "\t", 1);
+        buf_puts(out, lineage_column(i)->name);
+    }
+    buf_add(out, "\n", 1);
+}
+
+static enum lineage_status check_text(const char *name, const char *text, struct lineage_error *err)
+{
+    size_t length = strlen(text);
+    if (length > LINEAGE_CELL_MAX)
+        return store_fail(err, LINEAGE_ELIMIT, "%s is %zu bytes long, %d are allowed", name, length,
+                          LINEAGE_CELL_MAX);
+    if (!lineage_text_is_utf8(text, length))
+        return store_fail(err, LINEAGE_EINVAL, "%s is not valid UTF-8", name);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status check_number(const char *name, struct lineage_number number, struct lineage_error *err)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    if (!number.present || isfinite(number.value))
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL, "%s is %s; only finite numbers are recorded, leave it empty instead",
+                      name, lineage_number_format(text, number.value));
+}
+
+static enum lineage_status check_columns(const struct lineage_trial *trial, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < LINEAGE_N_COLUMNS; i++) {
+        const struct lineage_column *column = lineage_column(i);
+        if (column->kind == LINEAGE_COLUMN_TEXT)
+            status = check_text(column->name, lineage_trial_text(trial, i), err);
+        else if (column->kind == LINEAGE_COLUMN_NUMBER)
+            status = check_number(column->name, *number_at(trial, i), err);
+        else if (!lineage_label_name(trial->status))
+            status = store_fail(err, LINEAGE_EINVAL, "status %d is no label", (int)trial->status);
+    }
+    return status;
+}
+
+static enum lineage_status check_param(const struct lineage_param *param, struct lineage_error *err)
+{
+    if (!param->name || !lineage_param_name_ok(param->name))
+        return store_fail(err, LINEAGE_EINVAL,
+                          "parameter name '%s' is not letters, digits, `_`, `.`, `-` beginning with a letter",
+                          param->name ? param->name : "");
+    return check_number(param->name, (struct lineage_number){true, param->value}, err);
+}
+
+static enum lineage_status check_turn(const struct lineage_turn_stat *turn, struct lineage_error *err)
+{
+    if (isfinite(turn->mean) && isfinite(turn->std))
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL, "information gain of turn %u is not finite", turn->turn);
+}
+
+enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err)
+{
+    enum lineage_status status = check_columns(trial, err);
+    if (status == LINEAGE_OK)
+        status = check_number("ig_clip_scale_mean", trial->ig_clip_scale_mean, err);
+    if (status == LINEAGE_OK)
+        status = check_number("ig_clip_scale_std", trial->ig_clip_scale_std, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
+        status = check_param(&trial->params[i], err);
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++)
+        status = check_turn(&trial->turns[i], err);
+    return status;
+}

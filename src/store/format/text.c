@@ -1,0 +1,149 @@
+/* text.c: UTF-8 (utf8proc): validity, cutting by code points, and cells made harmless for one line. */
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "arena.h"
+
+/* Bytes of the code point at text, 1 and *point -1 if it is not valid. */
+static size_t step(const char *text, size_t length, int32_t *point)
+{
+    if ((unsigned char)text[0] < 0x80) {
+        *point = text[0];
+        return 1;
+    }
+    if (length > 1 && memcmp(text, "\xc0\x80", 2) == 0) {
+        *point = 0; /* how a trial's text holds NUL */
+        return 2;
+    }
+    utf8proc_int32_t code;
+    utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)(length < 4 ? length : 4), &code);
+    *point = n > 0 ? code : -1;
+    return n > 0 ? (size_t)n : 1;
+}
+
+bool lineage_text_is_utf8(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        int32_t point;
+        size_t bytes = step(text + i, length - i, &point);
+        if (point < 0 || (point == 0 && bytes == 2))
+            return false;
+        i += bytes;
+    }
+    return true;
+}
+
+size_t lineage_text_prefix(const char *text, size_t length, size_t n)
+{
+    size_t i = 0;
+    int32_t point;
+    while (i < length && n--)
+        i += step(text + i, length - i, &point);
+    return i;
+}
+
+/* Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. */
+static const char *stand_in(int32_t point)
+{
+    switch (point) {
+    case '\n': return "⏎";
+    case '\r': return "␍";
+    case '\t': return "⇥";
+    case '|': return "∣";
+    case '`': return "ˋ";
+    case 0x2028: return "⏎";
+    case 0x2029: return "¶";
+    case 0x85: return "⏎";
+    case 0x7f: return "␡";
+    default: break;
+    }
+    return NULL;
+}
+
+/* Control pictures U+2400 on for C0 controls. */
+static void add_picture(struct buf *out, int32_t point)
+{
+    utf8proc_uint8_t bytes[4];
+    utf8proc_ssize_t n = utf8proc_encode_char(0x2400 + point, bytes);
+    buf_add(out, bytes, (size_t)n);
+}
+
+/* Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or reorder text.
+ * The joiners U+200C and U+200D stay: scripts and emoji need them. */
+static bool is_hidden(int32_t point)
+{
+    if (point == 0x200c || point == 0x200d)
+        return false;
+    utf8proc_category_t category = utf8proc_category(point);
+    return category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_CC;
+}
+
+static void add_safe(struct buf *out, const char *bytes, size_t n, int32_t point)
+{
+    const char *other = point < 0 ? "\xef\xbf\xbd" : stand_in(point);
+    if (other)
+        buf_puts(out, other);
+    else if (point < 0x20)
+        add_picture(out, point);
+    else if (point >= 0x80 && is_hidden(point))
+        buf_printf(out, "⟨U+%04X⟩", (unsigned)point);
+    else
+        buf_add(out, bytes, n);
+}
+
+/* Whether the code point continues the character before it: a cut must not stand in front of it. */
+static bool continues(int32_t point)
+{
+    if (point < 0x300)
+        return false;
+    utf8proc_category_t category = utf8proc_category(point);
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
+           category == UTF8PROC_CATEGORY_MC || point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
+}
+
+/* Bytes to show of text cut to n code points with the final mark: n - 1, less a character cut in two. */
+static size_t cut_at(const char *text, size_t length, size_t n)
+{
+    size_t end = lineage_text_prefix(text, length, n);
+    if (end == length)
+        return length;
+    end = lineage_text_prefix(text, length, n - 1);
+    int32_t point;
+    step(text + end, length - end, &point);
+    while (end && continues(point)) {
+        do
+            end--;
+        while (end && ((unsigned char)text[end] & 0xC0) == 0x80);
+        step(text + end, length - end, &point);
+    }
+    return end;
+}
+
+char *lineage_text_safe(const char *text, size_t length, size_t n)
+{
+    struct buf out = {0};
+    size_t end = n ? cut_at(text, length, n) : length;
+    buf_puts(&out, "");
+    for (size_t i = 0; i < end;) {
+        int32_t point;
+        size_t bytes = step(text + i, length - i, &point);
+        add_safe(&out, text + i, bytes, point);
+        i += bytes;
+    }
+    if (end < length)
+        buf_puts(&out, "…");
+    if (out.failed)
+        buf_release(&out);
+    return out.data;
+}
+
+void lineage_free(void *memory)
+{
+    free(memory);
+}

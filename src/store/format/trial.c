@@ -1,0 +1,178 @@
+/* trial.c: the columns of a trial, its labels, its memory. */
+#include <lineage/trial.h>
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+#include "arena.h"
+#include "row.h"
+
+static const char *const label_names[LINEAGE_N_LABELS] = {
+    [LINEAGE_KEEP] = "keep",
+    [LINEAGE_DISCARD] = "discard",
+    [LINEAGE_CRASH] = "crash",
+    [LINEAGE_EVAL_BUDGET_OVERRUN] = "eval_budget_overrun",
+    [LINEAGE_TRAIN_BUDGET_OVERRUN] = "train_budget_overrun",
+    [LINEAGE_SIZE_BLOCKED] = "size_blocked",
+    [LINEAGE_PREFLIGHT_CRASH] = "preflight_crash",
+    [LINEAGE_HARNESS_ABORT] = "harness_abort",
+    [LINEAGE_DISQUALIFIED] = "disqualified",
+    [LINEAGE_BASELINE] = "baseline",
+};
+
+const char *lineage_label_name(enum lineage_label label)
+{
+    return (unsigned)label < LINEAGE_N_LABELS ? label_names[label] : NULL;
+}
+
+bool lineage_label_parse(enum lineage_label *label, const char *text)
+{
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        if (strcmp(label_names[i], text) == 0) {
+            *label = (enum lineage_label)i;
+            return true;
+        }
+    return false;
+}
+
+bool lineage_label_is_informational(enum lineage_label label)
+{
+    return label != LINEAGE_HARNESS_ABORT;
+}
+
+bool lineage_label_is_kept(enum lineage_label label)
+{
+    return label == LINEAGE_KEEP || label == LINEAGE_BASELINE;
+}
+
+#define TEXT(member) {#member, LINEAGE_COLUMN_TEXT, offsetof(struct lineage_trial, member)}
+#define NUMBER(member) {#member, LINEAGE_COLUMN_NUMBER, offsetof(struct lineage_trial, member)}
+
+static const struct lineage_column columns[LINEAGE_N_COLUMNS] = {
+    TEXT(exp_id),
+    TEXT(timestamp),
+    TEXT(specialist),
+    TEXT(parent_exp),
+    TEXT(baseline_exp),
+    TEXT(domain),
+    TEXT(hypothesis),
+    TEXT(expected_delta),
+    {"status", LINEAGE_COLUMN_LABEL, offsetof(struct lineage_trial, status)},
+    NUMBER(core_metric),
+    NUMBER(val_bpb),
+    NUMBER(delta_vs_best),
+    NUMBER(train_s),
+    NUMBER(total_s),
+    TEXT(job_name),
+    TEXT(snapshot_path),
+    TEXT(notes),
+};
+
+const struct lineage_column *lineage_column(size_t i)
+{
+    return i < LINEAGE_N_COLUMNS ? &columns[i] : NULL;
+}
+
+int lineage_column_find(const char *name)
+{
+    for (int i = 0; i < LINEAGE_N_COLUMNS; i++)
+        if (strcmp(columns[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+const char *lineage_trial_text(const struct lineage_trial *trial, size_t column)
+{
+    if (column >= LINEAGE_N_COLUMNS || columns[column].kind != LINEAGE_COLUMN_TEXT)
+        return NULL;
+    const char *text = *(const char *const *)(const void *)((const char *)trial + columns[column].offset);
+    return text ? text : "";
+}
+
+const char **trial_text_member(struct lineage_trial *trial, size_t column)
+{
+    return (const char **)(void *)((char *)trial + columns[column].offset);
+}
+
+struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column)
+{
+    return (struct lineage_number *)(void *)((char *)trial + columns[column].offset);
+}
+
+bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name)
+{
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (strcmp(trial->params[i].name, name) == 0) {
+            *value = trial->params[i].value;
+            return true;
+        }
+    return false;
+}
+
+struct arena *trial_memory(struct lineage_trial *trial)
+{
+    if (!trial->memory)
+        trial->memory = calloc(1, sizeof(struct arena));
+    return trial->memory;
+}
+
+void lineage_trial_release(struct lineage_trial *trial)
+{
+    if (!trial)
+        return;
+    if (trial->memory)
+        arena_release(trial->memory);
+    free(trial->memory);
+    *trial = (struct lineage_trial){0};
+}
+
+static const char *copy(struct arena *arena, const char *text, bool *ok)
+{
+    if (!text)
+        return NULL;
+    const char *out = arena_text(arena, text, strlen(text));
+    *ok = *ok && out;
+    return out;
+}
+
+static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *in, struct arena *arena, bool *ok)
+{
+    struct lineage_param *params = arena_alloc(arena, in->n_params, sizeof *params);
+    struct lineage_turn_stat *turns = arena_alloc(arena, in->n_turns, sizeof *turns);
+    struct lineage_extra *extras = arena_alloc(arena, in->n_extras, sizeof *extras);
+    if (!params || !turns || !extras) {
+        *ok = false;
+        return;
+    }
+    for (size_t i = 0; i < in->n_params; i++)
+        params[i] = (struct lineage_param){copy(arena, in->params[i].name, ok), in->params[i].value};
+    for (size_t i = 0; i < in->n_turns; i++)
+        turns[i] = in->turns[i];
+    for (size_t i = 0; i < in->n_extras; i++)
+        extras[i] = (struct lineage_extra){copy(arena, in->extras[i].column, ok),
+                                           copy(arena, in->extras[i].text, ok)};
+    out->params = params;
+    out->turns = turns;
+    out->extras = extras;
+}
+
+enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
+                               struct lineage_error *err)
+{
+    bool ok = true;
+    *out = *in;
+    out->memory = NULL;
+    struct arena *arena = trial_memory(out);
+    if (!arena)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        if (columns[i].kind == LINEAGE_COLUMN_TEXT)
+            *trial_text_member(out, i) = copy(arena, lineage_trial_text(in, i), &ok);
+    copy_arrays(out, in, arena, &ok);
+    if (ok)
+        return LINEAGE_OK;
+    lineage_trial_release(out);
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}

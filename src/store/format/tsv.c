@@ -1,0 +1,264 @@
+/*
+ * tsv.c: records and cells of results.tsv.
+ *
+ * Cutting a file into records is done here, because a record's place in the file must be known exactly; the
+ * cells of a record come from libcsv. libcsv and CPython's dialect differ in one point, text behind a closing
+ * quote ("a"b reads ab), so such records are rewritten into the form both read alike.
+ */
+#include "tsv.h"
+
+#include <csv.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+
+struct tsv_reader {
+    struct csv_parser parser;
+    struct buf text;       /* cells, each with a NUL */
+    struct buf normal;     /* a record rewritten for libcsv */
+    struct tsv_cell *cells;
+    size_t *ends;
+    size_t n, capacity;
+    bool failed;
+};
+
+void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t length, uint64_t offset,
+                      uint64_t line)
+{
+    *scanner = (struct tsv_scanner){data, length, 0, offset, line};
+}
+
+/* Where quotes matter: the state of a cell at one byte. */
+enum cell_state { CELL_START, CELL_PLAIN, CELL_QUOTED, CELL_QUOTE_SEEN };
+
+static enum cell_state next_state(enum cell_state state, char c)
+{
+    if (state == CELL_QUOTED)
+        return c == '"' ? CELL_QUOTE_SEEN : CELL_QUOTED;
+    if (state == CELL_QUOTE_SEEN && c == '"')
+        return CELL_QUOTED;
+    if (c == '\t')
+        return CELL_START;
+    return state == CELL_START && c == '"' ? CELL_QUOTED : CELL_PLAIN;
+}
+
+/* Length of the line end at data[i], 0 if there is none. */
+static size_t line_end(const char *data, size_t length, size_t i)
+{
+    if (data[i] == '\n')
+        return 1;
+    if (data[i] != '\r')
+        return 0;
+    return i + 1 < length && data[i + 1] == '\n' ? 2 : 1;
+}
+
+/* A record that may hold quotes or carriage returns: byte by byte. */
+static void scan_slowly(struct tsv_scanner *s, struct tsv_record *record)
+{
+    enum cell_state state = CELL_START;
+    size_t i = s->position;
+    while (i < s->length) {
+        size_t end = line_end(s->data, s->length, i);
+        if (end) {
+            s->line++;
+            if (state != CELL_QUOTED) {
+                record->content = i - s->position;
+                record->length = record->content + end;
+                record->terminated = true;
+                return;
+            }
+            i += end;
+            continue;
+        }
+        state = next_state(state, s->data[i++]);
+    }
+    record->content = record->length = s->length - s->position;
+    record->in_quotes = state == CELL_QUOTED;
+}
+
+bool tsv_scan(struct tsv_scanner *s, struct tsv_record *record)
+{
+    if (s->position >= s->length)
+        return false;
+    const char *start = s->data + s->position;
+    size_t left = s->length - s->position;
+    *record = (struct tsv_record){.bytes = start, .offset = s->offset + s->position, .line = s->line};
+    const char *end = memchr(start, '\n', left);
+    size_t span = end ? (size_t)(end - start) : left;
+    if (memchr(start, '"', span) || memchr(start, '\r', span)) {
+        scan_slowly(s, record);
+    } else {
+        record->content = span;
+        record->terminated = end != NULL;
+        record->length = span + record->terminated;
+        s->line += record->terminated;
+    }
+    s->position += record->length;
+    return true;
+}
+
+static int never(unsigned char c)
+{
+    (void)c;
+    return 0;
+}
+
+struct tsv_reader *tsv_reader_new(void)
+{
+    struct tsv_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return NULL;
+    if (csv_init(&reader->parser, 0) != 0) {
+        free(reader);
+        return NULL;
+    }
+    csv_set_delim(&reader->parser, '\t');
+    csv_set_space_func(&reader->parser, never);
+    csv_set_term_func(&reader->parser, never); /* records are cut before; line ends are content */
+    return reader;
+}
+
+void tsv_reader_free(struct tsv_reader *reader)
+{
+    if (!reader)
+        return;
+    csv_free(&reader->parser);
+    buf_release(&reader->text);
+    buf_release(&reader->normal);
+    free(reader->cells);
+    free(reader->ends);
+    free(reader);
+}
+
+static bool room_for_cell(struct tsv_reader *reader)
+{
+    if (reader->n < reader->capacity)
+        return true;
+    size_t capacity = reader->capacity ? reader->capacity * 2 : 32;
+    struct tsv_cell *cells = realloc(reader->cells, capacity * sizeof *cells);
+    if (cells)
+        reader->cells = cells;
+    size_t *ends = cells ? realloc(reader->ends, capacity * sizeof *ends) : NULL;
+    if (!ends)
+        return false;
+    reader->ends = ends;
+    reader->capacity = capacity;
+    return true;
+}
+
+static void on_cell(void *text, size_t length, void *context)
+{
+    struct tsv_reader *reader = context;
+    if (reader->failed || !room_for_cell(reader)) {
+        reader->failed = true;
+        return;
+    }
+    buf_add(&reader->text, text, length);
+    reader->ends[reader->n++] = reader->text.length;
+    buf_add(&reader->text, "", 1);
+}
+
+static void on_record(int end, void *context)
+{
+    (void)end;
+    (void)context;
+}
+
+/* Hold back each closing quote until it is known to be the last byte of its cell. */
+static void normalise(struct buf *out, const char *bytes, size_t length)
+{
+    enum { START, PLAIN, QUOTED, CLOSED, TAIL } state = START;
+    buf_truncate(out, 0);
+    for (size_t i = 0; i < length; i++) {
+        char c = bytes[i];
+        if (state == QUOTED) {
+            if (c == '"')
+                state = CLOSED;
+            else
+                buf_add(out, &c, 1);
+            continue;
+        }
+        if (state == CLOSED && c == '"') {
+            buf_add(out, "\"\"", 2);
+            state = QUOTED;
+        } else if (c == '\t') {
+            buf_add(out, "\"\t" + (state == START || state == PLAIN), state == START || state == PLAIN ? 1 : 2);
+            state = START;
+        } else if (state == START || state == PLAIN) {
+            buf_add(out, &c, 1);
+            state = state == START && c == '"' ? QUOTED : PLAIN;
+        } else {
+            buf_add(out, c == '"' ? "\"\"" : &c, c == '"' ? 2 : 1);
+            state = TAIL;
+        }
+    }
+    if (state == CLOSED || state == TAIL)
+        buf_add(out, "\"", 1);
+}
+
+/* buf_add appends; cells are found again once the buffer no longer moves. */
+static void point_cells(struct tsv_reader *reader)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < reader->n; i++) {
+        reader->cells[i] = (struct tsv_cell){reader->text.data + start, reader->ends[i] - start};
+        start = reader->ends[i] + 1;
+    }
+}
+
+enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record,
+                              const struct tsv_cell **cells, size_t *n_cells, struct lineage_error *err)
+{
+    const char *bytes = record->bytes;
+    size_t length = record->content;
+    reader->n = 0;
+    reader->text.length = 0;
+    if (memchr(bytes, '"', length)) {
+        normalise(&reader->normal, bytes, length);
+        bytes = reader->normal.data;
+        length = reader->normal.length;
+    }
+    size_t parsed = csv_parse(&reader->parser, bytes, length, on_cell, on_record, reader);
+    int finished = csv_fini(&reader->parser, on_cell, on_record, reader);
+    if (parsed != length || finished != 0 || reader->failed || reader->text.failed || reader->normal.failed) {
+        reader->failed = reader->text.failed = reader->normal.failed = false;
+        return store_fail(err, LINEAGE_ENOMEM, "line %llu: out of memory", (unsigned long long)record->line);
+    }
+    point_cells(reader);
+    *cells = reader->cells;
+    *n_cells = reader->n;
+    return LINEAGE_OK;
+}
+
+void tsv_write_cell(struct buf *out, const char *text, size_t length)
+{
+    if (!memchr(text, '\t', length) && !memchr(text, '\n', length) && !memchr(text, '\r', length) &&
+        !memchr(text, '"', length)) {
+        buf_add(out, text, length);
+        return;
+    }
+    buf_add(out, "\"", 1);
+    for (const char *end = text + length; text < end;) {
+        const char *quote = memchr(text, '"', (size_t)(end - text));
+        size_t n = (size_t)((quote ? quote + 1 : end) - text);
+        buf_add(out, text, n);
+        if (quote)
+            buf_add(out, "\"", 1);
+        text += n;
+    }
+    buf_add(out, "\"", 1);
+}
+
+void tsv_write(struct buf *out, const struct tsv_cell *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_add(out, "\t", 1);
+        tsv_write_cell(out, cells[i].text, cells[i].length);
+    }
+    if (n == 1 && cells[0].length == 0)
+        buf_add(out, "\"\"", 2); /* else the record would be an empty line */
+    buf_add(out, "\n", 1);
+}

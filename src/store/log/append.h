@@ -1,0 +1,47 @@
+/* append.h: what append keeps between two rows of one handle. */
+#ifndef LOG_APPEND_H
+#define LOG_APPEND_H
+
+#include "../internal.h"
+#include "log.h"
+
+/* Rows that may wait for the mirror. */
+#define APPEND_LAG 256
+
+/*
+ * The end of the file as this handle left it. While the locked file is still exactly that, nothing of it has
+ * to be read again before the next row. ids are those of rows the mirror has not seen yet.
+ */
+struct append_state {
+    bool valid;
+    struct log_stat end;
+    uint64_t next_id;
+    size_t id_width;
+    bool has_best;
+    double best;
+    char *best_id;
+    char *ids[APPEND_LAG];
+    size_t n_ids;
+    bool finish_line; /* the file ends in a sound row without line end */
+    bool follow_at_close;
+};
+
+/* With the log locked and `end` its state then: make the state valid, mending a torn end on the way. */
+enum lineage_status append_catch_up(struct lineage_store *store, const struct log_stat *end,
+                                    struct lineage_error *err);
+
+/* Whether an id is in the store, the exp_ rule included if resolve is set. */
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool resolve, bool *found,
+                                  struct lineage_error *err);
+
+/* Take note of a row just written. */
+enum lineage_status append_note(struct lineage_store *store, const struct lineage_trial *trial,
+                                struct lineage_number score, uint64_t size, struct lineage_error *err);
+
+/* Forget everything: the file is not what was thought. */
+void append_forget(struct append_state *state);
+
+/* Bring the mirror up to date and free the state. */
+void append_close(struct lineage_store *store);
+
+#endif

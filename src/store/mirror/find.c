@@ -1,0 +1,48 @@
+/* find.c: one trial by id, and the best one. */
+#include <lineage/query.h>
+
+#include "internal.h"
+
+enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = mirror_own_trial(mirror, stmt, trial, err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+enum lineage_status lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
+                                 struct lineage_error *err)
+{
+    int64_t seq = 0;
+    *trial = (struct lineage_trial){0};
+    enum lineage_status status = mirror_sync(store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_find(store->mirror, id, &seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
+    return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
+}
+
+enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
+                                 struct lineage_error *err)
+{
+    int64_t seq = 0;
+    double score;
+    *trial = (struct lineage_trial){0};
+    enum lineage_status status = mirror_sync(store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_best(store->mirror, &seq, &score, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite score",
+                          store->dir);
+    return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
+}

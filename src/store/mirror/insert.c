@@ -1,0 +1,195 @@
+/* insert.c: one trial, or one finding, into the tables. */
+#include <math.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "../format/number.h"
+#include "internal.h"
+
+static const char insert_trial_sql[] =
+    "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
+static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
+{
+    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_STATIC);
+}
+
+/* nan has no place in SQLite: it is NULL, and its bit goes into nans. */
+static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit, int *nans)
+{
+    if (!number.present)
+        return;
+    if (isnan(number.value))
+        *nans |= bit;
+    else
+        sqlite3_bind_double(stmt, at, number.value);
+}
+
+/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. */
+static void bind_expected(sqlite3_stmt *stmt, int at, const char *text)
+{
+    static const char at_least[] = "≥";
+    double value;
+    if (strncmp(text, at_least, sizeof at_least - 1) == 0)
+        text += sizeof at_least - 1;
+    text += strspn(text, " ");
+    size_t length = number_length(text, strlen(text));
+    if (length && lineage_number_parse(&value, text, length))
+        sqlite3_bind_double(stmt, at, value);
+}
+
+static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial, const struct tsv_record *record)
+{
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
+    sqlite3_bind_int64(stmt, 3, (int64_t)record->offset);
+    sqlite3_bind_int64(stmt, 4, (int64_t)record->length);
+    sqlite3_bind_int64(stmt, 5, mirror_digest(record->bytes, record->length));
+}
+
+static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
+{
+    int nans = 0, bit = 1, at = 6;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
+        const struct lineage_column *column = lineage_column(i);
+        const void *member = (const char *)trial + column->offset;
+        if (column->kind == LINEAGE_COLUMN_TEXT) {
+            bind_text(stmt, at, lineage_trial_text(trial, i));
+        } else if (column->kind == LINEAGE_COLUMN_LABEL) {
+            bind_text(stmt, at, lineage_label_name(trial->status));
+        } else {
+            bind_number(stmt, at, *(const struct lineage_number *)member, bit, &nans);
+            bit *= 2;
+        }
+    }
+    bind_number(stmt, at++, trial->score, bit, &nans);
+    bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &nans);
+    bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &nans);
+    bind_expected(stmt, at++, trial->expected_delta ? trial->expected_delta : "");
+    sqlite3_bind_int(stmt, at, nans);
+}
+
+/* Run a statement that gives no rows. */
+static enum lineage_status run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_step(mirror, stmt, err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The first two columns of every side table. */
+static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
+                                        const struct lineage_trial *trial, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_prepare(mirror, stmt, sql, err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(*stmt, 1, (int64_t)trial->seq);
+        bind_text(*stmt, 2, trial->exp_id);
+    }
+    return status;
+}
+
+static enum lineage_status insert_params(struct mirror *mirror, const struct lineage_trial *trial,
+                                         struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++) {
+        status = prepare_part(mirror, &stmt, "REPLACE INTO params VALUES (?,?,?,?)", trial, err);
+        if (status != LINEAGE_OK)
+            break;
+        bind_text(stmt, 3, trial->params[i].name);
+        sqlite3_bind_double(stmt, 4, trial->params[i].value);
+        status = run(mirror, stmt, err);
+    }
+    return status;
+}
+
+static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
+                                        struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++) {
+        status = prepare_part(mirror, &stmt, "REPLACE INTO turn_stats VALUES (?,?,?,?,?,?)", trial, err);
+        if (status != LINEAGE_OK)
+            break;
+        sqlite3_bind_int64(stmt, 3, trial->turns[i].turn);
+        sqlite3_bind_double(stmt, 4, trial->turns[i].mean);
+        sqlite3_bind_double(stmt, 5, trial->turns[i].std);
+        sqlite3_bind_int64(stmt, 6, (int64_t)trial->turns[i].count);
+        status = run(mirror, stmt, err);
+    }
+    return status;
+}
+
+static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
+                                         struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    double value;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_extras; i++) {
+        const struct lineage_extra *extra = &trial->extras[i];
+        status = prepare_part(mirror, &stmt, "REPLACE INTO extras VALUES (?,?,?,?,?)", trial, err);
+        if (status != LINEAGE_OK)
+            break;
+        bind_text(stmt, 3, extra->column);
+        bind_text(stmt, 4, extra->text);
+        if (lineage_number_parse(&value, extra->text, strlen(extra->text)))
+            sqlite3_bind_double(stmt, 5, value);
+        status = run(mirror, stmt, err);
+    }
+    return status;
+}
+
+enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
+                                  const struct tsv_record *record, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, insert_trial_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bind_record(stmt, trial, record);
+    bind_columns(stmt, trial);
+    status = run(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = insert_params(mirror, trial, err);
+    if (status == LINEAGE_OK)
+        status = insert_turns(mirror, trial, err);
+    if (status == LINEAGE_OK)
+        status = insert_extras(mirror, trial, err);
+    return status;
+}
+
+static const char *fault_kind(enum row_fault fault)
+{
+    switch (fault) {
+    case ROW_SOUND: return "sound";
+    case ROW_LONG: return "long";
+    case ROW_SHORT: return "short";
+    case ROW_BAD_STATUS: return "status";
+    case ROW_NOT_UTF8: return "utf8";
+    case ROW_HEADER_AGAIN: return "header";
+    case ROW_BAD_NUMBER: return "number";
+    }
+    return "row";
+}
+
+enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record,
+                                          enum row_fault fault, const char *exp_id, const char *text,
+                                          struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "REPLACE INTO findings VALUES (?,?,?,?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)record->offset);
+    sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
+    bind_text(stmt, 3, fault_kind(fault));
+    bind_text(stmt, 4, exp_id);
+    bind_text(stmt, 5, text);
+    return run(mirror, stmt, err);
+}

@@ -1,0 +1,95 @@
+/* meta.c: how far the mirror has read, and the header it read. */
+#include <string.h>
+
+#include "internal.h"
+
+enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
+                                      struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record = {0};
+    const struct tsv_cell *cells;
+    size_t n;
+    mirror->header.length = 0;
+    buf_add(&mirror->header, bytes, length);
+    row_layout_release(&mirror->layout);
+    mirror->has_layout = false;
+    tsv_scanner_init(&scanner, mirror->header.data, length, 0, 1);
+    if (mirror->header.failed || !tsv_scan(&scanner, &record))
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = tsv_parse(mirror->reader, &record, &cells, &n, err);
+    if (status == LINEAGE_OK)
+        status = row_layout_read(&mirror->layout, cells, n, mirror->store->config.metric, err);
+    mirror->has_layout = status == LINEAGE_OK;
+    return status;
+}
+
+static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
+{
+    struct mirror_meta *meta = &mirror->meta;
+    meta->at.watermark = (uint64_t)sqlite3_column_int64(stmt, 2);
+    meta->at.line = (uint64_t)sqlite3_column_int64(stmt, 3);
+    meta->at.rows = (uint64_t)sqlite3_column_int64(stmt, 4);
+    meta->at.device = (uint64_t)sqlite3_column_int64(stmt, 5);
+    meta->at.inode = (uint64_t)sqlite3_column_int64(stmt, 6);
+    meta->at.size = (uint64_t)sqlite3_column_int64(stmt, 7);
+    meta->mtime_ns = sqlite3_column_int64(stmt, 8);
+    meta->last_offset = (uint64_t)sqlite3_column_int64(stmt, 9);
+    meta->last_digest = sqlite3_column_int64(stmt, 10);
+    meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
+    meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
+    meta->provisional = sqlite3_column_int64(stmt, 13);
+}
+
+enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt,
+                       "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
+                       " last_digest, next_id, id_width, provisional FROM meta",
+                       err);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
+        strcpy(metric, mirror->store->config.metric);
+        mirror->meta = (struct mirror_meta){.at = {.line = 1, .id_width = 3}};
+        return LINEAGE_OK;
+    }
+    if (status != LINEAGE_OK)
+        return status;
+    const char *name = (const char *)sqlite3_column_text(stmt, 0);
+    size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
+    strncpy(metric, name ? name : "", LINEAGE_NAME_MAX - 1);
+    metric[LINEAGE_NAME_MAX - 1] = '\0';
+    read_meta(mirror, stmt);
+    bool known = mirror->has_layout && mirror->header.length == length &&
+                 memcmp(mirror->header.data, sqlite3_column_blob(stmt, 1), length) == 0;
+    if (length && !known && strcmp(metric, mirror->store->config.metric) == 0)
+        status = mirror_set_header(mirror, sqlite3_column_blob(stmt, 1), length, err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    const struct mirror_meta *meta = &mirror->meta;
+    const int64_t values[] = {(int64_t)meta->at.watermark, (int64_t)meta->at.line,     (int64_t)meta->at.rows,
+                              (int64_t)meta->at.device,    (int64_t)meta->at.inode,    (int64_t)meta->at.size,
+                              meta->mtime_ns,              (int64_t)meta->last_offset, meta->last_digest,
+                              (int64_t)meta->at.next_id,   (int64_t)meta->at.id_width, meta->provisional};
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, mirror->store->config.metric, -1, SQLITE_STATIC);
+    sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length,
+                      SQLITE_STATIC);
+    for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
+        sqlite3_bind_int64(stmt, 3 + i, values[i]);
+    status = mirror_step(mirror, stmt, err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}

@@ -1,0 +1,59 @@
+/*
+ * telemetry.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing or
+ * cannot be read is no failure of the mirror: `lineage verify` reports it.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "../log/fs.h"
+#include "../log/telemetry.h"
+#include "internal.h"
+
+static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step,
+                                       const char *key, double value, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    sqlite3_bind_text(stmt, 2, trial->exp_id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 3, step);
+    sqlite3_bind_text(stmt, 4, key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(stmt, 5, value);
+    status = mirror_step(mirror, stmt, err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,
+                                        const json_t *steps, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(steps); i++) {
+        json_t *step = json_array_get(steps, i), *value;
+        const char *key;
+        json_int_t number = json_integer_value(json_object_get(step, "step"));
+        json_object_foreach(step, key, value)
+            if (status == LINEAGE_OK && json_is_number(value) && strcmp(key, "step") != 0)
+                status = insert_step(mirror, trial, number, key, json_number_value(value), err);
+    }
+    return status;
+}
+
+enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
+                                            struct lineage_error *err)
+{
+    struct buf text = {0};
+    char path[TELEMETRY_PATH_MAX];
+    enum lineage_status status = LINEAGE_OK;
+    if (telemetry_path(path, trial->exp_id) &&
+        fs_read_file(mirror->store->dir_fd, path, &text, NULL) == LINEAGE_OK) {
+        json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
+        status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
+        json_decref(root);
+    }
+    buf_release(&text);
+    return status;
+}

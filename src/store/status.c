@@ -1,0 +1,73 @@
+/* status.c: error texts, notices. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+const char *lineage_status_text(enum lineage_status status)
+{
+    switch (status) {
+    case LINEAGE_OK: return "ok";
+    case LINEAGE_EINVAL: return "invalid argument";
+    case LINEAGE_ENOMEM: return "out of memory";
+    case LINEAGE_EIO: return "input/output error";
+    case LINEAGE_ECORRUPT: return "malformed file";
+    case LINEAGE_EEXIST: return "already there";
+    case LINEAGE_ENOTFOUND: return "not found";
+    case LINEAGE_ELOCKED: return "locked";
+    case LINEAGE_EDB: return "database error";
+    case LINEAGE_ELIMIT: return "too long";
+    }
+    return "unknown status";
+}
+
+static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format,
+                 va_list args)
+{
+    err->status = status;
+    err->os_errno = os_errno;
+    err->line = 0;
+    int used = vsnprintf(err->text, sizeof err->text, format, args);
+    if (os_errno && used >= 0 && (size_t)used < sizeof err->text)
+        snprintf(err->text + used, sizeof err->text - (size_t)used, ": %s", strerror(os_errno));
+}
+
+enum lineage_status store_fail(struct lineage_error *err, enum lineage_status status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        fill(err, status, 0, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_status status,
+                                     const char *format, ...)
+{
+    int saved = errno;
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        fill(err, status, saved, format, args);
+        va_end(args);
+    }
+    errno = saved;
+    return status;
+}
+
+void store_notice(const struct lineage_store *store, uint64_t line, const char *format, ...)
+{
+    char text[LINEAGE_ERROR_TEXT_MAX];
+    struct lineage_notice notice = {.line = line, .text = text};
+    if (!store->options.notice)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    store->options.notice(store->options.context, &notice);
+}
