@@ -1,4 +1,5 @@
 /* main.c: global options, choice of the command, and the check that all output was written. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +98,7 @@ static int dispatch(int argc, const char **argv)
 
 int main(int argc, char **argv)
 {
-    int status = dispatch(argc, (const char **)argv);
+    int status = dispatch(argc, (const char **)(uintptr_t)argv);
     if (fflush(stdout) != 0 || ferror(stdout))
         return cli_error(CLI_SYSTEM, "cannot write the result to standard output");
     return status;

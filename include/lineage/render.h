@@ -57,7 +57,7 @@ lineage_render_record(char **path, struct lineage_store *store, const char *text
 struct lineage_blackboard_options {
     const char *tree_path;    /* how KNOWLEDGE.md names tree.tsv; NULL = OUTPUT_DIR/tree.tsv */
     const char *metric_label; /* short label, NULL = configured, else val_bpb -> bpb, train_s -> time, ... */
-    const char *best_json;    /* path of best.json; NULL = best.json in the store if there, else the rows decide */
+    const char *best_json;    /* path of best.json; NULL = best.json in the store; absent means no best */
 };
 
 /* Write LEADERBOARD.md, KNOWLEDGE.md and tree.tsv into output_dir, each replaced atomically. */

@@ -38,12 +38,17 @@ static char *encode_nuls(struct arena *arena, const struct tsv_cell *cell)
     return out;
 }
 
+const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell)
+{
+    return memchr(cell->text, 0, cell->length) ? encode_nuls(arena, cell)
+                                               : arena_text(arena, cell->text, cell->length);
+}
+
 static const char *keep(struct reading *r, const struct tsv_cell *cell)
 {
     if (!cell || !cell->length)
         return "";
-    const char *out = memchr(cell->text, 0, cell->length) ? encode_nuls(r->arena, cell)
-                                                          : arena_text(r->arena, cell->text, cell->length);
+    const char *out = row_cell_text(r->arena, cell);
     r->out_of_memory = r->out_of_memory || !out;
     return out;
 }

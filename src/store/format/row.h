@@ -73,6 +73,9 @@ struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t c
 /* The arena that owns the trial's members, made on first use; NULL when out of memory. */
 struct arena *trial_memory(struct lineage_trial *trial);
 
+/* A cell as C string in arena, NUL bytes as C0 80; NULL when out of memory. */
+const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell);
+
 /* lineage_notes_parse with the arrays in a given arena. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err);

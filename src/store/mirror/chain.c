@@ -14,6 +14,7 @@ struct link {
 
 struct walk {
     struct mirror *mirror;
+    enum chain_rule rule;
     struct link *links;
     size_t n, capacity;
     sqlite3_int64 *visited; /* open addressing, a power of two of slots, 0 is empty */
@@ -110,7 +111,7 @@ static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, cons
 /* Adds the trial to the walk, or counts it as passed over by the one below it. */
 static enum lineage_status take(struct walk *walk, int64_t seq, bool kept, struct lineage_error *err)
 {
-    if (!kept && walk->n) {
+    if (!kept && walk->n && walk->rule == CHAIN_KEPT) {
         walk->links[walk->n - 1].passed_over++;
         return LINEAGE_OK;
     }
@@ -137,7 +138,8 @@ static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *s
         end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
         return LINEAGE_OK;
     }
-    enum lineage_status status = mirror_find(walk->mirror, name, seq, err);
+    enum lineage_status status = walk->rule == CHAIN_KEPT ? mirror_find(walk->mirror, name, seq, err)
+                                                          : mirror_find_exact(walk->mirror, name, seq, err);
     if (status == LINEAGE_ENOTFOUND) {
         end_at(walk->chain, LINEAGE_CHAIN_MISSING, name);
         return LINEAGE_OK;
@@ -189,7 +191,7 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = mirror_chain(mirror, seq, &chain, err);
+        status = mirror_chain(mirror, seq, CHAIN_KEPT, &chain, err);
     if (status == LINEAGE_OK && chain.end == LINEAGE_CHAIN_MISSING)
         *descends = strcmp(chain.end_id, ancestor) == 0 ||
                     (strncmp(chain.end_id, "exp_", 4) == 0 && strcmp(chain.end_id + 4, ancestor) == 0) ||
@@ -198,10 +200,10 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     return status;
 }
 
-enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, struct lineage_chain *chain,
-                                 struct lineage_error *err)
+enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum chain_rule rule,
+                                 struct lineage_chain *chain, struct lineage_error *err)
 {
-    struct walk walk = {.mirror = mirror, .chain = chain};
+    struct walk walk = {.mirror = mirror, .rule = rule, .chain = chain};
     enum lineage_status status = LINEAGE_OK;
     bool again;
     *chain = (struct lineage_chain){0};
@@ -228,7 +230,7 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
         status = mirror_find(store->mirror, id, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
-    return status == LINEAGE_OK ? mirror_chain(store->mirror, seq, chain, err) : status;
+    return status == LINEAGE_OK ? mirror_chain(store->mirror, seq, CHAIN_KEPT, chain, err) : status;
 }
 
 void lineage_chain_release(struct lineage_chain *chain)

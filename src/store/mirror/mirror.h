@@ -83,8 +83,12 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
 
 /* The chain of the trial with that seq (lineage_chain_release). */
 struct lineage_chain;
-enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, struct lineage_chain *chain,
-                                 struct lineage_error *err);
+enum chain_rule {
+    CHAIN_KEPT, /* kept and baseline ancestors, parents resolved with the exp_ rule: the native one */
+    CHAIN_ALL   /* every ancestor, parents by exact id: that of the tools the file is shared with */
+};
+enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum chain_rule rule,
+                                 struct lineage_chain *chain, struct lineage_error *err);
 
 /* How far the mirror has read. */
 struct mirror_position {
