@@ -1,0 +1,277 @@
+/*
+ * rlcore/loss.h: policy losses, their aggregation, KL penalties and the value loss, each with its gradient.
+ *
+ * Calling sequence
+ *     struct rl_loss_options options;
+ *     rl_loss_options_init(&options);               the defaults of the systems cited, then change
+ *     options.clip_high = 0.28;                     e.g. DAPO's asymmetric clip
+ *     struct rl_loss_input in = {.log_prob = p, .old_log_prob = q, .advantages = a};
+ *     struct rl_loss_result out;
+ *     status = rl_ppo_loss(&batch, &in, &options, d_log_prob, &out, &ws, &err);
+ *
+ * All policy losses have this signature. d_log_prob receives d loss / d log_prob ([B*T], 0 at mask 0) and
+ * may be NULL. With it a trainer needs no automatic differentiation through the loss: it back-propagates
+ * d_log_prob through its own log-probs.
+ *
+ * Symbols: m the response mask, n_i the response tokens of row i, N their sum, A the advantage,
+ * l = log_prob - old_log_prob, l20 = l limited to [-20, 20] (gradient 0 outside), [c] = 1 if c else 0,
+ * mm(x) = sum(m x) / (N + 1e-8). Log-probs are natural logarithms. Gradients at exact ties of a minimum or
+ * maximum are those of the unclipped branch.
+ *
+ * Errors
+ *   RL_EINVAL  a required array is missing, an option is out of range, the aggregation divides by zero
+ *   RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something else than
+ *              0 and 1, or the loss overflows; the text names array, row and token
+ *   Values at mask 0 are never read as numbers: NaN there is fine.
+ *
+ * Reproducibility: results are the same for every number of threads.
+ *
+ * Sources: PPO (arXiv 1707.06347), dual clip (1912.09729), DAPO (2503.14476), GSPO (2507.18071), CISPO
+ * (2506.13585), SAPO (2511.20347), GPG (2504.02546), GMPO (2507.20673), REINFORCE (Williams 1992), Dr. GRPO
+ * (2503.20783); constants and order of operations as in verl's core_algos.
+ */
+#ifndef RLCORE_LOSS_H
+#define RLCORE_LOSS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rlcore/batch.h>
+#include <rlcore/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How token losses L become one number. Rows without response tokens count in none of the means. */
+enum rl_agg_mode {
+    RL_AGG_TOKEN_MEAN,             /* sum(m L) / N */
+    RL_AGG_SEQ_MEAN_TOKEN_SUM,     /* mean over rows of sum_t(m L) */
+    RL_AGG_SEQ_MEAN_TOKEN_MEAN,    /* mean over rows of sum_t(m L) / (n_i + 1e-8) */
+    RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM /* sum(m L) / T: a constant length, as Dr. GRPO asks */
+};
+
+/*
+ * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised: token-mean
+ * over this batch. The first three modes multiply by dp_size (their counts are global, gradients are
+ * averaged over workers afterwards).
+ */
+struct rl_agg {
+    enum rl_agg_mode mode;
+    double dp_size;           /* number of workers; 0 means 1 */
+    double batch_num_tokens;  /* token-mean: response tokens of the global batch; 0 = of this one */
+    double global_batch_size; /* seq-mean modes: rows of the global batch; 0 = non-empty rows of this one */
+    double loss_scale_factor; /* ..-norm: the constant length; 0 = T */
+};
+
+/*
+ * loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat unless NULL. A count that is taken
+ * from this batch and is 0 is refused (RL_EINVAL). Source: verl, agg_loss.
+ */
+RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *agg,
+                                               const double *loss_mat, double *d_loss_mat, double *loss,
+                                               struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch, const struct rl_agg *agg,
+                                                const float *loss_mat, float *d_loss_mat, double *loss,
+                                                struct rl_workspace *ws, struct rl_error *err);
+
+/* What a policy loss reads; all arrays [B*T]. */
+struct rl_loss_input {
+    const double *log_prob;     /* of the policy being trained */
+    const double *old_log_prob; /* of the policy that the ratio is taken against; may be NULL for rl_gpg_loss */
+    const double *advantages;   /* constants: no gradient flows into them */
+    const double *weights;      /* off-policy importance weights, >= 0, or NULL for 1: factor of the token
+                                   loss after clipping; they enter no metric */
+    const double *entropy;      /* entropy of the policy at each token, or NULL; for the statistics only */
+};
+
+struct rl_loss_inputf {
+    const float *log_prob, *old_log_prob, *advantages, *weights, *entropy;
+};
+
+struct rl_loss_options {
+    struct rl_agg agg;
+    double clip_low;  /* 0.2: the ratio is clipped to [1 - clip_low, 1 + clip_high] */
+    double clip_high; /* 0.2; DAPO: 0.28 */
+    double clip_c;    /* 3: dual clip, upper bound c of the ratio where A < 0; > 1 */
+    double tau_pos;   /* 1: SAPO's temperature where A > 0; > 0 */
+    double tau_neg;   /* 1.05: and elsewhere */
+};
+
+RL_API void rl_loss_options_init(struct rl_loss_options *options);
+
+/* Statistics are over response tokens; all 0 where there is none, or where the loss does not have them. */
+struct rl_loss_result {
+    double loss;
+    double pg_clipfrac;       /* mm of tokens whose gradient the clip cut off */
+    double pg_clipfrac_lower; /* the same for the dual clip, or the lower of two clips */
+    double ppo_kl;            /* mm(-l), the k1 estimate of KL(old || current) */
+    double ratio_mean, ratio_min, ratio_max; /* importance ratio as the loss uses it, before its clip */
+    double entropy_mean, entropy_min, entropy_max;
+    uint64_t n_tokens;  /* N */
+    uint64_t n_clamped; /* response tokens whose log-ratio hit a fixed limit (20; 10 for mean log-ratios) */
+};
+
+/*
+ * PPO with dual clip; DAPO through clip_high > clip_low.
+ *   r = exp(l20), L1 = -A r, L2 = -A clip(r, 1 - lo, 1 + hi), La = max(L1, L2),
+ *   L = min(-A c, La) where A < 0, else La.
+ * pg_clipfrac = mm([L2 > L1]), pg_clipfrac_lower = mm([La > -A c][A < 0]), ppo_kl = mm(-l20).
+ */
+RL_API RL_NODISCARD enum rl_status rl_ppo_loss(const struct rl_batch *batch,
+                                               const struct rl_loss_input *in,
+                                               const struct rl_loss_options *options,
+                                               double *d_log_prob, struct rl_loss_result *out,
+                                               struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_ppo_lossf(const struct rl_batch *batch,
+                                                const struct rl_loss_inputf *in,
+                                                const struct rl_loss_options *options,
+                                                float *d_log_prob, struct rl_loss_result *out,
+                                                struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * GSPO: one ratio per row, s = exp(min(mean of l over the row, 10)), straight-through to each token
+ * (d s / d log_prob_t = s for the token itself; 0 beyond the limit).
+ *   L = max(-A s, -A clip(s, 1 - lo, 1 + hi)). Always seq-mean-token-mean: agg.mode is ignored.
+ * pg_clipfrac = mm([second > first]), ppo_kl = mm(-l) without a limit.
+ */
+RL_API RL_NODISCARD enum rl_status rl_gspo_loss(const struct rl_batch *batch,
+                                                const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options,
+                                                double *d_log_prob, struct rl_loss_result *out,
+                                                struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gspo_lossf(const struct rl_batch *batch,
+                                                 const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options,
+                                                 float *d_log_prob, struct rl_loss_result *out,
+                                                 struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * CISPO: the clipped ratio is a constant weight, so every token keeps a gradient.
+ *   L = -clip(exp(l20), 1 - lo, 1 + hi) A log_prob, gradient through log_prob only.
+ * pg_clipfrac = mm([clip changes the ratio]), ppo_kl = mm(-l20).
+ */
+RL_API RL_NODISCARD enum rl_status rl_cispo_loss(const struct rl_batch *batch,
+                                                 const struct rl_loss_input *in,
+                                                 const struct rl_loss_options *options,
+                                                 double *d_log_prob, struct rl_loss_result *out,
+                                                 struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_cispo_lossf(const struct rl_batch *batch,
+                                                  const struct rl_loss_inputf *in,
+                                                  const struct rl_loss_options *options,
+                                                  float *d_log_prob, struct rl_loss_result *out,
+                                                  struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * SAPO: a soft gate in place of the clip.
+ *   tau = tau_pos where A > 0, else tau_neg; L = -A sigmoid(tau (exp(l20) - 1)) 4 / tau.
+ * Always seq-mean-token-mean: agg.mode is ignored. Clip fractions are 0, ppo_kl = mm(-l20).
+ */
+RL_API RL_NODISCARD enum rl_status rl_sapo_loss(const struct rl_batch *batch,
+                                                const struct rl_loss_input *in,
+                                                const struct rl_loss_options *options,
+                                                double *d_log_prob, struct rl_loss_result *out,
+                                                struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_sapo_lossf(const struct rl_batch *batch,
+                                                 const struct rl_loss_inputf *in,
+                                                 const struct rl_loss_options *options,
+                                                 float *d_log_prob, struct rl_loss_result *out,
+                                                 struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * GPG: L = -A log_prob. ppo_kl and the ratio statistics are 0 without old_log_prob.
+ */
+RL_API RL_NODISCARD enum rl_status rl_gpg_loss(const struct rl_batch *batch,
+                                               const struct rl_loss_input *in,
+                                               const struct rl_loss_options *options,
+                                               double *d_log_prob, struct rl_loss_result *out,
+                                               struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch,
+                                                const struct rl_loss_inputf *in,
+                                                const struct rl_loss_options *options,
+                                                float *d_log_prob, struct rl_loss_result *out,
+                                                struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * REINFORCE: L = -A log_prob (times weights, when given). ppo_kl = mm(old_log_prob - log_prob), no limit.
+ */
+RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch,
+                                                     const struct rl_loss_input *in,
+                                                     const struct rl_loss_options *options,
+                                                     double *d_log_prob, struct rl_loss_result *out,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_reinforce_lossf(const struct rl_batch *batch,
+                                                      const struct rl_loss_inputf *in,
+                                                      const struct rl_loss_options *options,
+                                                      float *d_log_prob, struct rl_loss_result *out,
+                                                      struct rl_workspace *ws, struct rl_error *err);
+
+/*
+ * GMPO, the geometric mean of token ratios; the clip acts on the log-ratio.
+ *   lc = clip(l, -lo, hi); t = min(l, lc) where A > 0, max(l, lc) where A < 0, 0 where A = 0;
+ *   R_i = exp(sum(m t) / (n_i + 1e-8)); A_i = sum(m A) / (n_i + 1e-8);
+ *   loss = mean over all B rows, empty ones included, of -A_i R_i W_i,
+ *   W_i = exp(sum(m log(w + 1e-10)) / (n_i + 1e-8)), 1 without weights. agg is ignored.
+ * pg_clipfrac = mm([l != lc][A > 0]), pg_clipfrac_lower = mm([l != lc][A < 0]), ppo_kl = mm(-l).
+ */
+RL_API RL_NODISCARD enum rl_status rl_geo_mean_loss(const struct rl_batch *batch,
+                                                    const struct rl_loss_input *in,
+                                                    const struct rl_loss_options *options,
+                                                    double *d_log_prob, struct rl_loss_result *out,
+                                                    struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_geo_mean_lossf(const struct rl_batch *batch,
+                                                     const struct rl_loss_inputf *in,
+                                                     const struct rl_loss_options *options,
+                                                     float *d_log_prob, struct rl_loss_result *out,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+
+/* Estimators of KL(current || reference) per token, with x = log_prob - ref_log_prob. */
+enum rl_kl {
+    RL_KL_K1,  /* x */
+    RL_KL_ABS, /* |x|, gradient 0 at 0 */
+    RL_KL_K2,  /* x^2 / 2 */
+    RL_KL_K3   /* k = exp(d) - d - 1 with d = -x limited to +-20, limited to 10; gradient 1 - exp(d), 0
+                  where a limit acts */
+};
+
+/*
+ * kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob, element by element: there is no mask, so
+ * every element must be finite. straight_through keeps the value and takes the gradient of k2, x, which
+ * is unbiased where those of k1 and k3 are not. Source: Schulman, "Approximating KL divergence";
+ * verl, kl_penalty.
+ */
+RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n,
+                                                 const double *log_prob, const double *ref_log_prob,
+                                                 double *kl, double *d_log_prob, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight_through, size_t n,
+                                                  const float *log_prob, const float *ref_log_prob,
+                                                  float *kl, float *d_log_prob, struct rl_error *err);
+
+struct rl_value_result {
+    double loss;
+    double vf_clipfrac; /* mm of tokens where the clipped error is the larger one */
+};
+
+/*
+ * PPO's clipped value loss. values are the predictions at rollout time; all arrays [B*T].
+ *   vc = vpreds limited to [values - c, values + c]; L = max((vpreds - returns)^2, (vc - returns)^2);
+ *   loss = agg_loss(L) / 2. d_vpreds = d loss / d vpreds, or NULL. c = cliprange >= 0.
+ * Source: verl, compute_value_loss.
+ */
+RL_API RL_NODISCARD enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg,
+                                                 double cliprange, const double *vpreds,
+                                                 const double *values, const double *returns,
+                                                 double *d_vpreds, struct rl_value_result *out,
+                                                 struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg,
+                                                  double cliprange, const float *vpreds,
+                                                  const float *values, const float *returns,
+                                                  float *d_vpreds, struct rl_value_result *out,
+                                                  struct rl_workspace *ws, struct rl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
