@@ -19,17 +19,20 @@ static json_t *ended_json(const struct lineage_chain *chain)
     return json_sprintf(chain->end == LINEAGE_CHAIN_CYCLE ? "cycle at %s" : "missing %s", chain->end_id);
 }
 
+/* passed_over: under the id of each ancestor, how many were passed over between it and its child. */
 static int print_json(const struct lineage_chain *chain)
 {
     json_t *list = json_array(), *passed = json_object(), *object = json_object();
     for (size_t i = 0; i < chain->n; i++) {
         json_array_append_new(list, cli_trial_json(&chain->trials[i]));
-        if (chain->passed_over[i])
-            json_object_set_new(passed, chain->trials[i].exp_id,
+        if (i && chain->passed_over[i])
+            json_object_set_new(passed, chain->trials[i - 1].exp_id,
                                 json_integer((json_int_t)chain->passed_over[i]));
     }
     json_object_set_new(object, "chain", list);
     json_object_set_new(object, "passed_over", passed);
+    json_object_set_new(object, "passed_over_above_top",
+                        json_integer(chain->n ? (json_int_t)chain->passed_over[0] : 0));
     json_object_set_new(object, "ended", ended_json(chain));
     cli_json_print(stdout, object, true);
     json_decref(object);

@@ -2,7 +2,7 @@
 --
 -- It is a cache: delete it and nothing is lost, `lineage rebuild` makes it anew. Query it with any SQLite
 -- client; write to it with none. Text is UTF-8 as in the file (a NUL byte inside a cell stands as C0 80).
--- A number that is nan is NULL here and named in trials.nans; infinities are kept.
+-- A number that is nan is NULL here and named in trials.special; infinities are kept.
 
 -- One sound row of results.tsv.
 CREATE TABLE trials (
@@ -32,8 +32,8 @@ CREATE TABLE trials (
     ig_clip_scale_mean REAL,
     ig_clip_scale_std REAL,
     expected REAL,                -- leading signed number of expected_delta
-    nans INTEGER NOT NULL         -- bit set of what is nan: 1 core_metric, 2 val_bpb, 4 delta_vs_best,
-);                                -- 8 train_s, 16 total_s, 32 score
+    special INTEGER NOT NULL      -- bit set of what SQLite cannot hold. nan: 1 core_metric, 2 val_bpb,
+);                                -- 4 delta_vs_best, 8 train_s, 16 total_s, 32 score; -0.0: the same times 256
 
 -- Named numeric settings of a trial, from notes.
 CREATE TABLE params (

@@ -15,15 +15,17 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_STATIC);
 }
 
-/* nan has no place in SQLite: it is NULL, and its bit goes into nans. */
-static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit, int *nans)
+/* SQLite turns nan into NULL and -0.0 into 0: their bits go into special. */
+static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit, int *special)
 {
     if (!number.present)
         return;
     if (isnan(number.value))
-        *nans |= bit;
+        *special |= bit;
     else
         sqlite3_bind_double(stmt, at, number.value);
+    if (number.value == 0 && signbit(number.value))
+        *special |= bit * MIRROR_NEGATIVE_ZERO;
 }
 
 /* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. */
@@ -50,7 +52,7 @@ static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial, c
 
 static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 {
-    int nans = 0, bit = 1, at = 6;
+    int special = 0, bit = 1, at = 6;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
@@ -59,15 +61,15 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
         } else if (column->kind == LINEAGE_COLUMN_LABEL) {
             bind_text(stmt, at, lineage_label_name(trial->status));
         } else {
-            bind_number(stmt, at, *(const struct lineage_number *)member, bit, &nans);
+            bind_number(stmt, at, *(const struct lineage_number *)member, bit, &special);
             bit *= 2;
         }
     }
-    bind_number(stmt, at++, trial->score, bit, &nans);
-    bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &nans);
-    bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &nans);
+    bind_number(stmt, at++, trial->score, bit, &special);
+    bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &special);
+    bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &special);
     bind_expected(stmt, at++, trial->expected_delta ? trial->expected_delta : "");
-    sqlite3_bind_int(stmt, at, nans);
+    sqlite3_bind_int(stmt, at, special);
 }
 
 /* Run a statement that gives no rows. */

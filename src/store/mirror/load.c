@@ -14,10 +14,12 @@ static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool
     return out;
 }
 
-static struct lineage_number number_at(sqlite3_stmt *stmt, int at, bool is_nan)
+static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
 {
-    if (is_nan)
+    if (special & 1)
         return (struct lineage_number){true, (double)NAN};
+    if (special & MIRROR_NEGATIVE_ZERO)
+        return (struct lineage_number){true, -0.0};
     if (sqlite3_column_type(stmt, at) == SQLITE_NULL)
         return (struct lineage_number){0};
     return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
@@ -25,20 +27,20 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, bool is_nan)
 
 static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena, bool *ok)
 {
-    int nans = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
+    int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
         const struct lineage_column *column = lineage_column(i);
         if (column->kind == LINEAGE_COLUMN_TEXT) {
             *trial_text_member(trial, i) = text_at(stmt, at, arena, ok);
         } else if (column->kind == LINEAGE_COLUMN_NUMBER) {
-            *trial_number_member(trial, i) = number_at(stmt, at, nans & 1);
-            nans >>= 1;
+            *trial_number_member(trial, i) = number_at(stmt, at, special);
+            special >>= 1;
         } else {
             const char *label = (const char *)sqlite3_column_text(stmt, at);
             *ok = *ok && label && lineage_label_parse(&trial->status, label);
         }
     }
-    trial->score = number_at(stmt, at, nans & 1);
+    trial->score = number_at(stmt, at, special);
 }
 
 static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,

@@ -53,8 +53,11 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
 #define TRIAL_COLUMNS                                                                                   \
     "t.seq, t.line, t.exp_id, t.timestamp, t.specialist, t.parent_exp, t.baseline_exp, t.domain, "      \
     "t.hypothesis, t.expected_delta, t.status, t.core_metric, t.val_bpb, t.delta_vs_best, t.train_s, " \
-    "t.total_s, t.job_name, t.snapshot_path, t.notes, t.score, t.nans"
+    "t.total_s, t.job_name, t.snapshot_path, t.notes, t.score, t.special"
 #define N_TRIAL_COLUMNS 21
+
+/* Bits of trials.special: nan from 1 on, negative zero from here on. */
+#define MIRROR_NEGATIVE_ZERO 256
 
 /* Fill a trial from the current row; text goes to arena. Extra columns are loaded too. */
 enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,

@@ -58,9 +58,6 @@ static const struct {
                " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || t.parent_exp)"
                " AND NOT (substr(parent_exp, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
                " p.exp_id = substr(t.parent_exp, 5))) ORDER BY seq"},
-    {"number", "SELECT line, exp_id, 'a number is not finite' FROM trials WHERE nans <> 0 OR abs(core_metric) = 9e999"
-               " OR abs(val_bpb) = 9e999 OR abs(delta_vs_best) = 9e999 OR abs(train_s) = 9e999"
-               " OR abs(total_s) = 9e999 ORDER BY seq"},
 };
 
 static enum lineage_status check_tail(struct verifying *v)

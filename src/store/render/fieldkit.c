@@ -30,7 +30,7 @@ static enum lineage_status load_one(struct mirror *mirror, const char *sql, stru
     return status;
 }
 
-#define SCORED "(t.score IS NOT NULL OR t.nans & 32) AND t.status <> 'harness_abort'"
+#define SCORED "(t.score IS NOT NULL OR t.special & 32) AND t.status <> 'harness_abort'"
 
 /* A walk with `<`: a nan that comes first is never beaten, a nan that comes later never wins. */
 static enum lineage_status choose_best(struct lineage_store *store, struct lineage_trial *best,
