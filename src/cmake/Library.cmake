@@ -26,6 +26,20 @@ function(project_library name)
   set_target_properties(${name}_static PROPERTIES EXPORT_NAME ${name}_static)
   add_library(lineage::${name} ALIAS ${name}_shared)
   add_library(lineage::${name}_static ALIAS ${name}_static)
+  project_install(${name})
+endfunction()
+
+# The two flavours are exported apart, so that a user of the shared library needs none of the
+# development packages of the libraries below it. Headers go in once, with the shared flavour.
+function(project_install name)
+  install(TARGETS ${name}_shared EXPORT lineage-shared
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(TARGETS ${name}_static EXPORT lineage-static
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/src/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
 # project_link(NAME LIBS...): third-party libraries of both flavours and of the objects.

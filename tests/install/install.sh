@@ -1,0 +1,59 @@
+#!/bin/sh
+# install.sh: an installed tree is moved, then used from outside through find_package and pkg-config, with the
+# shared and the static libraries.
+. "$SOURCE/tests/support/shell.sh"
+
+[ "$INSTRUMENTED" = no ] || skip "instrumented libraries need the same instrumentation in the project that uses them"
+
+# uses WHAT PROGRAM: the program appends a trial to a new store and reads it back.
+uses()
+{
+    rm -rf store && mkdir store
+    must_equal '000 wider clip ok' "$("$2" store 2>&1)" "$1"
+}
+
+through_find_package()
+{
+    last="find_package, $1"
+    "$CMAKE" -S "$SOURCE/tests/install/consumer" -B "cmake-$1" -DCMAKE_C_COMPILER="$CC" \
+        -DCMAKE_PREFIX_PATH="$scratch/moved" -DFLAVOUR="$1" >out 2>err &&
+        "$CMAKE" --build "cmake-$1" >>out 2>>err || show_output
+    uses "$last" "cmake-$1/consumer"
+}
+
+# shellcheck disable=SC2046
+through_pkg_config()
+{
+    last="pkg-config $1"
+    "$CC" -std=c17 -o "pc$1" "$SOURCE/tests/install/consumer/consumer.c" \
+        $(pkg-config --cflags lineage rlcore) $2 $(pkg-config $1 --libs lineage rlcore) $3 >out 2>err || show_output
+    uses "$last" "./pc$1"
+}
+
+"$CMAKE" --install "$BUILD" --prefix "$scratch/first" >out 2>err || fail "cmake --install: $(cat err)"
+mv first moved
+lib=$(dirname "$(find "$scratch/moved" -name lineage.pc | head -n 1)")
+PKG_CONFIG_PATH=$lib
+export PKG_CONFIG_PATH
+LD_LIBRARY_PATH=$(dirname "$lib")
+export LD_LIBRARY_PATH
+
+through_find_package shared
+through_pkg_config "" "" ""
+last="ldd"
+ldd cmake-shared/consumer >out
+must_have out moved/
+unset LD_LIBRARY_PATH
+through_find_package static
+through_pkg_config --static -Wl,-Bstatic,-llineage,-lrlcore,-Bdynamic ""
+ldd cmake-static/consumer ./pc--static >out
+must_lack out liblineage
+
+last="installed command"
+must_equal "lineage $VERSION" "$(moved/bin/lineage --version)"
+must_equal "$VERSION" "$(pkg-config --modversion lineage)" "version"
+must_equal "liblineage.so.${VERSION%%.*}" "$(objdump -p moved/lib*/liblineage.so moved/lib/*/liblineage.so 2>/dev/null |
+    awk '$1 == "SONAME" { print $2; exit }')" "soname"
+[ -f moved/share/lineage/schema/001_mirror.sql ] || fail "the schema is not installed"
+
+finish

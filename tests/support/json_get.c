@@ -1,0 +1,48 @@
+/* json_get.c: `json_get PATH < file` prints a member of a JSON text, for the tests written in shell. PATH is
+ * keys and list indices joined by `.` (`chain.0.exp_id`), `#` counts what is there, an empty path is all of it.
+ * Text is printed raw, the rest as JSON. Exit status 1 if there is no such member, 2 if it is no JSON. */
+#include <ctype.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t count(const json_t *value)
+{
+    return json_is_array(value) ? json_array_size(value) : json_object_size(value);
+}
+
+static const json_t *step(const json_t *value, const char *key)
+{
+    return json_is_array(value) ? json_array_get(value, strtoul(key, NULL, 10)) : json_object_get(value, key);
+}
+
+static int print(const json_t *value)
+{
+    if (json_is_string(value))
+        return puts(json_string_value(value)) == EOF;
+    int failed = json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+    return putchar('\n') == EOF || failed;
+}
+
+static int get(const json_t *value, char *path)
+{
+    for (char *key = strtok(path, "."); key && value; key = strtok(NULL, ".")) {
+        if (strcmp(key, "#") == 0)
+            return printf("%zu\n", count(value)) < 0;
+        value = step(value, key);
+    }
+    return value ? print(value) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    json_error_t error;
+    json_t *root = json_loadf(stdin, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!root || argc != 2) {
+        fprintf(stderr, "json_get: line %d column %d: %s\n", error.line, error.column, error.text);
+        return 2;
+    }
+    int status = get(root, argv[1]);
+    json_decref(root);
+    return status;
+}
