@@ -17,4 +17,11 @@ typedef double real;
 #define RL_REAL_MAX DBL_MAX
 #endif
 
+/* x limited to [low, high]; NaN stays. Written so that loops over it vectorise. */
+static inline real rl_limit(real x, real low, real high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
 #endif

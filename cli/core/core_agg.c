@@ -1,0 +1,24 @@
+/* core_agg.c: see core_agg.h. */
+#include "core_agg.h"
+
+/* A size that is given must be positive; absent means "of this batch", which the core writes as 0. */
+static double size_or_own(struct core_call *call, const char *name)
+{
+    double size = core_number_or(call, name, 0);
+    if (core_present(call, name) && !(size > 0))
+        core_fail(call, "inputs.%s is %g, not a positive number", name, size);
+    return size;
+}
+
+struct rl_agg core_agg(struct core_call *call)
+{
+    static const char *const modes[] = {"token-mean", "seq-mean-token-sum", "seq-mean-token-mean",
+                                        "seq-mean-token-sum-norm", NULL};
+    return (struct rl_agg){
+        .mode = (enum rl_agg_mode)core_choice(call, "loss_agg_mode", modes),
+        .dp_size = size_or_own(call, "dp_size"),
+        .batch_num_tokens = size_or_own(call, "batch_num_tokens"),
+        .global_batch_size = size_or_own(call, "global_batch_size"),
+        .loss_scale_factor = size_or_own(call, "loss_scale_factor"),
+    };
+}

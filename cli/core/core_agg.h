@@ -1,0 +1,12 @@
+/* core_agg.h: the aggregation settings of a loss, from a JSON case. */
+#ifndef CORE_AGG_H
+#define CORE_AGG_H
+
+#include <rlcore/loss.h>
+
+#include "core_call.h"
+
+/* loss_agg_mode and, where given, dp_size, batch_num_tokens, global_batch_size, loss_scale_factor. */
+struct rl_agg core_agg(struct core_call *call);
+
+#endif

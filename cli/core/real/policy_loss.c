@@ -1,0 +1,86 @@
+/* policy_loss.c: `lineage core policy_loss`, all losses of rlcore/loss.h by name. */
+#include <rlcore/loss.h>
+
+#include "core_agg.h"
+#include "core_real.h"
+
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct RL(rl_loss_input) *,
+                                   const struct rl_loss_options *, real *, struct rl_loss_result *,
+                                   struct rl_workspace *, struct rl_error *);
+
+/* Which metrics the loss reports. */
+enum metrics { NONE, KL_ONLY, ALL };
+
+static const struct {
+    policy_loss *run;
+    enum metrics metrics;
+} losses[] = {{RL(rl_ppo_loss), ALL},       {RL(rl_gspo_loss), ALL},     {RL(rl_cispo_loss), ALL},
+              {RL(rl_sapo_loss), ALL},      {RL(rl_gpg_loss), NONE},     {RL(rl_reinforce_loss), KL_ONLY},
+              {RL(rl_geo_mean_loss), ALL}};
+
+static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
+                                    "gpg",     "reinforce", "geo_mean", NULL};
+
+static struct rl_loss_options read_options(struct core_call *call)
+{
+    struct rl_loss_options o;
+    rl_loss_options_init(&o);
+    o.agg = core_agg(call);
+    o.clip_low = core_number_or(call, "clip_ratio_low", o.clip_low);
+    o.clip_high = core_number_or(call, "clip_ratio_high", o.clip_high);
+    o.clip_c = core_number_or(call, "clip_ratio_c", o.clip_c);
+    o.tau_pos = core_number_or(call, "tau_pos", o.tau_pos);
+    o.tau_neg = core_number_or(call, "tau_neg", o.tau_neg);
+    return o;
+}
+
+static void put_metrics(struct core_call *call, const struct rl_loss_result *out, enum metrics metrics)
+{
+    core_put_number(call, "loss", out->loss);
+    if (metrics != NONE)
+        core_put_number(call, "ppo_kl", out->ppo_kl);
+    if (metrics == ALL) {
+        core_put_number(call, "pg_clipfrac", out->pg_clipfrac);
+        core_put_number(call, "pg_clipfrac_lower", out->pg_clipfrac_lower);
+    }
+}
+
+static void run(struct core_call *call)
+{
+    struct core_dim b = {0}, t = {0};
+    int loss = core_choice(call, "loss", names);
+    struct rl_loss_options options = read_options(call);
+    struct rl_batch batch = {.mask = core_mask(call, "response_mask", &b, &t)};
+    struct RL(rl_loss_input) in = {
+        .log_prob = RL(core_reals)(call, "log_prob", &b, &t),
+        .old_log_prob = losses[loss].metrics == NONE
+                            ? RL(core_reals_or_null)(call, "old_log_prob", &b, &t)
+                            : RL(core_reals)(call, "old_log_prob", &b, &t),
+        .advantages = RL(core_reals)(call, "advantages", &b, &t),
+        .weights = RL(core_reals_or_null)(call, "rollout_is_weights", &b, &t),
+    };
+    real *d_log_prob = core_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    struct rl_loss_result out;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do
+        status = losses[loss].run(&batch, &in, &options, d_log_prob, &out, &call->ws, &call->err);
+    while (core_again(call, status));
+    if (call->failed)
+        return;
+    put_metrics(call, &out, losses[loss].metrics);
+    RL(core_put_reals)(call, "d_log_prob", d_log_prob, b.n, t.n);
+}
+
+const struct core_kernel RL(core_policy_loss) = {
+    .family = "policy_loss",
+    .summary = "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
+    .inputs = "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, response_mask [B][T], "
+              "log_prob [B][T], old_log_prob [B][T], advantages [B][T], rollout_is_weights [B][T]?, "
+              "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, dp_size?, "
+              "batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .run = run,
+};

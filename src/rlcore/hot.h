@@ -1,0 +1,26 @@
+/*
+ * hot.h: attributes of the inner loops.
+ *
+ * A loop over tokens stands in its own RL_HOT function, which is compiled for several vector widths and
+ * picked at load time. Products and sums are never fused, so all versions round alike per element; sums
+ * over a row may differ in the last digits between machines, never between thread counts.
+ */
+#ifndef RLCORE_HOT_H
+#define RLCORE_HOT_H
+
+#ifdef RL_MULTIVERSION
+#define RL_HOT __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define RL_HOT
+#endif
+
+/* For the body that several RL_HOT functions share, with the function it calls given as a constant. */
+#define RL_INLINE inline __attribute__((always_inline))
+
+/* Tokens per inner loop: partial sums in `real` stay short and buffers stay in the first-level cache. */
+enum { RL_CHUNK = 512 };
+
+/* Below this many tokens, starting threads costs more than it saves. */
+enum { RL_PARALLEL_TOKENS = 1 << 14 };
+
+#endif

@@ -1,0 +1,96 @@
+/* segment.c: one pass for the mean log-ratio of a segment, one for its losses and gradient. */
+#include "segment.h"
+
+#include "hot.h"
+
+struct log_ratio {
+    double sum;
+    size_t count;
+    bool poisoned;
+};
+
+/* x - x is 0 for a finite x only. */
+RL_HOT static void add_log_ratio(const struct RL(rl_segment) *s, size_t from, size_t to,
+                                 struct log_ratio *out)
+{
+    real sum = 0, poison = 0, count = 0;
+#pragma omp simd reduction(+ : sum, poison, count)
+    for (size_t t = from; t < to; t++) {
+        bool on = s->mask[t] != 0;
+        real p = on ? s->log_prob[t] : 0, q = on ? s->old_log_prob[t] : 0;
+        sum += p - q;
+        count += on ? 1 : 0;
+        poison += (p - p) + (q - q);
+    }
+    out->sum += (double)sum;
+    out->count += (size_t)count;
+    out->poisoned |= !(poison == 0);
+}
+
+/* The arrays of a chunk with nothing absent. */
+struct chunk {
+    size_t n;
+    const uint8_t *mask;
+    const real *advantages, *weights, *clip_scale;
+    real *slope;
+};
+
+RL_HOT static void add_losses(const struct chunk *at, const struct RL(rl_segment) *s, real ratio,
+                              bool limited, struct rl_row_sums *sums)
+{
+    const real low = (real)s->low, high = (real)s->high;
+    const real slope_weight = limited ? 0 : (real)s->row_weight;
+    real loss = 0, clipped = 0, poison = 0;
+#pragma omp simd reduction(+ : loss, clipped, poison)
+    for (size_t t = 0; t < at->n; t++) {
+        bool on = at->mask[t] != 0;
+        real a = on ? at->advantages[t] : 0, w = on ? at->weights[t] : 0;
+        real scale = on ? at->clip_scale[t] : 1;
+        real bounded = rl_limit(ratio, 1 - low * scale, 1 + high * scale);
+        real first = -a * ratio, second = -a * bounded;
+        bool cut = second > first;
+        loss += w * (cut ? second : first);
+        clipped += cut ? 1 : 0;
+        at->slope[t] = cut ? 0 : w * first * slope_weight;
+        poison += (a - a) + (w - w) + (scale - scale) + ((w < 0) | (scale < 0) ? 1 : 0);
+    }
+    sums->loss += (double)loss;
+    sums->clipped += (double)clipped;
+    sums->poisoned |= !(poison == 0);
+}
+
+static void add_all_losses(const struct RL(rl_segment) *s, double ratio, bool limited,
+                           struct rl_row_sums *sums)
+{
+    real ones[RL_CHUNK], unwanted[RL_CHUNK];
+    for (size_t t = 0; t < RL_CHUNK && (!s->weights || !s->clip_scale); t++)
+        ones[t] = 1;
+    for (size_t t = 0; t < s->n; t += RL_CHUNK) {
+        struct chunk at = {.n = s->n - t < RL_CHUNK ? s->n - t : RL_CHUNK,
+                           .mask = s->mask + t,
+                           .advantages = s->advantages + t,
+                           .weights = s->weights ? s->weights + t : ones,
+                           .clip_scale = s->clip_scale ? s->clip_scale + t : ones,
+                           .slope = s->d_log_prob ? s->d_log_prob + t : unwanted};
+        add_losses(&at, s, (real)ratio, limited, sums);
+    }
+}
+
+double RL(rl_segment_loss)(const struct RL(rl_segment) *s, struct rl_row_sums *sums)
+{
+    struct log_ratio l = {0};
+    for (size_t t = 0; t < s->n; t += RL_CHUNK)
+        add_log_ratio(s, t, s->n - t < RL_CHUNK ? s->n : t + RL_CHUNK, &l);
+    double mean = l.count ? l.sum / (double)l.count : 0;
+    double ratio = exp(fmin(mean, 10));
+    add_all_losses(s, ratio, mean > 10, sums);
+    sums->kl -= l.sum;
+    sums->poisoned |= l.poisoned;
+    if (l.count == 0)
+        return 0;
+    sums->clamped += mean > 10 ? (double)l.count : 0;
+    sums->ratio += ratio * (double)l.count;
+    sums->ratio_min = fmin(sums->ratio_min, ratio);
+    sums->ratio_max = fmax(sums->ratio_max, ratio);
+    return ratio;
+}

@@ -1,0 +1,63 @@
+/* rlcore_vexp.c: accuracy of the vectorisable exp, over its whole range, against libm. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "support/random_batch.h"
+#include "vexp.h"
+
+enum { SAMPLES = 1000000 };
+
+/* Error of got in units of the last place of the exact value. */
+static double ulps(double got, long double exact)
+{
+    int exponent;
+    frexpl(exact, &exponent);
+    double unit = ldexp(1, exponent < DBL_MIN_EXP ? DBL_MIN_EXP - DBL_MANT_DIG : exponent - DBL_MANT_DIG);
+    return (double)(fabsl((long double)got - exact) / (long double)unit);
+}
+
+static double worst_over(double low, double high)
+{
+    struct test_rng rng = {1};
+    double worst = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        double x = low + (high - low) * test_rng_uniform(&rng);
+        worst = fmax(worst, ulps(rl_exp(x), expl((long double)x)));
+    }
+    return worst;
+}
+
+static void within_one_ulp(void **state)
+{
+    (void)state;
+    double clamped = worst_over(-20, 20), whole = worst_over(-708, 709.7);
+    double subnormal = worst_over(-744, -708);
+    printf("exp: %.3f ulp in [-20, 20], %.3f in the normal range, %.3f below\n", clamped, whole, subnormal);
+    assert_true(clamped < 1 && whole < 1 && subnormal < 1);
+}
+
+static void special_values(void **state)
+{
+    (void)state;
+    assert_true(rl_exp(0.0) == 1.0);
+    assert_true(rl_exp(-0.0) == 1.0);
+    assert_true(isinf(rl_exp(709.79)));
+    assert_true(isinf(rl_exp(INFINITY)));
+    assert_true(rl_exp(-746.0) == 0.0);
+    assert_true(rl_exp(-INFINITY) == 0.0);
+    assert_true(isnan(rl_exp(NAN)));
+    assert_true(rl_exp(-745.0) == 0x1p-1074);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp),
+                                       cmocka_unit_test(special_values)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
