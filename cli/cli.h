@@ -155,7 +155,7 @@ char *cli_text_line(const char *text, size_t max);
 struct cli_list;
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns);
 void cli_list_text(struct cli_list *list, const char *text);
-void cli_list_number(struct cli_list *list, double value, bool present);
+void cli_list_number(struct cli_list *list, double value, bool present); /* absent: empty, null in JSON */
 void cli_list_count(struct cli_list *list, size_t value);
 bool cli_list_end_row(struct cli_list *list);       /* false when out of memory */
 size_t cli_list_rows(const struct cli_list *list);

@@ -12,7 +12,10 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
         return false;
     for (size_t i = 0; i < n; i++)
-        cli_list_text(print->list, texts[i]);
+        if (texts[i])
+            cli_list_text(print->list, texts[i]);
+        else
+            cli_list_number(print->list, 0, false);
     return cli_list_end_row(print->list);
 }
 
@@ -43,7 +46,8 @@ const struct cli_command cmd_sql = {
     .arguments = "STATEMENT",
     .summary = "run a read-only SELECT on the mirror",
     .description = "One SELECT on lineage.db, brought up to date first. The tables are described in\n"
-                   "schema/. Statements that could write anything are refused. Values come as text.",
+                   "schema/. Statements that could write anything are refused. Values come as text, NULL as the empty cell\n"
+                   "or, in JSON, as null.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" --format json",
     .run = run,

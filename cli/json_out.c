@@ -15,11 +15,10 @@ static void new_line(FILE *out, bool indent, int depth)
         fprintf(out, "\n%*s", depth * 2, "");
 }
 
-static void print_string(FILE *out, const char *text)
+static void print_key(FILE *out, const char *key)
 {
-    json_t *string = json_string_nocheck(text);
-    if (json_dumpf(string, out, JSON_ENCODE_ANY) != 0)
-        fputs("\"\\ufffd\"", out); /* not UTF-8: a damaged cell shown for diagnosis */
+    json_t *string = cli_json_text(key);
+    json_dumpf(string, out, JSON_ENCODE_ANY);
     json_decref(string);
 }
 
@@ -34,7 +33,7 @@ static void print_object(FILE *out, const json_t *object, bool indent, int depth
             fputs(indent ? "," : ", ", out);
         first = false;
         new_line(out, indent, depth + 1);
-        print_string(out, key);
+        print_key(out, key);
         fputs(": ", out);
         print_value(out, value, indent, depth + 1);
     }
@@ -73,7 +72,7 @@ static void print_value(FILE *out, const json_t *value, bool indent, int depth)
     switch (json_typeof(value)) {
     case JSON_OBJECT: print_object(out, value, indent, depth); break;
     case JSON_ARRAY: print_array(out, value, indent, depth); break;
-    case JSON_STRING: print_string(out, json_string_value(value)); break;
+    case JSON_STRING: json_dumpf(value, out, JSON_ENCODE_ANY); break;
     case JSON_INTEGER: fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value)); break;
     case JSON_REAL: fputs(lineage_number_format(number, json_real_value(value)), out); break;
     case JSON_TRUE: fputs("true", out); break;
@@ -94,10 +93,31 @@ json_t *cli_json_number(double value)
     return isfinite(value) ? json_real(value) : json_string(lineage_number_format(text, value));
 }
 
+/* One code point from *in to *out: NUL where text holds it as C0 80, U+FFFD for a byte that is not UTF-8. */
+static void copy_point(char **out, const char **in, size_t left)
+{
+    bool nul = strncmp(*in, "\xc0\x80", 2) == 0;
+    size_t n = nul ? 2 : lineage_text_prefix(*in, left, 1);
+    bool valid = lineage_text_is_utf8(*in, n);
+    if (nul)
+        *(*out)++ = '\0';
+    else
+        *out = (char *)memcpy(*out, valid ? *in : "\xef\xbf\xbd", valid ? n : 3) + (valid ? n : 3);
+    *in += n;
+}
+
 json_t *cli_json_text(const char *text)
 {
+    size_t length = text ? strlen(text) : 0;
     json_t *string = json_string(text ? text : "");
-    return string ? string : json_string("\xef\xbf\xbd");
+    if (string)
+        return string;
+    char *mended = malloc(length * 3 + 1), *out = mended;
+    for (const char *in = text, *end = text + length; mended && in < end;)
+        copy_point(&out, &in, (size_t)(end - in));
+    string = mended ? json_stringn(mended, (size_t)(out - mended)) : NULL;
+    free(mended);
+    return string;
 }
 
 static char *read_stream(FILE *in, size_t *length)

@@ -16,20 +16,30 @@ struct cli_list {
     enum cli_format format;
     FILE *out;
     size_t n, column, rows, capacity;
-    const char *const *columns;
+    char **columns;
     struct cell *cells; /* table: all rows; else the current one */
     bool failed;
 };
+
+static bool copy_columns(struct cli_list *list, const char *const *columns)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (!(list->columns[i] = strdup(columns[i])))
+            return false;
+    return true;
+}
 
 struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const char *const *columns)
 {
     struct cli_list *list = calloc(1, sizeof *list);
     if (!list)
         return NULL;
-    *list = (struct cli_list){.format = format, .out = out, .n = n, .columns = columns};
-    list->capacity = n;
+    *list = (struct cli_list){.format = format, .out = out, .n = n, .capacity = n};
     list->cells = calloc(n, sizeof *list->cells);
-    list->failed = !list->cells;
+    list->columns = calloc(n, sizeof *list->columns);
+    list->failed = !list->cells || !list->columns || !copy_columns(list, columns);
+    if (list->failed)
+        return list;
     if (format == CLI_JSON)
         fputc('[', out);
     for (size_t i = 0; format == CLI_TSV && i < n; i++)
@@ -202,6 +212,17 @@ static void print_table(const struct cli_list *list)
     free(widths);
 }
 
+static void free_list(struct cli_list *list)
+{
+    if (list->cells)
+        free_cells(list, 0, list->capacity);
+    for (size_t i = 0; list->columns && i < list->n; i++)
+        free(list->columns[i]);
+    free(list->columns);
+    free(list->cells);
+    free(list);
+}
+
 int cli_list_finish(struct cli_list *list)
 {
     if (!list)
@@ -209,11 +230,8 @@ int cli_list_finish(struct cli_list *list)
     bool failed = list->failed;
     if (list->format == CLI_TABLE && list->rows && !failed)
         print_table(list);
-    if (list->format == CLI_JSON)
+    if (list->format == CLI_JSON && !failed)
         fputs(list->rows ? "\n]\n" : "]\n", list->out);
-    if (list->cells)
-        free_cells(list, 0, list->capacity);
-    free(list->cells);
-    free(list);
+    free_list(list);
     return failed ? cli_error(CLI_SYSTEM, "out of memory") : CLI_OK;
 }

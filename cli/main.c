@@ -82,7 +82,9 @@ static int dispatch(int argc, const char **argv)
             return print_usage(stdout), CLI_OK;
         if (strcmp(argv[i], "--version") == 0)
             return puts("lineage " LINEAGE_VERSION), CLI_OK;
-        if (takes_value(argv[i]) && i + 1 < argc)
+        if (takes_value(argv[i]) && i + 1 == argc)
+            return cli_error(CLI_USAGE, "%s wants a value; see `lineage --help`", argv[i]);
+        if (takes_value(argv[i]))
             i++;
         else if (!strchr(argv[i], '=') && strncmp(argv[i], "-C", 2) != 0)
             return cli_error(CLI_USAGE, "unknown option '%s' before the command", argv[i]);

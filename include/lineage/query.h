@@ -117,6 +117,8 @@ struct lineage_sweep {
     size_t without; /* trials that lack one of the parameters */
 };
 
+/* y is NULL for one parameter. LINEAGE_ENOTFOUND if no trial has all of them; a parameter that no trial has
+ * at all (and that is not alpha, beta or gamma) is LINEAGE_EINVAL with the known ones in the text. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
                    struct lineage_error *err);

@@ -64,4 +64,7 @@ enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_st
                                       struct lineage_error *err);
 enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err);
 
+/* LINEAGE_EINVAL with the known names unless some trial has the parameter, or it is alpha, beta or gamma. */
+enum lineage_status mirror_check_param(struct mirror *mirror, const char *name, struct lineage_error *err);
+
 #endif

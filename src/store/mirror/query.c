@@ -101,6 +101,26 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
     return status;
 }
 
+/* Parameters that may be asked for before any trial has set them. */
+static bool is_usual(const char *param)
+{
+    return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
+}
+
+static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
+                     struct lineage_error *err)
+{
+    return is_usual(param) || exists(mirror, "SELECT 1 FROM params WHERE key = ? LIMIT 1", param, status, err);
+}
+
+enum lineage_status mirror_check_param(struct mirror *mirror, const char *name, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (is_param(mirror, lineage_param_canonical(name), &status, err) || status != LINEAGE_OK)
+        return status;
+    return unknown_name(mirror, name, err);
+}
+
 static enum lineage_status resolve(struct mirror *mirror, const char *name, struct named *out,
                                    struct lineage_error *err)
 {
@@ -115,7 +135,7 @@ static enum lineage_status resolve(struct mirror *mirror, const char *name, stru
         return LINEAGE_OK;
     }
     const char *param = lineage_param_canonical(name);
-    if (exists(mirror, "SELECT 1 FROM params WHERE key = ? LIMIT 1", param, &status, err)) {
+    if (is_param(mirror, param, &status, err)) {
         *out = (struct named){NAME_PARAM, param};
         return LINEAGE_OK;
     }

@@ -131,6 +131,10 @@ enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *
     *sweep = (struct lineage_sweep){0};
     enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
+        status = mirror_check_param(store->mirror, x, err);
+    if (status == LINEAGE_OK && y)
+        status = mirror_check_param(store->mirror, y, err);
+    if (status == LINEAGE_OK)
         status = load(&s, store->mirror, x, y, err);
     if (status == LINEAGE_OK && !sweep->n_cells)
         status = store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
