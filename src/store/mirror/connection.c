@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../log/fs.h"
 #include "internal.h"
 #include "schema_sql.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
 #define DEFAULT_BUSY_MS 5000
+#define UNFINISHED (-1) /* user_version of a file that is being built */
 
 enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
 {
@@ -70,6 +72,7 @@ void mirror_disconnect(struct mirror *mirror)
         sqlite3_finalize(mirror->statements[i].stmt);
     mirror->n_statements = 0;
     sqlite3_close(mirror->db);
+    mirror->building = false;
     mirror->db = NULL;
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
@@ -77,27 +80,44 @@ void mirror_disconnect(struct mirror *mirror)
     mirror->header.length = 0;
 }
 
-static enum lineage_status read_version(struct mirror *mirror, int *version, struct lineage_error *err)
+/* A pragma that gives one number. */
+static enum lineage_status read_pragma(struct mirror *mirror, const char *sql, int *value, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(mirror->db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
-        sqlite3_step(stmt) != SQLITE_ROW) {
+    if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW) {
+        enum lineage_status status = mirror_fail(mirror, "cannot open", err);
         sqlite3_finalize(stmt);
-        return mirror_fail(mirror, "cannot open", err);
+        return status;
     }
-    *version = sqlite3_column_int(stmt, 0);
+    *value = sqlite3_column_int(stmt, 0);
     sqlite3_finalize(stmt);
     return LINEAGE_OK;
 }
 
+static enum lineage_status read_version(struct mirror *mirror, int *version, struct lineage_error *err)
+{
+    enum lineage_status status = read_pragma(mirror, "PRAGMA user_version", version, err);
+    if (status == LINEAGE_OK && *version == UNFINISHED)
+        status = store_fail(err, LINEAGE_EDB, "lineage.db is unfinished: a process that made it was stopped");
+    if (status == LINEAGE_OK && *version > N_MIGRATIONS)
+        status = store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d",
+                            *version, N_MIGRATIONS);
+    return status;
+}
+
 static enum lineage_status apply_migrations(struct mirror *mirror, int version, struct lineage_error *err)
 {
-    char pragma[64];
     enum lineage_status status = LINEAGE_OK;
     for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++)
         status = mirror_exec(mirror, schema_migrations[i], err);
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", N_MIGRATIONS);
-    return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
+    return status;
+}
+
+static enum lineage_status set_version(struct mirror *mirror, int version, struct lineage_error *err)
+{
+    char pragma[64];
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", version);
+    return mirror_exec(mirror, pragma, err);
 }
 
 /* Each migration file takes the schema from version n-1 to n; all that are missing go in one transaction. */
@@ -110,11 +130,10 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     if (status == LINEAGE_OK)
         status = read_version(mirror, &version, err); /* another process may have been first */
-    if (status == LINEAGE_OK && version > N_MIGRATIONS)
-        status = store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d",
-                            version, N_MIGRATIONS);
     if (status == LINEAGE_OK)
         status = apply_migrations(mirror, version, err);
+    if (status == LINEAGE_OK)
+        status = set_version(mirror, N_MIGRATIONS, err);
     if (status == LINEAGE_OK)
         return mirror_exec(mirror, "COMMIT", err);
     sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
@@ -132,45 +151,93 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, struct
     sqlite3_free(path);
     if (code != SQLITE_OK)
         return mirror_fail(mirror, "cannot open", err);
-    sqlite3_extended_result_codes(mirror->db, 0);
     sqlite3_busy_timeout(mirror->db,
                          store->options.busy_ms ? (int)store->options.busy_ms : DEFAULT_BUSY_MS);
-    return LINEAGE_OK;
+    return mirror_exec(mirror, "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824; PRAGMA trusted_schema = OFF", err);
+}
+
+/*
+ * A new file is built without journal, under an exclusive lock and marked unfinished until all is in: a
+ * journal would double the writing, and a file that a killed process left is made anew by the next one.
+ */
+static enum lineage_status begin_build(struct mirror *mirror, struct lineage_error *err)
+{
+    int schema = 0;
+    enum lineage_status status = mirror_exec(mirror,
+                                             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
+                                             "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; BEGIN EXCLUSIVE",
+                                             err);
+    if (status == LINEAGE_OK)
+        status = read_pragma(mirror, "PRAGMA schema_version", &schema, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (schema) /* another process was faster */
+        return mirror_exec(mirror, "ROLLBACK; PRAGMA locking_mode = NORMAL", err);
+    mirror->building = true;
+    status = set_version(mirror, UNFINISHED, err);
+    return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
+}
+
+enum lineage_status mirror_end_build(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = set_version(mirror, N_MIGRATIONS, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "COMMIT; PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
+                                     "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192; SELECT 1 FROM meta", err);
+    mirror->building = false;
+    return status;
+}
+
+static enum lineage_status prepare_file(struct mirror *mirror, struct lineage_error *err)
+{
+    int schema = 0, version = 0;
+    enum lineage_status status = read_pragma(mirror, "PRAGMA schema_version", &schema, err);
+    if (status == LINEAGE_OK)
+        status = read_version(mirror, &version, err);
+    if (status == LINEAGE_OK && !schema)
+        status = begin_build(mirror, err);
+    if (status != LINEAGE_OK || mirror->building)
+        return status;
+    status = mirror_exec(mirror, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
+    return status == LINEAGE_OK ? migrate(mirror, err) : status;
+}
+
+void mirror_remove_files(struct mirror *mirror)
+{
+    static const char *const files[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        fs_unlink(mirror->store->dir_fd, files[i]);
+}
+
+/* Damaged or unfinished, and nobody is at work on it: it is a cache, so it is made anew. */
+static bool is_beyond_use(struct mirror *mirror, const struct lineage_error *why)
+{
+    int code = mirror->db ? sqlite3_errcode(mirror->db) & 0xff : SQLITE_OK;
+    return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || strstr(why->text, "unfinished");
 }
 
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
+    struct lineage_error why = {0};
     mirror_disconnect(mirror);
     mirror->on_disk = on_disk;
-    enum lineage_status status = open_file(mirror, on_disk, err);
+    enum lineage_status status = open_file(mirror, on_disk, &why);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror,
-                             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
-                             "PRAGMA trusted_schema = OFF;",
-                             err);
-    return status == LINEAGE_OK ? migrate(mirror, err) : status;
+        status = on_disk ? prepare_file(mirror, &why) : migrate(mirror, &why);
+    if (status != LINEAGE_OK && on_disk && is_beyond_use(mirror, &why)) {
+        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        mirror_disconnect(mirror);
+        mirror_remove_files(mirror);
+        status = open_file(mirror, on_disk, &why);
+        if (status == LINEAGE_OK)
+            status = prepare_file(mirror, &why);
+    }
+    if (status != LINEAGE_OK && err)
+        *err = why;
+    return status;
 }
 
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror, schema_indexes, err);
-}
-
-enum lineage_status mirror_add_sums(struct mirror *mirror, int64_t after, int64_t last, struct lineage_error *err)
-{
-    const char *sql = schema_sums;
-    while (sql) {
-        sqlite3_stmt *stmt = NULL;
-        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
-            return mirror_fail(mirror, "cannot prepare the sums", err);
-        if (!stmt)
-            return LINEAGE_OK;
-        sqlite3_bind_int64(stmt, 1, after);
-        sqlite3_bind_int64(stmt, 2, last);
-        int code = sqlite3_step(stmt);
-        sqlite3_finalize(stmt);
-        if (code != SQLITE_DONE)
-            return mirror_fail(mirror, "cannot add to the sums", err);
-    }
-    return LINEAGE_OK;
 }

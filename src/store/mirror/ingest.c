@@ -4,6 +4,7 @@
 
 #include "../log/telemetry.h"
 #include "internal.h"
+#include "sums.h"
 
 #define CHUNK ((size_t)4 << 20)
 
@@ -12,6 +13,7 @@ struct ingest {
     uint64_t size; /* read up to here */
     struct buf bytes;
     struct arena arena;
+    struct sums sums;
     bool telemetry; /* the store has a telemetry directory */
     bool bulk;      /* building from nothing: indexes come after */
 };
@@ -49,6 +51,8 @@ static enum lineage_status add_row(struct ingest *in, struct lineage_trial *tria
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
     note_id(&mirror->meta.at, trial->exp_id);
+    if (status == LINEAGE_OK && record->terminated)
+        status = sums_add(&in->sums, trial, err);
     if (!record->terminated) {
         mirror->meta.provisional = (int64_t)trial->seq;
         mirror->meta.at.rows--;
@@ -167,7 +171,6 @@ static enum lineage_status drop_provisional(struct mirror *mirror, struct lineag
 enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *stat, struct lineage_error *err)
 {
     struct ingest in = {.mirror = mirror, .size = stat->size};
-    int64_t before = (int64_t)mirror->meta.at.rows;
     enum lineage_status status = drop_provisional(mirror, err);
     in.bulk = mirror->meta.at.watermark == 0;
     in.telemetry = telemetry_exists(mirror->store->dir_fd);
@@ -176,7 +179,7 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *
     if (status == LINEAGE_OK && in.bulk)
         status = mirror_make_indexes(mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_add_sums(mirror, before, (int64_t)mirror->meta.at.rows, err);
+        status = sums_flush(&in.sums, mirror, err);
     mirror->meta.at.device = stat->device;
     mirror->meta.at.inode = stat->inode;
     mirror->meta.at.size = stat->size;
@@ -185,5 +188,6 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *
         status = mirror_save_meta(mirror, err);
     buf_release(&in.bytes);
     arena_release(&in.arena);
+    sums_release(&in.sums);
     return status;
 }

@@ -4,8 +4,8 @@
 
 #include <lineage/text.h>
 
-#include "../format/number.h"
 #include "internal.h"
+#include "sums.h"
 
 static const char insert_trial_sql[] =
     "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -26,19 +26,6 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
         sqlite3_bind_double(stmt, at, number.value);
     if (number.value == 0 && signbit(number.value))
         *special |= bit * MIRROR_NEGATIVE_ZERO;
-}
-
-/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. */
-static void bind_expected(sqlite3_stmt *stmt, int at, const char *text)
-{
-    static const char at_least[] = "≥";
-    double value;
-    if (strncmp(text, at_least, sizeof at_least - 1) == 0)
-        text += sizeof at_least - 1;
-    text += strspn(text, " ");
-    size_t length = number_length(text, strlen(text));
-    if (length && lineage_number_parse(&value, text, length))
-        sqlite3_bind_double(stmt, at, value);
 }
 
 static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial, const struct tsv_record *record)
@@ -68,7 +55,10 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
     bind_number(stmt, at++, trial->score, bit, &special);
     bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &special);
     bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &special);
-    bind_expected(stmt, at++, trial->expected_delta ? trial->expected_delta : "");
+    double expected;
+    if (expected_number(&expected, trial->expected_delta))
+        sqlite3_bind_double(stmt, at, expected);
+    at++;
     sqlite3_bind_int(stmt, at, special);
 }
 

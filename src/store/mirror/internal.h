@@ -18,6 +18,7 @@ struct mirror {
     struct lineage_store *store;
     sqlite3 *db;
     bool on_disk;
+    bool building; /* a new file, its only transaction open and not journalled */
     struct {
         const char *sql;
         sqlite3_stmt *stmt;
@@ -34,9 +35,10 @@ struct mirror {
 /* connection.c: opening, schema, falling back to memory. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
 void mirror_disconnect(struct mirror *mirror);
+void mirror_remove_files(struct mirror *mirror);
+enum lineage_status mirror_end_build(struct mirror *mirror, struct lineage_error *err);
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err);
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err);
-enum lineage_status mirror_add_sums(struct mirror *mirror, int64_t after, int64_t last, struct lineage_error *err);
 
 /* meta.c: how far the mirror has read. */
 enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],

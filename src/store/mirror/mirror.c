@@ -1,11 +1,9 @@
 /* mirror.c: keeping the mirror in step with the log, and falling back to memory when the disk cannot serve. */
 #include "mirror.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../log/fs.h"
 #include "internal.h"
 
 bool mirror_on_disk(const struct mirror *mirror)
@@ -51,27 +49,6 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
     return mirror_connect(mirror, false, err);
 }
 
-enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store, struct lineage_error *err)
-{
-    struct mirror *mirror = calloc(1, sizeof *mirror);
-    struct lineage_error why = {0};
-    enum lineage_status status;
-    *out = NULL;
-    if (!mirror || !(mirror->reader = tsv_reader_new())) {
-        mirror_close(mirror);
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    }
-    mirror->store = store;
-    status = mirror_connect(mirror, !store->options.no_mirror, &why);
-    if (status != LINEAGE_OK && mirror->on_disk)
-        status = use_memory(mirror, &why, err);
-    if (status != LINEAGE_OK)
-        mirror_close(mirror);
-    else
-        *out = mirror;
-    return status;
-}
-
 /* Nothing to do: every byte of the file as it is now has been read, and nothing else happened to it. */
 static bool is_current(const struct mirror *mirror, const struct log_stat *stat)
 {
@@ -108,6 +85,17 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     return LINEAGE_ECORRUPT;
 }
 
+/* A new file: all of the log in the transaction that is open. What fails cannot be rolled back, only removed. */
+static enum lineage_status build(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = check_and_ingest(mirror, err);
+    if (status == LINEAGE_OK)
+        return mirror_end_build(mirror, err);
+    mirror_disconnect(mirror);
+    mirror_remove_files(mirror);
+    return status;
+}
+
 static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_stat stat;
@@ -132,6 +120,31 @@ static bool memory_would_help(const struct mirror *mirror, const struct lineage_
 {
     return mirror->on_disk && (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
                                (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
+}
+
+enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store, struct lineage_error *err)
+{
+    struct mirror *mirror = calloc(1, sizeof *mirror);
+    struct lineage_error why = {0};
+    enum lineage_status status;
+    *out = NULL;
+    if (!mirror || !(mirror->reader = tsv_reader_new())) {
+        mirror_close(mirror);
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    mirror->store = store;
+    status = mirror_connect(mirror, !store->options.no_mirror, &why);
+    if (status == LINEAGE_OK && mirror->building)
+        status = build(mirror, &why);
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
+        status = use_memory(mirror, &why, err);
+    else if (status != LINEAGE_OK && err)
+        *err = why;
+    if (status != LINEAGE_OK)
+        mirror_close(mirror);
+    else
+        *out = mirror;
+    return status;
 }
 
 enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
@@ -159,11 +172,11 @@ void mirror_follow(struct mirror *mirror)
 
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
-    static const char *const files[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
     mirror_disconnect(mirror);
     mirror->fallback = (struct lineage_error){0};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        fs_unlink(mirror->store->dir_fd, files[i]);
+    mirror_remove_files(mirror);
     enum lineage_status status = mirror_connect(mirror, true, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    if (status != LINEAGE_OK)
+        return status;
+    return mirror->building ? build(mirror, err) : sync_connection(mirror, err);
 }

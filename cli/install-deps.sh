@@ -1,0 +1,28 @@
+# Sourced by first-night.sh and tests/run.sh: installs the Debian packages named by need_packages that are missing.
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null 2>&1; then
+        sudo "$@"
+    else
+        echo "This needs root (or sudo) to install: $missing" >&2
+        exit 3
+    fi
+}
+
+# need_packages PACKAGE...
+need_packages() {
+    missing=
+    for package in "$@"; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    echo "Installing:$missing" >&2
+    as_root apt-get update -q >&2
+    # shellcheck disable=SC2086 # a list of words
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
+}
+
+# What the build itself needs.
+build_packages="gcc libc6-dev cmake ninja-build pkg-config git libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libpopt-dev uthash-dev"
