@@ -85,6 +85,7 @@ bool cli_direction_parse(enum lineage_direction *direction, const char *text);
 
 /* A number that must be all of text; prints and returns false otherwise. */
 bool cli_number_parse(double *value, const char *option, const char *text);
+bool cli_amount_parse(double *value, const char *option, const char *text); /* finite, not negative */
 bool cli_count_parse(size_t *value, const char *option, const char *text);
 
 /* A comma-separated list of labels as bit set; prints and returns false on an unknown one. */

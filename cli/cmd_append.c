@@ -80,8 +80,8 @@ static bool set_how(struct append_options *o)
     how->no_sync = o->no_sync;
     how->allow_missing_parent = o->allow_missing_parent;
     how->snapshot_dir = o->snapshot;
-    bool ok = (!o->min_delta || cli_number_parse(&how->min_delta, "min-delta", o->min_delta)) &&
-              (!o->noise_std || cli_number_parse(&how->noise_std, "noise-std", o->noise_std)) &&
+    bool ok = (!o->min_delta || cli_amount_parse(&how->min_delta, "min-delta", o->min_delta)) &&
+              (!o->noise_std || cli_amount_parse(&how->noise_std, "noise-std", o->noise_std)) &&
               (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds));
     how->noise_seeds = (unsigned)seeds;
     return ok;

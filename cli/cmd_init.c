@@ -26,8 +26,8 @@ static bool fill_config(struct lineage_config *config, const struct init_options
     bool ok = cli_direction_parse(&config->direction, o->where.direction) &&
               copy_name(config->metric, "metric", o->where.metric) &&
               copy_name(config->metric_label, "metric-label", o->label) &&
-              (!o->min_delta || cli_number_parse(&config->min_delta, "min-delta", o->min_delta)) &&
-              (!o->noise_std || cli_number_parse(&config->noise_std, "noise-std", o->noise_std)) &&
+              (!o->min_delta || cli_amount_parse(&config->min_delta, "min-delta", o->min_delta)) &&
+              (!o->noise_std || cli_amount_parse(&config->noise_std, "noise-std", o->noise_std)) &&
               (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds));
     config->noise_seeds = (unsigned)seeds;
     return ok;

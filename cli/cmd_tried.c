@@ -48,7 +48,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_error err;
     double tolerance = 1e-9;
     size_t n;
-    if (!want_all(o) || (o->tolerance && !cli_number_parse(&tolerance, "tolerance", o->tolerance)))
+    if (!want_all(o) || (o->tolerance && !cli_amount_parse(&tolerance, "tolerance", o->tolerance)))
         return CLI_USAGE;
     if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
         return cli_fail(&err);

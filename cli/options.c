@@ -1,5 +1,6 @@
 /* options.c: command lines by option table (popt), help made from the same table, values with checks. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +159,19 @@ bool cli_number_parse(double *value, const char *option, const char *text)
         return true;
     cli_error(CLI_USAGE, "--%s '%s' is not a number", option, text);
     return false;
+}
+
+bool cli_amount_parse(double *value, const char *option, const char *text)
+{
+    double amount;
+    if (!cli_number_parse(&amount, option, text))
+        return false;
+    if (!(amount >= 0 && isfinite(amount))) {
+        cli_error(CLI_USAGE, "--%s '%s' is not a finite number from 0 on", option, text);
+        return false;
+    }
+    *value = amount;
+    return true;
 }
 
 bool cli_count_parse(size_t *value, const char *option, const char *text)

@@ -105,7 +105,7 @@ static enum lineage_status give_id(struct appending *a, struct lineage_error *er
     if (is_empty(a->trial.exp_id))
         return format_text(a, &a->trial.exp_id, err, "%0*llu", (int)state->id_width,
                            (unsigned long long)state->next_id);
-    enum lineage_status status = append_has_id(a->store, a->trial.exp_id, false, &found, err);
+    enum lineage_status status = append_has_id(a->store, a->trial.exp_id, &found, err);
     if (status == LINEAGE_OK && found)
         status = store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s/results.tsv", a->trial.exp_id,
                             a->store->dir);
@@ -125,14 +125,40 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     return status;
 }
 
+static const char *without_prefix(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/* exp_014 and 014 name the same trial: the row gets the id that is in the store, which every tool follows. */
+static enum lineage_status resolve_parent(struct appending *a, bool *found, struct lineage_error *err)
+{
+    const char *written = a->trial.parent_exp, *bare = without_prefix(written), *prefixed = written;
+    enum lineage_status status = append_has_id(a->store, written, found, err);
+    if (status != LINEAGE_OK || *found)
+        return status;
+    status = append_has_id(a->store, bare, found, err);
+    if (*found)
+        a->trial.parent_exp = bare;
+    if (status != LINEAGE_OK || *found || strlen(written) > 256)
+        return status;
+    status = format_text(a, &prefixed, err, "exp_%s", written);
+    if (status == LINEAGE_OK)
+        status = append_has_id(a->store, prefixed, found, err);
+    if (*found)
+        a->trial.parent_exp = prefixed;
+    return status;
+}
+
 static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
 {
     bool found = false;
     if (is_empty(a->trial.parent_exp))
         return LINEAGE_OK;
-    if (strcmp(a->trial.parent_exp, a->trial.exp_id) == 0)
+    enum lineage_status status = resolve_parent(a, &found, err);
+    if (status == LINEAGE_OK && !found &&
+        strcmp(without_prefix(a->trial.parent_exp), without_prefix(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
-    enum lineage_status status = append_has_id(a->store, a->trial.parent_exp, true, &found, err);
     if (status == LINEAGE_OK && !found && !a->options->allow_missing_parent)
         status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s/results.tsv",
                             a->trial.parent_exp, a->store->dir);

@@ -30,8 +30,8 @@ struct append_state {
 enum lineage_status append_catch_up(struct lineage_store *store, const struct log_stat *end,
                                     struct lineage_error *err);
 
-/* Whether an id is in the store, the exp_ rule included if resolve is set. */
-enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool resolve, bool *found,
+/* Whether exactly this id is in the store. */
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err);
 
 /* Take note of a row just written. */

@@ -154,28 +154,16 @@ enum lineage_status append_catch_up(struct lineage_store *store, const struct lo
     return status;
 }
 
-static bool is_same_trial(const char *have, const char *wanted, bool resolve)
-{
-    if (strcmp(have, wanted) == 0)
-        return true;
-    if (!resolve)
-        return false;
-    const char *a = strncmp(have, "exp_", 4) == 0 ? have + 4 : have;
-    const char *b = strncmp(wanted, "exp_", 4) == 0 ? wanted + 4 : wanted;
-    return strcmp(a, b) == 0;
-}
-
-enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool resolve, bool *found,
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err)
 {
     const struct append_state *state = store->append;
     int64_t seq;
     *found = true;
     for (size_t i = state->n_ids; i-- > 0;)
-        if (is_same_trial(state->ids[i], id, resolve))
+        if (strcmp(state->ids[i], id) == 0)
             return LINEAGE_OK;
-    enum lineage_status status = resolve ? mirror_find(store->mirror, id, &seq, err)
-                                         : mirror_find_exact(store->mirror, id, &seq, err);
+    enum lineage_status status = mirror_find_exact(store->mirror, id, &seq, err);
     *found = status == LINEAGE_OK;
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }

@@ -64,7 +64,7 @@ static bool is_taken(struct importing *in, const char *id, enum lineage_status *
     bool found = false;
     if (in->capacity && in->taken[slot_of(in, id)])
         return true;
-    *status = append_has_id(in->store, id, false, &found, err);
+    *status = append_has_id(in->store, id, &found, err);
     return found;
 }
 

@@ -81,6 +81,8 @@ static enum lineage_status add_record(struct ingest *in, const struct tsv_record
         int id = mirror->layout.column[0];
         bool readable = fault != ROW_NOT_UTF8 && (size_t)id < n;
         status = mirror_insert_finding(mirror, record, fault, readable ? cells[id].text : "", reason, err);
+        if (readable && record->terminated) /* other tools read the row: its id is used up */
+            note_id(&mirror->meta.at, cells[id].text);
     }
     return status;
 }

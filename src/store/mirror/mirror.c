@@ -78,7 +78,7 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
         status = mirror_first_change(mirror, &line, err);
     if (status != LINEAGE_OK)
         return status;
-    store_fail(err, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run `lineage rebuild`",
+    store_fail(err, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
                (unsigned long long)line);
     if (err)
         err->line = line;

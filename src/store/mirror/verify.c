@@ -89,7 +89,7 @@ static enum lineage_status check_mirror(struct verifying *v, struct lineage_erro
     }
     enum lineage_status status = mirror_first_change(v->store->mirror, &line, err);
     if (status == LINEAGE_OK && line)
-        found(v, "mirror", line, "", "changed since lineage.db was made; run `lineage rebuild`");
+        found(v, "mirror", line, "", "changed since lineage.db was made; run 'lineage rebuild'");
     return status;
 }
 
