@@ -46,8 +46,8 @@ const struct cli_command cmd_sql = {
     .arguments = "STATEMENT",
     .summary = "run a read-only SELECT on the mirror",
     .description = "One SELECT on lineage.db, brought up to date first. The tables are described in\n"
-                   "schema/. Statements that could write anything are refused. Values come as text, NULL as the empty cell\n"
-                   "or, in JSON, as null.",
+                   "schema/. Statements that could write anything are refused. Values come as text,\n"
+                   "NULL as the empty cell or, in JSON, as null.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" --format json",
     .run = run,

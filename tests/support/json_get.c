@@ -16,12 +16,29 @@ static const json_t *step(const json_t *value, const char *key)
     return json_is_array(value) ? json_array_get(value, strtoul(key, NULL, 10)) : json_object_get(value, key);
 }
 
+static int reads_back(const char *text, const json_t *value)
+{
+    json_t *again = text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+    int same = again && json_equal(again, value);
+    json_decref(again);
+    return same;
+}
+
+/* Numbers in the fewest digits that read back. */
 static int print(const json_t *value)
 {
     if (json_is_string(value))
         return puts(json_string_value(value)) == EOF;
-    int failed = json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-    return putchar('\n') == EOF || failed;
+    char *text = NULL;
+    for (size_t digits = 15; digits <= 17; digits++) {
+        free(text);
+        text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(digits));
+        if (reads_back(text, value))
+            break;
+    }
+    int failed = !text || puts(text) == EOF;
+    free(text);
+    return failed;
 }
 
 static int get(const json_t *value, char *path)

@@ -42,7 +42,7 @@ enum lineage_status lineage_best(struct lineage_store *store, struct lineage_tri
     if (status == LINEAGE_OK)
         status = mirror_best(store->mirror, &seq, &score, err);
     if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite score",
-                          store->dir);
+        return store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite %s", store->dir,
+                          lineage_store_metric(store));
     return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
 }

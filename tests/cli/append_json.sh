@@ -1,0 +1,84 @@
+#!/bin/sh
+# append_json.sh: `lineage append --json`: a whole trial, options over it, and input that is refused.
+. "$SOURCE/tests/support/shell.sh"
+
+# must_refuse TEXT JSON
+must_refuse()
+{
+    printf '%s' "$2" >input.json
+    cp results.tsv before
+    must_fail 2 "$1" append --json input.json
+    must_match_file before results.tsv
+}
+
+cat >trial.json <<'JSON'
+{
+  "exp_id": "a7", "timestamp": "2026-05-12T20:30:00Z", "specialist": "opt", "domain": "rl",
+  "hypothesis": "first line\nsecond\tline \"quoted\" \u03b1", "expected_delta": "+0.80 EM", "status": "keep",
+  "core_metric": 34.5, "val_bpb": null, "train_s": 12480, "total_s": "13000.5", "job_name": "j",
+  "notes": "free text", "params": {"alpha": 0.3, "γ": 1, "lr": 1e-4},
+  "ig_clip_scale_mean": 1.014, "ig_clip_scale_std": 0.087,
+  "turns": [{"turn": 0, "mean": 0.25, "std": 0.5, "n": 8}, {"turn": 1, "mean": -0.125, "std": 0.0}],
+  "telemetry": {"steps": [{"step": 1, "loss": 0.5}]}
+}
+JSON
+must_run append --json trial.json
+must_equal a7 "$(cat out)"
+must_run show a7 --format json
+must_equal "$("$JSON_GET" hypothesis <trial.json)" "$(json hypothesis)"
+for key in exp_id timestamp specialist domain expected_delta status job_name; do
+    must_equal "$("$JSON_GET" $key <trial.json)" "$(json $key)" $key
+done
+must_equal 12480.0 "$(json train_s)"
+must_equal 13000.5 "$(json total_s)"
+must_equal null "$(json val_bpb)"
+must_equal '{"alpha":0.3,"gamma":1.0,"lr":0.0001}' "$(json params)"
+must_equal 2 "$(json turns.#)"
+must_equal -0.125 "$(json turns.1.mean)"
+must_equal 8 "$(json turns.0.n)"
+must_equal 0.5 "$(json steps.0.loss telemetry/a7.json)"
+
+# From standard input, options over the object.
+last="lineage append --json -"
+"$LINEAGE" append --json - --exp-id b8 --core-metric 35 --param lr=2e-4 <<'JSON' >out 2>err
+{"exp_id": "x", "status": "discard", "core_metric": 1, "params": {"lr": 0.1, "seed": 7}}
+JSON
+must_equal b8 "$(cat out)"
+must_run show b8 --format json
+must_equal 35.0 "$(json core_metric)"
+must_equal '{"lr":0.0002,"seed":7.0}' "$(json params)"
+
+must_refuse "expected near end of file" '{"status": "keep"'
+must_refuse "not a JSON object" '[]'
+must_refuse "input.json" ''
+must_refuse "input.json" '"keep"'
+must_refuse "end of file expected" '{"status": "keep"} {}'
+must_refuse "duplicate object key" '{"status": "keep", "status": "discard"}'
+must_refuse "unknown key 'hypothesys'" '{"status": "keep", "hypothesys": "x"}'
+must_refuse "did you mean 'hypothesis'" '{"status": "keep", "hypothesys": "x"}'
+must_refuse "give --status" '{"core_metric": 1}'
+must_refuse "give --status" '{"status": null}'
+must_refuse "status in the JSON is not a string" '{"status": 3}'
+must_refuse "is no label" '{"status": "good"}'
+must_refuse "core_metric in the JSON is not a number" '{"status": "keep", "core_metric": true}'
+must_refuse "not a number" '{"status": "keep", "core_metric": "fast"}'
+must_refuse "core_metric is nan" '{"status": "keep", "core_metric": "nan"}'
+must_refuse "overflow" '{"status": "keep", "core_metric": 1e999}'
+must_refuse "hypothesis in the JSON is not a string" '{"status": "keep", "hypothesis": 3}'
+must_refuse "NUL" '{"status": "keep", "hypothesis": "a\u0000b"}'
+must_refuse "params in the JSON is not an object" '{"status": "keep", "params": []}'
+must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": "fast"}}'
+must_refuse "parameter name" '{"status": "keep", "params": {"a=b": 1}}'
+must_refuse "parameter name" '{"status": "keep", "params": {"": 1}}'
+must_refuse "turns" '{"status": "keep", "turns": {}}'
+must_refuse "turns" '{"status": "keep", "turns": [{"turn": -1, "mean": 0, "std": 0}]}'
+must_refuse "turns" '{"status": "keep", "turns": [{"turn": 0, "mean": 0}]}'
+must_refuse "already in" '{"status": "keep", "exp_id": "a7"}'
+must_refuse "telemetry" '{"status": "keep", "telemetry": 3}'
+printf '{"status": "keep", "hypothesis": "caf\351"}' >input.json
+must_fail 2 "input.json:1" append --json input.json
+must_fail 2 "cannot read nowhere.json" append --json nowhere.json
+must_fail 2 "cannot read ." append --json .
+must_equal 4 "$(wc -l <results.tsv)" "lines in results.tsv"
+must_run verify
+finish

@@ -1,0 +1,39 @@
+#!/bin/sh
+# init.sh: `lineage init` writes settings once, and the other commands follow them.
+. "$SOURCE/tests/support/shell.sh"
+
+must_run init store --direction higher --metric val_bpb --metric-label bpb --min-delta 0.5 --noise-std 0.25 \
+    --noise-seeds 4
+must_equal higher "$(json direction store/lineage.json)"
+must_equal val_bpb "$(json metric store/lineage.json)"
+must_equal bpb "$(json metric_label store/lineage.json)"
+must_equal 0.5 "$(json min_delta store/lineage.json)"
+must_equal 4 "$(json noise_seeds store/lineage.json)"
+must_equal lineage.json "$(ls store)" "only the settings are there"
+
+# The same again is no error, anything else is, and changes nothing.
+must_run init store --direction higher --metric val_bpb --metric-label bpb --min-delta 0.5 --noise-std 0.25 \
+    --noise-seeds 4
+cp store/lineage.json before
+must_fail 2 "already there" init store --direction lower
+must_match_file before store/lineage.json
+
+must_run -C store append --status keep --val-bpb 1
+must_run -C store append --status keep --val-bpb 2
+must_run -C store best --format json
+must_equal 001 "$(json exp_id)"
+must_equal 2.0 "$(json score)"
+must_equal 1.0 "$(json delta_vs_best)"
+
+must_run -C made init
+[ -f made/lineage.json ] || fail "init -C DIR made nothing"
+must_fail 2 "--direction 'up'" init other --direction up
+must_fail 2 "--min-delta '-1'" init other --min-delta -1
+must_fail 2 "--noise-std 'nan'" init other --noise-std nan
+must_fail 2 "--noise-seeds '1.5'" init other --noise-seeds 1.5
+must_fail 2 "longer than 63" init other --metric "$(printf '%064d' 0)"
+[ ! -e other ] || fail "a refused init left a directory"
+touch file
+run init file/store
+must_exit 3
+finish

@@ -1,0 +1,99 @@
+#!/bin/sh
+# manners.sh: help on every level, exit statuses, what goes to which stream, output that cannot be written.
+. "$SOURCE/tests/support/shell.sh"
+
+commands=$(sed -n 's/^CLI_COMMAND(\(.*\))$/\1/p' "$SOURCE/cli/commands.def")
+
+must_run --version
+must_equal "lineage $VERSION" "$(cat out)"
+must_run --help
+for command in $commands; do
+    must_have out "  $command "
+done
+cp out help
+must_run help
+must_match_file help out
+must_have out 'Examples:'
+
+for command in $commands; do
+    must_run "$command" --help
+    must_have out "Usage: lineage $command"
+    must_have out 'Examples:'
+    must_have out "lineage"
+    must_equal "" "$(awk 'length > 100' out)" "$command --help: lines above 100 characters"
+    cp out help
+    must_run help "$command"
+    must_match_file help out
+    must_fail 2 "--no-such-option" "$command" --no-such-option
+done
+
+run
+must_exit 2
+must_have err 'Usage: lineage'
+must_equal 0 "$(wc -c <out)" "no command: standard output"
+must_fail 2 "did you mean 'render'" rendr
+must_fail 2 "no command 'frobnicate'" frobnicate
+must_fail 2 "no command 'frobnicate'" help frobnicate
+must_fail 2 "unknown option '--frobnicate'" --frobnicate best
+must_fail 2 "-C wants a value" -C
+must_fail 2 "did you mean --format" best --fromat json
+must_fail 2 "--format 'xml'" best --format xml
+must_fail 2 "--direction 'up'" best --direction up
+must_fail 2 "unexpected argument 'x'" best x
+must_fail 2 "missing argument" show
+must_fail 2 "missing argument" sweep
+must_fail 2 "missing argument" sql
+must_fail 2 "missing argument" import
+must_fail 2 "unexpected argument 'c'" sweep a b c
+must_fail 2 "cannot open the store nowhere" -C nowhere best
+must_fail 2 "cannot open the store nowhere" best --directory=nowhere
+touch file
+must_fail 2 "cannot open the store file" -C file best
+
+# -C before and after the command, options with one or two words, _ for -.
+new_store store
+trial 000 '' keep 2.0 first >>store/results.tsv
+trial 001 000 keep 1.0 second >>store/results.tsv
+for line in "-C store best --format tsv" "best -C store --format=tsv" "--directory=store best --format tsv" \
+    "-Cstore best --format tsv" "-C store --direction lower best --format tsv"; do
+    # shellcheck disable=SC2086
+    must_run $line
+    must_equal 001 "$(sed -n 2p out | cut -f1)"
+done
+must_run -C store best --direction higher --format json
+must_equal 000 "$(json exp_id)"
+must_run -C store append --status discard --core_metric 3
+must_equal 002 "$(cat out)"
+
+# Nothing but the result: no escape sequences, no notices.
+for command in best chain tree query verify render "show 001" "sweep alpha"; do
+    # shellcheck disable=SC2086
+    run -C store $command
+    must_lack out "$(printf '\033')"
+done
+
+# Output that cannot be written is a failure of the system, whoever notices.
+if [ -c /dev/full ]; then
+    for command in --help --version "best --help" "-C store best" "-C store best --format json" "-C store query" \
+        "-C store query --format tsv" "-C store render" "-C store tree" "-C store sql SELECT(1)"; do
+        last="lineage $command >/dev/full"
+        # shellcheck disable=SC2086
+        "$LINEAGE" $command >/dev/full 2>err
+        status=$?
+        must_exit 3
+        must_have err "cannot write"
+    done
+fi
+last="lineage query >&-"
+"$LINEAGE" -C store query >&- 2>err
+status=$?
+must_exit 3
+
+# A damaged results.tsv, a damaged lineage.json.
+mkdir dir json && mkdir dir/results.tsv
+must_fail 3 "dir/results.tsv" -C dir best
+for text in '{' '[]' '{"direction": "up"}' '{"dirction": "lower"}' '{"metric": 3}' '{"min_delta": "x"}'; do
+    printf '%s\n' "$text" >json/lineage.json
+    must_fail 2 "lineage.json" -C json best
+done
+finish
