@@ -1,10 +1,17 @@
 /* policy_result.c: default options of the policy losses, and their result from the sums of a run. */
+#include <rlcore/a2tgpo.h>
+
 #include "rows.h"
 
 void rl_loss_options_init(struct rl_loss_options *options)
 {
     *options = (struct rl_loss_options){
         .clip_low = 0.2, .clip_high = 0.2, .clip_c = 3, .tau_pos = 1, .tau_neg = 1.05};
+}
+
+void rl_turn_loss_options_init(struct rl_turn_loss_options *options)
+{
+    *options = (struct rl_turn_loss_options){RL_AGG_TOKEN_MEAN, 0.2, 0.2};
 }
 
 void rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens)
