@@ -1,12 +1,15 @@
 -- lineage.db, version 1: the SQLite mirror of results.tsv.
 --
 -- It is a cache: delete it and nothing is lost, `lineage rebuild` makes it anew. Query it with any SQLite
--- client; write to it with none. Text is UTF-8 as in the file (a NUL byte inside a cell stands as C0 80).
+-- client, for example
+--     SELECT t.exp_id, a.value AS alpha, t.score FROM trials t JOIN params a USING (seq)
+--     WHERE a.key = 'alpha' AND a.value BETWEEN 0.1 AND 0.5 ORDER BY t.score;
+-- and write to it with none. Text is UTF-8 as in the file (a NUL byte inside a cell stands as C0 80).
 -- A number that is nan is NULL here and named in trials.special; infinities are kept.
 
--- One sound row of results.tsv.
+-- One row of results.tsv.
 CREATE TABLE trials (
-    seq INTEGER PRIMARY KEY,      -- position among the sound rows, from 1: file order
+    seq INTEGER PRIMARY KEY,      -- position among the rows, from 1: file order
     line INTEGER NOT NULL,        -- first physical line of the record, from 1
     offset INTEGER NOT NULL,      -- its first byte in the file
     length INTEGER NOT NULL,      -- its bytes, line end included
@@ -35,14 +38,16 @@ CREATE TABLE trials (
     special INTEGER NOT NULL      -- bit set of what SQLite cannot hold. nan: 1 core_metric, 2 val_bpb,
 );                                -- 4 delta_vs_best, 8 train_s, 16 total_s, 32 score; -0.0: the same times 256
 
--- Named numeric settings of a trial, from notes.
-CREATE TABLE params (
-    seq INTEGER NOT NULL REFERENCES trials(seq),
-    exp_id TEXT NOT NULL,
+-- Named numeric settings of a trial, from notes; ordered by value, so that a range is read at once.
+CREATE TABLE param_rows (
     key TEXT NOT NULL,
     value REAL NOT NULL,
-    PRIMARY KEY (seq, key)
+    seq INTEGER NOT NULL REFERENCES trials(seq),
+    PRIMARY KEY (key, value, seq)
 ) WITHOUT ROWID;
+
+CREATE VIEW params AS
+    SELECT p.seq, t.exp_id, p.key, p.value FROM param_rows p JOIN trials t ON t.seq = p.seq;
 
 -- Information gain per turn index, from notes.
 CREATE TABLE turn_stats (
@@ -77,16 +82,17 @@ CREATE TABLE extras (
 
 -- Records that could not be read, or only in part.
 CREATE TABLE findings (
-    offset INTEGER NOT NULL,
+    offset INTEGER PRIMARY KEY,   -- of the record
+    length INTEGER NOT NULL,
+    digest INTEGER NOT NULL,
     line INTEGER NOT NULL,
+    is_row INTEGER NOT NULL,      -- 1: there is a row in trials all the same
     kind TEXT NOT NULL,
     exp_id TEXT NOT NULL,
-    text TEXT NOT NULL,
-    PRIMARY KEY (offset, kind)
-) WITHOUT ROWID;
+    text TEXT NOT NULL
+);
 
--- Sums that grow with each sync, so that a rendered block costs the same at any size of the store. A last
--- record without line end is in trials but not in here.
+-- Sums that grow with each sync, so that a rendered block costs the same at any size of the store.
 CREATE TABLE label_counts (       -- which labels which specialist's trials got
     specialist TEXT NOT NULL,
     status TEXT NOT NULL,
@@ -108,10 +114,18 @@ CREATE TABLE calibration (        -- expected_delta against delta_vs_best, kept 
     specialist TEXT PRIMARY KEY,
     n INTEGER NOT NULL,           -- trials with both numbers
     same_sign INTEGER NOT NULL,   -- of those, the ones that went the expected way
-    expected_sum REAL NOT NULL,
+    expected_sum REAL NOT NULL,   -- added up in file order, so that the last digit is always the same
     actual_sum REAL NOT NULL,
     error_sum REAL NOT NULL       -- sum of |expected - actual|
 ) WITHOUT ROWID;
+
+-- The rows of the three tables above as they were before a last record without line end came in. That
+-- record is read again, and perhaps differently, at the next sync.
+CREATE TABLE label_counts_before (specialist TEXT, status TEXT, n INTEGER);
+CREATE TABLE param_values_before (key TEXT, value REAL, status TEXT, n INTEGER, low REAL, high REAL);
+CREATE TABLE calibration_before (
+    specialist TEXT, n INTEGER, same_sign INTEGER, expected_sum REAL, actual_sum REAL, error_sum REAL
+);
 
 -- How far the mirror has read, and what it read.
 CREATE TABLE meta (
@@ -120,12 +134,12 @@ CREATE TABLE meta (
     header BLOB NOT NULL,         -- the header record
     watermark INTEGER NOT NULL,   -- bytes mirrored
     line INTEGER NOT NULL,        -- line number after them
-    rows INTEGER NOT NULL,        -- sound rows in them
+    rows INTEGER NOT NULL,        -- rows in them
     device INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     size INTEGER NOT NULL,        -- of the file when last read
     mtime_ns INTEGER NOT NULL,
-    last_offset INTEGER NOT NULL, -- the last record, sound or not
+    last_offset INTEGER NOT NULL, -- the last record, a row or not
     last_digest INTEGER NOT NULL,
     next_id INTEGER NOT NULL,     -- largest numeric exp_id + 1
     id_width INTEGER NOT NULL,    -- digits of the widest numeric exp_id

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../log/fs.h"
 #include "internal.h"
 #include "schema_sql.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
 #define DEFAULT_BUSY_MS 5000
-#define UNFINISHED (-1) /* user_version of a file that is being built */
 
 enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
 {
@@ -66,58 +64,48 @@ enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struc
     return status;
 }
 
+enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_step(mirror, stmt, err);
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 void mirror_disconnect(struct mirror *mirror)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
         sqlite3_finalize(mirror->statements[i].stmt);
     mirror->n_statements = 0;
-    sqlite3_close(mirror->db);
-    mirror->building = false;
+    sqlite3_close_v2(mirror->db); /* an open cursor keeps what it needs */
     mirror->db = NULL;
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
-    mirror->meta = (struct mirror_meta){.at = {.line = 1, .next_id = 0, .id_width = 3}};
+    mirror->meta = mirror_meta_start();
+    mirror->shared = false;
     mirror->header.length = 0;
-}
-
-/* A pragma that gives one number. */
-static enum lineage_status read_pragma(struct mirror *mirror, const char *sql, int *value, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW) {
-        enum lineage_status status = mirror_fail(mirror, "cannot open", err);
-        sqlite3_finalize(stmt);
-        return status;
-    }
-    *value = sqlite3_column_int(stmt, 0);
-    sqlite3_finalize(stmt);
-    return LINEAGE_OK;
 }
 
 static enum lineage_status read_version(struct mirror *mirror, int *version, struct lineage_error *err)
 {
-    enum lineage_status status = read_pragma(mirror, "PRAGMA user_version", version, err);
-    if (status == LINEAGE_OK && *version == UNFINISHED)
-        status = store_fail(err, LINEAGE_EDB, "lineage.db is unfinished: a process that made it was stopped");
-    if (status == LINEAGE_OK && *version > N_MIGRATIONS)
-        status = store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d",
-                            *version, N_MIGRATIONS);
-    return status;
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(mirror->db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
+        sqlite3_step(stmt) != SQLITE_ROW) {
+        sqlite3_finalize(stmt);
+        return mirror_fail(mirror, "cannot open", err);
+    }
+    *version = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    return LINEAGE_OK;
 }
 
 static enum lineage_status apply_migrations(struct mirror *mirror, int version, struct lineage_error *err)
 {
+    char pragma[64];
     enum lineage_status status = LINEAGE_OK;
     for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++)
         status = mirror_exec(mirror, schema_migrations[i], err);
-    return status;
-}
-
-static enum lineage_status set_version(struct mirror *mirror, int version, struct lineage_error *err)
-{
-    char pragma[64];
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", version);
-    return mirror_exec(mirror, pragma, err);
+    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", N_MIGRATIONS);
+    return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
 /* Each migration file takes the schema from version n-1 to n; all that are missing go in one transaction. */
@@ -130,10 +118,11 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     if (status == LINEAGE_OK)
         status = read_version(mirror, &version, err); /* another process may have been first */
+    if (status == LINEAGE_OK && version > N_MIGRATIONS)
+        status = store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d",
+                            version, N_MIGRATIONS);
     if (status == LINEAGE_OK)
         status = apply_migrations(mirror, version, err);
-    if (status == LINEAGE_OK)
-        status = set_version(mirror, N_MIGRATIONS, err);
     if (status == LINEAGE_OK)
         return mirror_exec(mirror, "COMMIT", err);
     sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
@@ -151,71 +140,39 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, struct
     sqlite3_free(path);
     if (code != SQLITE_OK)
         return mirror_fail(mirror, "cannot open", err);
+    sqlite3_extended_result_codes(mirror->db, 0);
     sqlite3_busy_timeout(mirror->db,
                          store->options.busy_ms ? (int)store->options.busy_ms : DEFAULT_BUSY_MS);
-    return mirror_exec(mirror, "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 1073741824; PRAGMA trusted_schema = OFF", err);
+    return LINEAGE_OK;
 }
 
-/*
- * A new file is built without journal, under an exclusive lock and marked unfinished until all is in: a
- * journal would double the writing, and a file that a killed process left is made anew by the next one.
- */
-static enum lineage_status begin_build(struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
-    int schema = 0;
-    enum lineage_status status = mirror_exec(mirror,
-                                             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF;"
-                                             "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; BEGIN EXCLUSIVE",
-                                             err);
+    enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
-        status = read_pragma(mirror, "PRAGMA schema_version", &schema, err);
-    if (status != LINEAGE_OK)
-        return status;
-    if (schema) /* another process was faster */
-        return mirror_exec(mirror, "ROLLBACK; PRAGMA locking_mode = NORMAL", err);
-    mirror->building = true;
-    status = set_version(mirror, UNFINISHED, err);
-    return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
-}
-
-enum lineage_status mirror_end_build(struct mirror *mirror, struct lineage_error *err)
-{
-    enum lineage_status status = set_version(mirror, N_MIGRATIONS, err);
-    if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "COMMIT; PRAGMA locking_mode = NORMAL; PRAGMA journal_mode = WAL;"
-                                     "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192; SELECT 1 FROM meta", err);
-    mirror->building = false;
-    return status;
-}
-
-static enum lineage_status prepare_file(struct mirror *mirror, struct lineage_error *err)
-{
-    int schema = 0, version = 0;
-    enum lineage_status status = read_pragma(mirror, "PRAGMA schema_version", &schema, err);
-    if (status == LINEAGE_OK)
-        status = read_version(mirror, &version, err);
-    if (status == LINEAGE_OK && !schema)
-        status = begin_build(mirror, err);
-    if (status != LINEAGE_OK || mirror->building)
-        return status;
-    status = mirror_exec(mirror, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
+        status = mirror_exec(mirror,
+                             "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+                             "PRAGMA cache_size = -32768;",
+                             err);
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 
-void mirror_remove_files(struct mirror *mirror)
+/* Empty the file in place: other processes may have it open, so it must not be unlinked under them. */
+static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
 {
-    static const char *const files[] = {"lineage.db", "lineage.db-wal", "lineage.db-shm"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        fs_unlink(mirror->store->dir_fd, files[i]);
+    sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
+    enum lineage_status status = mirror_exec(mirror, "VACUUM", err);
+    sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
+    return status;
 }
 
-/* Damaged or unfinished, and nobody is at work on it: it is a cache, so it is made anew. */
-static bool is_beyond_use(struct mirror *mirror, const struct lineage_error *why)
+static bool is_damaged(struct mirror *mirror)
 {
-    int code = mirror->db ? sqlite3_errcode(mirror->db) & 0xff : SQLITE_OK;
-    return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || strstr(why->text, "unfinished");
+    int code = sqlite3_errcode(mirror->db) & 0xff;
+    return mirror->on_disk && (code == SQLITE_NOTADB || code == SQLITE_CORRUPT);
 }
 
+/* A damaged mirror is a cache lost: it is made anew at once, with a word about it. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
@@ -223,21 +180,89 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
     mirror->on_disk = on_disk;
     enum lineage_status status = open_file(mirror, on_disk, &why);
     if (status == LINEAGE_OK)
-        status = on_disk ? prepare_file(mirror, &why) : migrate(mirror, &why);
-    if (status != LINEAGE_OK && on_disk && is_beyond_use(mirror, &why)) {
+        status = set_up(mirror, &why);
+    if (status != LINEAGE_OK && is_damaged(mirror)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        mirror_disconnect(mirror);
-        mirror_remove_files(mirror);
-        status = open_file(mirror, on_disk, &why);
-        if (status == LINEAGE_OK)
-            status = prepare_file(mirror, &why);
+        status = mirror_connect_anew(mirror, &why);
     }
     if (status != LINEAGE_OK && err)
         *err = why;
     return status;
 }
 
+enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
+{
+    mirror_disconnect(mirror);
+    mirror->on_disk = true;
+    enum lineage_status status = open_file(mirror, true, err);
+    if (status == LINEAGE_OK)
+        status = make_empty(mirror, err);
+    return status == LINEAGE_OK ? set_up(mirror, err) : status;
+}
+
+/*
+ * Many readers beside one writer need the write-ahead log; the first load goes faster without. Failing only
+ * means that somebody else has the file open now: the next sync tries again.
+ */
+void mirror_share(struct mirror *mirror)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (mirror->shared || !mirror->on_disk)
+        return;
+    if (sqlite3_prepare_v2(mirror->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL) == SQLITE_OK &&
+        sqlite3_step(stmt) == SQLITE_ROW)
+        mirror->shared = strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") == 0;
+    sqlite3_finalize(stmt);
+}
+
 enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror, schema_indexes, err);
+}
+
+/* sqlite_schema cannot be read while it changes: names first. */
+enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
+{
+    static const char list[] = "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
+                               " WHERE type = 'index' AND sql IS NOT NULL";
+    sqlite3_stmt *stmt = NULL;
+    enum lineage_status status = LINEAGE_OK;
+    struct buf sql = {0};
+    if (sqlite3_prepare_v2(mirror->db, list, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+        status = mirror_fail(mirror, "cannot list the indexes", err);
+    else if (sqlite3_column_text(stmt, 0))
+        buf_puts(&sql, (const char *)sqlite3_column_text(stmt, 0));
+    sqlite3_finalize(stmt);
+    if (status == LINEAGE_OK && sql.length)
+        status = mirror_exec(mirror, sql.data, err);
+    buf_release(&sql);
+    return status;
+}
+
+static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)
+{
+    while (*sql) {
+        sqlite3_stmt *stmt = NULL;
+        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
+            return mirror_fail(mirror, "cannot prepare", err);
+        if (!stmt)
+            return LINEAGE_OK;
+        if (sqlite3_bind_parameter_count(stmt))
+            sqlite3_bind_int64(stmt, 1, seq);
+        int code = sqlite3_step(stmt);
+        sqlite3_finalize(stmt);
+        if (code != SQLITE_DONE)
+            return mirror_fail(mirror, "cannot take the last record back", err);
+    }
+    return LINEAGE_OK;
+}
+
+enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    return run_script(mirror, schema_before, seq, err);
+}
+
+enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+{
+    return run_script(mirror, schema_undo, seq, err);
 }

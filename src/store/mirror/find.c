@@ -3,8 +3,8 @@
 
 #include "internal.h"
 
-enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                                struct lineage_error *err)
+enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                  struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
@@ -14,8 +14,20 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
     sqlite3_bind_int64(stmt, 1, seq);
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
-        status = mirror_own_trial(mirror, stmt, trial, err);
+        status = mirror_trial(mirror, stmt, trial, arena, err);
     sqlite3_reset(stmt);
+    return status;
+}
+
+enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                struct lineage_error *err)
+{
+    *trial = (struct lineage_trial){0};
+    struct arena *arena = trial_memory(trial);
+    enum lineage_status status =
+        arena ? mirror_borrow(mirror, seq, trial, arena, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status != LINEAGE_OK)
+        lineage_trial_release(trial);
     return status;
 }
 

@@ -4,8 +4,8 @@
 
 #include <lineage/text.h>
 
+#include "expected.h"
 #include "internal.h"
-#include "sums.h"
 
 static const char insert_trial_sql[] =
     "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
@@ -40,6 +40,7 @@ static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial, c
 static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 {
     int special = 0, bit = 1, at = 6;
+    double expected;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
         const struct lineage_column *column = lineage_column(i);
         const void *member = (const char *)trial + column->offset;
@@ -55,19 +56,10 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
     bind_number(stmt, at++, trial->score, bit, &special);
     bind_number(stmt, at++, trial->ig_clip_scale_mean, 0, &special);
     bind_number(stmt, at++, trial->ig_clip_scale_std, 0, &special);
-    double expected;
     if (expected_number(&expected, trial->expected_delta))
         sqlite3_bind_double(stmt, at, expected);
     at++;
     sqlite3_bind_int(stmt, at, special);
-}
-
-/* Run a statement that gives no rows. */
-static enum lineage_status run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
-{
-    enum lineage_status status = mirror_step(mirror, stmt, err);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 /* The first two columns of every side table. */
@@ -78,22 +70,6 @@ static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **st
     if (status == LINEAGE_OK) {
         sqlite3_bind_int64(*stmt, 1, (int64_t)trial->seq);
         bind_text(*stmt, 2, trial->exp_id);
-    }
-    return status;
-}
-
-static enum lineage_status insert_params(struct mirror *mirror, const struct lineage_trial *trial,
-                                         struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++) {
-        status = prepare_part(mirror, &stmt, "REPLACE INTO params VALUES (?,?,?,?)", trial, err);
-        if (status != LINEAGE_OK)
-            break;
-        bind_text(stmt, 3, trial->params[i].name);
-        sqlite3_bind_double(stmt, 4, trial->params[i].value);
-        status = run(mirror, stmt, err);
     }
     return status;
 }
@@ -111,7 +87,7 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
         sqlite3_bind_double(stmt, 4, trial->turns[i].mean);
         sqlite3_bind_double(stmt, 5, trial->turns[i].std);
         sqlite3_bind_int64(stmt, 6, (int64_t)trial->turns[i].count);
-        status = run(mirror, stmt, err);
+        status = mirror_run(mirror, stmt, err);
     }
     return status;
 }
@@ -131,13 +107,14 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
         bind_text(stmt, 4, extra->text);
         if (lineage_number_parse(&value, extra->text, strlen(extra->text)))
             sqlite3_bind_double(stmt, 5, value);
-        status = run(mirror, stmt, err);
+        status = mirror_run(mirror, stmt, err);
     }
     return status;
 }
 
 enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
-                                  const struct tsv_record *record, struct lineage_error *err)
+                                  const struct tsv_record *record, struct param_batch *params,
+                                  struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, insert_trial_sql, err);
@@ -145,9 +122,9 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
         return status;
     bind_record(stmt, trial, record);
     bind_columns(stmt, trial);
-    status = run(mirror, stmt, err);
+    status = mirror_run(mirror, stmt, err);
     if (status == LINEAGE_OK)
-        status = insert_params(mirror, trial, err);
+        status = param_batch_add(params, mirror, trial, err);
     if (status == LINEAGE_OK)
         status = insert_turns(mirror, trial, err);
     if (status == LINEAGE_OK)
@@ -170,18 +147,21 @@ static const char *fault_kind(enum row_fault fault)
 }
 
 enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record,
-                                          enum row_fault fault, const char *exp_id, const char *text,
-                                          struct lineage_error *err)
+                                          enum row_fault fault, bool is_row, const char *exp_id,
+                                          const char *text, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "REPLACE INTO findings VALUES (?,?,?,?,?)", err);
+        mirror_prepare(mirror, &stmt, "REPLACE INTO findings VALUES (?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)record->offset);
-    sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
-    bind_text(stmt, 3, fault_kind(fault));
-    bind_text(stmt, 4, exp_id);
-    bind_text(stmt, 5, text);
-    return run(mirror, stmt, err);
+    sqlite3_bind_int64(stmt, 2, (int64_t)record->length);
+    sqlite3_bind_int64(stmt, 3, mirror_digest(record->bytes, record->length));
+    sqlite3_bind_int64(stmt, 4, (int64_t)record->line);
+    sqlite3_bind_int(stmt, 5, is_row);
+    bind_text(stmt, 6, fault_kind(fault));
+    bind_text(stmt, 7, exp_id);
+    bind_text(stmt, 8, text);
+    return mirror_run(mirror, stmt, err);
 }

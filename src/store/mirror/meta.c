@@ -3,6 +3,11 @@
 
 #include "internal.h"
 
+struct mirror_meta mirror_meta_start(void)
+{
+    return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
+}
+
 enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
 {
@@ -36,9 +41,11 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
     meta->mtime_ns = sqlite3_column_int64(stmt, 8);
     meta->last_offset = (uint64_t)sqlite3_column_int64(stmt, 9);
     meta->last_digest = sqlite3_column_int64(stmt, 10);
-    meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
-    meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
+    meta->next_id = meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
+    meta->id_width = meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
     meta->provisional = sqlite3_column_int64(stmt, 13);
+    if (meta->provisional && sqlite3_column_text(stmt, 14))
+        mirror_note_id(&meta->at, (const char *)sqlite3_column_text(stmt, 14));
 }
 
 enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
@@ -48,13 +55,14 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     enum lineage_status status =
         mirror_prepare(mirror, &stmt,
                        "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
-                       " last_digest, next_id, id_width, provisional FROM meta",
+                       " last_digest, next_id, id_width, provisional,"
+                       " (SELECT exp_id FROM trials WHERE seq = provisional) FROM meta",
                        err);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
         strcpy(metric, mirror->store->config.metric);
-        mirror->meta = (struct mirror_meta){.at = {.line = 1, .id_width = 3}};
+        mirror->meta = mirror_meta_start();
         return LINEAGE_OK;
     }
     if (status != LINEAGE_OK)
@@ -79,7 +87,7 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
     const int64_t values[] = {(int64_t)meta->at.watermark, (int64_t)meta->at.line,     (int64_t)meta->at.rows,
                               (int64_t)meta->at.device,    (int64_t)meta->at.inode,    (int64_t)meta->at.size,
                               meta->mtime_ns,              (int64_t)meta->last_offset, meta->last_digest,
-                              (int64_t)meta->at.next_id,   (int64_t)meta->at.id_width, meta->provisional};
+                              (int64_t)meta->next_id,      (int64_t)meta->id_width,    meta->provisional};
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
@@ -89,7 +97,5 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
                       SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(stmt, 3 + i, values[i]);
-    status = mirror_step(mirror, stmt, err);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_run(mirror, stmt, err);
 }

@@ -33,6 +33,7 @@ void mirror_close(struct mirror *mirror)
     mirror_disconnect(mirror);
     tsv_reader_free(mirror->reader);
     buf_release(&mirror->header);
+    arena_release(&mirror->notes_arena);
     free(mirror);
 }
 
@@ -67,10 +68,11 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
     if (status == LINEAGE_OK)
         status = log_stat(mirror->store->log, &stat, err);
+    if (status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0)
+        return store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'; run 'lineage rebuild'",
+                          metric[0] ? metric : "core_metric or val_bpb");
     if (status != LINEAGE_OK || is_current(mirror, &stat))
         return status;
-    if (strcmp(metric, mirror->store->config.metric) != 0)
-        return store_fail(err, LINEAGE_ECORRUPT, "lineage.db: made for score column '%s'", metric);
     status = mirror_check_ends(mirror, &stat, &same, err);
     if (status == LINEAGE_OK && same)
         return mirror_ingest(mirror, &stat, err);
@@ -83,17 +85,6 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     if (err)
         err->line = line;
     return LINEAGE_ECORRUPT;
-}
-
-/* A new file: all of the log in the transaction that is open. What fails cannot be rolled back, only removed. */
-static enum lineage_status build(struct mirror *mirror, struct lineage_error *err)
-{
-    enum lineage_status status = check_and_ingest(mirror, err);
-    if (status == LINEAGE_OK)
-        return mirror_end_build(mirror, err);
-    mirror_disconnect(mirror);
-    mirror_remove_files(mirror);
-    return status;
 }
 
 static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
@@ -110,8 +101,10 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
         status = mirror_exec(mirror, "COMMIT", err);
     if (status != LINEAGE_OK) {
         sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
-        mirror->meta = (struct mirror_meta){.at = {.line = 1, .id_width = 3}};
+        mirror->meta = mirror_meta_start();
     }
+    if (status == LINEAGE_OK)
+        mirror_share(mirror);
     return status;
 }
 
@@ -134,12 +127,8 @@ enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store
     }
     mirror->store = store;
     status = mirror_connect(mirror, !store->options.no_mirror, &why);
-    if (status == LINEAGE_OK && mirror->building)
-        status = build(mirror, &why);
-    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
+    if (status != LINEAGE_OK && mirror->on_disk)
         status = use_memory(mirror, &why, err);
-    else if (status != LINEAGE_OK && err)
-        *err = why;
     if (status != LINEAGE_OK)
         mirror_close(mirror);
     else
@@ -172,11 +161,7 @@ void mirror_follow(struct mirror *mirror)
 
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
-    mirror_disconnect(mirror);
     mirror->fallback = (struct lineage_error){0};
-    mirror_remove_files(mirror);
-    enum lineage_status status = mirror_connect(mirror, true, err);
-    if (status != LINEAGE_OK)
-        return status;
-    return mirror->building ? build(mirror, err) : sync_connection(mirror, err);
+    enum lineage_status status = mirror_connect_anew(mirror, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }

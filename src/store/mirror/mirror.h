@@ -67,7 +67,11 @@ enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt, stru
 enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
                                      struct lineage_error *err);
 
-/* The row with that seq (lineage_trial_release). */
+/* The row with that seq, its text in arena; LINEAGE_ENOTFOUND without message. */
+enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                  struct arena *arena, struct lineage_error *err);
+
+/* The same into memory of its own (lineage_trial_release). */
 enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
                                 struct lineage_error *err);
 

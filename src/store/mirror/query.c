@@ -5,6 +5,7 @@
 #include <lineage/query.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,11 @@
 
 #include "internal.h"
 
+/* What a query found is fixed when it is opened; rows are loaded one by one, and no transaction stays open. */
 struct lineage_cursor {
     struct mirror *mirror;
-    sqlite3_stmt *stmt;
+    int64_t *seqs;
+    size_t n, next, capacity;
     struct arena arena;
 };
 
@@ -26,20 +29,23 @@ struct named {
     const char *name; /* of the column; the canonical parameter; the extra column */
 };
 
-/* A piece of statement with its values, in the order of the question marks. */
+#define MAX_BOUND 250
+#define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
+
+/* A statement with its values, in the order of the question marks. */
 struct builder {
     struct mirror *mirror;
     struct buf sql;
     struct bound {
         const char *text; /* NULL: number */
         double number;
-    } bound[64];
+    } bound[MAX_BOUND];
     int n;
 };
 
 static void bind_text(struct builder *b, const char *text)
 {
-    if (b->n < 64)
+    if (b->n < MAX_BOUND)
         b->bound[b->n++].text = text;
     else
         b->sql.failed = true;
@@ -110,7 +116,7 @@ static bool is_usual(const char *param)
 static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
                      struct lineage_error *err)
 {
-    return is_usual(param) || exists(mirror, "SELECT 1 FROM params WHERE key = ? LIMIT 1", param, status, err);
+    return is_usual(param) || exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
 }
 
 enum lineage_status mirror_check_param(struct mirror *mirror, const char *name, struct lineage_error *err)
@@ -158,30 +164,96 @@ static void add_range(struct builder *b, const char *value, const struct lineage
     }
 }
 
-static enum lineage_status add_condition(struct builder *b, const struct lineage_condition *condition,
-                                         struct lineage_error *err)
+static enum lineage_status resolve_condition(struct mirror *mirror, const struct lineage_condition *condition,
+                                             struct named *named, struct lineage_error *err)
 {
-    struct named named;
-    enum lineage_status status = resolve(b->mirror, condition->name, &named, err);
+    enum lineage_status status = resolve(mirror, condition->name, named, err);
+    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN)
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers", named->name);
+    return status;
+}
+
+/* Two values are bound at most, after the name: the expression that gives the number, then its range. */
+static void add_condition(struct builder *b, const struct named *named, const struct lineage_range *range)
+{
+    const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}};
+    const char *value = "param(t.notes, ?)";
+    char column[96];
+    if (named->kind == NAME_NUMBER_COLUMN) {
+        snprintf(column, sizeof column, "t.%s", named->name);
+        buf_printf(&b->sql, " AND %s IS NOT NULL", column);
+        add_range(b, column, range);
+        return;
+    }
+    if (named->kind == NAME_EXTRA)
+        value = "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
+    buf_printf(&b->sql, " AND %s BETWEEN ? AND ?", value);
+    bind_text(b, named->name);
+    bind_number(b, range->low.present ? range->low.value : any.low.value);
+    bind_number(b, range->high.present ? range->high.value : any.high.value);
+}
+
+#define LIMIT_OF_COUNT "10000"
+
+/* How many rows a range of a parameter or extra column leads to, up to a limit. */
+static enum lineage_status count_range(struct mirror *mirror, const struct named *named,
+                                       const struct lineage_range *range, int64_t *n, struct lineage_error *err)
+{
+    static const char params[] = "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
+                                 " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+    static const char extras[] = "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
+                                 " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
     if (status != LINEAGE_OK)
         return status;
-    if (named.kind == NAME_TEXT_COLUMN)
-        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers", named.name);
-    if (named.kind == NAME_NUMBER_COLUMN) {
-        struct buf column = {0};
-        buf_printf(&column, "t.%s", named.name);
-        buf_printf(&b->sql, " AND %s IS NOT NULL", column.data);
-        add_range(b, column.data, &condition->range);
-        buf_release(&column);
+    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
+    sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
+    sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
+    status = mirror_step(mirror, stmt, err);
+    *n = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* The conditions on names that have an index of their own, and the one that leads to the fewest rows. */
+struct lead {
+    struct named named;
+    struct lineage_range range;
+    int64_t n;
+    size_t at; /* index of the condition, which need not be tested again */
+    bool found;
+};
+
+static enum lineage_status consider(struct builder *b, struct lead *lead, const struct named *named,
+                                    const struct lineage_range *range, size_t at, struct lineage_error *err)
+{
+    int64_t n;
+    if (named->kind != NAME_PARAM && named->kind != NAME_EXTRA)
         return LINEAGE_OK;
+    enum lineage_status status = count_range(b->mirror, named, range, &n, err);
+    if (status == LINEAGE_OK && (!lead->found || n < lead->n))
+        *lead = (struct lead){*named, *range, n, at, true};
+    return status;
+}
+
+/* Trials that the lead finds, else all of them. */
+static void add_source(struct builder *b, const struct lead *lead)
+{
+    bool param = lead->named.kind == NAME_PARAM;
+    if (!lead->found) {
+        buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
+        return;
     }
-    bool param = named.kind == NAME_PARAM;
-    buf_printf(&b->sql, " AND t.seq IN (SELECT seq FROM %s AND %s IS NOT NULL",
-               param ? "params WHERE key = ?" : "extras WHERE name = ?", param ? "value" : "number");
-    bind_text(b, named.name);
-    add_range(b, param ? "value" : "number", &condition->range);
-    buf_puts(&b->sql, ")");
-    return LINEAGE_OK;
+    buf_printf(&b->sql, "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND l.%s IS NOT NULL",
+               param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
+    bind_text(b, lead->named.name);
+    if (lead->range.low.present && lead->range.high.present && lead->range.low.value == lead->range.high.value) {
+        buf_printf(&b->sql, " AND l.%s = ?", param ? "value" : "number"); /* one value: its rows are in file order */
+        bind_number(b, lead->range.low.value);
+    } else {
+        add_range(b, param ? "l.value" : "l.number", &lead->range);
+    }
 }
 
 static void add_labels(struct builder *b, unsigned labels)
@@ -189,6 +261,8 @@ static void add_labels(struct builder *b, unsigned labels)
     const char *comma = "";
     if (!labels)
         return;
+    if (!(labels & ~KEPT_LABELS))
+        buf_puts(&b->sql, " AND t.status IN ('keep', 'baseline')"); /* these have an index */
     buf_puts(&b->sql, " AND t.status IN (");
     for (int i = 0; i < LINEAGE_N_LABELS; i++)
         if (labels & (1u << i)) {
@@ -206,47 +280,79 @@ static void add_text(struct builder *b, const char *test, const char *text)
     bind_text(b, text);
 }
 
-/* Sort values are looked up per row; rows without one are left out. Ties keep file order. */
-static enum lineage_status add_order(struct builder *b, const char *sort, struct lineage_error *err)
+/* Rows without a value are left out. Ties keep file order. */
+static void add_order(struct builder *b, const struct named *sort, bool down, const struct lead *lead)
+{
+    const char *order = down ? " DESC" : "";
+    bool column = sort->kind == NAME_NUMBER_COLUMN || sort->kind == NAME_TEXT_COLUMN;
+    const char *value = sort->kind == NAME_PARAM ? "param(t.notes, ?)"
+                                                 : "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
+    if (sort->kind == NAME_UNKNOWN) {
+        buf_puts(&b->sql, lead->found ? " ORDER BY l.seq" : " ORDER BY t.seq");
+    } else if (column) {
+        buf_printf(&b->sql, sort->kind == NAME_TEXT_COLUMN ? " AND t.%s <> ''" : " AND t.%s IS NOT NULL", sort->name);
+        buf_printf(&b->sql, " ORDER BY t.%s%s, t.seq", sort->name, order);
+    } else if (lead->found && lead->named.kind == sort->kind && strcmp(lead->named.name, sort->name) == 0) {
+        buf_printf(&b->sql, " ORDER BY l.%s%s, t.seq", sort->kind == NAME_PARAM ? "value" : "number", order);
+    } else {
+        buf_printf(&b->sql, " AND %s IS NOT NULL ORDER BY %s%s, t.seq", value, value, order);
+        bind_text(b, sort->name);
+        bind_text(b, sort->name);
+    }
+}
+
+static void add_limit(struct builder *b, size_t limit)
+{
+    if (limit)
+        buf_printf(&b->sql, " LIMIT %zu", limit > INT64_MAX ? (size_t)INT64_MAX : limit);
+}
+
+static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort, struct named *named, bool *down,
+                                        struct lineage_error *err)
+{
+    *named = (struct named){NAME_UNKNOWN, NULL};
+    *down = sort && sort[0] == '-';
+    return sort ? resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
+}
+
+/* Without another lead, the order of a parameter comes from its index. */
+static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query, const struct named *sort,
+                                     struct lead *lead, struct lineage_error *err)
 {
     struct named named;
-    if (!sort) {
-        buf_puts(&b->sql, " ORDER BY t.seq");
-        return LINEAGE_OK;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
+        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK)
+            status = consider(b, lead, &named, &query->conditions[i].range, i, err);
     }
-    bool down = sort[0] == '-';
-    enum lineage_status status = resolve(b->mirror, sort + down, &named, err);
-    if (status != LINEAGE_OK)
-        return status;
-    if (named.kind == NAME_NUMBER_COLUMN || named.kind == NAME_TEXT_COLUMN) {
-        buf_printf(&b->sql, " AND t.%s IS NOT NULL ORDER BY t.%s%s, t.seq", named.name, named.name,
-                   down ? " DESC" : "");
-        return LINEAGE_OK;
-    }
-    const char *value = named.kind == NAME_PARAM ? "(SELECT value FROM params WHERE seq = t.seq AND key = ?)"
-                                                 : "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
-    buf_printf(&b->sql, " AND %s IS NOT NULL ORDER BY %s%s, t.seq", value, value, down ? " DESC" : "");
-    bind_text(b, named.name);
-    bind_text(b, named.name);
-    return LINEAGE_OK;
+    if (status == LINEAGE_OK && !lead->found && (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
+        *lead = (struct lead){.named = *sort, .at = SIZE_MAX, .found = true};
+    return status;
 }
 
 static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    buf_puts(&b->sql, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE 1");
+    struct named sort, named;
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
+    bool down;
+    enum lineage_status status = resolve_sort(b->mirror, query->sort, &sort, &down, err);
+    if (status == LINEAGE_OK)
+        status = find_lead(b, query, &sort, &lead, err);
+    if (status != LINEAGE_OK)
+        return status;
+    add_source(b, &lead);
     add_labels(b, query->labels);
     add_text(b, "t.specialist = ?", query->specialist);
     add_text(b, "t.timestamp >= ?", query->since);
     add_text(b, "t.timestamp < ?", query->until);
-    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++)
-        status = add_condition(b, &query->conditions[i], err);
-    if (status == LINEAGE_OK)
-        status = add_order(b, query->sort, err);
-    if (query->limit) {
-        buf_puts(&b->sql, " LIMIT ?");
-        bind_number(b, (double)query->limit);
+    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
+        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK && !(lead.found && lead.at == i))
+            add_condition(b, &named, &query->conditions[i].range);
     }
+    add_order(b, &sort, down, &lead);
+    add_limit(b, query->limit);
     if (status == LINEAGE_OK && b->sql.failed)
         status = store_fail(err, LINEAGE_ELIMIT, "the query has too many conditions");
     return status;
@@ -257,14 +363,39 @@ static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
     for (int i = 0; i < b->n; i++) {
         if (b->bound[i].text)
             sqlite3_bind_text(stmt, i + 1, b->bound[i].text, -1, SQLITE_TRANSIENT);
-        else if (b->bound[i].number == floor(b->bound[i].number) && fabs(b->bound[i].number) < 9e15)
-            sqlite3_bind_int64(stmt, i + 1, (int64_t)b->bound[i].number);
         else
             sqlite3_bind_double(stmt, i + 1, b->bound[i].number);
     }
 }
 
-/* A cursor has a statement of its own: the cache is for constant text. */
+static bool add_seq(struct lineage_cursor *cursor, int64_t seq)
+{
+    if (cursor->n == cursor->capacity) {
+        size_t capacity = cursor->capacity ? cursor->capacity * 2 : 64;
+        int64_t *seqs = realloc(cursor->seqs, capacity * sizeof *seqs);
+        if (!seqs)
+            return false;
+        cursor->seqs = seqs;
+        cursor->capacity = capacity;
+    }
+    cursor->seqs[cursor->n++] = seq;
+    return true;
+}
+
+static enum lineage_status collect(struct lineage_cursor *cursor, const struct builder *b, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum lineage_status status = LINEAGE_OK;
+    if (sqlite3_prepare_v2(mirror_db(b->mirror), b->sql.data, -1, &stmt, NULL) != SQLITE_OK)
+        return mirror_fail(b->mirror, "cannot prepare the query", err);
+    bind_all(stmt, b);
+    while (status == LINEAGE_OK && (status = mirror_step(b->mirror, stmt, err)) == LINEAGE_OK)
+        if (!add_seq(cursor, sqlite3_column_int64(stmt, 0)))
+            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    sqlite3_finalize(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 static enum lineage_status open_cursor(struct lineage_cursor **out, const struct builder *b,
                                        struct lineage_error *err)
 {
@@ -272,14 +403,12 @@ static enum lineage_status open_cursor(struct lineage_cursor **out, const struct
     if (!cursor)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     cursor->mirror = b->mirror;
-    if (sqlite3_prepare_v2(mirror_db(b->mirror), b->sql.data, -1, &cursor->stmt, NULL) != SQLITE_OK) {
-        enum lineage_status status = mirror_fail(b->mirror, "cannot prepare the query", err);
+    enum lineage_status status = collect(cursor, b, err);
+    if (status == LINEAGE_OK)
+        *out = cursor;
+    else
         lineage_cursor_close(cursor);
-        return status;
-    }
-    bind_all(cursor->stmt, b);
-    *out = cursor;
-    return LINEAGE_OK;
+    return status;
 }
 
 enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
@@ -300,30 +429,48 @@ enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct li
                                         struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
-    enum lineage_status status = mirror_step(cursor->mirror, cursor->stmt, err);
-    if (status != LINEAGE_OK)
-        return status;
-    arena_reset(&cursor->arena);
-    return mirror_trial(cursor->mirror, cursor->stmt, trial, &cursor->arena, err);
+    while (cursor->next < cursor->n) {
+        arena_reset(&cursor->arena);
+        enum lineage_status status =
+            mirror_borrow(cursor->mirror, cursor->seqs[cursor->next++], trial, &cursor->arena, err);
+        if (status != LINEAGE_ENOTFOUND) /* gone: an unterminated last record was read again */
+            return status;
+    }
+    return LINEAGE_ENOTFOUND;
 }
 
 void lineage_cursor_close(struct lineage_cursor *cursor)
 {
     if (!cursor)
         return;
-    sqlite3_finalize(cursor->stmt);
+    free(cursor->seqs);
     arena_release(&cursor->arena);
     free(cursor);
 }
 
-/* A parameter that no trial has was never tried: that is an answer, not an error. */
-static void add_wanted(struct builder *b, const struct lineage_param *wanted, double tolerance)
+/* The wanted value whose neighbourhood holds the fewest trials leads. */
+static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted, size_t n_wanted,
+                                       double tolerance, struct lineage_error *err)
 {
-    double slack = tolerance * fmax(1, fabs(wanted->value));
-    buf_puts(&b->sql, " AND t.seq IN (SELECT seq FROM params WHERE key = ? AND value >= ? AND value <= ?)");
-    bind_text(b, lineage_param_canonical(wanted->name));
-    bind_number(b, wanted->value - slack);
-    bind_number(b, wanted->value + slack);
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
+    enum lineage_status status = LINEAGE_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
+            double slack = tolerance * fmax(1, fabs(wanted[i].value));
+            struct named named = {NAME_PARAM, lineage_param_canonical(wanted[i].name)};
+            struct lineage_range range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}};
+            if (!pass)
+                status = consider(b, &lead, &named, &range, i, err);
+            else if (lead.at != i)
+                add_condition(b, &named, &range);
+        }
+        if (!pass)
+            add_source(b, &lead);
+    }
+    buf_puts(&b->sql, " ORDER BY l.seq");
+    if (status == LINEAGE_OK && b->sql.failed)
+        status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
+    return status;
 }
 
 enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
@@ -336,12 +483,8 @@ enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage
         return store_fail(err, LINEAGE_EINVAL, n_wanted ? "tolerance must be a finite number from 0 on"
                                                         : "name at least one parameter to look for");
     enum lineage_status status = mirror_sync(store->mirror, err);
-    buf_puts(&b.sql, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE 1");
-    for (size_t i = 0; i < n_wanted; i++)
-        add_wanted(&b, &wanted[i], tolerance);
-    buf_puts(&b.sql, " ORDER BY t.seq");
-    if (status == LINEAGE_OK && b.sql.failed)
-        status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
+    if (status == LINEAGE_OK)
+        status = build_tried(&b, wanted, n_wanted, tolerance, err);
     if (status == LINEAGE_OK)
         status = open_cursor(cursor, &b, err);
     buf_release(&b.sql);

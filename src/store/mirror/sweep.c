@@ -9,12 +9,11 @@
 #include "internal.h"
 
 static const char one_sql[] =
-    "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM params p JOIN trials t ON t.seq = p.seq"
-    " WHERE p.key = ?1 AND ?2 IS NULL ORDER BY p.value, t.seq";
+    "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p JOIN trials t ON t.seq = p.seq"
+    " WHERE p.key = ?1 ORDER BY p.value, p.seq";
 static const char two_sql[] =
-    "SELECT p.value, q.value, t.status, t.score, t.exp_id FROM params p"
-    " JOIN params q ON q.seq = p.seq AND q.key = ?2 JOIN trials t ON t.seq = p.seq"
-    " WHERE p.key = ?1 ORDER BY p.value, q.value, t.seq";
+    "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
+    " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
 
 struct sweeping {
     struct lineage_sweep *sweep;

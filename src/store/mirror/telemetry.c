@@ -22,9 +22,7 @@ static enum lineage_status insert_step(struct mirror *mirror, const struct linea
     sqlite3_bind_int64(stmt, 3, step);
     sqlite3_bind_text(stmt, 4, key, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 5, value);
-    status = mirror_step(mirror, stmt, err);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_run(mirror, stmt, err);
 }
 
 static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,

@@ -1,0 +1,10 @@
+/* expected.h: what a trial was expected to gain. */
+#ifndef MIRROR_EXPECTED_H
+#define MIRROR_EXPECTED_H
+
+#include <stdbool.h>
+
+/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if there is none. */
+bool expected_number(double *value, const char *text);
+
+#endif
