@@ -1,0 +1,103 @@
+#!/bin/sh
+# read.sh: best, show, chain and tree, in every format.
+. "$SOURCE/tests/support/shell.sh"
+
+{
+    header
+    trial 000 '' baseline 2.0 root
+    trial 001 000 discard 0.5 'better, but discarded'
+    trial 002 001 keep 1.5 kept
+    trial 003 exp_002 crash '' broken
+    trial 004 003 size_blocked 0.1 'too large'
+    trial 005 004 keep 1.0 best
+    trial 006 005 keep 1.0 'a tie comes later'
+    trial 007 gone keep 3.0 'parent missing'
+    trial 008 009 keep 4.0 'in a cycle'
+    trial 009 008 keep nan 'in a cycle'
+    trial exp_010 000 harness_abort '' aborted
+} >results.tsv
+
+must_run best --format json
+must_equal 005 "$(json exp_id)"
+must_equal 1.0 "$(json core_metric)"
+must_equal keep "$(json status)"
+must_equal null "$(json train_s)"
+must_equal 004 "$(json parent_exp)"
+must_run best --direction higher --format json
+must_equal 008 "$(json exp_id)"
+must_run best --format tsv
+header >wanted
+trial 005 004 keep 1.0 best >>wanted
+must_match_file wanted out
+must_run best
+must_have out 'hypothesis          best'
+
+must_run show exp_005 --format json
+must_equal 005 "$(json exp_id)"
+must_run show 010 --format json
+must_equal exp_010 "$(json exp_id)"
+must_run show 009 --format json
+must_equal nan "$(json core_metric)"
+must_fail 2 "no trial '5'" show 5
+must_fail 2 "no trial ''" show ''
+must_fail 2 "no trial 'x' OR" show "x' OR '1'='1"
+
+# ids ID: the ids of the chain, root first, joined by blanks.
+ids()
+{
+    i=0
+    while id=$(json "chain.$i.exp_id"); do
+        printf '%s ' "$id"
+        i=$((i + 1))
+    done
+}
+
+must_run chain --format json
+must_equal '000 002 005 ' "$(ids)"
+must_equal root "$(json ended)"
+must_equal '{"000":1,"002":2}' "$(json passed_over)"
+must_run chain 006 --format json
+must_equal '000 002 005 006 ' "$(ids)"
+must_run chain 004 --format json
+must_equal '000 002 004 ' "$(ids)"
+must_run chain exp_001 --format json
+must_equal '000 001 ' "$(ids)"
+must_run chain 007 --format json
+must_equal '007 ' "$(ids)"
+must_equal 'missing gone' "$(json ended)"
+must_run chain 009 --format json
+must_equal '008 009 ' "$(ids)"
+must_equal 'cycle at 009' "$(json ended)"
+must_run chain
+must_equal 2 "$(grep -c 'passed over)' out)"
+must_have out '(2 passed over)'
+must_run chain 007
+must_have out 'gone'
+must_run chain --format tsv
+must_equal '000 002 005 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+must_fail 2 "no trial '4711'" chain 4711
+
+must_run tree --format tsv
+must_equal 'exp_id parent_exp depth specialist status score delta_vs_best hypothesis' "$(head -n 1 out | tr '\t' ' ')"
+must_equal '000 001 002 003 004 005 006 exp_010 007 008 009 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+must_equal '0 1 2 3 4 5 6 1 0 0 0 ' "$(sed 1d out | cut -f3 | tr '\n' ' ')"
+must_run tree --format json
+must_equal 11 "$(json '#')"
+must_equal 3 "$(json 3.depth)"
+must_run tree
+must_equal 1 "$(grep -c '(parent missing)' out)"
+must_equal 2 "$(grep -c '(in a cycle)' out)"
+
+# An empty store has answers too.
+mkdir empty
+for command in best chain; do
+    must_fail 1 "no kept or baseline trial" -C empty $command
+done
+for command in "tree --format json" "query --format json"; do
+    # shellcheck disable=SC2086
+    must_run -C empty $command
+    must_equal '[]' "$(cat out)"
+done
+must_fail 2 "no trial '000'" -C empty show 000
+must_run -C empty verify
+finish

@@ -1,0 +1,145 @@
+#!/bin/sh
+# verify.sh: every fault is found, with its line; the mirror follows other writers, and may be lost or broken.
+. "$SOURCE/tests/support/shell.sh"
+
+# finds N TEXT: `verify` has N findings, one of them TEXT.
+finds()
+{
+    run verify
+    must_exit 1
+    must_equal "$1" "$(wc -l <out)" "findings"
+    must_have out "$2"
+}
+
+sound()
+{
+    {
+        header
+        trial 000 '' baseline 2.0 root
+        trial 001 000 keep 1.5
+        trial 002 001 crash ''
+    } >results.tsv
+    rm -f lineage.db*
+}
+
+sound
+must_run verify
+must_equal '' "$(cat out)"
+must_run verify --format json
+must_equal '[]' "$(cat out)"
+
+# One fault at a time, always reported with the line it is on.
+sound && row 003 short >>results.tsv
+finds 1 'results.tsv:5: short: 003: 2 cells, header has 17'
+sound && trial 003 002 keep 1.0 h "n${tab}surplus" >>results.tsv
+finds 1 'results.tsv:5: long: 003: 18 cells'
+sound && trial 003 002 kept 1.0 >>results.tsv
+finds 1 'results.tsv:5: status: 003'
+sound && trial 003 002 keep fast >>results.tsv
+finds 1 'results.tsv:5: number: 003'
+sound && trial 001 000 keep 1.0 >>results.tsv
+finds 1 'results.tsv:5: id: 001'
+sound && trial '' 000 keep 1.0 >>results.tsv
+finds 1 'results.tsv:5: id'
+sound && trial 003 gone keep 1.0 >>results.tsv
+finds 1 'results.tsv:5: parent: 003'
+sound && trial 003 004 keep 1.0 >>results.tsv && trial 004 003 keep 1.0 >>results.tsv
+run verify
+must_exit 1
+must_have out 'cycle'
+sound && printf 'caf\351\n' | sed "s/^/003${tab}/" >>results.tsv
+run verify
+must_exit 1
+must_have out 'results.tsv:5:'
+sound && header >>results.tsv
+run verify
+must_exit 1
+must_have out 'results.tsv:5: header'
+sound && trial 003 002 keep 1.0 >last && printf '%s' "$(cut -c1-40 last)" >>results.tsv
+run verify
+must_exit 1
+must_have out 'torn'
+sound && trial 003 002 keep 1.0 >>results.tsv && sed -i '5s/opt/gone/;5s/\t\t$/\tsnapshots\/gone\t/' results.tsv
+finds 1 'results.tsv:5: snapshot: 003'
+must_run query --format tsv
+must_equal '000 001 002 003 ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+
+# Several faults at once do not hide each other or the good rows.
+sound && row 003 short >>results.tsv && trial 004 002 keep 1.0 >>results.tsv && trial 005 gone kept 1.0 >>results.tsv
+run verify --format json
+must_exit 1
+must_equal 2 "$(json '#')"
+must_equal '{"exp_id":"003","kind":"short","line":5,"text":"2 cells, header has 17"}' "$(json 0)"
+must_run best --format json
+must_equal 004 "$(json exp_id)"
+
+# A torn end is moved aside by the next writer, a sound last row without line end gets one.
+sound && printf '003\tx' >>results.tsv
+run append --status keep --core-metric 1
+must_exit 0
+must_have err 'results.tsv.torn-1'
+must_equal "003${tab}x" "$(cat results.tsv.torn-1)"
+must_run verify
+sound && trial 003 002 keep 1.0 >last && printf '%s' "$(cat last)" >>results.tsv
+must_run best --format json
+must_equal 003 "$(json exp_id)"
+run append --status keep --core-metric 0.5
+must_equal 004 "$(cat out)"
+sed -n 5p results.tsv >got
+must_match_file last got
+must_run verify
+
+# The mirror follows what another program appends.
+sound
+must_run query --format tsv
+trial 003 002 keep 1.0 >>results.tsv
+must_run best --format json
+must_equal 003 "$(json exp_id)"
+
+# Losing the mirror loses nothing; a change to bytes already mirrored is noticed and reported with its line.
+rm -f lineage.db*
+must_run best --format json
+must_equal 003 "$(json exp_id)"
+sed -i '3s/1\.5/0.5/' results.tsv
+run verify
+must_exit 1
+must_have out "results.tsv:3: mirror"
+must_have out "lineage rebuild"
+run best --format json
+must_exit 0
+must_equal 001 "$(json exp_id)"
+must_run rebuild
+must_run verify
+must_run best --format json
+must_equal 001 "$(json exp_id)"
+head -n 3 results.tsv >cut && cp cut results.tsv
+run verify
+must_exit 1
+must_have out mirror
+must_run rebuild
+must_run verify
+
+# A mirror that is no database, is a directory, or is held by somebody else.
+printf 'garbage' >lineage.db
+run best --format json
+must_exit 0
+must_equal 001 "$(json exp_id)"
+must_have err 'lineage.db'
+run append --status keep --core-metric 0.25
+must_exit 0
+must_run rebuild
+must_run best --format json
+must_equal 0.25 "$(json score)"
+rm -f lineage.db* && mkdir lineage.db
+run best --format json
+must_exit 0
+must_equal 0.25 "$(json score)"
+run append --status crash
+must_exit 0
+rmdir lineage.db
+
+# A change of the score column or direction needs no rebuild.
+must_run best --direction higher --format json
+must_equal 000 "$(json exp_id)"
+must_fail 1 "finite val_bpb" best --metric val_bpb
+finish
