@@ -141,7 +141,7 @@ static bool read_score(struct reading *r)
     return true;
 }
 
-static bool is_extra(const struct row_layout *layout, size_t index)
+bool row_is_extra(const struct row_layout *layout, size_t index)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         if (layout->column[i] == (int)index)
@@ -155,7 +155,7 @@ static void read_extras(struct reading *r)
     size_t n = 0;
     r->out_of_memory = r->out_of_memory || !extras;
     for (size_t i = 0; extras && r->layout->n_extras && i < r->layout->n_cells; i++)
-        if (is_extra(r->layout, i)) {
+        if (row_is_extra(r->layout, i)) {
             extras[n].column = arena_text(r->arena, r->layout->names[i], strlen(r->layout->names[i]));
             extras[n++].text = keep(r, cell_at(r, (int)i));
         }

@@ -32,6 +32,9 @@ enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_
                                     const char *metric, struct lineage_error *err);
 void row_layout_release(struct row_layout *layout);
 
+/* Whether the cell at that index is none of the 17 columns. */
+bool row_is_extra(const struct row_layout *layout, size_t index);
+
 /* What is wrong with a record. ROW_LONG and ROW_SHORT rows that still have a valid status are read too. */
 enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, ROW_HEADER_AGAIN, ROW_BAD_NUMBER };
 

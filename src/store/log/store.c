@@ -165,6 +165,8 @@ const char *lineage_store_dir(const struct lineage_store *store)
 const char *lineage_store_metric(const struct lineage_store *store)
 {
     const struct row_layout *layout = mirror_layout(store->mirror);
+    if (!layout && mirror_sync(store->mirror, NULL) == LINEAGE_OK) /* nothing was read yet */
+        layout = mirror_layout(store->mirror);
     if (layout)
         return layout->metric;
     return store->config.metric[0] ? store->config.metric : "core_metric";

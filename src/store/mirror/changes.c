@@ -1,29 +1,87 @@
-/* changes.c: whether mirrored bytes of results.tsv are still what they were. */
+/*
+ * changes.c: whether mirrored bytes of results.tsv are still what they were.
+ *
+ * At every sync that finds the file grown, its header and the last mirrored record are compared; when the
+ * file was touched without growing, or is another file, all of it. Every byte up to the watermark belongs to
+ * the header, to a row, to a damaged record, or to the line ends of an empty line between them.
+ */
 #include <string.h>
 
 #include "internal.h"
 
-/* Whether the record at offset still has this digest. Its length is found by scanning. */
-static enum lineage_status record_matches(struct mirror *mirror, uint64_t offset, uint64_t end, int64_t digest,
-                                          bool *same, struct lineage_error *err)
+#define WINDOW ((size_t)4 << 20)
+
+/* A stretch of the file, read ahead. */
+struct window {
+    struct log *log;
+    struct buf bytes;
+    uint64_t offset; /* of bytes */
+};
+
+/* Bytes [offset, offset+length), or fewer if the file ends. */
+static enum lineage_status look(struct window *window, uint64_t offset, size_t length, const char **bytes, size_t *n,
+                                struct lineage_error *err)
 {
-    struct buf bytes = {0};
-    enum lineage_status status = log_read(mirror->store->log, offset, (size_t)(end - offset), &bytes, err);
-    struct tsv_scanner scanner;
-    struct tsv_record record = {0};
-    tsv_scanner_init(&scanner, bytes.data, bytes.length, offset, 1);
-    *same = status == LINEAGE_OK && tsv_scan(&scanner, &record) && mirror_digest(record.bytes, record.length) == digest;
-    buf_release(&bytes);
+    enum lineage_status status = LINEAGE_OK;
+    uint64_t end = window->offset + window->bytes.length;
+    if (offset < window->offset || offset + length > end) {
+        window->offset = offset;
+        window->bytes.length = 0;
+        status = log_read(window->log, offset, length > WINDOW ? length : WINDOW, &window->bytes, err);
+        end = offset + window->bytes.length;
+    }
+    *n = offset >= end ? 0 : (size_t)(end - offset) < length ? (size_t)(end - offset) : length;
+    *bytes = *n ? window->bytes.data + (offset - window->offset) : "";
     return status;
 }
 
-static enum lineage_status header_matches(struct mirror *mirror, bool *same, struct lineage_error *err)
+static enum lineage_status is_same(struct window *window, uint64_t offset, size_t length, int64_t digest, bool *same,
+                                   struct lineage_error *err)
 {
-    struct buf bytes = {0};
-    enum lineage_status status = log_read(mirror->store->log, 0, mirror->header.length, &bytes, err);
-    *same = status == LINEAGE_OK && bytes.length == mirror->header.length &&
-            (!bytes.length || memcmp(bytes.data, mirror->header.data, bytes.length) == 0);
-    buf_release(&bytes);
+    const char *bytes;
+    size_t n;
+    enum lineage_status status = look(window, offset, length, &bytes, &n, err);
+    *same = status == LINEAGE_OK && n == length && mirror_digest(bytes, n) == digest;
+    return status;
+}
+
+/* Whether there are only line ends from offset to end. */
+static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end, bool *blank,
+                                    struct lineage_error *err)
+{
+    const char *bytes;
+    size_t n;
+    enum lineage_status status = LINEAGE_OK;
+    *blank = true;
+    while (status == LINEAGE_OK && *blank && offset < end) {
+        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW, &bytes, &n, err);
+        for (size_t i = 0; i < n; i++)
+            *blank = *blank && (bytes[i] == '\n' || bytes[i] == '\r');
+        *blank = *blank && n;
+        offset += n;
+    }
+    return status;
+}
+
+/* The header is the first record that is not empty; *end is where it ends. */
+static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end, bool *same,
+                                        struct lineage_error *err)
+{
+    const char *bytes;
+    size_t n, blank = 0;
+    *end = 0;
+    do {
+        *end += blank;
+        enum lineage_status status = look(window, *end, 4096, &bytes, &n, err);
+        if (status != LINEAGE_OK)
+            return status;
+        for (blank = 0; blank < n && (bytes[blank] == '\n' || bytes[blank] == '\r'); blank++)
+            ;
+    } while (n && blank == n);
+    *end += blank;
+    enum lineage_status status = look(window, *end, mirror->header.length, &bytes, &n, err);
+    *same = n == mirror->header.length && (!n || memcmp(bytes, mirror->header.data, n) == 0);
+    *end += n;
     return status;
 }
 
@@ -36,44 +94,125 @@ static bool looks_touched(const struct mirror *mirror, const struct log_stat *st
     return stat->size == meta->at.size && stat->mtime_ns != meta->mtime_ns;
 }
 
-enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_stat *stat, bool *same,
+/* The last record reaches up to the watermark, but for empty lines behind it. */
+static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
                                       struct lineage_error *err)
 {
     const struct mirror_meta *meta = &mirror->meta;
-    enum lineage_status status = LINEAGE_OK;
-    uint64_t line = 0;
-    *same = stat->size >= meta->at.watermark;
-    if (!*same || meta->at.watermark == 0)
+    struct tsv_scanner scanner;
+    struct tsv_record record = {0};
+    const char *bytes;
+    size_t n;
+    if (!meta->last_offset)
         return LINEAGE_OK;
-    status = header_matches(mirror, same, err);
-    if (status == LINEAGE_OK && *same)
-        status = record_matches(mirror, meta->last_offset, meta->at.watermark, meta->last_digest, same, err);
-    if (status == LINEAGE_OK && *same && looks_touched(mirror, stat)) {
+    enum lineage_status status =
+        look(window, meta->last_offset, (size_t)(meta->at.watermark - meta->last_offset), &bytes, &n, err);
+    tsv_scanner_init(&scanner, bytes, n, meta->last_offset, 1);
+    *same = status == LINEAGE_OK && tsv_scan(&scanner, &record) &&
+            mirror_digest(record.bytes, record.length) == meta->last_digest;
+    return status;
+}
+
+enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_stat *stat, bool *same,
+                                      struct lineage_error *err)
+{
+    struct window window = {.log = mirror->store->log};
+    const struct mirror_meta *meta = &mirror->meta;
+    enum lineage_status status = LINEAGE_OK;
+    uint64_t line = 0, end;
+    *same = stat->size >= meta->at.watermark;
+    if (*same && meta->at.watermark)
+        status = check_header(mirror, &window, &end, same, err);
+    if (status == LINEAGE_OK && *same && meta->at.watermark)
+        status = check_last(mirror, &window, same, err);
+    buf_release(&window.bytes);
+    if (status == LINEAGE_OK && *same && meta->at.watermark && looks_touched(mirror, stat)) {
         status = mirror_first_change(mirror, &line, err);
         *same = line == 0;
     }
     return status;
 }
 
-/* Row by row: the stretch between two rows holds only damaged records, which no answer depends on. */
+/* Rows and damaged records, each from a statement of its own, merged by offset. */
+struct records {
+    struct mirror *mirror;
+    sqlite3_stmt *stmt[2];
+    bool has[2];
+};
+
+static enum lineage_status advance(struct records *records, int i, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_step(records->mirror, records->stmt[i], err);
+    records->has[i] = status == LINEAGE_OK;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status start(struct records *records, struct lineage_error *err)
+{
+    static const char rows[] = "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
+                               " ORDER BY seq";
+    static const char damaged[] = "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
+                                  " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
+    enum lineage_status status = mirror_prepare(records->mirror, &records->stmt[0], rows, err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(records->mirror, &records->stmt[1], damaged, err);
+    for (int i = 0; status == LINEAGE_OK && i < 2; i++)
+        status = advance(records, i, err);
+    return status;
+}
+
+/* Which statement stands at the next record; -1 at the end. */
+static int next(const struct records *records)
+{
+    if (records->has[0] && records->has[1])
+        return sqlite3_column_int64(records->stmt[1], 0) < sqlite3_column_int64(records->stmt[0], 0);
+    return records->has[0] ? 0 : records->has[1] ? 1 : -1;
+}
+
+/* From the end of the header on: *line becomes that of the first record that is not what it was. */
+static enum lineage_status compare(struct records *records, struct window *window, uint64_t end, uint64_t *line,
+                                   struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    bool same = true;
+    for (int i; status == LINEAGE_OK && same && (i = next(records)) >= 0;) {
+        uint64_t offset = (uint64_t)sqlite3_column_int64(records->stmt[i], 0);
+        size_t length = (size_t)sqlite3_column_int64(records->stmt[i], 1);
+        *line = (uint64_t)sqlite3_column_int64(records->stmt[i], 3);
+        status = is_blank(window, end, offset, &same, err);
+        if (status == LINEAGE_OK && same)
+            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2), &same, err);
+        end = offset + length;
+        if (status == LINEAGE_OK && same)
+            status = advance(records, i, err);
+    }
+    if (status == LINEAGE_OK && same) {
+        *line = records->mirror->meta.at.line;
+        status = is_blank(window, end, records->mirror->meta.at.watermark, &same, err);
+    }
+    if (same)
+        *line = 0;
+    return status;
+}
+
 enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err)
 {
-    struct buf bytes = {0};
-    sqlite3_stmt *stmt;
+    struct window window = {.log = mirror->store->log};
+    struct records records = {.mirror = mirror};
+    uint64_t end = 0;
+    bool same = true;
     *line = 0;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
-                       " ORDER BY seq", err);
-    while (status == LINEAGE_OK && *line == 0 && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        uint64_t offset = (uint64_t)sqlite3_column_int64(stmt, 0);
-        size_t length = (size_t)sqlite3_column_int64(stmt, 1);
-        bytes.length = 0;
-        status = log_read(mirror->store->log, offset, length, &bytes, err);
-        if (status == LINEAGE_OK &&
-            (bytes.length != length || mirror_digest(bytes.data, length) != sqlite3_column_int64(stmt, 2)))
-            *line = (uint64_t)sqlite3_column_int64(stmt, 3);
-    }
-    sqlite3_reset(stmt);
-    buf_release(&bytes);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    if (!mirror->meta.at.watermark)
+        return LINEAGE_OK;
+    enum lineage_status status = check_header(mirror, &window, &end, &same, err);
+    if (status == LINEAGE_OK && !same)
+        *line = 1;
+    if (status == LINEAGE_OK && same)
+        status = start(&records, err);
+    if (status == LINEAGE_OK && same)
+        status = compare(&records, &window, end, line, err);
+    sqlite3_reset(records.stmt[0]);
+    sqlite3_reset(records.stmt[1]);
+    buf_release(&window.bytes);
+    return status;
 }

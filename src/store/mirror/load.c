@@ -43,26 +43,50 @@ static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct
     trial->score = number_at(stmt, at, special);
 }
 
+/* Columns outside the 17 in the order of the file, empty until they are filled in. */
+static struct lineage_extra *name_extras(const struct row_layout *layout, struct arena *arena)
+{
+    struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
+    size_t n = 0;
+    for (size_t i = 0; extras && i < layout->n_cells && n < layout->n_extras; i++)
+        if (row_is_extra(layout, i)) {
+            const char *name = arena_text(arena, layout->names[i], strlen(layout->names[i]));
+            if (!name)
+                return NULL;
+            extras[n++] = (struct lineage_extra){name, ""};
+        }
+    return extras;
+}
+
+static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt, struct arena *arena)
+{
+    bool ok = true;
+    const char *name = (const char *)sqlite3_column_text(stmt, 0), *text = text_at(stmt, 1, arena, &ok);
+    for (size_t i = 0; name && i < n; i++)
+        if (strcmp(extras[i].column, name) == 0)
+            extras[i].text = text;
+    return ok;
+}
+
 static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,
                                        struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     const struct row_layout *layout = mirror_layout(mirror);
-    bool ok = true;
     if (!layout || !layout->n_extras)
         return LINEAGE_OK;
-    struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
+    struct lineage_extra *extras = name_extras(layout, arena);
+    bool ok = extras != NULL;
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, "SELECT name, value FROM extras WHERE seq = ?", err);
-    if (status != LINEAGE_OK || !extras)
-        return status != LINEAGE_OK ? status : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status != LINEAGE_OK)
+        return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
-    while (trial->n_extras < layout->n_extras && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        extras[trial->n_extras].column = text_at(stmt, 0, arena, &ok);
-        extras[trial->n_extras++].text = text_at(stmt, 1, arena, &ok);
-    }
+    while (ok && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        ok = fill_extra(extras, layout->n_extras, stmt, arena);
     sqlite3_reset(stmt);
     trial->extras = extras;
+    trial->n_extras = layout->n_extras;
     if (!ok)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;

@@ -83,6 +83,15 @@ static bool exists(struct mirror *mirror, const char *sql, const char *name, enu
     return found;
 }
 
+static bool is_extra(struct mirror *mirror, const char *name)
+{
+    const struct row_layout *layout = mirror_layout(mirror);
+    for (size_t i = 0; layout && i < layout->n_cells; i++)
+        if (row_is_extra(layout, i) && strcmp(layout->names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static enum lineage_status list_known(struct mirror *mirror, struct buf *out, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -145,7 +154,7 @@ static enum lineage_status resolve(struct mirror *mirror, const char *name, stru
         *out = (struct named){NAME_PARAM, param};
         return LINEAGE_OK;
     }
-    if (exists(mirror, "SELECT 1 FROM extras WHERE name = ? LIMIT 1", name, &status, err))
+    if (status == LINEAGE_OK && is_extra(mirror, name))
         out->kind = NAME_EXTRA;
     if (status == LINEAGE_OK && out->kind == NAME_UNKNOWN)
         return unknown_name(mirror, name, err);
