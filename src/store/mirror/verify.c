@@ -14,6 +14,7 @@
 #include "../log/fs.h"
 #include "../log/telemetry.h"
 #include "internal.h"
+#include "verify_mirror.h"
 
 struct verifying {
     struct lineage_store *store;
@@ -79,30 +80,42 @@ static bool report_cycle(void *context, const struct lineage_tree_node *node)
     return true;
 }
 
-static enum lineage_status check_mirror(struct verifying *v, struct lineage_error *err)
+static void count_finding(void *context, const struct lineage_finding *finding)
 {
-    uint64_t line = 0;
-    const struct lineage_error *why = mirror_fallback(v->store->mirror);
-    if (why) {
-        found(v, "mirror", why->line, "", why->text);
-        return LINEAGE_OK;
-    }
-    enum lineage_status status = mirror_first_change(v->store->mirror, &line, err);
-    if (status == LINEAGE_OK && line)
-        found(v, "mirror", line, "", "changed since lineage.db was made; run 'lineage rebuild'");
-    return status;
+    found(context, finding->kind, finding->line, finding->exp_id, finding->text);
 }
 
-static enum lineage_status check_integrity(struct verifying *v, struct lineage_error *err)
+static enum lineage_status check_integrity(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(v->store->mirror, &stmt, "PRAGMA quick_check(5)", err);
-    while (status == LINEAGE_OK && (status = mirror_step(v->store->mirror, stmt, err)) == LINEAGE_OK) {
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA quick_check(5)", err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         const char *text = (const char *)sqlite3_column_text(stmt, 0);
         if (text && strcmp(text, "ok") != 0)
             found(v, "mirror", 0, "", text);
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* A mirror that cannot even be read through is a finding, not a failure of the check. */
+static enum lineage_status check_mirror(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    const struct lineage_error *fallback = mirror_fallback(mirror);
+    if (fallback)
+        found(v, "mirror", fallback->line, "", fallback->text);
+    if (fallback || !mirror_on_disk(mirror))
+        return LINEAGE_OK;
+    enum lineage_status status = check_integrity(v, mirror, &why);
+    if (status == LINEAGE_OK)
+        status = verify_mirror(mirror, v->store->mirror, count_finding, v, &why);
+    if (status == LINEAGE_EDB) {
+        found(v, "mirror", 0, "", why.text);
+        return LINEAGE_OK;
+    }
+    if (status != LINEAGE_OK && err)
+        *err = why;
+    return status;
 }
 
 static enum lineage_status check_snapshots(struct verifying *v, struct lineage_error *err)
@@ -171,28 +184,37 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
     return status == LINEAGE_OK ? report_rows(&v, "row", findings_sql, err) : status;
 }
 
+static enum lineage_status check_store(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_sync(v->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = report_rows(v, "row", findings_sql, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof checks / sizeof *checks; i++)
+        status = report_rows(v, checks[i].kind, checks[i].sql, err);
+    if (status == LINEAGE_OK)
+        status = check_tail(v);
+    if (status == LINEAGE_OK)
+        status = lineage_tree_walk(v->store, report_cycle, v, err);
+    if (status == LINEAGE_OK)
+        status = check_mirror(v, mirror, err);
+    if (status == LINEAGE_OK)
+        status = check_snapshots(v, err);
+    return status == LINEAGE_OK ? check_telemetry(v, err) : status;
+}
+
+/* Rows are checked in a mirror made in memory for the purpose, so that lineage.db is judged and not mended. */
 enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report,
                                    void *context, struct lineage_error *err)
 {
-    struct verifying v = {.store = store, .report = report, .context = context};
-    enum lineage_status status = mirror_sync(store->mirror, err);
+    struct verifying v = {.report = report, .context = context};
+    struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
+    *n_findings = 0;
+    options.metric = store->config.metric[0] ? store->config.metric : NULL;
+    enum lineage_status status = lineage_store_open(&v.store, store->dir, &options, err);
     if (status == LINEAGE_OK)
-        status = report_rows(&v, "row", findings_sql, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < sizeof checks / sizeof *checks; i++)
-        status = report_rows(&v, checks[i].kind, checks[i].sql, err);
-    if (status == LINEAGE_OK)
-        status = check_tail(&v);
-    if (status == LINEAGE_OK)
-        status = lineage_tree_walk(store, report_cycle, &v, err);
-    if (status == LINEAGE_OK)
-        status = check_mirror(&v, err);
-    if (status == LINEAGE_OK)
-        status = check_integrity(&v, err);
-    if (status == LINEAGE_OK)
-        status = check_snapshots(&v, err);
-    if (status == LINEAGE_OK)
-        status = check_telemetry(&v, err);
+        status = check_store(&v, store->mirror, err);
     *n_findings = v.n;
+    lineage_store_close(v.store);
     return status;
 }
 
