@@ -1,0 +1,166 @@
+/* Numbers and text: the vectors of fixtures/cases/tables, and what they do not cover. */
+#include "support/unit.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include "render/render.h"
+#include "support/files.h"
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static double from_bits(const char *hex)
+{
+    uint64_t bits = strtoull(hex, NULL, 16);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void floats_are_written_as_the_table_says(void **state)
+{
+    json_t *table = read_json(FIXTURES_DIR "/cases/tables/floats.json");
+    char text[LINEAGE_NUMBER_MAX], form[NUMBER_TEXT_MAX];
+    (void)state;
+    assert_true(json_array_size(table) > 20);
+    for (size_t i = 0; i < json_array_size(table); i++) {
+        const json_t *item = json_array_get(table, i);
+        struct lineage_number number = {true, from_bits(string_of(item, "bits"))};
+        assert_string_equal(lineage_number_format(text, number.value), string_of(item, "disk"));
+        assert_string_equal(metric_text(form, number), string_of(item, "metric"));
+        assert_string_equal(delta_text(form, number), string_of(item, "delta"));
+    }
+    json_decref(table);
+}
+
+static void numbers_are_read_as_the_table_says(void **state)
+{
+    json_t *table = read_json(FIXTURES_DIR "/cases/tables/parse.json");
+    char text[LINEAGE_NUMBER_MAX];
+    (void)state;
+    for (size_t i = 0; i < json_array_size(table); i++) {
+        const json_t *item = json_array_get(table, i);
+        const char *written = string_of(item, "text"), *disk = string_of(item, "disk");
+        double value = 0;
+        bool ok = lineage_number_parse(&value, written, strlen(written));
+        assert_int_equal(ok, disk != NULL);
+        if (disk)
+            assert_string_equal(lineage_number_format(text, value), disk);
+    }
+    json_decref(table);
+}
+
+static void any_double_reads_back(void **state)
+{
+    uint64_t x = 88172645463325252u;
+    char text[LINEAGE_NUMBER_MAX];
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        double value, back;
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        memcpy(&value, &x, sizeof value);
+        if (!isfinite(value))
+            continue;
+        lineage_number_format(text, value);
+        assert_true(lineage_number_parse(&back, text, strlen(text)));
+        assert_memory_equal(&back, &value, sizeof value);
+    }
+}
+
+static void powers_of_two_are_shortest(void **state)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    (void)state;
+    assert_string_equal(lineage_number_format(text, ldexp(1, -44)), "5.684341886080802e-14");
+    assert_string_equal(lineage_number_format(text, 5e-324), "5e-324");
+    assert_string_equal(lineage_number_format(text, 2.2250738585072014e-308), "2.2250738585072014e-308");
+    assert_string_equal(lineage_number_format(text, 9007199254740993.0), "9007199254740992.0");
+}
+
+static void the_locale_does_not_matter(void **state)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    double value;
+    (void)state;
+    if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
+        print_message("SKIP: no de_DE locale, the C locale is tested\n");
+    assert_string_equal(lineage_number_format(text, 0.5), "0.5");
+    assert_true(lineage_number_parse(&value, "1.25e2", 6));
+    assert_true(value == 125);
+    setlocale(LC_NUMERIC, "C");
+}
+
+static void text_is_cut_as_the_table_says(void **state)
+{
+    json_t *table = read_json(FIXTURES_DIR "/cases/tables/truncate.json");
+    (void)state;
+    for (size_t i = 0; i < json_array_size(table); i++) {
+        const json_t *item = json_array_get(table, i);
+        struct buf out = {0};
+        buf_puts(&out, "");
+        add_cut(&out, string_of(item, "text"), (size_t)json_integer_value(json_object_get(item, "n")));
+        assert_string_equal(out.data, string_of(item, "out"));
+        buf_release(&out);
+    }
+    json_decref(table);
+}
+
+static void only_valid_utf8_passes(void **state)
+{
+    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                                      "\xff", "a\xe9 b", "\xe2\x82"};
+    (void)state;
+    assert_true(lineage_text_is_utf8("Δα漢🙂", strlen("Δα漢🙂")));
+    assert_true(lineage_text_is_utf8("", 0));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(lineage_text_is_utf8(bad[i], strlen(bad[i])));
+}
+
+static void assert_safe(const char *text, size_t n, const char *want)
+{
+    char *safe = lineage_text_safe(text, strlen(text), n);
+    assert_string_equal(safe, want);
+    lineage_free(safe);
+}
+
+static void hostile_text_is_made_harmless(void **state)
+{
+    (void)state;
+    assert_safe("a\nb\r\nc\td", 0, "a⏎b␍⏎c⇥d");
+    assert_safe("```| x |", 0, "ˋˋˋ∣ x ∣");
+    assert_safe("\x1b[31mred\x1b[0m\x07", 0, "␛[31mred␛[0m␇");
+    assert_safe("a\u202eb\u2066c\u200fd\ufeff", 0, "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200F⟩d⟨U+FEFF⟩");
+    assert_safe("a\xc2\x85" "b\u2028c\u2029d\xc2\x9b" "e", 0, "a⏎b⏎c¶d⟨U+009B⟩e");
+    assert_safe("bad \xe9 byte", 0, "bad \xef\xbf\xbd byte");
+    assert_safe("nul \xc0\x80", 0, "nul ␀");
+    assert_safe("Δα漢🙂 stays, so does 👩‍🔬", 0, "Δα漢🙂 stays, so does 👩‍🔬");
+}
+
+static void cutting_keeps_characters_whole(void **state)
+{
+    (void)state;
+    assert_safe("abcdef", 6, "abcdef");
+    assert_safe("abcdefg", 6, "abcde…");
+    assert_safe("ab\u0301cd", 3, "a…"); /* b and its accent belong together */
+    assert_safe("漢字漢字", 3, "漢字…");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_are_written_as_the_table_says), cmocka_unit_test(numbers_are_read_as_the_table_says),
+        cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(powers_of_two_are_shortest),
+        cmocka_unit_test(the_locale_does_not_matter),           cmocka_unit_test(text_is_cut_as_the_table_says),
+        cmocka_unit_test(only_valid_utf8_passes),               cmocka_unit_test(hostile_text_is_made_harmless),
+        cmocka_unit_test(cutting_keeps_characters_whole)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
