@@ -9,7 +9,7 @@
 struct file {
     sqlite3_file base;
     sqlite3_io_methods methods;
-    max_align_t real[]; /* the wrapped sqlite3_file */
+    sqlite3_int64 real[]; /* the wrapped sqlite3_file; SQLite aligns to 8 */
 };
 
 static sqlite3_vfs *real_vfs, shim;

@@ -254,11 +254,11 @@ static void take_back(struct appending *a)
 static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
-    const struct row_layout *layout = a->end.size ? mirror_layout(a->store->mirror) : NULL;
+    const struct row_layout *layout = mirror_layout(a->store->mirror); /* none yet: this handle made the file */
     struct buf bytes = {0};
     if (state->finish_line)
         buf_puts(&bytes, "\n");
-    if (!layout)
+    if (log_size(a->store->log) == 0)
         row_write_header(&bytes);
     row_write(&bytes, &a->trial, layout);
     enum lineage_status status = bytes.failed ? no_memory(err) : LINEAGE_OK;
@@ -282,7 +282,6 @@ static enum lineage_status append_locked(struct appending *a, struct lineage_err
         status = row_check(&a->trial, err); /* again: generated cells count too */
     if (status == LINEAGE_OK)
         status = put_beside(a, err);
-    a->end.size = log_size(a->store->log);
     if (status == LINEAGE_OK)
         status = write_row(a, err);
     if (status != LINEAGE_OK)
