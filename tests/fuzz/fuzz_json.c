@@ -1,0 +1,48 @@
+/*
+ * fuzz_json.c: hostile JSON. An object with a `family` is a case of that kernel of the training core, as the
+ * golden vectors are; anything else is read as lineage.json.
+ */
+#include <string.h>
+
+#include <core_call.h>
+
+#include "format/config.h"
+#include "fuzz.h"
+
+static void run_kernel(const struct core_kernel *kernel, const json_t *root)
+{
+    struct core_call call;
+    const json_t *inputs = json_object_get(root, "inputs");
+    core_call_init(&call, json_is_object(inputs) ? inputs : root);
+    kernel->run(&call);
+    fuzz_assert(!call.failed || call.err.text[0]);
+    core_call_release(&call);
+}
+
+static void read_config(const char *text, size_t size)
+{
+    struct lineage_config config, again;
+    struct buf out = {0};
+    if (config_parse(&config, text, size, NULL) != LINEAGE_OK)
+        return;
+    config_write(&out, &config);
+    fuzz_assert(config_parse(&again, out.data, out.length, NULL) == LINEAGE_OK);
+    fuzz_assert(strcmp(config.metric, again.metric) == 0 && config.direction == again.direction);
+    buf_release(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+    const char *family = json_string_value(json_object_get(root, "family"));
+    const struct core_kernel *kernel = family ? core_find(family, false) : NULL;
+    const struct core_kernel *single = family ? core_find(family, true) : NULL;
+    if (kernel)
+        run_kernel(kernel, root);
+    if (single)
+        run_kernel(single, root);
+    if (!family)
+        read_config((const char *)data, size);
+    json_decref(root);
+    return 0;
+}

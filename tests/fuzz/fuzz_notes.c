@@ -1,0 +1,65 @@
+/* fuzz_notes.c: any text as notes. What is parsed, written by the composer, parses to the same again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include "format/row.h"
+#include "fuzz.h"
+
+static void compose_and_compare(const struct lineage_trial *trial)
+{
+    struct lineage_trial bare = *trial, again = {0};
+    struct arena arena = {0};
+    char *notes;
+    bare.notes = "";
+    fuzz_assert(row_compose_notes(&notes, &bare, &arena, NULL) == LINEAGE_OK);
+    fuzz_assert(lineage_notes_parse(&again, notes, NULL) == LINEAGE_OK);
+    fuzz_assert(again.n_params == trial->n_params && again.n_turns == trial->n_turns);
+    for (size_t i = 0; i < again.n_params; i++) {
+        fuzz_assert(strcmp(again.params[i].name, trial->params[i].name) == 0);
+        fuzz_assert(again.params[i].value == trial->params[i].value || again.params[i].value - again.params[i].value != 0);
+    }
+    lineage_trial_release(&again);
+    arena_release(&arena);
+}
+
+static bool all_finite(const struct lineage_trial *trial)
+{
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (trial->params[i].value - trial->params[i].value != 0)
+            return false;
+    for (size_t i = 0; i < trial->n_turns; i++)
+        if (trial->turns[i].mean - trial->turns[i].mean != 0 || trial->turns[i].std - trial->turns[i].std != 0)
+            return false;
+    return true;
+}
+
+/* No line end, no control character, no pipe, no backtick comes through. */
+static void check_safe(const char *text, size_t length)
+{
+    char *safe = lineage_text_safe(text, length, 40);
+    for (const char *c = safe; *c; c++)
+        fuzz_assert((unsigned char)*c >= 0x20 && *c != '|' && *c != '`' && *c != 0x7f);
+    fuzz_assert(lineage_text_is_utf8(safe, strlen(safe)));
+    lineage_free(safe);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct lineage_trial trial = {0};
+    char *notes = malloc(size + 1);
+    memcpy(notes, data, size);
+    notes[size] = '\0';
+    check_safe(notes, size);
+    fuzz_assert(lineage_notes_parse(&trial, notes, NULL) == LINEAGE_OK);
+    for (size_t i = 0; i < trial.n_params; i++)
+        fuzz_assert(lineage_param_name_ok(trial.params[i].name));
+    if (all_finite(&trial))
+        compose_and_compare(&trial);
+    lineage_trial_release(&trial);
+    free(notes);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * replay.c: runs a fuzz target on every file of the given directories, and on simple mutations of each, where
+ * libFuzzer is not at hand. Any failed assertion ends the process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "support/files.h"
+
+enum { MUTATIONS = 50 };
+
+static void mutate(uint8_t *data, size_t size, unsigned *seed)
+{
+    for (int i = 0; size && i < 1 + rand_r(seed) % 4; i++)
+        data[(size_t)rand_r(seed) % size] = (uint8_t)rand_r(seed);
+}
+
+static void run_mutations(const char *data, size_t size, unsigned *seed)
+{
+    for (int i = 0; i < MUTATIONS; i++) {
+        size_t n = i % 4 == 0 && size ? (size_t)rand_r(seed) % size : size; /* some cut short */
+        uint8_t *copy = malloc(n + 1);
+        memcpy(copy, data, n);
+        mutate(copy, n, seed);
+        LLVMFuzzerTestOneInput(copy, n);
+        free(copy);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    unsigned n_files = 0, seed = 1;
+    for (int i = 1; i < argc; i++) {
+        char **names = list_dir(argv[i], "");
+        for (size_t j = 0; names && names[j]; j++) {
+            size_t size;
+            if (names[j][0] == '.')
+                continue;
+            char *path = join(argv[i], names[j]), *data = read_file(path, &size);
+            LLVMFuzzerTestOneInput((const uint8_t *)data, size);
+            run_mutations(data, size, &seed);
+            n_files++;
+            free(data);
+            free(path);
+        }
+        free_list(names);
+    }
+    printf("%u files, %d mutations each\n", n_files, MUTATIONS);
+    return n_files == 0;
+}
