@@ -20,6 +20,7 @@ struct mirror {
     struct lineage_store *store;
     sqlite3 *db;
     bool on_disk;
+    bool other_metric; /* the file was made before the store's settings named this score column */
     bool shared; /* the file is in write-ahead mode */
     struct {
         const char *sql;

@@ -68,8 +68,9 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
     if (status == LINEAGE_OK)
         status = log_stat(mirror->store->log, &stat, err);
-    if (status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0)
-        return store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'; run 'lineage rebuild'",
+    mirror->other_metric = status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
+    if (mirror->other_metric)
+        return store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
                           metric[0] ? metric : "core_metric or val_bpb");
     if (status != LINEAGE_OK || is_current(mirror, &stat))
         return status;
@@ -140,6 +141,10 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
 {
     struct lineage_error why = {0};
     enum lineage_status status = sync_connection(mirror, &why);
+    if (status != LINEAGE_OK && mirror->other_metric) {
+        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        status = mirror_rebuild(mirror, &why);
+    }
     if (status == LINEAGE_OK)
         return status;
     if (!memory_would_help(mirror, &why)) {

@@ -1,0 +1,80 @@
+#!/bin/sh
+# hostile.sh: a cell stays in its cell, whatever it holds: on the terminal, in Markdown, in TSV and in JSON.
+. "$SOURCE/tests/support/shell.sh"
+
+# Control bytes, C1 controls, U+2028 and U+2029, bidirectional and zero-width controls.
+unwanted=$(printf '[\001-\010\013-\037\177]|\302[\200-\237]|\342\200[\213\216\217\250-\256]|\342\201[\240\246-\251]|\330\234|\357\273\277')
+
+# must_be_tame: ./out holds none of them, and nothing that a cell began ends up in front of a line.
+must_be_tame()
+{
+    must_equal 0 "$(LC_ALL=C grep -aEc "$unwanted" out)" "$last: lines with control characters"
+    must_equal 0 "$(grep -cE '^[ >#-]*FORGED' out)" "$last: lines that a cell began"
+    iconv -f UTF-8 -t UTF-8 out >/dev/null 2>err || fail "$last: not UTF-8"
+}
+
+# try CELL: the same lines, fences, table rows and headings as with a harmless cell, and the cell comes back.
+try()
+{
+    cell=$1
+    rm -rf plain evil
+    mkdir plain evil
+    "$LINEAGE" -C plain append --timestamp T --specialist s --status keep --core-metric 1 --hypothesis h --notes n \
+        --expected-delta 1 --domain d --job-name j >/dev/null
+    "$LINEAGE" -C evil append --timestamp T --specialist "$cell" --status keep --core-metric 1 --hypothesis "$cell" \
+        --notes "$cell" --expected-delta "$cell" --domain "$cell" --job-name "$cell" >/dev/null ||
+        fail "cannot append '$cell'"
+    for command in query best chain tree 'show 000' 'render --for x' verify; do
+        # shellcheck disable=SC2086
+        run -C plain $command
+        n=$(wc -l <out)
+        fences=$(grep -c '^```' out)
+        rows=$(grep -c '^|' out)
+        heads=$(grep -c '^#' out)
+        # shellcheck disable=SC2086
+        must_run -C evil $command
+        must_be_tame
+        must_equal "$n $fences $rows $heads" \
+            "$(wc -l <out) $(grep -c '^```' out) $(grep -c '^|' out) $(grep -c '^#' out)" \
+            "$last with '$(printf '%s' "$cell" | cat -v | head -n 1)': lines, fences, table rows, headings"
+    done
+    must_run -C evil query --format json
+    must_equal "$cell" "$(json 0.hypothesis)"
+    must_equal "$cell" "$(json 0.specialist)"
+    must_run -C evil query --format tsv
+    mkdir again
+    mv out again/results.tsv
+    must_run -C again query --metric score --format json
+    must_equal "$cell" "$(json 0.hypothesis)"
+    rm -rf again
+}
+
+try 'plain text'
+try "$(printf 'a\n# FORGED\n## FORGED\n```\n| a | b |\n- FORGED\n> FORGED x')"
+try "$(printf 'a\r# FORGED\r\n\r\n# FORGED end')"
+try "$(printf 'a\tb\tc')"
+try "$(printf '\033[31mred\033[0m \033]0;title\007 \010\010 \177 end')"
+try "$(printf 'pipes | in || cells |')"
+try "$(printf '\140\140\140 fence \140code\140 ~~~ \140')"
+try "$(printf 'rtl \342\200\256gnirts\342\200\254 \342\201\246x\342\201\251 \342\200\217y \330\234z')"
+try "$(printf 'nel \302\205# FORGED ls \342\200\250# FORGED ps \342\200\251# FORGED c1 \302\233')"
+try "$(printf 'zero \342\200\213width\342\201\240joined \357\273\277bom')"
+try "$(printf '<!-- hidden --> <script>alert(1)</script> &lt; [link](http://x) ![i](x)')"
+try "$(printf '# FORGED heading')"
+try "$(printf '"quoted" and "" twice \047single\047 back\\slash \\n')"
+try "$(printf 'family \360\237\221\250\342\200\215\360\237\221\251\342\200\215\360\237\221\247 e\314\201\314\201 \346\227\245\346\234\254 \316\261')"
+try "$(printf '%%s %%n %%d $(id) \140id\140 ; rm -rf / \047; DROP TABLE trials; --')"
+try "$(head -c 3000 /dev/zero | tr '\0' x)"
+
+# Names of files and options that look like something else.
+mkdir -- '-C' 'a b' "$(printf 'new\nline')"
+for dir in './-C' 'a b' "$(printf 'new\nline')"; do
+    must_run -C "$dir" append --status keep --core-metric 1
+    must_run -C "$dir" best --format json
+    must_run -C "$dir" verify
+    must_run -C "$dir" render --for "$(printf 'me\n# FORGED\033[1m')"
+    must_be_tame
+done
+run -C "$(printf 'no\n\033[1msuch')" best
+must_exit 2
+finish

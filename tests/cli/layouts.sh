@@ -1,0 +1,113 @@
+#!/bin/sh
+# layouts.sh: other tools' files are read as they are, written to where that is possible, and imported.
+. "$SOURCE/tests/support/shell.sh"
+
+# karpathy/autoresearch: five columns, placeholders for crashes, a commit twice.
+mkdir auto
+{
+    row commit val_bpb memory_gb status description
+    row a1b2c3d 0.997900 44.0 keep baseline
+    row b2c3d4e 0.993200 44.2 keep 'increase LR'
+    row c3d4e5f 0.000000 0.0 crash 'out of memory'
+    row b2c3d4e 1.010000 44.1 discard 'the same again'
+} >auto/results.tsv
+cp auto/results.tsv before
+must_run -C auto best --format json
+must_equal b2c3d4e "$(json exp_id)"
+must_equal 0.9932 "$(json val_bpb)"
+must_equal 'increase LR' "$(json hypothesis)"
+must_run -C auto query --param memory_gb=44.1: --format tsv
+must_equal 'b2c3d4e b2c3d4e ' "$(sed 1d out | cut -f1 | tr '\n' ' ')"
+must_run -C auto query --sort core_metric --format json
+must_run -C auto query --status crash --format json
+must_equal null "$(json 0.val_bpb)"
+must_run -C auto render --for x
+must_have out 'increase LR'
+must_fail 2 "import" -C auto append --status keep --core-metric 1
+must_match_file before auto/results.tsv
+
+mkdir new
+run -C new import auto/results.tsv
+must_exit 0
+must_have out '4 rows imported, 0 left out'
+must_equal "$(header)" "$(head -n 1 new/results.tsv)"
+must_run -C new best --format json
+must_equal 0.9932 "$(json core_metric)"
+must_run -C new verify
+
+# The blackboard's columns: another score column, extra ones, an order of its own.
+mkdir bb
+{
+    row exp_id timestamp specialist parent_exp baseline_exp domain hypothesis expected_delta status train_s accuracy \
+        delta_vs_best total_s job_name snapshot_path notes
+    row 000 T a '' '' d 'one' -0.5 baseline 26.000000 0.94 '' 30 j '' ''
+    row 001 T b exp_000 000 d 'two' -0.5 keep 25.146400 0.96 -0.853600 30 j '' ''
+    row 002 T b 001 000 d 'lost its tabs'
+    row 003 T b 001 000 d 'three' -0.5 discard 25.500000 n/a +0.353600 30 j '' ''
+} >bb/results.tsv
+must_fail 1 "finite val_bpb" -C bb best
+must_run -C bb --metric train_s best --format json
+must_equal 001 "$(json exp_id)"
+must_equal 25.1464 "$(json score)"
+must_equal 0.96 "$(json extras.accuracy)"
+must_run -C bb init --metric train_s
+run -C bb best --format json
+must_have err "making it anew"
+must_exit 0
+must_equal 001 "$(json exp_id)"
+must_run -C bb best --format json
+must_equal 001 "$(json exp_id)"
+must_run -C bb query --param accuracy=0.95: --format json
+must_equal 1 "$(json '#')"
+run -C bb verify
+must_exit 1
+must_equal 1 "$(wc -l <out)"
+must_have out 'results.tsv:4: short: 002: 7 cells, header has 16'
+must_run -C bb append --status keep --core-metric 24 --hypothesis four
+must_equal 24.0 "$(tail -n 1 bb/results.tsv | cut -f10)" "a score goes to the score column"
+must_equal 15 "$(tail -n 1 bb/results.tsv | tr -cd '\t' | wc -c)" "tabs"
+must_equal -1.1463999999999999 "$(tail -n 1 bb/results.tsv | cut -f12)"
+must_fail 2 "no column" -C bb --metric nothing best
+
+mkdir from-bb
+cp bb/results.tsv input.tsv
+run -C from-bb import input.tsv --metric train_s
+must_exit 0
+must_have out '4 rows imported, 1 left out'
+must_have err 'input.tsv:4: 002: 7 cells, header has 16'
+must_run -C from-bb best --format json
+must_equal 24.0 "$(json core_metric)"
+must_run -C from-bb verify
+must_equal "$(sed -n 3p bb/results.tsv | cut -f7)" "$(sed -n 3p from-bb/results.tsv | cut -f7)" "text is unchanged"
+
+# Columns in any order, with a byte order mark and CR LF; the file stays as it is when read.
+mkdir odd
+{
+    printf '\357\273\277'
+    row status exp_id core_metric hypothesis
+    row keep 000 1.5 'one'
+    row keep 001 0.5 'two'
+} | sed 's/$/\r/' >odd/results.tsv
+cp odd/results.tsv before
+must_run -C odd best --format json
+must_equal 001 "$(json exp_id)"
+must_equal two "$(json hypothesis)"
+must_run -C odd query
+must_match_file before odd/results.tsv
+
+# Not a results.tsv at all.
+mkdir bad
+printf 'just some text\nmore\n' >bad/results.tsv
+run -C bad query
+must_exit 2
+must_have err 'results.tsv'
+head -c 4096 /dev/urandom >bad/results.tsv
+run -C bad query
+[ "$status" -le 2 ] || fail "random bytes: exit status $status"
+must_fail 2 "nowhere.tsv" -C new import nowhere.tsv
+cp new/results.tsv before
+printf 'just some text\nmore\n' >text.tsv
+run -C new import text.tsv
+must_exit 2
+must_match_file before new/results.tsv
+finish
