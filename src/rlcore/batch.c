@@ -1,7 +1,12 @@
-/* batch.c: shape and marker checks that every token-level kernel starts with. */
+/*
+ * batch.c: shape and marker checks that every token-level kernel starts with. Rows are first tested in wide
+ * loops; only a batch with a bad row is walked again, token by token, for the message.
+ */
 #include <rlcore/batch.h>
 
+#include "hot.h"
 #include "internal.h"
+#include "turns.h"
 
 static enum rl_status check_present(const struct rl_batch *batch, unsigned needs, struct rl_error *err)
 {
@@ -49,12 +54,57 @@ static enum rl_status check_turn_row(const struct rl_batch *batch, size_t row, s
     return RL_OK;
 }
 
+RL_HOT static bool mask_row_holds(const uint8_t *mask, size_t n)
+{
+    uint8_t bits = 0;
+    for (size_t t = 0; t < n; t++)
+        bits |= mask[t];
+    return bits <= 1;
+}
+
+/* Every position is -1 where the mask is 0 and `current` where it is 1. */
+RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t n, int32_t current)
+{
+    int32_t wrong = 0;
+    for (size_t t = 0; t < n; t++)
+        wrong |= turn[t] ^ (mask[t] ? current : -1);
+    return wrong == 0;
+}
+
+static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
+{
+    size_t begin = rl_turn_next(turn, 0, n, -1);
+    bool holds = is_one_turn(mask, turn, begin, -1);
+    for (int32_t current = 0; holds && begin < n; current++) {
+        size_t end = rl_turn_next(turn, begin, n, current);
+        holds = turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
+        begin = end;
+    }
+    return holds;
+}
+
+static bool rows_hold(const struct rl_batch *batch, bool turns)
+{
+    size_t n = batch->n_tokens;
+    bool bad = false;
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        const uint8_t *mask = batch->mask + row * n;
+        bad = !mask_row_holds(mask, n) || (turns && !turn_row_holds(mask, batch->turn + row * n, n)) ||
+              bad;
+    }
+    return !bad;
+}
+
 enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, struct rl_error *err)
 {
     enum rl_status status = check_present(batch, needs, err);
+    bool turns = needs & RL_NEEDS_TURNS;
+    if (status != RL_OK || batch->n_tokens == 0 || rows_hold(batch, turns))
+        return status;
     for (size_t row = 0; status == RL_OK && row < batch->n_rows; row++) {
         status = check_mask_row(batch, row, err);
-        if (status == RL_OK && (needs & RL_NEEDS_TURNS))
+        if (status == RL_OK && turns)
             status = check_turn_row(batch, row, err);
     }
     return status;

@@ -102,13 +102,15 @@ RL_HOT static size_t count_response(const uint8_t *mask, size_t n)
 
 static struct totals count_rows(const struct rl_batch *batch, size_t *n_response)
 {
-    struct totals totals = {0};
+    size_t n = batch->n_tokens, tokens = 0, rows = 0;
+#pragma omp parallel for schedule(static) reduction(+ : tokens, rows)                               \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++) {
-        n_response[row] = count_response(batch->mask + row * batch->n_tokens, batch->n_tokens);
-        totals.tokens += n_response[row];
-        totals.rows += n_response[row] > 0;
+        n_response[row] = count_response(batch->mask + row * n, n);
+        tokens += n_response[row];
+        rows += n_response[row] > 0;
     }
-    return totals;
+    return (struct totals){tokens, rows};
 }
 
 static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, double weight)

@@ -1,0 +1,260 @@
+/*
+ * core_bench.c: speed of the hot kernels of the training core at a training batch's size.
+ *
+ *     core_bench [--json]
+ *
+ * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, double precision, 1 and 2 threads.
+ * Each kernel runs until a fifth of a second has passed, at least 5 times; the best run counts. Next to the time:
+ * tokens per second, and the share of memory bandwidth: bytes that must move (each input read once, each
+ * output written once) / time / the rate of a copy of arrays of the same size measured here.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <rlcore/a2tgpo.h>
+#include <rlcore/loss.h>
+
+#include "support/random_batch.h"
+
+enum { ROWS = 256, TOKENS = 2048, GROUP = 8, TURNS = 9, COPY_ARRAYS = 3 };
+
+static const size_t cells = (size_t)ROWS * TOKENS;
+
+struct bench {
+    struct random_batch *data;
+    struct rl_loss_options options;
+    struct rl_workspace ws;
+    double *out, *out2;
+    double *spare[2]; /* arrays of the copy */
+};
+
+typedef enum rl_status kernel(struct bench *b, struct rl_error *err);
+
+static struct rl_loss_input input_of(const struct bench *b)
+{
+    return (struct rl_loss_input){.log_prob = b->data->log_prob,
+                                  .old_log_prob = b->data->old_log_prob,
+                                  .advantages = b->data->advantages};
+}
+
+static enum rl_status copy(struct bench *b, struct rl_error *err)
+{
+    (void)err;
+    size_t n = COPY_ARRAYS * cells;
+    double *to = b->spare[0];
+    const double *from = b->spare[1];
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i];
+    return RL_OK;
+}
+
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
+                                   const struct rl_loss_options *, double *, struct rl_loss_result *,
+                                   struct rl_workspace *, struct rl_error *);
+
+static enum rl_status run_loss(policy_loss *loss, struct bench *b, struct rl_error *err)
+{
+    const struct rl_loss_input in = input_of(b);
+    struct rl_loss_result result;
+    return loss(&b->data->batch, &in, &b->options, b->out, &result, &b->ws, err);
+}
+
+static enum rl_status ppo(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_ppo_loss, b, err);
+}
+
+static enum rl_status gspo(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_gspo_loss, b, err);
+}
+
+static enum rl_status cispo(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_cispo_loss, b, err);
+}
+
+static enum rl_status sapo(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_sapo_loss, b, err);
+}
+
+static enum rl_status reinforce(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_reinforce_loss, b, err);
+}
+
+static enum rl_status geo_mean(struct bench *b, struct rl_error *err)
+{
+    return run_loss(rl_geo_mean_loss, b, err);
+}
+
+static enum rl_status turn_loss(struct bench *b, struct rl_error *err)
+{
+    const struct rl_loss_input in = input_of(b);
+    struct rl_turn_loss_options options;
+    struct rl_loss_result result;
+    rl_turn_loss_options_init(&options);
+    return rl_a2tgpo_turn_loss(&b->data->batch, &in, b->data->weights, &options, b->out, NULL, &result,
+                               &b->ws, err);
+}
+
+static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
+{
+    struct rl_a2tgpo_options options;
+    struct rl_a2tgpo_stats stats;
+    rl_a2tgpo_options_init(&options);
+    return rl_a2tgpo_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, b->out2, &stats,
+                               &b->ws, err);
+}
+
+static enum rl_status k3(struct bench *b, struct rl_error *err)
+{
+    return rl_kl_penalty(RL_KL_K3, false, cells, b->data->log_prob, b->data->ref_log_prob, b->out,
+                         b->out2, err);
+}
+
+static enum rl_status value(struct bench *b, struct rl_error *err)
+{
+    struct rl_value_result result;
+    return rl_value_loss(&b->data->batch, &b->options.agg, 0.2, b->data->values, b->data->advantages,
+                         b->data->ref_log_prob, b->out, &result, &b->ws, err);
+}
+
+/* Bytes per token: mask 1, turn id 4, a double 8. reference: PyTorch on 2 threads of a like machine. */
+static const struct entry {
+    const char *name;
+    kernel *run;
+    double bytes;
+    const char *reference;
+} entries[] = {
+    {"copy", copy, 16 * COPY_ARRAYS, ""},
+    {"ppo_loss", ppo, 1 + 4 * 8, "0.011-0.017"},
+    {"gspo_loss", gspo, 1 + 4 * 8, ""},
+    {"cispo_loss", cispo, 1 + 4 * 8, ""},
+    {"sapo_loss", sapo, 1 + 4 * 8, ""},
+    {"reinforce_loss", reinforce, 1 + 4 * 8, ""},
+    {"geo_mean_loss", geo_mean, 1 + 4 * 8, ""},
+    {"a2tgpo_turn_loss", turn_loss, 1 + 4 + 5 * 8, "1.15"},
+    {"a2tgpo_advantage_v1d", a2tgpo, 1 + 4 + 3 * 8, "2.1"},
+    {"kl_penalty_k3", k3, 4 * 8, ""},
+    {"value_loss", value, 1 + 4 * 8, ""},
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char *name, const struct rl_error *err)
+{
+    fprintf(stderr, "core_bench: %s: %s\n", name, err->text);
+    exit(1);
+}
+
+static void grow(struct rl_workspace *ws)
+{
+    free(ws->data);
+    ws->data = test_alloc(ws->needed, 1);
+    ws->size = ws->needed;
+}
+
+/* Seconds of the best run. */
+static double best_time(const struct entry *e, struct bench *b)
+{
+    struct rl_error err = {0};
+    double best = 1e9, begin = now();
+    enum rl_status status = e->run(b, &err);
+    if (status == RL_EWORKSPACE) {
+        grow(&b->ws);
+        status = e->run(b, &err);
+    }
+    for (int i = 0; status == RL_OK && (i < 5 || now() - begin < 0.2); i++) {
+        double start = now();
+        status = e->run(b, &err);
+        double seconds = now() - start;
+        best = seconds < best ? seconds : best;
+    }
+    if (status != RL_OK)
+        fail(e->name, &err);
+    return best;
+}
+
+static void set_threads(int threads)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
+static void print_row(bool json, bool first, const struct entry *e, int threads, double seconds,
+                      double share)
+{
+    double rate = (double)cells / seconds;
+    if (json)
+        printf("%s{\"kernel\": \"%s\", \"threads\": %d, \"seconds\": %.9f, \"tokens_per_s\": %.0f, "
+               "\"bandwidth_share\": %.4f}",
+               first ? "[" : ",\n ", e->name, threads, seconds, rate, share);
+    else
+        printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate, 100 * share,
+               e->reference);
+}
+
+static void run_all(struct bench *b, bool json)
+{
+    double copy_rate = 0;
+    if (!json)
+        printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s", "bandwidth",
+               "PyTorch s");
+    for (int threads = 1; threads <= 2; threads++) {
+        set_threads(threads);
+        for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+            double seconds = best_time(&entries[i], b);
+            double rate = entries[i].bytes * (double)cells / seconds;
+            copy_rate = entries[i].run == copy ? rate : copy_rate;
+            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds, rate / copy_rate);
+        }
+        if (!json)
+            printf("copy on %d threads: %.1f GB/s\n", threads, copy_rate * 1e-9);
+    }
+    if (json)
+        printf("]\n");
+}
+
+int main(int argc, char **argv)
+{
+    bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+    if (argc > 1 && !json) {
+        fprintf(stderr, "usage: core_bench [--json]\n");
+        return 2;
+    }
+    struct random_shape shape = {
+        .rows = ROWS, .tokens = TOKENS, .group_size = GROUP, .max_turns = TURNS, .hole_share = 0.02};
+    struct bench b = {.data = random_batch_new(1, shape)};
+    rl_loss_options_init(&b.options);
+    b.out = test_alloc(cells, sizeof *b.out);
+    b.out2 = test_alloc(cells, sizeof *b.out2);
+    for (size_t i = 0; i < 2; i++)
+        b.spare[i] = test_alloc(COPY_ARRAYS * cells, sizeof *b.spare[i]);
+    memset(b.spare[1], 0x3f, COPY_ARRAYS * cells * sizeof *b.spare[1]);
+    run_all(&b, json);
+    for (size_t i = 0; i < 2; i++)
+        free(b.spare[i]);
+    free(b.out);
+    free(b.out2);
+    free(b.ws.data);
+    random_batch_free(b.data);
+    return 0;
+}
