@@ -9,7 +9,7 @@
 #define RLCORE_HOT_H
 
 #ifdef RL_MULTIVERSION
-#define RL_HOT __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#define RL_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define RL_HOT
 #endif

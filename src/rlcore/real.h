@@ -6,6 +6,10 @@
 #define RLCORE_REAL_H
 
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hot.h"
 
 #ifdef RL_SINGLE
 typedef float real;
@@ -17,8 +21,18 @@ typedef double real;
 #define RL_REAL_MAX DBL_MAX
 #endif
 
+/*
+ * The mask as reals, for a buffer of one chunk: loops over values of one width vectorise, loops that mix
+ * bytes and reals often do not.
+ */
+static RL_INLINE void rl_mask_reals(const uint8_t *mask, size_t n, real *on)
+{
+    for (size_t t = 0; t < n; t++)
+        on[t] = mask[t];
+}
+
 /* x limited to [low, high]; NaN stays. Written so that loops over it vectorise. */
-static inline real rl_limit(real x, real low, real high)
+static RL_INLINE real rl_limit(real x, real low, real high)
 {
     x = x < low ? low : x;
     return x > high ? high : x;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hot.h"
 #include "real.h"
 
 #ifdef RL_SINGLE
@@ -31,33 +32,38 @@ static const double rl_log2e = 0x1.71547652b82fep+0, rl_ln2_high = 0x1.62e42feep
                     rl_ln2_low = 0x1.a39ef35793c76p-33;
 #endif
 
-/* (exp(r) - 1 - r) / r^2 */
-static inline real rl_exp_tail(real r)
+/*
+ * (exp(r) - 1 - r) / r^2, in pairs instead of Horner's chain: the loops this stands in are bound by how long
+ * one result waits for another.
+ */
+static RL_INLINE real rl_exp_tail(real r)
 {
+    real r2 = r * r;
 #ifdef RL_SINGLE
-    real p = 0x1.6d1109p-10f;
-    p = p * r + 0x1.120b6ep-7f;
-    p = p * r + 0x1.55551ap-5f;
-    p = p * r + 0x1.5554dcp-3f;
-    return p * r + 0.5f;
+    real low = (0x1.5554dcp-3f * r + 0.5f) + r2 * (0x1.120b6ep-7f * r + 0x1.55551ap-5f);
+    return low + r2 * r2 * 0x1.6d1109p-10f;
 #else
-    real p = 0x1.af38a9b0ec855p-26;
-    p = p * r + 0x1.289185613a3d6p-22;
-    p = p * r + 0x1.71de0dae63bb3p-19;
-    p = p * r + 0x1.a019b90d2ae7ap-16;
-    p = p * r + 0x1.a01a01a7c41d5p-13;
-    p = p * r + 0x1.6c16c1788bd90p-10;
-    p = p * r + 0x1.11111111109b3p-7;
-    p = p * r + 0x1.5555555553d63p-5;
-    p = p * r + 0x1.5555555555556p-3;
-    return p * r + 0x1.0000000000001p-1;
+    real a = 0x1.5555555555556p-3 * r + 0x1.0000000000001p-1;
+    real b = 0x1.11111111109b3p-7 * r + 0x1.5555555553d63p-5;
+    real c = 0x1.a01a01a7c41d5p-13 * r + 0x1.6c16c1788bd90p-10;
+    real d = 0x1.71de0dae63bb3p-19 * r + 0x1.a019b90d2ae7ap-16;
+    real e = 0x1.af38a9b0ec855p-26 * r + 0x1.289185613a3d6p-22;
+    real r4 = r2 * r2;
+    return (a + r2 * b) + r4 * ((c + r2 * d) + r4 * e);
 #endif
 }
 
-/* 2^n for a whole n that a normal number can hold. */
-static inline real rl_exp2_whole(real n)
+/* exp of x - n ln2, for the whole n nearest x / ln2. */
+static RL_INLINE real rl_exp_rest(real x, real n)
 {
-    real shifted = n + RL_EXP_ROUND;
+    real high = x - n * rl_ln2_high, low = n * rl_ln2_low;
+    real r = high - low, lost = (high - r) - low; /* r + lost is the remainder to twice the digits */
+    return 1 + (r + (r * r * rl_exp_tail(r) + lost));
+}
+
+/* 2^n from n + RL_EXP_ROUND, for a whole n such that the result is a normal number. */
+static RL_INLINE real rl_exp2_rounded(real shifted)
+{
     rl_bits bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + RL_EXP_BIAS) << RL_EXP_MANTISSA;
@@ -65,16 +71,21 @@ static inline real rl_exp2_whole(real n)
     return shifted;
 }
 
-static inline real rl_exp(real x)
+static RL_INLINE real rl_exp(real x)
 {
     x = x < rl_exp_lowest ? rl_exp_lowest : x;
     x = x > rl_exp_highest ? rl_exp_highest : x;
     real n = (x * rl_log2e + RL_EXP_ROUND) - RL_EXP_ROUND;
-    real high = x - n * rl_ln2_high, low = n * rl_ln2_low;
-    real r = high - low, lost = (high - r) - low; /* r + lost is the remainder to twice the digits */
-    real value = 1 + (r + (r * r * rl_exp_tail(r) + lost));
-    real half = ((real)0.5 * n + RL_EXP_ROUND) - RL_EXP_ROUND;
-    return value * rl_exp2_whole(half) * rl_exp2_whole(n - half);
+    real half_shifted = (real)0.5 * n + RL_EXP_ROUND;
+    real half = half_shifted - RL_EXP_ROUND;
+    return rl_exp_rest(x, n) * rl_exp2_rounded(half_shifted) * rl_exp2_rounded(n - half + RL_EXP_ROUND);
+}
+
+/* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */
+static RL_INLINE real rl_exp_near(real x)
+{
+    real shifted = x * rl_log2e + RL_EXP_ROUND;
+    return rl_exp_rest(x, shifted - RL_EXP_ROUND) * rl_exp2_rounded(shifted);
 }
 
 #endif

@@ -23,7 +23,7 @@
 
 #include "support/random_batch.h"
 
-enum { ROWS = 256, TOKENS = 2048, GROUP = 8, TURNS = 9, COPY_ARRAYS = 3 };
+enum { ROWS = 256, TOKENS = 2048, GROUP = 8, TURNS = 9, COPY_ARRAYS = 32 };
 
 static const size_t cells = (size_t)ROWS * TOKENS;
 

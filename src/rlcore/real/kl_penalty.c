@@ -19,7 +19,8 @@ static RL_INLINE struct kl_value k1_rule(real x)
 
 static RL_INLINE struct kl_value abs_rule(real x)
 {
-    return (struct kl_value){x < 0 ? -x : x, x < 0 ? -1 : x > 0 ? 1 : 0};
+    real above = x > 0 ? 1 : 0, below = x < 0 ? 1 : 0;
+    return (struct kl_value){x < 0 ? -x : x, above - below};
 }
 
 static RL_INLINE struct kl_value k2_rule(real x)
@@ -29,16 +30,16 @@ static RL_INLINE struct kl_value k2_rule(real x)
 
 static RL_INLINE struct kl_value k3_rule(real x)
 {
-    real d = rl_limit(-x, -20, 20), e = rl_exp(d), k = e - d - 1;
-    bool limited = (x > 20) | (x < -20) | (k > 10);
-    return (struct kl_value){k > 10 ? 10 : k, limited ? 0 : 1 - e};
+    real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
+    real slope = k > 10 ? 0 : 1 - e;
+    return (struct kl_value){k > 10 ? 10 : k, d == -x ? slope : 0};
 }
 
 /* One stretch of elements; the sum of x - x is 0 unless one of them is not finite. */
 struct span {
     size_t n;
     const real *log_prob, *ref_log_prob;
-    real *kl, *slope; /* slope: NULL for none */
+    real *kl, *slope;
 };
 
 static RL_INLINE real apply(const struct span *s, bool straight_through, kl_rule *rule)
@@ -49,8 +50,7 @@ static RL_INLINE real apply(const struct span *s, bool straight_through, kl_rule
         real x = s->log_prob[i] - s->ref_log_prob[i];
         struct kl_value v = rule(x);
         s->kl[i] = v.kl;
-        if (s->slope)
-            s->slope[i] = straight_through ? x : v.slope;
+        s->slope[i] = straight_through ? x : v.slope;
         poison += x - x;
     }
     return poison;
@@ -99,9 +99,10 @@ enum rl_status RL(rl_kl_penalty)(enum rl_kl kind, bool straight_through, size_t 
     size_t chunks = (n + RL_CHUNK - 1) / RL_CHUNK;
 #pragma omp parallel for schedule(static) reduction(|| : poisoned) if (n >= RL_PARALLEL_TOKENS)
     for (size_t c = 0; c < chunks; c++) {
+        real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
         const struct span span = {n - i < RL_CHUNK ? n - i : RL_CHUNK, log_prob + i, ref_log_prob + i,
-                                  kl + i, d_log_prob ? d_log_prob + i : NULL};
+                                  kl + i, d_log_prob ? d_log_prob + i : unwanted};
         poisoned = !(kinds[kind](&span, straight_through) == 0) || poisoned;
     }
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;

@@ -9,13 +9,13 @@
 #include "vexp.h"
 
 struct token {
-    real log_prob, l, ratio, advantage;
-    bool clamped; /* |l| > 20: the ratio is constant there */
+    real log_prob, ratio, advantage;
+    real clamped; /* 1 if |l| > 20, where the ratio is constant, else 0 */
 };
 
 struct verdict {
     real loss, slope;
-    bool clipped, lower; /* counted in pg_clipfrac and pg_clipfrac_lower */
+    real clipped, lower; /* 1 if counted in pg_clipfrac, pg_clipfrac_lower, else 0 */
 };
 
 /* The options in the element type. */
@@ -31,9 +31,10 @@ static RL_INLINE struct verdict ppo_rule(const struct token *x, const struct con
     real second = -x->advantage * rl_limit(x->ratio, k->low, k->high);
     real larger = second > first ? second : first;
     real bound = -x->advantage * k->c;
-    bool clipped = second > first, lower = (x->advantage < 0) & (larger > bound);
-    return (struct verdict){.loss = lower ? bound : larger,
-                            .slope = clipped | lower | x->clamped ? 0 : first,
+    real clipped = second > first ? 1 : 0, above = larger > bound ? 1 : 0;
+    real lower = x->advantage < 0 ? above : 0;
+    return (struct verdict){.loss = lower > 0 ? bound : larger,
+                            .slope = clipped + lower + x->clamped > 0 ? 0 : first,
                             .clipped = clipped,
                             .lower = lower};
 }
@@ -43,15 +44,15 @@ static RL_INLINE struct verdict cispo_rule(const struct token *x, const struct c
     real weight = rl_limit(x->ratio, k->low, k->high);
     real slope = -weight * x->advantage;
     return (struct verdict){
-        .loss = slope * x->log_prob, .slope = slope, .clipped = weight < x->ratio || weight > x->ratio};
+        .loss = slope * x->log_prob, .slope = slope, .clipped = weight == x->ratio ? 0 : 1};
 }
 
 static RL_INLINE struct verdict sapo_rule(const struct token *x, const struct constants *k)
 {
     real tau = x->advantage > 0 ? k->tau_pos : k->tau_neg;
-    real gate = 1 / (1 + rl_exp(-tau * (x->ratio - 1)));
+    real gate = 1 / (1 + rl_exp_near(rl_limit(-tau * (x->ratio - 1), -80, 80))); /* 1 above 37 */
     real slope = -x->advantage * 4 * gate * (1 - gate) * x->ratio;
-    return (struct verdict){.loss = -x->advantage * gate * 4 / tau, .slope = x->clamped ? 0 : slope};
+    return (struct verdict){.loss = -x->advantage * gate * 4 / tau, .slope = x->clamped > 0 ? 0 : slope};
 }
 
 static RL_INLINE struct verdict reinforce_rule(const struct token *x, const struct constants *k)
@@ -73,23 +74,28 @@ static RL_INLINE void token_chunk(const struct chunk *at, const struct constants
 {
     real loss = 0, clipped = 0, lower = 0, kl = 0, ratio = 0, clamped = 0, poison = 0;
     real ratio_min = INFINITY, ratio_max = -INFINITY;
+    real mask[RL_CHUNK];
+    rl_mask_reals(at->mask, at->n, mask);
 #pragma omp simd reduction(+ : loss, clipped, lower, kl, ratio, clamped, poison)                    \
     reduction(min : ratio_min) reduction(max : ratio_max)
     for (size_t t = 0; t < at->n; t++) {
-        bool on = at->mask[t] != 0;
-        real p = on ? at->log_prob[t] : 0, q = on ? at->old_log_prob[t] : 0;
-        real a = on ? at->advantages[t] : 0, w = on ? at->weights[t] : 0;
-        real l = p - q, l20 = rl_limit(l, -20, 20), r = rl_exp(l20);
-        const struct token x = {p, l, r, a, (l > 20) | (l < -20)};
+        real on = mask[t], p = at->log_prob[t], q = at->old_log_prob[t];
+        real a = at->advantages[t], w = at->weights[t];
+        p = on > 0 ? p : 0;
+        q = on > 0 ? q : 0;
+        a = on > 0 ? a : 0;
+        w = on > 0 ? w : 0;
+        real l = p - q, l20 = rl_limit(l, -20, 20), r = rl_exp_near(l20);
+        const struct token x = {p, r, a, l20 == l ? 0 : 1};
         const struct verdict v = rule(&x, k);
         at->slope[t] = w * v.slope * row_weight;
         loss += w * v.loss;
-        clipped += v.clipped ? 1 : 0;
-        lower += v.lower ? 1 : 0;
+        clipped += v.clipped;
+        lower += v.lower;
         kl -= limited_kl ? l20 : l;
-        clamped += x.clamped ? 1 : 0;
-        ratio += on ? r : 0;
-        real r_min = on ? r : INFINITY, r_max = on ? r : -INFINITY;
+        clamped += x.clamped;
+        ratio += on * r;
+        real r_min = on > 0 ? r : INFINITY, r_max = on > 0 ? r : -INFINITY;
         ratio_min = r_min < ratio_min ? r_min : ratio_min;
         ratio_max = r_max > ratio_max ? r_max : ratio_max;
         poison += (p - p) + (q - q) + (a - a) + (w - w) + (w < 0 ? 1 : 0);

@@ -13,13 +13,16 @@ struct log_ratio {
 RL_HOT static void add_log_ratio(const struct RL(rl_segment) *s, size_t from, size_t to,
                                  struct log_ratio *out)
 {
-    real sum = 0, poison = 0, count = 0;
+    const real *log_prob = s->log_prob + from, *old_log_prob = s->old_log_prob + from;
+    real sum = 0, poison = 0, count = 0, mask[RL_CHUNK];
+    rl_mask_reals(s->mask + from, to - from, mask);
 #pragma omp simd reduction(+ : sum, poison, count)
-    for (size_t t = from; t < to; t++) {
-        bool on = s->mask[t] != 0;
-        real p = on ? s->log_prob[t] : 0, q = on ? s->old_log_prob[t] : 0;
+    for (size_t t = 0; t < to - from; t++) {
+        real on = mask[t], p = log_prob[t], q = old_log_prob[t];
+        p = on > 0 ? p : 0;
+        q = on > 0 ? q : 0;
         sum += p - q;
-        count += on ? 1 : 0;
+        count += on;
         poison += (p - p) + (q - q);
     }
     out->sum += (double)sum;
@@ -40,19 +43,20 @@ RL_HOT static void add_losses(const struct chunk *at, const struct RL(rl_segment
 {
     const real low = (real)s->low, high = (real)s->high;
     const real slope_weight = limited ? 0 : (real)s->row_weight;
-    real loss = 0, clipped = 0, poison = 0;
+    real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
+    rl_mask_reals(at->mask, at->n, mask);
 #pragma omp simd reduction(+ : loss, clipped, poison)
     for (size_t t = 0; t < at->n; t++) {
-        bool on = at->mask[t] != 0;
-        real a = on ? at->advantages[t] : 0, w = on ? at->weights[t] : 0;
-        real scale = on ? at->clip_scale[t] : 1;
+        real on = mask[t], a = at->advantages[t], w = at->weights[t], scale = at->clip_scale[t];
+        a = on > 0 ? a : 0;
+        w = on > 0 ? w : 0;
+        scale = on > 0 ? scale : 1;
         real bounded = rl_limit(ratio, 1 - low * scale, 1 + high * scale);
         real first = -a * ratio, second = -a * bounded;
-        bool cut = second > first;
-        loss += w * (cut ? second : first);
-        clipped += cut ? 1 : 0;
-        at->slope[t] = cut ? 0 : w * first * slope_weight;
-        poison += (a - a) + (w - w) + (scale - scale) + ((w < 0) | (scale < 0) ? 1 : 0);
+        loss += w * (second > first ? second : first);
+        clipped += second > first ? 1 : 0;
+        at->slope[t] = second > first ? 0 : w * first * slope_weight;
+        poison += (a - a) + (w - w) + (scale - scale) + (w < 0 ? 1 : 0) + (scale < 0 ? 1 : 0);
     }
     sums->loss += (double)loss;
     sums->clipped += (double)clipped;
