@@ -26,7 +26,7 @@ lineage() { "$build/cli/lineage" -C "$store" "$@"; }
 lineage append --specialist grpo-baseline --domain multi-hop-qa --status baseline --core-metric 33.21 \
     --hypothesis 'Plain GRPO: token-level importance ratio, fixed clip range, no information gain'
 lineage append --specialist atpo-joint --domain multi-hop-qa --parent 000 --status auto --core-metric 34.02 \
-    --expected-delta '+0.80 EM' --param ig_clip_scale_mean=1 --param ig_clip_scale_std=0 \
+    --expected-delta '+0.80 EM' --ig-clip-scale-mean 1 --ig-clip-scale-std 0 \
     --hypothesis 'Turn-level importance ratio; information gain and outcome normalised in one set'
 lineage append --specialist atpo-separate --domain multi-hop-qa --parent 001 --status auto --core-metric 33.74 \
     --expected-delta '+0.20 EM' \
