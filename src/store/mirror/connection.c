@@ -81,7 +81,7 @@ void mirror_disconnect(struct mirror *mirror)
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = false;
+    mirror->shared = mirror->loaded = false;
     mirror->header.length = 0;
 }
 
@@ -220,16 +220,14 @@ enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_er
     return mirror_exec(mirror, schema_indexes, err);
 }
 
-/* sqlite_schema cannot be read while it changes: names first. */
-enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
+/* Run the statements that a statement makes of the names in sqlite_schema. */
+static enum lineage_status exec_generated(struct mirror *mirror, const char *generator, struct lineage_error *err)
 {
-    static const char list[] = "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
-                               " WHERE type = 'index' AND sql IS NOT NULL";
     sqlite3_stmt *stmt = NULL;
     enum lineage_status status = LINEAGE_OK;
     struct buf sql = {0};
-    if (sqlite3_prepare_v2(mirror->db, list, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
-        status = mirror_fail(mirror, "cannot list the indexes", err);
+    if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+        status = mirror_fail(mirror, "cannot list what is there", err);
     else if (sqlite3_column_text(stmt, 0))
         buf_puts(&sql, (const char *)sqlite3_column_text(stmt, 0));
     sqlite3_finalize(stmt);
@@ -237,6 +235,20 @@ enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_er
         status = mirror_exec(mirror, sql.data, err);
     buf_release(&sql);
     return status;
+}
+
+enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
+{
+    return exec_generated(mirror, "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
+                                  " WHERE type = 'index' AND sql IS NOT NULL", err);
+}
+
+enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status =
+        exec_generated(mirror, "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
+                               " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'", err);
+    return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
 }
 
 static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)

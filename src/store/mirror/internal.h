@@ -27,6 +27,7 @@ struct mirror {
         sqlite3_stmt *stmt;
     } statements[MIRROR_STATEMENTS];
     size_t n_statements;
+    bool loaded; /* meta was read from the file */
     struct mirror_meta meta;
     struct buf header;        /* the header record as in the file */
     struct row_layout layout; /* of the header */
@@ -39,6 +40,8 @@ struct mirror {
 /* connection.c: opening, schema, falling back to memory. */
 enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
 enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
+/* Inside a transaction: everything out, and empty tables in. Others go on reading what was there. */
+enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err);
 void mirror_disconnect(struct mirror *mirror);
 void mirror_share(struct mirror *mirror);
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err);

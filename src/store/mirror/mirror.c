@@ -58,27 +58,21 @@ static bool is_current(const struct mirror *mirror, const struct log_stat *stat)
            stat->mtime_ns == meta->mtime_ns;
 }
 
-/* Inside the transaction: another process may have read on meanwhile. */
-static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
 {
-    struct log_stat stat;
     char metric[LINEAGE_NAME_MAX];
-    bool same = true;
-    uint64_t line = 0;
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
-    if (status == LINEAGE_OK)
-        status = log_stat(mirror->store->log, &stat, err);
     mirror->other_metric = status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
     if (mirror->other_metric)
-        return store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
-                          metric[0] ? metric : "core_metric or val_bpb");
-    if (status != LINEAGE_OK || is_current(mirror, &stat))
-        return status;
-    status = mirror_check_ends(mirror, &stat, &same, err);
-    if (status == LINEAGE_OK && same)
-        return mirror_ingest(mirror, &stat, err);
-    if (status == LINEAGE_OK)
-        status = mirror_first_change(mirror, &line, err);
+        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
+                            metric[0] ? metric : "core_metric or val_bpb");
+    return status;
+}
+
+static enum lineage_status report_change(struct mirror *mirror, struct lineage_error *err)
+{
+    uint64_t line = 0;
+    enum lineage_status status = mirror_first_change(mirror, &line, err);
     if (status != LINEAGE_OK)
         return status;
     store_fail(err, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
@@ -88,25 +82,55 @@ static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineag
     return LINEAGE_ECORRUPT;
 }
 
+/* Inside the transaction: another process may have read on meanwhile. */
+static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
+{
+    struct log_stat stat;
+    bool same = true;
+    enum lineage_status status = load_meta(mirror, err);
+    if (status == LINEAGE_OK)
+        status = log_stat(mirror->store->log, &stat, err);
+    if (status != LINEAGE_OK || is_current(mirror, &stat))
+        return status;
+    status = mirror_check_ends(mirror, &stat, &same, err);
+    if (status != LINEAGE_OK)
+        return status;
+    return same ? mirror_ingest(mirror, &stat, err) : report_change(mirror, err);
+}
+
+static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (anew)
+        status = mirror_start_anew(mirror, err);
+    if (status == LINEAGE_OK)
+        status = check_and_ingest(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "COMMIT", err);
+    mirror->loaded = status == LINEAGE_OK;
+    if (status == LINEAGE_OK) {
+        mirror_share(mirror);
+        return LINEAGE_OK;
+    }
+    sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
+    mirror->meta = mirror_meta_start();
+    return status;
+}
+
+/* Where nothing is new, not even the mirror's own lock is taken. */
 static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_stat stat;
     enum lineage_status status = log_stat(mirror->store->log, &stat, err);
-    if (status != LINEAGE_OK || (is_current(mirror, &stat) && (mirror->has_layout || !stat.size)))
-        return status;
-    status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = check_and_ingest(mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "COMMIT", err);
-    if (status != LINEAGE_OK) {
-        sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
-        mirror->meta = mirror_meta_start();
+    if (status == LINEAGE_OK && !mirror->loaded) {
+        status = load_meta(mirror, err);
+        mirror->loaded = status == LINEAGE_OK;
     }
-    if (status == LINEAGE_OK)
-        mirror_share(mirror);
-    return status;
+    if (status != LINEAGE_OK || is_current(mirror, &stat))
+        return status;
+    return catch_up(mirror, false, err);
 }
 
 /* A header that cannot be used is the file's fault, not the mirror's: memory would not help. */
@@ -164,9 +188,16 @@ void mirror_follow(struct mirror *mirror)
                      why.text);
 }
 
+/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used
+ * at all (damaged, made by a newer program) is emptied first. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     mirror->fallback = (struct lineage_error){0};
-    enum lineage_status status = mirror_connect_anew(mirror, err);
+    enum lineage_status status = mirror_connect(mirror, true, NULL);
+    if (status == LINEAGE_OK)
+        status = catch_up(mirror, true, NULL);
+    if (status == LINEAGE_OK)
+        return status;
+    status = mirror_connect_anew(mirror, err);
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
