@@ -1,7 +1,8 @@
 /*
- * telemetry.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing or
- * cannot be read is no failure of the mirror: `lineage verify` reports it.
+ * telemetry.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing,
+ * forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
  */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -40,17 +41,31 @@ static enum lineage_status insert_steps(struct mirror *mirror, const struct line
     return status;
 }
 
+/* What will not be otherwise next time. Another failure (I/O, memory, descriptors) is one of the sync. */
+static bool is_permanent(const struct lineage_error *why)
+{
+    return why->status == LINEAGE_ENOTFOUND || why->os_errno == EACCES || why->os_errno == EPERM ||
+           why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP ||
+           why->os_errno == ENAMETOOLONG;
+}
+
 enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
                                             struct lineage_error *err)
 {
     struct buf text = {0};
+    struct lineage_error why = {0};
     char path[TELEMETRY_PATH_MAX];
-    enum lineage_status status = LINEAGE_OK;
-    if (telemetry_path(path, trial->exp_id) &&
-        fs_read_file(mirror->store->dir_fd, path, &text, NULL) == LINEAGE_OK) {
+    if (!telemetry_path(path, trial->exp_id))
+        return LINEAGE_OK;
+    enum lineage_status status = fs_read_file(mirror->store->dir_fd, path, &text, &why);
+    if (status == LINEAGE_OK) {
         json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
         status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
         json_decref(root);
+    } else if (is_permanent(&why)) {
+        status = LINEAGE_OK;
+    } else if (err) {
+        *err = why;
     }
     buf_release(&text);
     return status;
