@@ -42,15 +42,17 @@ struct span {
     real *kl, *slope;
 };
 
-static RL_INLINE real apply(const struct span *s, bool straight_through, kl_rule *rule)
+static RL_INLINE real apply(const struct span *span, bool straight_through, kl_rule *rule)
 {
+    const struct span s = *span; /* a copy cannot be what the results are written to */
+    const real keep = straight_through ? 0 : 1; /* a real, as a condition on it vectorises */
     real poison = 0;
 #pragma omp simd reduction(+ : poison)
-    for (size_t i = 0; i < s->n; i++) {
-        real x = s->log_prob[i] - s->ref_log_prob[i];
+    for (size_t i = 0; i < s.n; i++) {
+        real x = s.log_prob[i] - s.ref_log_prob[i];
         struct kl_value v = rule(x);
-        s->kl[i] = v.kl;
-        s->slope[i] = straight_through ? x : v.slope;
+        s.kl[i] = v.kl;
+        s.slope[i] = keep > 0 ? v.slope : x;
         poison += x - x;
     }
     return poison;

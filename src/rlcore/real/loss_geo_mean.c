@@ -4,53 +4,73 @@
  */
 #include "policy.h"
 
-struct row_means {
-    double t, advantage, log_weight; /* sums first, means over n_i + 1e-8 after */
-};
-
-/* Log-ratio of one response token and whether the clip cuts it off in the direction the advantage asks. */
+/* Log-ratio of one response token as the clip leaves it, in the direction the advantage asks. */
 struct cut {
-    real t;
-    bool above, below; /* outside the range, with A > 0 and with A < 0 */
-    bool flat;         /* no gradient */
+    real t, slope; /* slope: 1 where t follows l */
+    real above, below; /* 1 if outside the range with A > 0, with A < 0 */
 };
 
 static RL_INLINE struct cut cut_log_ratio(real l, real a, real low, real high)
 {
     real lc = rl_limit(l, -low, high);
     real least = l < lc ? l : lc, most = l < lc ? lc : l;
-    bool outside = (l < lc) | (l > lc);
-    real t = a > 0 ? least : a < 0 ? most : 0;
-    bool flat = a > 0 ? l > lc : a < 0 ? l < lc : true;
-    return (struct cut){t, outside & (a > 0), outside & (a < 0), flat};
+    real outside = l == lc ? 0 : 1, over = l > lc ? 1 : 0, under = l < lc ? 1 : 0;
+    struct cut c = {.above = a > 0 ? outside : 0, .below = a < 0 ? outside : 0};
+    c.t = a > 0 ? least : 0;
+    c.t = a < 0 ? most : c.t;
+    c.slope = a > 0 ? 1 - over : 0;
+    c.slope = a < 0 ? 1 - under : c.slope;
+    return c;
 }
 
-RL_HOT static struct row_means add_up(const struct RL(rl_policy) *policy, size_t row,
-                                      struct rl_row_sums *sums)
+/* Pointers to RL_CHUNK tokens at most. */
+struct chunk {
+    size_t n;
+    const uint8_t *mask;
+    const real *log_prob, *old_log_prob, *advantages;
+};
+
+static struct chunk chunk_at(const struct RL(rl_policy) *policy, size_t row, size_t t)
 {
-    size_t n = policy->batch->n_tokens, i = row * n;
-    const uint8_t *mask = policy->batch->mask + i;
-    const real *log_prob = policy->in->log_prob + i, *old = policy->in->old_log_prob + i;
-    const real *advantages = policy->in->advantages + i;
+    size_t n = policy->batch->n_tokens, i = row * n + t;
+    return (struct chunk){.n = n - t < RL_CHUNK ? n - t : RL_CHUNK,
+                          .mask = policy->batch->mask + i,
+                          .log_prob = policy->in->log_prob + i,
+                          .old_log_prob = policy->in->old_log_prob + i,
+                          .advantages = policy->in->advantages + i};
+}
+
+struct row_means {
+    double t, advantage; /* sums first, means over n_i + 1e-8 after */
+};
+
+RL_HOT static void add_up(const struct RL(rl_policy) *policy, const struct chunk *chunk,
+                          struct row_means *means, struct rl_row_sums *sums)
+{
+    const struct chunk at = *chunk;
     const real low = (real)policy->options->clip_low, high = (real)policy->options->clip_high;
-    double sum_t = 0, sum_a = 0, above = 0, below = 0, kl = 0, poison = 0;
+    real sum_t = 0, sum_a = 0, above = 0, below = 0, kl = 0, poison = 0, mask[RL_CHUNK];
+    rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : sum_t, sum_a, above, below, kl, poison)
-    for (size_t t = 0; t < n; t++) {
-        bool on = mask[t] != 0;
-        real p = on ? log_prob[t] : 0, q = on ? old[t] : 0, a = on ? advantages[t] : 0;
+    for (size_t t = 0; t < at.n; t++) {
+        real on = mask[t], p = at.log_prob[t], q = at.old_log_prob[t], a = at.advantages[t];
+        p = on > 0 ? p : 0;
+        q = on > 0 ? q : 0;
+        a = on > 0 ? a : 0;
         struct cut c = cut_log_ratio(p - q, a, low, high);
-        sum_t += (double)c.t;
-        sum_a += (double)a;
-        above += c.above ? 1 : 0;
-        below += c.below ? 1 : 0;
-        kl -= (double)(p - q);
-        poison += (double)((p - p) + (q - q) + (a - a));
+        sum_t += c.t;
+        sum_a += a;
+        above += c.above;
+        below += c.below;
+        kl -= p - q;
+        poison += (p - p) + (q - q) + (a - a);
     }
-    sums->clipped = above;
-    sums->lower = below;
-    sums->kl = kl;
-    sums->poisoned = !(poison == 0);
-    return (struct row_means){.t = sum_t, .advantage = sum_a};
+    means->t += (double)sum_t;
+    means->advantage += (double)sum_a;
+    sums->clipped += (double)above;
+    sums->lower += (double)below;
+    sums->kl += (double)kl;
+    sums->poisoned |= !(poison == 0);
 }
 
 static double sum_log_weights(const struct RL(rl_policy) *policy, size_t row, struct rl_row_sums *sums)
@@ -65,18 +85,18 @@ static double sum_log_weights(const struct RL(rl_policy) *policy, size_t row, st
     return sum;
 }
 
-RL_HOT static void write_gradient(const struct RL(rl_policy) *policy, size_t row, double slope)
+RL_HOT static void write_gradient(const struct RL(rl_policy) *policy, const struct chunk *chunk,
+                                  real slope, real *d_log_prob)
 {
-    size_t n = policy->batch->n_tokens, i = row * n;
-    const uint8_t *mask = policy->batch->mask + i;
-    const real *log_prob = policy->in->log_prob + i, *old = policy->in->old_log_prob + i;
-    const real *advantages = policy->in->advantages + i;
+    const struct chunk at = *chunk;
     const real low = (real)policy->options->clip_low, high = (real)policy->options->clip_high;
-    real *d = policy->d_log_prob + i;
+    real mask[RL_CHUNK];
+    rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd
-    for (size_t t = 0; t < n; t++) {
-        bool flat = cut_log_ratio(log_prob[t] - old[t], advantages[t], low, high).flat;
-        d[t] = mask[t] && !flat ? (real)slope : 0;
+    for (size_t t = 0; t < at.n; t++) {
+        real l = at.log_prob[t] - at.old_log_prob[t], a = at.advantages[t];
+        real value = slope * cut_log_ratio(l, a, low, high).slope;
+        d_log_prob[t] = mask[t] > 0 ? value : 0;
     }
 }
 
@@ -84,7 +104,12 @@ static struct rl_row_sums geo_mean_row(const void *context, size_t row, size_t n
 {
     const struct RL(rl_policy) *policy = context;
     struct rl_row_sums sums = rl_row_sums_empty();
-    struct row_means sum = add_up(policy, row, &sums);
+    struct row_means sum = {0};
+    size_t n = policy->batch->n_tokens;
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        const struct chunk at = chunk_at(policy, row, t);
+        add_up(policy, &at, &sum, &sums);
+    }
     double length = (double)n_response + 1e-8;
     double ratio = exp(sum.t / length);
     double is_weight = exp(sum_log_weights(policy, row, &sums) / length);
@@ -93,8 +118,10 @@ static struct rl_row_sums geo_mean_row(const void *context, size_t row, size_t n
         sums.ratio = ratio * (double)n_response;
         sums.ratio_min = sums.ratio_max = ratio;
     }
-    if (policy->d_log_prob)
-        write_gradient(policy, row, sums.loss * weight / length);
+    for (size_t t = 0; policy->d_log_prob && t < n; t += RL_CHUNK) {
+        const struct chunk at = chunk_at(policy, row, t);
+        write_gradient(policy, &at, (real)(sums.loss * weight / length), policy->d_log_prob + row * n + t);
+    }
     RL(rl_policy_entropy)(policy, row, &sums);
     return sums;
 }

@@ -2,8 +2,9 @@
  * loss_token.c: the policy losses whose ratio belongs to one token: PPO, CISPO, SAPO, GPG, REINFORCE.
  *
  * Each is a rule: from a token's log-prob, ratio and advantage to its loss and its slope, d loss / d log_prob.
- * token_chunk puts a rule into one pass over the arrays that also sums the metrics and notices values
- * that are not finite: x - x is 0 for a finite x only.
+ * A chunk of tokens, small enough for the first-level cache, goes through two loops, ratios and then the
+ * rule: one long loop would keep the processor waiting for each exp. Both add up the metrics, and sums of
+ * the inputs: a sum is not finite if any term is not.
  */
 #include "policy.h"
 #include "vexp.h"
@@ -69,46 +70,65 @@ struct chunk {
     real *slope;
 };
 
-static RL_INLINE void token_chunk(const struct chunk *at, const struct constants *k, real row_weight,
-                                  bool limited_kl, token_rule *rule, struct rl_row_sums *sums)
+/* Log-probs and ratios of a chunk, 0 and 1 where the mask is 0. */
+struct ratios {
+    real mask[RL_CHUNK], log_prob[RL_CHUNK], ratio[RL_CHUNK], clamped[RL_CHUNK];
+};
+
+static RL_INLINE void ratio_pass(const struct chunk *at, bool limited_kl, struct ratios *out,
+                                 struct rl_row_sums *sums)
 {
-    real loss = 0, clipped = 0, lower = 0, kl = 0, ratio = 0, clamped = 0, poison = 0;
-    real ratio_min = INFINITY, ratio_max = -INFINITY;
-    real mask[RL_CHUNK];
-    rl_mask_reals(at->mask, at->n, mask);
-#pragma omp simd reduction(+ : loss, clipped, lower, kl, ratio, clamped, poison)                    \
-    reduction(min : ratio_min) reduction(max : ratio_max)
+    real sum = 0, kl = 0, ratio = 0, clamped = 0, ratio_min = INFINITY, ratio_max = -INFINITY;
+    rl_mask_reals(at->mask, at->n, out->mask);
+#pragma omp simd reduction(+ : sum, kl, ratio, clamped) reduction(min : ratio_min)                   \
+    reduction(max : ratio_max)
     for (size_t t = 0; t < at->n; t++) {
-        real on = mask[t], p = at->log_prob[t], q = at->old_log_prob[t];
-        real a = at->advantages[t], w = at->weights[t];
+        real on = out->mask[t], p = at->log_prob[t], q = at->old_log_prob[t];
         p = on > 0 ? p : 0;
         q = on > 0 ? q : 0;
-        a = on > 0 ? a : 0;
-        w = on > 0 ? w : 0;
-        real l = p - q, l20 = rl_limit(l, -20, 20), r = rl_exp_near(l20);
-        const struct token x = {p, r, a, l20 == l ? 0 : 1};
-        const struct verdict v = rule(&x, k);
-        at->slope[t] = w * v.slope * row_weight;
-        loss += w * v.loss;
-        clipped += v.clipped;
-        lower += v.lower;
-        kl -= limited_kl ? l20 : l;
-        clamped += x.clamped;
-        ratio += on * r;
+        real l = p - q, l20 = rl_limit(l, -20, 20), r = rl_exp_near(l20), hit = l20 == l ? 0 : 1;
         real r_min = on > 0 ? r : INFINITY, r_max = on > 0 ? r : -INFINITY;
+        out->log_prob[t] = p;
+        out->ratio[t] = r;
+        out->clamped[t] = hit;
+        sum += l;
+        kl -= limited_kl ? l20 : l;
+        clamped += hit;
+        ratio += on * r;
         ratio_min = r_min < ratio_min ? r_min : ratio_min;
         ratio_max = r_max > ratio_max ? r_max : ratio_max;
-        poison += (p - p) + (q - q) + (a - a) + (w - w) + (w < 0 ? 1 : 0);
     }
-    sums->loss += (double)loss;
-    sums->clipped += (double)clipped;
-    sums->lower += (double)lower;
     sums->kl += (double)kl;
     sums->clamped += (double)clamped;
     sums->ratio += (double)ratio;
     sums->ratio_min = fmin(sums->ratio_min, (double)ratio_min);
     sums->ratio_max = fmax(sums->ratio_max, (double)ratio_max);
-    sums->poisoned |= !(poison == 0);
+    sums->poisoned |= !isfinite(sum);
+}
+
+static RL_INLINE void rule_pass(const struct chunk *at, const struct ratios *ratios,
+                                const struct constants *k, real row_weight, token_rule *rule,
+                                struct rl_row_sums *sums)
+{
+    real loss = 0, clipped = 0, lower = 0, sum = 0, least = 0;
+#pragma omp simd reduction(+ : loss, clipped, lower, sum) reduction(min : least)
+    for (size_t t = 0; t < at->n; t++) {
+        real on = ratios->mask[t], a = at->advantages[t], w = at->weights[t];
+        a = on > 0 ? a : 0;
+        w = on > 0 ? w : 0;
+        const struct token x = {ratios->log_prob[t], ratios->ratio[t], a, ratios->clamped[t]};
+        const struct verdict v = rule(&x, k);
+        at->slope[t] = w * v.slope * row_weight;
+        loss += w * v.loss;
+        clipped += v.clipped;
+        lower += v.lower;
+        sum += a + w;
+        least = w < least ? w : least;
+    }
+    sums->loss += (double)loss;
+    sums->clipped += (double)clipped;
+    sums->lower += (double)lower;
+    sums->poisoned |= !isfinite(sum) || least < 0;
 }
 
 static void fill_ones(real *weights, size_t n)
@@ -127,6 +147,7 @@ static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) *policy
     const real *old = in->old_log_prob ? in->old_log_prob : in->log_prob;
     struct rl_row_sums sums = rl_row_sums_empty();
     size_t n_tokens = policy->batch->n_tokens;
+    struct ratios ratios;
     real ones[RL_CHUNK], unwanted[RL_CHUNK];
     fill_ones(ones, in->weights ? 0 : RL_CHUNK);
     for (size_t t = 0; t < n_tokens; t += RL_CHUNK) {
@@ -138,7 +159,8 @@ static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) *policy
                            .advantages = in->advantages + i,
                            .weights = in->weights ? in->weights + i : ones,
                            .slope = policy->d_log_prob ? policy->d_log_prob + i : unwanted};
-        token_chunk(&at, &k, (real)weight, limited_kl, rule, &sums);
+        ratio_pass(&at, limited_kl, &ratios, &sums);
+        rule_pass(&at, &ratios, &k, (real)weight, rule, &sums);
     }
     RL(rl_policy_entropy)(policy, row, &sums);
     return sums;

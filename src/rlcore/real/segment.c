@@ -38,16 +38,17 @@ struct chunk {
     real *slope;
 };
 
-RL_HOT static void add_losses(const struct chunk *at, const struct RL(rl_segment) *s, real ratio,
+RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segment) *s, real ratio,
                               bool limited, struct rl_row_sums *sums)
 {
+    const struct chunk at = *chunk; /* a copy cannot be what the gradient is written to */
     const real low = (real)s->low, high = (real)s->high;
     const real slope_weight = limited ? 0 : (real)s->row_weight;
     real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
-    rl_mask_reals(at->mask, at->n, mask);
+    rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : loss, clipped, poison)
-    for (size_t t = 0; t < at->n; t++) {
-        real on = mask[t], a = at->advantages[t], w = at->weights[t], scale = at->clip_scale[t];
+    for (size_t t = 0; t < at.n; t++) {
+        real on = mask[t], a = at.advantages[t], w = at.weights[t], scale = at.clip_scale[t];
         a = on > 0 ? a : 0;
         w = on > 0 ? w : 0;
         scale = on > 0 ? scale : 1;
@@ -55,7 +56,7 @@ RL_HOT static void add_losses(const struct chunk *at, const struct RL(rl_segment
         real first = -a * ratio, second = -a * bounded;
         loss += w * (second > first ? second : first);
         clipped += second > first ? 1 : 0;
-        at->slope[t] = second > first ? 0 : w * first * slope_weight;
+        at.slope[t] = second > first ? 0 : w * first * slope_weight;
         poison += (a - a) + (w - w) + (scale - scale) + (w < 0 ? 1 : 0) + (scale < 0 ? 1 : 0);
     }
     sums->loss += (double)loss;

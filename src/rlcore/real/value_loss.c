@@ -10,35 +10,57 @@ struct value_job {
     double cliprange;
 };
 
+/* Pointers to RL_CHUNK tokens at most. */
+struct chunk {
+    size_t n;
+    const uint8_t *mask;
+    const real *vpreds, *values, *returns;
+    real *slope;
+};
+
 /* The loss carries the factor 1/2: half the square, whose slope is the error itself. */
+static RL_INLINE void value_chunk(const struct chunk *chunk, real cliprange, real weight,
+                                  struct rl_row_sums *sums)
+{
+    const struct chunk at = *chunk; /* a copy cannot be what the gradient is written to */
+    real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
+    rl_mask_reals(at.mask, at.n, mask);
+#pragma omp simd reduction(+ : loss, clipped, poison)
+    for (size_t t = 0; t < at.n; t++) {
+        real on = mask[t], v = at.vpreds[t], old = at.values[t], g = at.returns[t];
+        v = on > 0 ? v : 0;
+        old = on > 0 ? old : 0;
+        g = on > 0 ? g : 0;
+        real error = v - g, bounded = rl_limit(v, old - cliprange, old + cliprange) - g;
+        real plain = error * error, limited = bounded * bounded;
+        loss += limited > plain ? limited : plain;
+        clipped += limited > plain ? 1 : 0;
+        at.slope[t] = limited > plain ? 0 : error * weight;
+        poison += (v - v) + (old - old) + (g - g);
+    }
+    sums->loss += 0.5 * (double)loss;
+    sums->clipped += (double)clipped;
+    sums->poisoned |= !(poison == 0);
+}
+
 RL_HOT static struct rl_row_sums value_row(const void *context, size_t row, size_t n_response,
                                            double weight)
 {
     (void)n_response;
     const struct value_job *job = context;
-    size_t n = job->batch->n_tokens, i = row * n;
-    const uint8_t *mask = job->batch->mask + i;
-    const real *vpreds = job->vpreds + i, *values = job->values + i, *returns = job->returns + i;
-    real *d = job->d_vpreds ? job->d_vpreds + i : NULL;
-    const real c = (real)job->cliprange;
-    double loss = 0, clipped = 0, poison = 0;
-#pragma omp simd reduction(+ : loss, clipped, poison)
-    for (size_t t = 0; t < n; t++) {
-        bool on = mask[t] != 0;
-        real v = on ? vpreds[t] : 0, old = on ? values[t] : 0, g = on ? returns[t] : 0;
-        real error = v - g, bounded = rl_limit(v, old - c, old + c) - g;
-        bool cut = bounded * bounded > error * error;
-        real larger = cut ? bounded : error;
-        loss += (double)(larger * larger);
-        clipped += cut ? 1 : 0;
-        if (d)
-            d[t] = cut ? 0 : error * (real)weight;
-        poison += (double)((v - v) + (old - old) + (g - g));
-    }
+    size_t n = job->batch->n_tokens;
     struct rl_row_sums sums = rl_row_sums_empty();
-    sums.loss = 0.5 * loss;
-    sums.clipped = clipped;
-    sums.poisoned = !(poison == 0);
+    real unwanted[RL_CHUNK];
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        size_t i = row * n + t;
+        const struct chunk at = {.n = n - t < RL_CHUNK ? n - t : RL_CHUNK,
+                                 .mask = job->batch->mask + i,
+                                 .vpreds = job->vpreds + i,
+                                 .values = job->values + i,
+                                 .returns = job->returns + i,
+                                 .slope = job->d_vpreds ? job->d_vpreds + i : unwanted};
+        value_chunk(&at, (real)job->cliprange, (real)weight, &sums);
+    }
     return sums;
 }
 
