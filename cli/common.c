@@ -6,13 +6,16 @@
 
 int cli_error(enum cli_exit status, const char *format, ...)
 {
+    char text[2048];
     va_list args;
     fflush(stdout);
     va_start(args, format);
-    fputs("lineage: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    for (char *c = text; *c; c++) /* what a user or a file put in must not act on the terminal */
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    fprintf(stderr, "lineage: %s\n", text);
     return (int)status;
 }
 

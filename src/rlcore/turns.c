@@ -8,7 +8,7 @@
 enum { BLOCK = 64 };
 
 /* Turn ids ascend, so a block without a larger id can be passed over whole. */
-RL_HOT size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t current)
+static RL_HOT size_t next_turn(const int32_t *turn, size_t from, size_t n, int32_t current)
 {
     for (; n - from >= BLOCK; from += BLOCK) {
         int32_t above = 0;
@@ -20,6 +20,11 @@ RL_HOT size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t c
     while (from < n && turn[from] <= current)
         from++;
     return from;
+}
+
+size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t current)
+{
+    return next_turn(turn, from, n, current);
 }
 
 /* 1 + the largest turn id of a row, which is its last. */

@@ -23,6 +23,17 @@ const char *lineage_status_text(enum lineage_status status)
     return "unknown status";
 }
 
+/* Ids and file names in a message may hold anything: it stays one line and does nothing to a terminal. */
+static void make_one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format,
+                 va_list args) __attribute__((format(printf, 4, 0)));
+
 static void fill(struct lineage_error *err, enum lineage_status status, int os_errno, const char *format,
                  va_list args)
 {
@@ -32,6 +43,7 @@ static void fill(struct lineage_error *err, enum lineage_status status, int os_e
     int used = vsnprintf(err->text, sizeof err->text, format, args);
     if (os_errno && used >= 0 && (size_t)used < sizeof err->text)
         snprintf(err->text + used, sizeof err->text - (size_t)used, ": %s", strerror(os_errno));
+    make_one_line(err->text);
 }
 
 enum lineage_status store_fail(struct lineage_error *err, enum lineage_status status, const char *format, ...)
@@ -69,5 +81,6 @@ void store_notice(const struct lineage_store *store, uint64_t line, const char *
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    make_one_line(text);
     store->options.notice(store->options.context, &notice);
 }

@@ -75,6 +75,6 @@ for dir in './-C' 'a b' "$(printf 'new\nline')"; do
     must_run -C "$dir" render --for "$(printf 'me\n# FORGED\033[1m')"
     must_be_tame
 done
-run -C "$(printf 'no\n\033[1msuch')" best
-must_exit 2
+must_fail 2 'no?' -C "$(printf 'no\n\033[1msuch')" best
+must_fail 2 "no trial 'a?b?'" -C evil show "$(printf 'a\nb\033')"
 finish

@@ -12,9 +12,10 @@ declared()
         sed -n "s/^$2 [^(]*[ *]\($3[a-z0-9_]*\)(.*/\1/p" | sort -u
 }
 
+# Names that C cannot spell are the compiler's own (clang's lock of an OpenMP critical section).
 exported()
 {
-    nm -D --defined-only "$1" | awk '{ print $NF }' | sort
+    nm -D --defined-only "$1" | awk '$NF ~ /^[A-Za-z_]/ { print $NF }' | sort
 }
 
 check()

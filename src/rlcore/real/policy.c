@@ -61,15 +61,9 @@ enum rl_status RL(rl_policy_explain)(const void *context, struct rl_error *err)
     return status == RL_OK && in->weights ? explain_weights(policy, err) : status;
 }
 
-RL_HOT void RL(rl_policy_entropy)(const struct RL(rl_policy) *policy, size_t row,
-                                  struct rl_row_sums *sums)
+static RL_HOT void add_entropy(struct rl_row_sums *sums, const real *entropy, const uint8_t *mask, size_t n)
 {
-    size_t n = policy->batch->n_tokens;
-    const uint8_t *mask = policy->batch->mask + row * n;
-    const real *entropy = policy->in->entropy ? policy->in->entropy + row * n : NULL;
     double sum = 0, low = sums->entropy_min, high = sums->entropy_max;
-    if (!entropy)
-        return;
 #pragma omp simd reduction(+ : sum) reduction(min : low) reduction(max : high)
     for (size_t t = 0; t < n; t++) {
         double h = entropy[t];
@@ -81,6 +75,13 @@ RL_HOT void RL(rl_policy_entropy)(const struct RL(rl_policy) *policy, size_t row
     sums->entropy_min = low;
     sums->entropy_max = high;
     sums->poisoned |= !isfinite(sum);
+}
+
+void RL(rl_policy_entropy)(const struct RL(rl_policy) *policy, size_t row, struct rl_row_sums *sums)
+{
+    size_t n = policy->batch->n_tokens;
+    if (policy->in->entropy)
+        add_entropy(sums, policy->in->entropy + row * n, policy->batch->mask + row * n, n);
 }
 
 enum rl_status RL(rl_policy_run)(const struct RL(rl_policy) *policy, rl_row_fn *row,

@@ -188,7 +188,7 @@ static void normalise(struct buf *out, const char *bytes, size_t length)
             buf_add(out, "\"\"", 2);
             state = QUOTED;
         } else if (c == '\t') {
-            buf_add(out, "\"\t" + (state == START || state == PLAIN), state == START || state == PLAIN ? 1 : 2);
+            buf_puts(out, state == START || state == PLAIN ? "\t" : "\"\t");
             state = START;
         } else if (state == START || state == PLAIN) {
             buf_add(out, &c, 1);
