@@ -25,8 +25,8 @@
  *   record with one write, and returns LINEAGE_OK only after fdatasync (unless no_sync). Readers take no
  *   lock. A last record without line end is torn unless it is a sound row of full length: readers show what
  *   can be read of it, and the next writer moves it to a file beside results.tsv, named through `notice`
- *   (or, if it is sound, gives it its line end). The mirror follows after the lock is released: every 256
- *   rows of a handle, at its next read and at close; if that fails the rows are safe and a notice is given.
+ *   (or, if it is sound, gives it its line end). The mirror follows when the handle next
+ *   reads or is closed; if that fails the rows are safe and a notice is given.
  */
 #ifndef LINEAGE_STORE_H
 #define LINEAGE_STORE_H

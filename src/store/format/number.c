@@ -80,6 +80,32 @@ static struct decimal shortest(double value)
     return d;
 }
 
+/*
+ * Most numbers in a store are short decimals. n / 10^k is correctly rounded, so if it gives the value back, the at
+ * most 15 digits of n are its shortest form: no other decimal of 15 digits or fewer reads back as the same double.
+ */
+static bool short_decimal(struct decimal *d, double value)
+{
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+    char digits[24];
+    if (value < 1e-3 || value >= 1e9)
+        return false;
+    for (int k = 0; k < (int)(sizeof powers / sizeof *powers); k++) {
+        double n = rint(value * powers[k]);
+        if (n / powers[k] != value)
+            continue;
+        int length = 0;
+        for (unsigned long long left = (unsigned long long)n; left; left /= 10)
+            digits[length++] = (char)('0' + left % 10);
+        for (int i = 0; i < length; i++)
+            d->digits[i] = digits[length - 1 - i];
+        d->n = length;
+        d->point = length - k;
+        return true;
+    }
+    return false;
+}
+
 static void lay_out(char *out, const struct decimal *d)
 {
     int n = d->n;
@@ -112,7 +138,9 @@ const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
         strcpy(start, "0.0");
         return out;
     }
-    struct decimal d = shortest(fabs(value));
+    struct decimal d;
+    if (!short_decimal(&d, fabs(value)))
+        d = shortest(fabs(value));
     lay_out(start, &d);
     return out;
 }

@@ -265,7 +265,7 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
     if (status == LINEAGE_OK)
         status = log_append(a->store->log, bytes.data, bytes.length, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
-        status = append_note(a->store, &a->trial, a->score, log_size(a->store->log), err);
+        append_note(a->store, &a->trial, a->score, log_size(a->store->log));
     else
         append_forget(state);
     buf_release(&bytes);
@@ -305,15 +305,12 @@ static enum lineage_status prepare(struct appending *a, struct lineage_error *er
     return status;
 }
 
+/* The mirror follows at close and at the next read; here only where waiting would cost memory, or where the next
+ * row's checks need it (a parent that was missing may be any id to come). */
 static void follow(struct lineage_store *store, const struct lineage_append_options *options)
 {
     struct append_state *state = store->append;
-    if (options->no_mirror_sync) {
-        state->follow_at_close = false;
-        if (state->n_ids == APPEND_LAG)
-            append_forget(state);
-        return;
-    }
+    state->follow_at_close = state->follow_at_close && !options->no_mirror_sync;
     if (state->n_ids < APPEND_LAG && !options->allow_missing_parent)
         return;
     mirror_follow(store->mirror);

@@ -2,11 +2,14 @@
 #ifndef LOG_APPEND_H
 #define LOG_APPEND_H
 
+#include "../format/arena.h"
 #include "../internal.h"
 #include "log.h"
 
-/* Rows that may wait for the mirror. */
-#define APPEND_LAG 256
+/* Rows that may wait for the mirror: what bounds the memory of a handle that only ever appends. */
+#define APPEND_LAG 65536
+
+struct tail_id;
 
 /*
  * The end of the file as this handle left it. While the locked file is still exactly that, nothing of it has
@@ -20,8 +23,9 @@ struct append_state {
     bool has_best;
     double best;
     char *best_id;
-    char *ids[APPEND_LAG];
+    struct tail_id *ids; /* uthash table, in arena */
     size_t n_ids;
+    struct arena arena;
     bool finish_line; /* the file ends in a sound row without line end */
     bool follow_at_close;
 };
@@ -34,9 +38,9 @@ enum lineage_status append_catch_up(struct lineage_store *store, const struct lo
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err);
 
-/* Take note of a row just written. */
-enum lineage_status append_note(struct lineage_store *store, const struct lineage_trial *trial,
-                                struct lineage_number score, uint64_t size, struct lineage_error *err);
+/* Take note of a row just written; the file is `size` bytes long now. */
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
+                 uint64_t size);
 
 /* Forget everything: the file is not what was thought. */
 void append_forget(struct append_state *state);

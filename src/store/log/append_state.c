@@ -3,13 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 #include "../mirror/mirror.h"
 #include "append.h"
 
+/* The id of a row that the mirror has not seen. */
+struct tail_id {
+    UT_hash_handle hh;
+    const char *id;
+};
+
 void append_forget(struct append_state *state)
 {
-    for (size_t i = 0; i < state->n_ids; i++)
-        free(state->ids[i]);
+    HASH_CLEAR(hh, state->ids);
+    arena_release(&state->arena);
     state->n_ids = 0;
     state->valid = false;
     state->finish_line = false;
@@ -159,10 +168,12 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
 {
     const struct append_state *state = store->append;
     int64_t seq;
-    *found = true;
-    for (size_t i = state->n_ids; i-- > 0;)
-        if (strcmp(state->ids[i], id) == 0)
-            return LINEAGE_OK;
+    struct tail_id *in_tail = NULL;
+    if (state->ids)
+        HASH_FIND(hh, state->ids, id, strlen(id), in_tail);
+    *found = in_tail != NULL;
+    if (*found)
+        return LINEAGE_OK;
     enum lineage_status status = mirror_find_exact(store->mirror, id, &seq, err);
     *found = status == LINEAGE_OK;
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -196,19 +207,26 @@ static void note_next_id(struct append_state *state, const char *id)
         state->id_width = n;
 }
 
-enum lineage_status append_note(struct lineage_store *store, const struct lineage_trial *trial,
-                                struct lineage_number score, uint64_t size, struct lineage_error *err)
+/* Without the memory for it nothing is lost: the next append reads the end of the file again. */
+static bool note_id(struct append_state *state, const char *id)
+{
+    struct tail_id *entry = arena_alloc(&state->arena, 1, sizeof *entry);
+    if (!entry || !(entry->id = arena_text(&state->arena, id, strlen(id))))
+        return false;
+    HASH_ADD_KEYPTR(hh, state->ids, entry->id, strlen(entry->id), entry);
+    state->n_ids++;
+    return entry->hh.tbl != NULL;
+}
+
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
+                 uint64_t size)
 {
     struct append_state *state = store->append;
-    (void)err;
     state->end.size = size;
     state->finish_line = false;
     state->follow_at_close = true;
     note_next_id(state, trial->exp_id);
     note_best(store, trial, score);
-    if (state->n_ids < APPEND_LAG && (state->ids[state->n_ids] = strdup(trial->exp_id)))
-        state->n_ids++;
-    else
+    if (!note_id(state, trial->exp_id))
         state->valid = false;
-    return LINEAGE_OK;
 }

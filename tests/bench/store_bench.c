@@ -1,0 +1,289 @@
+/*
+ * store_bench.c: the store against the least a program could do, in one run on one machine.
+ *
+ *     store_bench [--json] [--rows N]... [--appends N]
+ *
+ *   append            one handle, no sync, against a bare write loop; with sync, against write + fdatasync
+ *   build             the mirror of N rows, against `sqlite3 .import` of the same file
+ *   open, render, query    with a warm mirror, at each N; ratio to the same at the first N
+ *
+ * A table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lineage/query.h>
+#include <lineage/render.h>
+#include <lineage/verify.h>
+
+#include "support/files.h"
+
+enum { MAX_SIZES = 8, REPEATS = 5 };
+
+struct bench {
+    bool json, any;
+    size_t sizes[MAX_SIZES], n_sizes, appends;
+    double first[3]; /* open, render, query at the first size */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void report(struct bench *bench, const char *name, size_t rows, double count, double seconds, double ratio)
+{
+    if (bench->json)
+        printf("%s\n {\"case\": \"%s\", \"rows\": %zu, \"per_s\": %.6g, \"seconds\": %.6g, \"ratio\": %.4g}",
+               bench->any ? "," : "[", name, rows, count / seconds, seconds, ratio);
+    else
+        printf("%-34s %9zu %14.1f %12.6f %8.2f\n", name, rows, count / seconds, seconds, ratio);
+    bench->any = true;
+    fflush(stdout);
+}
+
+static struct lineage_store *open_store(const char *dir)
+{
+    struct lineage_store *store;
+    struct lineage_error err;
+    if (lineage_store_open(&store, dir, NULL, &err) != LINEAGE_OK) {
+        fprintf(stderr, "store_bench: %s\n", err.text);
+        exit(1);
+    }
+    return store;
+}
+
+/* ---- append ---- */
+
+static const char hypothesis[] = "Raise the learning rate of the embedding and lower weight decay so that early steps "
+                                 "adapt; keep the warm-up";
+
+static double time_appends(const char *dir, size_t n, bool sync)
+{
+    struct lineage_append_options options;
+    struct lineage_param params[] = {{"alpha", 0.3}, {"gamma", 1.0}};
+    struct lineage_trial trial = {.specialist = "opt", .domain = "opt", .hypothesis = hypothesis,
+                                  .expected_delta = "-0.0015", .status = LINEAGE_DISCARD,
+                                  .core_metric = {true, 1.0712}, .train_s = {true, 595.5}, .params = params,
+                                  .n_params = 2};
+    struct lineage_store *store = open_store(dir);
+    struct lineage_error err;
+    lineage_append_options_init(&options);
+    options.no_sync = !sync;
+    options.no_mirror_sync = true; /* measured apart: the mirror is a cache that follows */
+    double start = now();
+    for (size_t i = 0; i < n; i++)
+        if (lineage_store_append(store, &trial, &options, NULL, &err) != LINEAGE_OK) {
+            fprintf(stderr, "store_bench: %s\n", err.text);
+            exit(1);
+        }
+    double seconds = now() - start;
+    lineage_store_close(store);
+    return seconds;
+}
+
+/* The same bytes, one write per row. */
+static double time_bare(const char *dir, size_t n, bool sync)
+{
+    char *path = join(dir, "bare.tsv"), row[400];
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    double start = now();
+    for (size_t i = 0; i < n; i++) {
+        int length = snprintf(row, sizeof row, "%06zu\t2026-11-20T22:00:00Z\topt\t\t\topt\t%s\t-0.0015\tdiscard\t1.0712\t\t\t"
+                              "595.5\t\t\t\talpha=0.3; gamma=1.0\n", i, hypothesis);
+        if (write(fd, row, (size_t)length) != length || (sync && fdatasync(fd) != 0))
+            exit(1);
+    }
+    double seconds = now() - start;
+    close(fd);
+    unlink(path);
+    free(path);
+    return seconds;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rounds of both in turn; the median ratio, because a noisy neighbour hits single rounds. */
+static void bench_append(struct bench *bench, bool sync)
+{
+    size_t n = sync ? bench->appends / 50 + 1 : bench->appends;
+    double ours[REPEATS], bare[REPEATS], ratio[REPEATS];
+    for (int i = 0; i < REPEATS; i++) {
+        char *dir = make_dir();
+        bare[i] = time_bare(dir, n, sync);
+        ours[i] = time_appends(dir, n, sync);
+        ratio[i] = ours[i] / bare[i];
+        remove_dir(dir);
+    }
+    qsort(ours, REPEATS, sizeof *ours, by_value);
+    qsort(bare, REPEATS, sizeof *bare, by_value);
+    qsort(ratio, REPEATS, sizeof *ratio, by_value);
+    report(bench, sync ? "bare write + fdatasync" : "bare write", n, (double)n, bare[REPEATS / 2], 1);
+    report(bench, sync ? "append, synced / bare" : "append, not synced / bare", n, (double)n, ours[REPEATS / 2],
+           ratio[REPEATS / 2]);
+}
+
+/* ---- reading ---- */
+
+static void write_rows(const char *path, size_t n)
+{
+    static const char *const labels[] = {"discard", "discard", "discard", "keep", "crash", "discard", "harness_abort"};
+    static const char *const specialists[] = {"opt", "arch", "quant", "reg"};
+    FILE *out = fopen(path, "wb");
+    unsigned seed = 1;
+    fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
+          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", out);
+    for (size_t i = 0; i < n; i++) {
+        const char *label = i ? labels[(size_t)rand_r(&seed) % 7] : "baseline";
+        double metric = 1 + 0.1 * (double)(rand_r(&seed) % 100000) / 100000;
+        fprintf(out, "%03zu\t2026-05-12T00:00:00Z\t%s\t", i, specialists[(size_t)rand_r(&seed) % 4]);
+        if (i) /* chains of about a dozen */
+            fprintf(out, "%03zu", i - 1 - (size_t)rand_r(&seed) % (i < 12 ? i : i / 2 + 1));
+        fprintf(out, "\t000\topt\t%s %zu\t-0.0015\t%s\t", hypothesis, i, label);
+        if (strcmp(label, "crash") != 0 && strcmp(label, "harness_abort") != 0)
+            fprintf(out, "%.5f\t\t-0.00123", metric);
+        else
+            fputs("\t\t", out);
+        fprintf(out, "\t595.5\t700.25\tjob-%zu\t\talpha=0.%zu; gamma=%s\n", i, i % 9 + 1, i % 3 ? "1.0" : "0.95");
+    }
+    fclose(out);
+}
+
+static void render_once(struct lineage_store *store)
+{
+    struct lineage_error err;
+    char *text;
+    size_t length;
+    if (lineage_render(&text, &length, store, NULL, &err) != LINEAGE_OK)
+        exit(1);
+    lineage_free(text);
+}
+
+/* The ten best of one alpha and gamma. */
+static void query_once(struct lineage_store *store)
+{
+    struct lineage_condition conditions[] = {{"alpha", {{true, 0.3}, {true, 0.3}}}, {"gamma", {{false, 0}, {true, 0.95}}},
+                                             {"seq", {{false, 0}, {true, 900}}}};
+    struct lineage_query query = {.conditions = conditions, .n_conditions = 3, .limit = 10};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    struct lineage_error err;
+    if (lineage_query_open(&cursor, store, &query, &err) != LINEAGE_OK)
+        exit(1);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK)
+        ;
+    lineage_cursor_close(cursor);
+}
+
+static double time_reading(const char *dir, int what)
+{
+    double best = 1e9;
+    for (int i = 0; i < REPEATS; i++) {
+        struct lineage_store *store = NULL;
+        struct lineage_trial trial;
+        struct lineage_error err;
+        if (what)
+            store = open_store(dir);
+        if (what && lineage_best(store, &trial, &err) == LINEAGE_OK)
+            lineage_trial_release(&trial);
+        double start = now();
+        if (!what) {
+            store = open_store(dir);
+            if (lineage_best(store, &trial, &err) == LINEAGE_OK)
+                lineage_trial_release(&trial);
+        } else if (what == 1) {
+            render_once(store);
+        } else {
+            query_once(store);
+        }
+        double seconds = now() - start;
+        best = seconds < best ? seconds : best;
+        lineage_store_close(store);
+    }
+    return best;
+}
+
+static double time_import(const char *dir)
+{
+    char command[1024];
+    double start = now();
+    snprintf(command, sizeof command,
+             "cd '%s' && sqlite3 import.db '.mode tabs' '.import results.tsv trials' 2>/dev/null", dir);
+    int status = system(command);
+    double seconds = now() - start;
+    snprintf(command, sizeof command, "rm -f '%s/import.db'", dir);
+    return status == 0 && system(command) == 0 ? seconds : 0;
+}
+
+static void bench_size(struct bench *bench, size_t i)
+{
+    static const char *const names[] = {"open and best / at first size", "render / at first size",
+                                        "alpha-gamma query / at first size"};
+    size_t n = bench->sizes[i];
+    char *dir = make_dir(), *path = join(dir, "results.tsv");
+    write_rows(path, n);
+    double import = time_import(dir), start = now();
+    struct lineage_store *store = open_store(dir);
+    render_once(store);
+    lineage_store_close(store);
+    double build = now() - start;
+    if (import > 0)
+        report(bench, "sqlite3 .import", n, (double)n, import, 1);
+    report(bench, "mirror build / .import", n, (double)n, build, import > 0 ? build / import : 0);
+    for (int what = 0; what < 3; what++) {
+        double seconds = time_reading(dir, what);
+        if (i == 0)
+            bench->first[what] = seconds;
+        report(bench, names[what], n, 1, seconds, seconds / bench->first[what]);
+    }
+    free(path);
+    remove_dir(dir);
+}
+
+static bool parse(struct bench *bench, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            bench->json = true;
+        else if (strcmp(argv[i], "--rows") == 0 && i + 1 < argc && bench->n_sizes < MAX_SIZES)
+            bench->sizes[bench->n_sizes++] = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--appends") == 0 && i + 1 < argc)
+            bench->appends = strtoull(argv[++i], NULL, 10);
+        else
+            return false;
+    }
+    static const size_t usual[] = {1000, 100000, 1000000};
+    bool given = bench->n_sizes > 0;
+    for (size_t i = 0; !given && i < 3; i++)
+        bench->sizes[bench->n_sizes++] = usual[i];
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = {.appends = 20000};
+    if (!parse(&bench, argc, argv)) {
+        fputs("usage: store_bench [--json] [--rows N]... [--appends N]\n", stderr);
+        return 2;
+    }
+    if (!bench.json)
+        printf("%-34s %9s %14s %12s %8s\n", "case", "rows", "per second", "seconds", "ratio");
+    bench_append(&bench, false);
+    bench_append(&bench, true);
+    for (size_t i = 0; i < bench.n_sizes; i++)
+        bench_size(&bench, i);
+    if (bench.json)
+        puts("\n]");
+    return 0;
+}
