@@ -165,13 +165,6 @@ static void fail(const char *name, const struct rl_error *err)
     exit(1);
 }
 
-static void grow(struct rl_workspace *ws)
-{
-    free(ws->data);
-    ws->data = test_alloc(ws->needed, 1);
-    ws->size = ws->needed;
-}
-
 static void take_batch(struct bench *b, size_t i)
 {
     b->data = b->all_data[i % BATCHES];
@@ -207,11 +200,10 @@ static double best_time(const struct entry *e, struct bench *b)
 {
     struct rl_error err = {0};
     double best = 1e9, begin = now();
-    enum rl_status status = e->run(b, &err);
-    if (status == RL_EWORKSPACE) {
-        grow(&b->ws);
+    enum rl_status status;
+    do
         status = e->run(b, &err);
-    }
+    while (test_again(&b->ws, status));
     for (size_t i = 0; status == RL_OK && (i < BATCHES || now() - begin < 0.2); i++) {
         take_batch(b, i);
         double start = now();

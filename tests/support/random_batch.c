@@ -39,6 +39,16 @@ void *test_alloc(size_t count, size_t size)
     return data;
 }
 
+bool test_again(struct rl_workspace *ws, enum rl_status status)
+{
+    if (status != RL_EWORKSPACE || ws->needed <= ws->size)
+        return false;
+    free(ws->data);
+    ws->size = ws->needed;
+    ws->data = test_alloc(ws->size, 1);
+    return true;
+}
+
 float *floats_of(const double *values, size_t n)
 {
     float *out = test_alloc(n, sizeof *out);

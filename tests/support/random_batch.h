@@ -60,6 +60,13 @@ float *floats_of(const double *values, size_t n);
 void *test_alloc(size_t count, size_t size);
 
 /*
+ * After a call: if it asked for more workspace, give it and return true, so that the test calls again:
+ *     do status = rl_kernel(..., &ws, &err); while (test_again(&ws, status));
+ * The caller frees ws->data.
+ */
+bool test_again(struct rl_workspace *ws, enum rl_status status);
+
+/*
  * Compare an analytic gradient with central differences of f at x (changed and restored). Returns the
  * largest |difference| / max(1e-3, largest |gradient|). Positions where both one-sided slopes disagree
  * by more than the gradient's size (a kink within the step) are left out and counted in *kinks.
