@@ -26,6 +26,9 @@ bool append_set_param(struct append_request *request, const char *name, double v
 /* Set a column by name from text; prints and returns false if the text is no such value. */
 bool append_set_column(struct append_request *request, const char *name, const char *text);
 
+/* Keep a JSON object as the trial's telemetry, replacing what was there. */
+bool append_set_telemetry(struct append_request *request, const json_t *telemetry);
+
 /* Take the members of a JSON object; prints and returns false for an unknown key or a wrong type. */
 bool append_take_json(struct append_request *request, const char *path);
 

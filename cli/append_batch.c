@@ -88,6 +88,23 @@ static bool take_turns(struct append_request *request, struct batch_dump *dump)
     return true;
 }
 
+/* The same per turn index in the telemetry, beside what --telemetry or the JSON says. */
+static bool add_telemetry(struct append_request *request)
+{
+    json_t *root = request->telemetry ? json_loads(request->telemetry, 0, NULL) : json_object();
+    json_t *turns = json_array();
+    for (size_t i = 0; i < request->trial.n_turns; i++)
+        json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)request->turns[i].turn, "mean",
+                                               request->turns[i].mean, "std", request->turns[i].std, "n",
+                                               (json_int_t)request->turns[i].count));
+    bool ok = json_is_object(root) && json_object_set_new(root, "info_gain", turns) == 0 &&
+              append_set_telemetry(request, root);
+    if (!ok)
+        cli_error(CLI_USAGE, "append: telemetry is not a JSON object");
+    json_decref(root);
+    return ok;
+}
+
 static bool take_params(struct append_request *request, const struct rl_a2tgpo_options *options)
 {
     return append_set_param(request, "alpha", options->alpha) &&
@@ -104,7 +121,7 @@ bool append_take_batch(struct append_request *request, const char *path)
     core_call_init(&dump.call, json_is_object(inputs) ? inputs : root);
     read_dump(&dump);
     bool ok = !dump.call.failed && take_clip_scale(request, &dump) && take_turns(request, &dump) &&
-              take_params(request, &dump.options);
+              take_params(request, &dump.options) && add_telemetry(request);
     if (dump.call.failed)
         cli_error(CLI_USAGE, "append: %s: %s", path, dump.call.err.text);
     core_call_release(&dump.call);

@@ -120,10 +120,10 @@ static bool take_turns(struct append_request *request, const json_t *turns)
     return true;
 }
 
-static bool take_telemetry(struct append_request *request, const json_t *value)
+bool append_set_telemetry(struct append_request *request, const json_t *telemetry)
 {
     free(request->telemetry);
-    request->telemetry = json_dumps(value, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    request->telemetry = json_dumps(telemetry, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     request->options.telemetry = request->telemetry;
     request->options.telemetry_length = request->telemetry ? strlen(request->telemetry) : 0;
     return request->telemetry || wrong_type("telemetry", "an object");
@@ -162,7 +162,7 @@ static bool take_key(struct append_request *request, const char *key, const json
     if (strcmp(key, "turns") == 0)
         return take_turns(request, value);
     if (strcmp(key, "telemetry") == 0)
-        return take_telemetry(request, value);
+        return append_set_telemetry(request, value);
     if (number_member(request, key))
         return take_number(request, key, value);
     if (lineage_column_find(key) < 0)

@@ -101,9 +101,8 @@ static bool read_telemetry(struct append_options *o)
 /* JSON first, so that options override it. */
 static bool fill_request(struct append_options *o)
 {
-    bool ok = (!o->json || append_take_json(&o->request, o->json)) &&
-              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) &&
-              set_how(o) && read_telemetry(o);
+    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
+              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_how(o);
     if (ok && !o->request.has_status) {
         cli_error(CLI_USAGE, "append: give --status LABEL (or auto); see `lineage append --help`");
         return false;

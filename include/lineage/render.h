@@ -25,7 +25,7 @@ struct lineage_render_options {
     size_t recent;          /* rows of recent activity */
     size_t full;            /* rows shown with full hypothesis and notes */
     const char *sections;   /* native: comma-separated names to print, NULL = all; unknown: LINEAGE_EINVAL */
-    size_t max_bytes;       /* native: drop the least useful sections until it fits; 0 = no limit */
+    size_t max_bytes;       /* native: shorten lists and drop the least useful sections to fit; 0 = no limit */
     const char *insights;   /* native: text of a person's `## Key Insights` section to keep; NULL = none */
 };
 

@@ -2,6 +2,7 @@
  * native.c: the session-start block by this project's own rules. Sections are rendered apart, so that a
  * context budget can drop the least useful ones whole.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const struct section {
     {"insights", 80, section_insights},
 };
 #define N_SECTIONS (sizeof sections / sizeof *sections)
+#define WORTH_SHORTENING 60 /* from here on lists are made shorter before a section goes */
 
 const char *const *lineage_render_sections(void)
 {
@@ -126,27 +128,35 @@ static void cut_to(struct buf *out, size_t max)
     buf_truncate(out, end);
 }
 
-static void fit(struct buf *out, struct buf *title, struct buf *parts, unsigned chosen, size_t max)
+/* What fit leaves of the sections: those below `worth` may go, until the block and its note fit. */
+static unsigned drop_until(const struct buf *title, const struct buf *parts, unsigned chosen, int worth, size_t max,
+                           struct buf *note)
 {
     unsigned dropped = 0;
-    struct buf note = {0};
-    size_t least;
-    while (max && total(title, parts, chosen) + note.length > max && (least = least_worth(parts, chosen)) < N_SECTIONS) {
+    note->length = 0;
+    while (max && total(title, parts, chosen) + note->length > max) {
+        size_t least = least_worth(parts, chosen);
+        if (least == N_SECTIONS || sections[least].worth >= worth)
+            break;
         chosen &= ~(1u << least);
         dropped |= 1u << least;
-        note.length = 0;
-        add_dropped(&note, dropped, max);
+        note->length = 0;
+        add_dropped(note, dropped, max);
     }
+    return chosen;
+}
+
+static void join(struct buf *out, const struct buf *title, const struct buf *parts, unsigned chosen,
+                 const struct buf *note, size_t max)
+{
     buf_add(out, title->data, title->length);
     for (size_t i = 0; i < N_SECTIONS; i++)
         if (chosen & (1u << i))
             buf_add(out, parts[i].data ? parts[i].data : "", parts[i].length);
-    if (note.length && (!max || out->length + note.length <= max))
-        buf_add(out, note.data, note.length);
+    if (note->length && (!max || out->length + note->length <= max))
+        buf_add(out, note->data, note->length);
     if (max)
         cut_to(out, max);
-    out->failed = out->failed || note.failed;
-    buf_release(&note);
 }
 
 static enum lineage_status load(struct native *n, struct lineage_error *err)
@@ -173,11 +183,66 @@ static bool is_empty(struct native *n)
     return n->rows == 0 && !n->best.seq && !n->findings;
 }
 
+static enum lineage_status add_sections(struct buf *parts, struct native *n, unsigned chosen, bool *failed,
+                                        struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < N_SECTIONS; i++)
+        if (chosen & (1u << i)) {
+            buf_truncate(&parts[i], 0);
+            status = sections[i].add(&parts[i], n, err);
+            *failed = *failed || parts[i].failed;
+        }
+    return status;
+}
+
+/* Lists half as long, but not empty. */
+static bool shorten(struct lineage_render_options *options)
+{
+    size_t *const lists[] = {&options->top_k, &options->recent, &options->full};
+    bool shorter = false;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (*lists[i] > 1) {
+            *lists[i] /= 2;
+            shorter = true;
+        }
+    return shorter;
+}
+
+/*
+ * Into a budget: first the sections of little worth go, then the lists are halved until what an agent needs most
+ * fits, and only then do those sections go as well.
+ */
+static enum lineage_status render_sections(struct buf *out, struct native *n, unsigned asked, const struct buf *title,
+                                           struct lineage_error *err)
+{
+    struct lineage_render_options options = *n->options;
+    struct buf parts[N_SECTIONS] = {{0}}, note = {0};
+    bool failed = false;
+    unsigned chosen = asked;
+    enum lineage_status status;
+    n->options = &options;
+    while ((status = add_sections(parts, n, asked, &failed, err)) == LINEAGE_OK) {
+        chosen = drop_until(title, parts, asked, WORTH_SHORTENING, options.max_bytes, &note);
+        if (!options.max_bytes || total(title, parts, chosen) + note.length <= options.max_bytes || !shorten(&options))
+            break;
+    }
+    if (status == LINEAGE_OK) {
+        chosen = drop_until(title, parts, asked, INT_MAX, options.max_bytes, &note);
+        join(out, title, parts, chosen, &note, options.max_bytes);
+    }
+    out->failed = out->failed || failed || note.failed;
+    for (size_t i = 0; i < N_SECTIONS; i++)
+        buf_release(&parts[i]);
+    buf_release(&note);
+    return status;
+}
+
 enum lineage_status render_native(struct buf *out, struct lineage_store *store,
                                   const struct lineage_render_options *options, struct lineage_error *err)
 {
     struct native n = {.store = store, .options = options};
-    struct buf title = {0}, parts[N_SECTIONS] = {{0}};
+    struct buf title = {0};
     unsigned chosen;
     enum lineage_status status = choose_sections(&chosen, options->sections, err);
     if (status == LINEAGE_OK)
@@ -188,15 +253,9 @@ enum lineage_status render_native(struct buf *out, struct lineage_store *store,
     } else if (status == LINEAGE_OK) {
         add_title(&title, &n);
     }
-    for (size_t i = 0; status == LINEAGE_OK && i < N_SECTIONS; i++)
-        if (chosen & (1u << i)) {
-            status = sections[i].add(&parts[i], &n, err);
-            out->failed = out->failed || parts[i].failed;
-        }
     if (status == LINEAGE_OK)
-        fit(out, &title, parts, chosen, options->max_bytes);
-    for (size_t i = 0; i < N_SECTIONS; i++)
-        buf_release(&parts[i]);
+        status = render_sections(out, &n, chosen, &title, err);
+    out->failed = out->failed || title.failed;
     buf_release(&title);
     lineage_trial_release(&n.best);
     lineage_chain_release(&n.chain);
