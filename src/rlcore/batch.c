@@ -62,6 +62,8 @@ RL_HOT static bool mask_row_holds(const uint8_t *mask, size_t n)
     return bits <= 1;
 }
 
+enum { NO_TURN = -2 }; /* an id that no token has: only mask 0 can stand there */
+
 /* Every position is -1 where the mask is 0 and `current` where it is 1. */
 RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t n, int32_t current)
 {
@@ -74,7 +76,7 @@ RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t 
 static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
 {
     size_t begin = rl_turn_next(turn, 0, n, -1);
-    bool holds = is_one_turn(mask, turn, begin, -1);
+    bool holds = is_one_turn(mask, turn, begin, NO_TURN);
     for (int32_t current = 0; holds && begin < n; current++) {
         size_t end = rl_turn_next(turn, begin, n, current);
         holds = turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
