@@ -1,0 +1,163 @@
+/*
+ * advantage_baseline.c: the optimal token baseline. A position is a token position, or with `compact` a rank
+ * among the response tokens of the row; everything else is the same for both forms.
+ */
+#include "groups.h"
+#include "outcome.h"
+#include "real.h"
+
+struct task {
+    const struct rl_batch *batch;
+    const struct RL(rl_token_baseline_input) *in;
+    const struct rl_token_baseline_options *options;
+    size_t *lengths;            /* [B] response tokens */
+    double *returns_sum, *sums; /* [T] numerator and denominator of the baseline */
+    real *advantages, *returns; /* returns may be NULL */
+};
+
+static double energy(const struct RL(rl_token_baseline_input) *in, size_t i)
+{
+    double e = 1 - 2 * exp((double)in->old_log_prob[i]) + (double)in->sum_pi_squared[i];
+    double weight = in->weights ? (double)in->weights[i] : 1;
+    return e * weight * weight;
+}
+
+/* Add a row, whose G is returns [T], to the sums of its group. */
+static void add_row(const struct task *task, size_t row, const double *returns)
+{
+    size_t n = task->batch->n_tokens, rank = 0;
+    double cumulated = 0;
+    for (size_t t = 0; t < n; t++) {
+        size_t i = row * n + t;
+        if (!task->batch->mask[i])
+            continue;
+        size_t at = task->options->compact ? rank++ : t;
+        cumulated += energy(task->in, i);
+        task->returns_sum[at] += returns[t] * cumulated;
+        task->sums[at] += cumulated;
+    }
+}
+
+/* G of one row into returns [T]. */
+static void row_returns(const struct task *task, size_t row, double *returns)
+{
+    size_t n = task->batch->n_tokens;
+    double sum = 0;
+    for (size_t t = n; t-- > 0;) {
+        sum += task->batch->mask[row * n + t] ? (double)task->in->rewards[row * n + t] : 0;
+        returns[t] = sum;
+    }
+}
+
+/* Baseline at a position of a row: 0 from `tail` on. */
+static void write_row(const struct task *task, size_t row, const double *returns, size_t tail)
+{
+    size_t n = task->batch->n_tokens, rank = 0;
+    for (size_t t = 0; t < n; t++) {
+        size_t i = row * n + t, at = task->options->compact ? rank : t;
+        double baseline =
+            at < tail ? task->returns_sum[at] / (task->sums[at] + task->options->epsilon) : 0;
+        task->advantages[i] = task->batch->mask[i] ? (real)(returns[t] - baseline) : 0;
+        if (task->returns)
+            task->returns[i] = (real)returns[t];
+        rank += task->batch->mask[i];
+    }
+}
+
+struct lengths {
+    size_t rows; /* that take part */
+    size_t longest, second;
+};
+
+static struct lengths measure(const struct task *task, const size_t *rows, size_t n)
+{
+    struct lengths l = {0};
+    for (size_t j = 0; j < n; j++) {
+        size_t length = task->lengths[rows[j]];
+        if (task->options->compact && length == 0)
+            continue;
+        l.rows++;
+        if (length > l.longest) {
+            l.second = l.longest;
+            l.longest = length;
+        } else if (length > l.second) {
+            l.second = length;
+        }
+    }
+    return l;
+}
+
+static void run_group(const struct task *task, const size_t *rows, size_t n, double *returns)
+{
+    size_t n_tokens = task->batch->n_tokens;
+    struct lengths l = measure(task, rows, n);
+    for (size_t t = 0; t < n_tokens; t++)
+        task->returns_sum[t] = task->sums[t] = 0;
+    for (size_t j = 0; j < n && l.rows > 1; j++) {
+        row_returns(task, rows[j], returns);
+        add_row(task, rows[j], returns);
+    }
+    for (size_t j = 0; j < n; j++) {
+        bool alone = task->options->handle_zero_tail && l.longest > l.second &&
+                     task->lengths[rows[j]] == l.longest;
+        size_t tail = l.rows < 2 ? 0 : alone ? l.second : n_tokens;
+        row_returns(task, rows[j], returns);
+        write_row(task, rows[j], returns, tail);
+    }
+}
+
+static enum rl_status check(const struct task *task, struct rl_error *err)
+{
+    const struct RL(rl_token_baseline_input) *in = task->in;
+    if (!in || !task->options)
+        return rl_fail(err, RL_EINVAL, "input or options are missing");
+    enum rl_status status = rl_discount_check("epsilon", task->options->epsilon, err);
+    if (status == RL_OK)
+        status = rl_batch_check(task->batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK)
+        status = RL(rl_batch_check_reals)("token_level_rewards", in->rewards, task->batch, err);
+    if (status == RL_OK)
+        status = RL(rl_batch_check_reals)("old_log_prob", in->old_log_prob, task->batch, err);
+    if (status == RL_OK)
+        status = RL(rl_batch_check_reals)("sum_pi_squared", in->sum_pi_squared, task->batch, err);
+    if (status == RL_OK && in->weights)
+        status = RL(rl_batch_check_reals)("rollout_is_weights", in->weights, task->batch, err);
+    if (status == RL_OK && !task->advantages && task->batch->n_rows && task->batch->n_tokens)
+        return rl_fail(err, RL_EINVAL, "advantages is missing");
+    return status;
+}
+
+static void count_lengths(const struct task *task)
+{
+    size_t n = task->batch->n_tokens;
+    for (size_t row = 0; row < task->batch->n_rows; row++) {
+        task->lengths[row] = 0;
+        for (size_t t = 0; t < n; t++)
+            task->lengths[row] += task->batch->mask[row * n + t];
+    }
+}
+
+enum rl_status RL(rl_token_baseline)(const struct rl_batch *batch,
+                                     const struct RL(rl_token_baseline_input) *in,
+                                     const struct rl_token_baseline_options *options, real *advantages,
+                                     real *returns, struct rl_workspace *ws, struct rl_error *err)
+{
+    struct task task = {
+        .batch = batch, .in = in, .options = options, .advantages = advantages, .returns = returns};
+    enum rl_status status = check(&task, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
+    task.lengths = rl_scratch_take(&s, batch->n_rows, sizeof *task.lengths);
+    task.returns_sum = rl_scratch_take(&s, batch->n_tokens, sizeof *task.returns_sum);
+    task.sums = rl_scratch_take(&s, batch->n_tokens, sizeof *task.sums);
+    double *row = rl_scratch_take(&s, batch->n_tokens, sizeof *row);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rl_groups_build(&groups, batch->group);
+    count_lengths(&task);
+    for (size_t g = 0; g < groups.n; g++)
+        run_group(&task, groups.order + groups.start[g], rl_group_size(&groups, g), row);
+    return RL(rl_batch_check_reals)("advantages", advantages, batch, err);
+}
