@@ -10,7 +10,7 @@ struct row {
     const char *id, *specialist, *parent, *status, *metric, *notes, *expected, *delta, *timestamp;
 };
 
-/* Append rows to DIR/results.tsv, with the 17-column header first if the file is new. The array ends with an id NULL. */
+/* Append rows to DIR/results.tsv, with the 17-column header first if the file is new. The array ends with {.id = NULL}. */
 void add_rows(const char *dir, const struct row *rows);
 
 /* Append bytes as they are. */

@@ -34,7 +34,7 @@ static void kept_ancestors_are_shown_and_the_others_counted(void **state)
     const struct row rows[] = {
         {"00", .status = "discard"}, {"0", .parent = "00", .status = "baseline"}, {"1", .parent = "0", .status = "keep"},
         {"2", .parent = "1", .status = "discard"}, {"3", .parent = "2", .status = "crash"},
-        {"4", .parent = "3", .status = "keep"}, {"5", .parent = "4", .status = "discard"}, {NULL}};
+        {"4", .parent = "3", .status = "keep"}, {"5", .parent = "4", .status = "discard"}, {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -55,7 +55,7 @@ static void the_walk_ends_at_missing_parents_and_cycles(void **state)
         {"1", .parent = "exp_99", .status = "keep"}, {"2", .parent = "1", .status = "keep"},
         {"a", .parent = "c", .status = "keep"}, {"b", .parent = "a", .status = "discard"},
         {"c", .parent = "b", .status = "keep"}, {"d", .parent = "c", .status = "keep"},
-        {"self", .parent = "self", .status = "keep"}, {"exp_s", .parent = "s", .status = "keep"}, {NULL}};
+        {"self", .parent = "self", .status = "keep"}, {"exp_s", .parent = "s", .status = "keep"}, {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -73,7 +73,7 @@ static void parents_resolve_with_and_without_prefix(void **state)
     (void)state;
     const struct row rows[] = {{"000", .status = "baseline"}, {"001", .parent = "exp_000", .status = "keep"},
                                {"exp_002", .parent = "001", .status = "keep"},
-                               {"003", .parent = "002", .status = "keep"}, {NULL}};
+                               {"003", .parent = "002", .status = "keep"}, {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -98,13 +98,13 @@ static void the_tree_is_in_preorder_with_cycles_last(void **state)
         {"x", .parent = "y", .status = "keep"}, {"2", .parent = "1", .status = "keep"}, {"1", .status = "baseline"},
         {"3", .parent = "exp_1", .status = "crash"}, {"y", .parent = "x", .status = "keep"},
         {"4", .parent = "2", .status = "keep"}, {"lost", .parent = "gone", .status = "keep"},
-        {"5", .parent = "lost", .status = "keep"}, {NULL}};
+        {"5", .parent = "lost", .status = "keep"}, {.id = NULL}};
     char *dir = make_dir(), text[1024] = "";
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/2 1:2/1 2:4/0 1:3/0 0m:lost/1 1:5/0 0c:x/1 0c:y/1 ");
-    add_rows(dir, (const struct row[]){{"stop", .parent = "1", .status = "keep"}, {"6", .parent = "1", .status = "keep"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"stop", .parent = "1", .status = "keep"}, {"6", .parent = "1", .status = "keep"}, {.id = NULL}});
     text[0] = '\0';
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/4 1:2/1 2:4/0 1:3/0 1:stop/0 ");

@@ -22,7 +22,7 @@ static const struct row three[] = {
     {"000", "s", .status = "baseline", .metric = "3"},
     {"001", "s", "000", "keep", "2", "alpha=0.3", .expected = "-0.5", .delta = "-1"},
     {"002", "t", "001", "discard", "4", "alpha=0.3; beta=1", .expected = "-0.25", .delta = "0.125"},
-    {NULL}};
+    {.id = NULL}};
 
 static const char *best_of(struct lineage_store *store)
 {
@@ -67,7 +67,7 @@ static void appended_rows_are_read_by_every_handle(void **state)
         char id[8], metric[8];
         snprintf(id, sizeof id, "%03d", i);
         snprintf(metric, sizeof metric, "%d", -i);
-        add_rows(dir, (const struct row[]){{id, .status = "keep", .metric = metric}, {NULL}});
+        add_rows(dir, (const struct row[]){{id, .status = "keep", .metric = metric}, {.id = NULL}});
         assert_string_equal(best_of(i % 2 ? a : b), id);
     }
     assert_string_equal(sql_value(a, "SELECT count(*) || ' ' || max(seq) || ' ' || max(line) FROM trials"), "40 40 41");
@@ -99,7 +99,7 @@ static void sums_do_not_depend_on_when_the_file_was_read(void **state)
         snprintf(notes, sizeof notes, "alpha=%d.1; beta=nan", i % 3);
         snprintf(expected, sizeof expected, "-0.%d", i * 7 + 1);
         const struct row rows[] = {{id, i % 5 ? "s" : "t", NULL, labels[i % 4], i % 7 ? metric : NULL, notes,
-                                    .expected = expected, .delta = i % 6 ? metric : "nan"}, {NULL}};
+                                    .expected = expected, .delta = i % 6 ? metric : "nan"}, {.id = NULL}};
         add_rows(dir, rows);
         add_rows(again, rows);
         if (i % 11 == 0)
@@ -127,7 +127,7 @@ static void calibration_compares_kept_and_discarded_trials(void **state)
     add_rows(dir, (const struct row[]){{"3", "s", .status = "crash", .expected = "-1", .delta = "-1"},
                                        {"4", "s", .status = "keep", .expected = "≥ +0.5pp EM", .delta = "0.25"},
                                        {"5", "s", .status = "keep", .expected = "minus_1", .delta = "1"},
-                                       {"6", "s", .status = "keep", .expected = "-1", .delta = "inf"}, {NULL}});
+                                       {"6", "s", .status = "keep", .expected = "-1", .delta = "inf"}, {.id = NULL}});
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(sql_value(store, "SELECT n || ' ' || same_sign || ' ' || error_sum FROM calibration WHERE"
                                          " specialist = 's'"), "2 2 0.75");
@@ -303,7 +303,7 @@ static void a_shorter_or_replaced_file_is_noticed(void **state)
     dir = mirrored("");
     assert_int_equal(unlink(in_dir(dir, "results.tsv")), 0);
     add_rows(dir, (const struct row[]){{"a", .status = "keep"}, {"b", .status = "keep"}, {"c", .status = "keep"},
-                                       {"d", .status = "keep"}, {"e", .status = "keep"}, {NULL}});
+                                       {"d", .status = "keep"}, {"e", .status = "keep"}, {.id = NULL}});
     assert_change(dir, 2, "a b c d e ");
     remove_dir(dir);
 
@@ -324,7 +324,7 @@ static void a_copy_or_a_touch_is_no_change(void **state)
     struct heard heard = {0};
     copy_file(file, copy);
     assert_int_equal(rename(copy, file), 0); /* another inode */
-    add_rows(dir, (const struct row[]){{"003", .status = "keep"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"003", .status = "keep"}, {.id = NULL}});
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
     assert_string_equal(all_ids(store), "000 001 002 003 ");
     edit_bytes(dir, "003", "003"); /* another time */
@@ -472,7 +472,7 @@ static void a_locked_mirror_is_answered_from_memory(void **state)
     sqlite3 *db;
     assert_int_equal(sqlite3_open(in_dir(dir, "lineage.db"), &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    add_rows(dir, (const struct row[]){{"003", .status = "keep", .metric = "1"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"003", .status = "keep", .metric = "1"}, {.id = NULL}});
     struct lineage_store *store;
     const struct lineage_open_options options = {.busy_ms = 20, .notice = NULL, .context = &heard};
     assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
@@ -506,7 +506,7 @@ static void processes_follow_together(void **state)
             _exit(read_while_growing(dir));
     for (int i = 0; i < 300; i++) {
         snprintf(id, sizeof id, "%03d", i);
-        add_rows(dir, (const struct row[]){{id, "s", .status = "keep", .metric = "1", .notes = "alpha=1"}, {NULL}});
+        add_rows(dir, (const struct row[]){{id, "s", .status = "keep", .metric = "1", .notes = "alpha=1"}, {.id = NULL}});
         if (i % 20 == 0)
             usleep(2000);
     }

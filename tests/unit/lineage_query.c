@@ -33,7 +33,7 @@ static void first_in_file_wins_a_tie(void **state)
     (void)state;
     const struct row rows[] = {{"a", .status = "keep", .metric = "2"}, {"b", .status = "baseline", .metric = "1"},
                                {"c", .status = "keep", .metric = "1.0"}, {"d", .status = "keep", .metric = "2e0"},
-                               {NULL}};
+                               {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     assert_best(dir, LINEAGE_LOWER, "b");
@@ -47,13 +47,13 @@ static void only_kept_trials_with_finite_scores_rank(void **state)
     const struct row rows[] = {{"nan", .status = "keep", .metric = "nan"}, {"low", .status = "keep", .metric = "-inf"},
                                {"high", .status = "keep", .metric = "inf"}, {"none", .status = "keep"},
                                {"disc", .status = "discard", .metric = "-5"},
-                               {"big", .status = "size_blocked", .metric = "9"}, {NULL}};
+                               {"big", .status = "size_blocked", .metric = "9"}, {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     assert_best(dir, LINEAGE_LOWER, NULL);
     assert_best(dir, LINEAGE_HIGHER, NULL);
     add_rows(dir, (const struct row[]){{"x", .status = "keep", .metric = "-0.0"},
-                                       {"y", .status = "baseline", .metric = "0.0"}, {NULL}});
+                                       {"y", .status = "baseline", .metric = "0.0"}, {.id = NULL}});
     assert_best(dir, LINEAGE_LOWER, "x");
     assert_best(dir, LINEAGE_HIGHER, "x");
     remove_dir(dir);
@@ -63,7 +63,7 @@ static void ids_resolve_with_and_without_prefix(void **state)
 {
     (void)state;
     const struct row rows[] = {{"014", .status = "keep"}, {"exp_7", .status = "keep"}, {"exp_014", .status = "discard"},
-                               {"014", .status = "crash"}, {NULL}};
+                               {"014", .status = "crash"}, {.id = NULL}};
     struct lineage_trial trial;
     char *dir = make_dir();
     add_rows(dir, rows);
@@ -91,7 +91,7 @@ static const struct row sweep_rows[] = {
     {"3", "t", .status = "crash", .notes = "alpha=0.9; gamma=1.0", .timestamp = "2026-01-04T00:00:00Z"},
     {"4", "s", .status = "keep", .metric = "nan", .notes = "α=0.3; gamma=0.9; lr=1e-4", .timestamp = "2026-01-05T00:00:00Z"},
     {"5", "s", .status = "discard", .metric = "9", .notes = "alpha=nan; gamma=0.5", .timestamp = "2026-01-06T00:00:00Z"},
-    {NULL}};
+    {.id = NULL}};
 
 static struct lineage_range range(const char *text)
 {
@@ -265,7 +265,7 @@ static void a_cursor_survives_other_calls_on_its_store(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
     assert_int_equal(lineage_cursor_next(cursor, &trial, &err), LINEAGE_OK);
-    add_rows(dir, (const struct row[]){{"6", .status = "keep", .metric = "1"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"6", .status = "keep", .metric = "1"}, {.id = NULL}});
     assert_int_equal(lineage_best(store, &other, &err), LINEAGE_OK);
     assert_string_equal(other.exp_id, "6");
     lineage_trial_release(&other);

@@ -17,7 +17,7 @@ static struct lineage_error err;
 
 static const struct row sound[] = {{"000", "s", .status = "baseline", .metric = "3", .notes = "alpha=1"},
                                    {"001", "s", "exp_000", .status = "keep", "2", "alpha=2"},
-                                   {"002", "t", "001", .status = "discard", "4"}, {NULL}};
+                                   {"002", "t", "001", .status = "discard", "4"}, {.id = NULL}};
 
 static const char *findings(struct lineage_store *store)
 {
@@ -46,7 +46,7 @@ static void a_sound_store_has_no_findings(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(findings(store), ""); /* nothing mirrored yet */
     assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 ");
-    add_rows(dir, (const struct row[]){{"003", "t", "002", .status = "crash"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"003", "t", "002", .status = "crash"}, {.id = NULL}});
     assert_string_equal(findings(store), ""); /* the mirror is behind, and right as far as it goes */
     lineage_store_close(store);
     remove_dir(dir);
@@ -58,10 +58,10 @@ static void each_fault_is_named_with_its_line(void **state)
     char *dir = make_dir();
     add_rows(dir, sound);
     add_rows(dir, (const struct row[]){{"001", "s", "000", .status = "keep", "1"}, {"003", "s", "nowhere", .status = "keep", "1"},
-                                       {"004", "s", "005", .status = "keep", "nan"}, {"005", "s", "004", .status = "keep", "inf"}, {NULL}});
+                                       {"004", "s", "005", .status = "keep", "nan"}, {"005", "s", "004", .status = "keep", "inf"}, {.id = NULL}});
     add_bytes(dir, "006\ttoo\tshort\n");
     add_bytes(dir, "\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n");
-    add_rows(dir, (const struct row[]){{"007", "s", "000", .status = "kept", "1"}, {"008", "s", "000", .status = "keep", "1x"}, {NULL}});
+    add_rows(dir, (const struct row[]){{"007", "s", "000", .status = "kept", "1"}, {"008", "s", "000", .status = "keep", "1x"}, {.id = NULL}});
     add_bytes(dir, "009\t\xff\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n010\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t");
     assert_string_equal(findings_in(dir), "short:9 status:11 number:12 utf8:13 id:10 id:5 parent:6 torn:14 cycle:7 cycle:8 ");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
