@@ -115,6 +115,7 @@ struct tsv_reader *tsv_reader_new(void)
         return NULL;
     }
     csv_set_delim(&reader->parser, '\t');
+    csv_set_blk_size(&reader->parser, (size_t)1 << 16); /* else a long quoted cell grows by 128 bytes a time */
     csv_set_space_func(&reader->parser, never);
     csv_set_term_func(&reader->parser, never); /* records are cut before; line ends are content */
     return reader;
