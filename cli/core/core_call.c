@@ -273,16 +273,21 @@ void core_put(struct core_call *call, const char *name, json_t *value)
         core_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
 }
 
+json_t *core_real_value(double value)
+{
+    return json_real(value + 0.0);
+}
+
 void core_put_number(struct core_call *call, const char *name, double value)
 {
-    core_put(call, name, json_real(value));
+    core_put(call, name, core_real_value(value));
 }
 
 void core_put_numbers(struct core_call *call, const char *name, const double *values, size_t n)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
-        if (json_array_append_new(array, json_real(values[i])) != 0)
+        if (json_array_append_new(array, core_real_value(values[i])) != 0)
             core_fail(call, "result %s[%zu] is not finite", name, i);
     core_put(call, name, array);
 }

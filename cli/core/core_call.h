@@ -82,6 +82,7 @@ int32_t *core_ids(struct core_call *call, const char *name, struct core_dim *b, 
 
 /* Results. Values that JSON cannot hold (NaN, infinity) make the call fail. */
 void core_put(struct core_call *call, const char *name, json_t *value); /* steals value */
+json_t *core_real_value(double value); /* a new reference; minus zero becomes 0.0 */
 void core_put_number(struct core_call *call, const char *name, double value);
 void core_put_numbers(struct core_call *call, const char *name, const double *values, size_t n);
 void core_put_mask(struct core_call *call, const char *name, const uint8_t *mask, size_t b, size_t t);

@@ -65,7 +65,7 @@ void RL(core_put_reals)(struct core_call *call, const char *name, const real *va
     for (size_t i = 0; i < b; i++) {
         json_t *row = json_array();
         for (size_t j = 0; j < t; j++)
-            if (json_array_append_new(row, json_real((double)values[i * t + j])) != 0)
+            if (json_array_append_new(row, core_real_value((double)values[i * t + j])) != 0)
                 core_fail(call, "result %s[%zu][%zu] is not finite", name, i, j);
         json_array_append_new(rows, row);
     }
