@@ -194,6 +194,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     lineage_append_options_init(&o->request.options);
     int status = run_append(o, command, argc, argv);
     append_request_release(&o->request);
+    free(o->session.where.metric); /* from before_open */
     free(o);
     return status;
 }

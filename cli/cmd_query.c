@@ -128,7 +128,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "at most N trials", "N"},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit 1 if nothing matched", NULL},
         POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+    int status = cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+    free(session.where.metric); /* chosen by split_metrics, not by an option of its own */
+    return status;
 }
 
 const struct cli_command cmd_query = {

@@ -58,7 +58,8 @@ static int run_command(int n_global, const char **global, int argc, const char *
     if (!moved)
         return cli_error(CLI_SYSTEM, "out of memory");
     moved[0] = argv[0];
-    memcpy(moved + 1, global, (size_t)n_global * sizeof *moved);
+    if (n_global)
+        memcpy(moved + 1, global, (size_t)n_global * sizeof *moved);
     memcpy(moved + 1 + n_global, argv + 1, (size_t)(argc - 1) * sizeof *moved);
     int status = command->run(command, n_global + argc, moved);
     free(moved);
