@@ -17,7 +17,7 @@ struct log {
     int dir_fd;
     char *dir;
     int read_fd, write_fd;
-    uint64_t read_inode, read_device;
+    uint64_t read_inode, read_device, write_inode, write_device;
     uint64_t size; /* of the locked file */
     bool created;  /* the locked file did not exist before */
 };
@@ -114,11 +114,10 @@ enum lineage_status log_read(struct log *log, uint64_t offset, size_t length, st
 }
 
 /* Whether the locked descriptor is the file that the name means now. */
-static bool is_current(const struct log *log, struct stat *mine)
+static bool is_current(const struct log *log, struct stat *named)
 {
-    struct stat named;
-    return fstat(log->write_fd, mine) == 0 && fstatat(log->dir_fd, RESULTS, &named, 0) == 0 &&
-           named.st_ino == mine->st_ino && named.st_dev == mine->st_dev;
+    return fstatat(log->dir_fd, RESULTS, named, 0) == 0 && (uint64_t)named->st_ino == log->write_inode &&
+           (uint64_t)named->st_dev == log->write_device;
 }
 
 static int open_for_writing(struct log *log)
@@ -131,7 +130,12 @@ static int open_for_writing(struct log *log)
         log->write_fd = fs_open(log->dir_fd, RESULTS, O_RDWR | O_APPEND | O_CREAT, 0666);
         log->created = true;
     }
-    return log->write_fd < 0 ? -1 : 0;
+    struct stat st;
+    if (log->write_fd < 0 || fstat(log->write_fd, &st) != 0)
+        return -1;
+    log->write_inode = (uint64_t)st.st_ino;
+    log->write_device = (uint64_t)st.st_dev;
+    return 0;
 }
 
 enum lineage_status log_lock(struct log *log, struct log_stat *stat, struct lineage_error *err)
