@@ -1,0 +1,31 @@
+/* core_correction.c: options and metrics of the off-policy kernels. */
+#include "core_correction.h"
+
+struct rl_correction_options core_correction_options(struct core_call *call)
+{
+    static const char *const levels[] = {"none", "token", "sequence", NULL};
+    struct rl_correction_options o = {.is = RL_IS_NONE};
+    if (core_present(call, "rollout_is"))
+        o.is = (enum rl_is_level)core_choice(call, "rollout_is", levels);
+    if (o.is != RL_IS_NONE)
+        o.is_threshold = core_number(call, "rollout_is_threshold");
+    o.is_batch_normalize = core_bool_or(call, "rollout_is_batch_normalize", false);
+    o.rs = core_string_or(call, "rollout_rs", NULL);
+    o.rs_threshold = core_string_or(call, "rollout_rs_threshold", NULL);
+    return o;
+}
+
+struct rl_metrics core_metrics(struct core_call *call)
+{
+    struct rl_metric *items = core_alloc(call, RL_METRICS_ENOUGH, sizeof *items);
+    return (struct rl_metrics){.items = items, .capacity = items ? RL_METRICS_ENOUGH : 0};
+}
+
+void core_put_metrics(struct core_call *call, const struct rl_metrics *metrics)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < metrics->n && i < metrics->capacity; i++)
+        if (json_object_set_new(object, metrics->items[i].name, json_real(metrics->items[i].value)) != 0)
+            core_fail(call, "metric %s is not finite", metrics->items[i].name);
+    core_put(call, "metrics", object);
+}
