@@ -1,0 +1,76 @@
+#!/bin/sh
+# core.sh: `lineage core` and `lineage append --batch`: numbers computed by the training core, bad input refused.
+. "$SOURCE/tests/support/shell.sh"
+
+must_run core --list
+for family in agg_loss policy_loss a2tgpo_advantage; do
+    must_equal 1 "$(grep -cx "$family" out)" "core --list"
+done
+
+# Mean over the three tokens that count, and its gradient.
+cat >case.json <<'JSON'
+{"loss_agg_mode": "token-mean", "loss_mat": [[1.0, 2.0], [4.5, 100.0]], "loss_mask": [[1, 1], [1, 0]]}
+JSON
+must_run core agg_loss case.json
+must_equal 2.5 "$(json loss)"
+must_run core agg_loss case.json --float
+must_equal 2.5 "$(json loss)"
+printf '{"inputs": %s}' "$(cat case.json)" >wrapped.json
+must_run core agg_loss wrapped.json
+must_equal 2.5 "$(json loss)"
+last="lineage core agg_loss <case.json"
+must_equal 2.5 "$("$LINEAGE" core agg_loss <case.json | "$JSON_GET" loss)"
+
+must_fail 2 "name a kernel" core
+must_fail 2 "did you mean 'agg_loss'" core agg_los case.json
+must_fail 2 "cannot read nowhere.json" core agg_loss nowhere.json
+for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
+    '{"loss_agg_mode": "mean", "loss_mat": [[1.0]], "loss_mask": [[1]]}' \
+    '{"loss_agg_mode": "token-mean", "loss_mat": [[1.0], [1.0, 2.0]], "loss_mask": [[1], [1]]}' \
+    '{"loss_agg_mode": "token-mean", "loss_mat": [["x"]], "loss_mask": [[1]]}' \
+    '{"loss_agg_mode": "token-mean", "loss_mat": 1.0, "loss_mask": [[1]]}' \
+    '{"loss_agg_mode": "token-mean", "loss_mat": [[1.0]], "loss_mask": [[2]]}' \
+    '{"loss_agg_mode": "token-mean", "loss_mat": [[1.0, 2.0]], "loss_mask": [[1]]}'; do
+    printf '%s' "$text" >bad.json
+    must_fail 2 "lineage: " core agg_loss bad.json
+done
+
+# A batch: the statistics of the row are those of the clip scale that the kernel gives.
+batch=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
+numbers()
+{
+    "$JSON_GET" "$1" <"$2" | tr -d '[]' | tr ',' '\n'
+}
+must_run core a2tgpo_advantage "$batch"
+scale=$(sed -n 's/^  "\([a-z_]*clip_scale\)": .*/\1/p' out)
+numbers "${scale:-clip_scale}" out >scales
+numbers inputs.response_mask "$batch" >mask
+must_equal "$(wc -l <mask)" "$(wc -l <scales)" "a clip scale per token"
+paste mask scales | awk '$1 { n++; x[n] = $2; sum += $2 }
+    END { mean = sum / n; for (i = 1; i <= n; i++) square += (x[i] - mean) ^ 2
+          printf "%.10f %.10f %.10f\n", mean, sqrt(square / n), sqrt(square / (n - 1)) }' >wanted
+
+must_run append --status keep --core-metric 1 --batch "$batch" --notes 'from a batch' --format json
+must_equal '{"alpha":0.3,"beta":0.5,"gamma":0.9}' "$(json params)"
+mean=$(printf '%.10f' "$(json ig_clip_scale_mean)")
+std=$(printf '%.10f' "$(json ig_clip_scale_std)")
+must_equal "$(cut -d' ' -f1 wanted)" "$mean" "mean of the clip scale"
+must_equal 1 "$(cut -d' ' -f2- wanted | tr ' ' '\n' | grep -cxF "$std")" "std of the clip scale"
+must_equal 3 "$(json turns.#)"
+json turns >turns
+rm -f lineage.db*
+must_run show 000 --format json
+must_equal "$(cat turns)" "$(json turns)" "turns read back from results.tsv"
+must_equal "$(cat turns)" "$(json info_gain telemetry/000.json)" "turns in the telemetry"
+must_run query --param ig_clip_scale_mean=1: --format json
+must_equal 1 "$(json '#')"
+must_run verify
+
+cp results.tsv before
+must_fail 2 "another value" append --status keep --batch "$batch" --notes 'alpha=0.7'
+printf '{"gamma": 1.0}' >bad.json
+must_fail 2 "bad.json" append --status keep --batch bad.json
+must_fail 2 "nowhere.json" append --status keep --batch nowhere.json
+must_match_file before results.tsv
+must_equal 000.json "$(ls telemetry)" "telemetry of refused rows"
+finish
