@@ -18,8 +18,8 @@
 /* For the body that several RL_HOT functions share, with the function it calls given as a constant. */
 #define RL_INLINE inline __attribute__((always_inline))
 
-/* Tokens per inner loop: partial sums in `real` stay short and buffers stay in the first-level cache. */
-enum { RL_CHUNK = 512 };
+/* Tokens per inner loop: partial sums in `real` stay short, buffers in the first-level cache. */
+enum { RL_CHUNK = 128 };
 
 /* Below this many tokens, starting threads costs more than it saves. */
 enum { RL_PARALLEL_TOKENS = 1 << 14 };

@@ -22,6 +22,17 @@ typedef double real;
 #endif
 
 /*
+ * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead themselves
+ * to keep memory busy. Addresses beyond an array are only hints.
+ */
+static RL_INLINE void rl_fetch_ahead(const real *at)
+{
+    uintptr_t from = (uintptr_t)at + 2 * RL_CHUNK * sizeof *at;
+    for (uintptr_t line = 0; line < RL_CHUNK * sizeof *at; line += 64)
+        __builtin_prefetch((const void *)(from + line));
+}
+
+/*
  * The mask as reals, for a buffer of one chunk: loops over values of one width vectorise, loops that mix
  * bytes and reals often do not.
  */

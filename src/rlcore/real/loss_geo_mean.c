@@ -50,6 +50,9 @@ RL_HOT static void add_up(const struct RL(rl_policy) *policy, const struct chunk
     const struct chunk at = *chunk;
     const real low = (real)policy->options->clip_low, high = (real)policy->options->clip_high;
     real sum_t = 0, sum_a = 0, above = 0, below = 0, kl = 0, poison = 0, mask[RL_CHUNK];
+    rl_fetch_ahead(at.log_prob);
+    rl_fetch_ahead(at.old_log_prob);
+    rl_fetch_ahead(at.advantages);
     rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : sum_t, sum_a, above, below, kl, poison)
     for (size_t t = 0; t < at.n; t++) {

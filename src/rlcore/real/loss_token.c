@@ -43,9 +43,10 @@ static RL_INLINE struct verdict ppo_rule(const struct token *x, const struct con
 static RL_INLINE struct verdict cispo_rule(const struct token *x, const struct constants *k)
 {
     real weight = rl_limit(x->ratio, k->low, k->high);
-    real slope = -weight * x->advantage;
-    return (struct verdict){
-        .loss = slope * x->log_prob, .slope = slope, .clipped = weight == x->ratio ? 0 : 1};
+    real slope = -weight * x->advantage, below = x->ratio < k->low ? 1 : 0;
+    return (struct verdict){.loss = slope * x->log_prob,
+                            .slope = slope,
+                            .clipped = x->ratio > k->high ? 1 : below};
 }
 
 static RL_INLINE struct verdict sapo_rule(const struct token *x, const struct constants *k)
@@ -159,6 +160,10 @@ static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) *policy
                            .advantages = in->advantages + i,
                            .weights = in->weights ? in->weights + i : ones,
                            .slope = policy->d_log_prob ? policy->d_log_prob + i : unwanted};
+        rl_fetch_ahead(at.log_prob);
+        rl_fetch_ahead(at.old_log_prob);
+        rl_fetch_ahead(at.advantages);
+        rl_fetch_ahead(at.slope);
         ratio_pass(&at, limited_kl, &ratios, &sums);
         rule_pass(&at, &ratios, &k, (real)weight, rule, &sums);
     }

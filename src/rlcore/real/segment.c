@@ -15,6 +15,9 @@ RL_HOT static void add_log_ratio(const struct RL(rl_segment) *s, size_t from, si
 {
     const real *log_prob = s->log_prob + from, *old_log_prob = s->old_log_prob + from;
     real sum = 0, poison = 0, count = 0, mask[RL_CHUNK];
+    rl_fetch_ahead(log_prob);
+    rl_fetch_ahead(old_log_prob);
+    rl_fetch_ahead(s->advantages + from);
     rl_mask_reals(s->mask + from, to - from, mask);
 #pragma omp simd reduction(+ : sum, poison, count)
     for (size_t t = 0; t < to - from; t++) {
@@ -45,6 +48,7 @@ RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segm
     const real low = (real)s->low, high = (real)s->high;
     const real slope_weight = limited ? 0 : (real)s->row_weight;
     real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
+    rl_fetch_ahead(at.slope);
     rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : loss, clipped, poison)
     for (size_t t = 0; t < at.n; t++) {

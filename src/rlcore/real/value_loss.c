@@ -24,6 +24,10 @@ static RL_INLINE void value_chunk(const struct chunk *chunk, real cliprange, rea
 {
     const struct chunk at = *chunk; /* a copy cannot be what the gradient is written to */
     real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
+    rl_fetch_ahead(at.vpreds);
+    rl_fetch_ahead(at.values);
+    rl_fetch_ahead(at.returns);
+    rl_fetch_ahead(at.slope);
     rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : loss, clipped, poison)
     for (size_t t = 0; t < at.n; t++) {
