@@ -1,4 +1,5 @@
-/* rows.h: stores written by hand for tests, as another tool would write them. Any failure ends the test. */
+/* rows.h: stores written by hand for tests, as another tool would write them. Any failure ends the
+ * test. */
 #ifndef SUPPORT_ROWS_H
 #define SUPPORT_ROWS_H
 
@@ -10,13 +11,15 @@ struct row {
     const char *id, *specialist, *parent, *status, *metric, *notes, *expected, *delta, *timestamp;
 };
 
-/* Append rows to DIR/results.tsv, with the 17-column header first if the file is new. The array ends with {.id = NULL}. */
+/* Append rows to DIR/results.tsv, with the 17-column header first if the file is new. The array
+ * ends with {.id = NULL}. */
 void add_rows(const char *dir, const struct row *rows);
 
 /* Append bytes as they are. */
 void add_bytes(const char *dir, const char *bytes);
 
-/* Overwrite bytes of DIR/results.tsv in place: the first occurrence of `from` by `to` of the same length. */
+/* Overwrite bytes of DIR/results.tsv in place: the first occurrence of `from` by `to` of the same
+ * length. */
 void edit_bytes(const char *dir, const char *from, const char *to);
 
 /* Path of a file in dir, valid until the next call. */
@@ -30,7 +33,8 @@ struct heard {
     char kinds[256]; /* "kind:line " each */
 };
 
-struct lineage_store *open_store(const char *dir, enum lineage_direction direction, struct heard *heard);
+struct lineage_store *open_store(const char *dir, enum lineage_direction direction,
+                                 struct heard *heard);
 void hear_finding(void *context, const struct lineage_finding *finding);
 
 /* "001 003 " of a query's rows; the answer is valid until the next call. */

@@ -22,7 +22,8 @@ static const char *chain_text(struct lineage_store *store, const char *id)
     size_t used = 0;
     assert_int_equal(lineage_chain_load(store, id, &chain, &err), LINEAGE_OK);
     for (size_t i = 0; i < chain.n; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%zu:%s ", chain.passed_over[i], chain.trials[i].exp_id);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%zu:%s ", chain.passed_over[i],
+                                 chain.trials[i].exp_id);
     snprintf(text + used, sizeof text - used, "| %s %s", ends[chain.end], chain.end_id);
     lineage_chain_release(&chain);
     return text;
@@ -31,15 +32,20 @@ static const char *chain_text(struct lineage_store *store, const char *id)
 static void kept_ancestors_are_shown_and_the_others_counted(void **state)
 {
     (void)state;
-    const struct row rows[] = {
-        {"00", .status = "discard"}, {"0", .parent = "00", .status = "baseline"}, {"1", .parent = "0", .status = "keep"},
-        {"2", .parent = "1", .status = "discard"}, {"3", .parent = "2", .status = "crash"},
-        {"4", .parent = "3", .status = "keep"}, {"5", .parent = "4", .status = "discard"}, {.id = NULL}};
+    const struct row rows[] = {{"00", .status = "discard"},
+                               {"0", .parent = "00", .status = "baseline"},
+                               {"1", .parent = "0", .status = "keep"},
+                               {"2", .parent = "1", .status = "discard"},
+                               {"3", .parent = "2", .status = "crash"},
+                               {"4", .parent = "3", .status = "keep"},
+                               {"5", .parent = "4", .status = "discard"},
+                               {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_string_equal(chain_text(store, "4"), "1:0 0:1 2:4 | root ");
-    assert_string_equal(chain_text(store, "5"), "1:0 0:1 2:4 0:5 | root "); /* the trial itself, whatever it is */
+    assert_string_equal(chain_text(store, "5"),
+                        "1:0 0:1 2:4 0:5 | root "); /* the trial itself, whatever it is */
     assert_string_equal(chain_text(store, "00"), "0:00 | root ");
     assert_string_equal(chain_text(store, "exp_1"), "1:0 0:1 | root ");
     struct lineage_chain chain;
@@ -51,11 +57,15 @@ static void kept_ancestors_are_shown_and_the_others_counted(void **state)
 static void the_walk_ends_at_missing_parents_and_cycles(void **state)
 {
     (void)state;
-    const struct row rows[] = {
-        {"1", .parent = "exp_99", .status = "keep"}, {"2", .parent = "1", .status = "keep"},
-        {"a", .parent = "c", .status = "keep"}, {"b", .parent = "a", .status = "discard"},
-        {"c", .parent = "b", .status = "keep"}, {"d", .parent = "c", .status = "keep"},
-        {"self", .parent = "self", .status = "keep"}, {"exp_s", .parent = "s", .status = "keep"}, {.id = NULL}};
+    const struct row rows[] = {{"1", .parent = "exp_99", .status = "keep"},
+                               {"2", .parent = "1", .status = "keep"},
+                               {"a", .parent = "c", .status = "keep"},
+                               {"b", .parent = "a", .status = "discard"},
+                               {"c", .parent = "b", .status = "keep"},
+                               {"d", .parent = "c", .status = "keep"},
+                               {"self", .parent = "self", .status = "keep"},
+                               {"exp_s", .parent = "s", .status = "keep"},
+                               {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -71,9 +81,11 @@ static void the_walk_ends_at_missing_parents_and_cycles(void **state)
 static void parents_resolve_with_and_without_prefix(void **state)
 {
     (void)state;
-    const struct row rows[] = {{"000", .status = "baseline"}, {"001", .parent = "exp_000", .status = "keep"},
+    const struct row rows[] = {{"000", .status = "baseline"},
+                               {"001", .parent = "exp_000", .status = "keep"},
                                {"exp_002", .parent = "001", .status = "keep"},
-                               {"003", .parent = "002", .status = "keep"}, {.id = NULL}};
+                               {"003", .parent = "002", .status = "keep"},
+                               {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -86,25 +98,32 @@ static bool add_node(void *context, const struct lineage_tree_node *node)
 {
     char *text = context;
     size_t used = strlen(text);
-    snprintf(text + used, 1024 - used, "%zu%s%s:%s/%zu ", node->depth, node->parent_missing ? "m" : "",
-             node->in_cycle ? "c" : "", node->trial->exp_id, node->n_children);
+    snprintf(text + used, 1024 - used, "%zu%s%s:%s/%zu ", node->depth,
+             node->parent_missing ? "m" : "", node->in_cycle ? "c" : "", node->trial->exp_id,
+             node->n_children);
     return strcmp(node->trial->exp_id, "stop") != 0;
 }
 
 static void the_tree_is_in_preorder_with_cycles_last(void **state)
 {
     (void)state;
-    const struct row rows[] = {
-        {"x", .parent = "y", .status = "keep"}, {"2", .parent = "1", .status = "keep"}, {"1", .status = "baseline"},
-        {"3", .parent = "exp_1", .status = "crash"}, {"y", .parent = "x", .status = "keep"},
-        {"4", .parent = "2", .status = "keep"}, {"lost", .parent = "gone", .status = "keep"},
-        {"5", .parent = "lost", .status = "keep"}, {.id = NULL}};
+    const struct row rows[] = {{"x", .parent = "y", .status = "keep"},
+                               {"2", .parent = "1", .status = "keep"},
+                               {"1", .status = "baseline"},
+                               {"3", .parent = "exp_1", .status = "crash"},
+                               {"y", .parent = "x", .status = "keep"},
+                               {"4", .parent = "2", .status = "keep"},
+                               {"lost", .parent = "gone", .status = "keep"},
+                               {"5", .parent = "lost", .status = "keep"},
+                               {.id = NULL}};
     char *dir = make_dir(), text[1024] = "";
     add_rows(dir, rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/2 1:2/1 2:4/0 1:3/0 0m:lost/1 1:5/0 0c:x/1 0c:y/1 ");
-    add_rows(dir, (const struct row[]){{"stop", .parent = "1", .status = "keep"}, {"6", .parent = "1", .status = "keep"}, {.id = NULL}});
+    add_rows(dir, (const struct row[]){{"stop", .parent = "1", .status = "keep"},
+                                       {"6", .parent = "1", .status = "keep"},
+                                       {.id = NULL}});
     text[0] = '\0';
     assert_int_equal(lineage_tree_walk(store, add_node, text, &err), LINEAGE_OK);
     assert_string_equal(text, "0:1/4 1:2/1 2:4/0 1:3/0 1:stop/0 ");

@@ -31,8 +31,10 @@ static void assert_best(const char *dir, enum lineage_direction direction, const
 static void first_in_file_wins_a_tie(void **state)
 {
     (void)state;
-    const struct row rows[] = {{"a", .status = "keep", .metric = "2"}, {"b", .status = "baseline", .metric = "1"},
-                               {"c", .status = "keep", .metric = "1.0"}, {"d", .status = "keep", .metric = "2e0"},
+    const struct row rows[] = {{"a", .status = "keep", .metric = "2"},
+                               {"b", .status = "baseline", .metric = "1"},
+                               {"c", .status = "keep", .metric = "1.0"},
+                               {"d", .status = "keep", .metric = "2e0"},
                                {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
@@ -44,16 +46,20 @@ static void first_in_file_wins_a_tie(void **state)
 static void only_kept_trials_with_finite_scores_rank(void **state)
 {
     (void)state;
-    const struct row rows[] = {{"nan", .status = "keep", .metric = "nan"}, {"low", .status = "keep", .metric = "-inf"},
-                               {"high", .status = "keep", .metric = "inf"}, {"none", .status = "keep"},
+    const struct row rows[] = {{"nan", .status = "keep", .metric = "nan"},
+                               {"low", .status = "keep", .metric = "-inf"},
+                               {"high", .status = "keep", .metric = "inf"},
+                               {"none", .status = "keep"},
                                {"disc", .status = "discard", .metric = "-5"},
-                               {"big", .status = "size_blocked", .metric = "9"}, {.id = NULL}};
+                               {"big", .status = "size_blocked", .metric = "9"},
+                               {.id = NULL}};
     char *dir = make_dir();
     add_rows(dir, rows);
     assert_best(dir, LINEAGE_LOWER, NULL);
     assert_best(dir, LINEAGE_HIGHER, NULL);
     add_rows(dir, (const struct row[]){{"x", .status = "keep", .metric = "-0.0"},
-                                       {"y", .status = "baseline", .metric = "0.0"}, {.id = NULL}});
+                                       {"y", .status = "baseline", .metric = "0.0"},
+                                       {.id = NULL}});
     assert_best(dir, LINEAGE_LOWER, "x");
     assert_best(dir, LINEAGE_HIGHER, "x");
     remove_dir(dir);
@@ -62,8 +68,11 @@ static void only_kept_trials_with_finite_scores_rank(void **state)
 static void ids_resolve_with_and_without_prefix(void **state)
 {
     (void)state;
-    const struct row rows[] = {{"014", .status = "keep"}, {"exp_7", .status = "keep"}, {"exp_014", .status = "discard"},
-                               {"014", .status = "crash"}, {.id = NULL}};
+    const struct row rows[] = {{"014", .status = "keep"},
+                               {"exp_7", .status = "keep"},
+                               {"exp_014", .status = "discard"},
+                               {"014", .status = "crash"},
+                               {.id = NULL}};
     struct lineage_trial trial;
     char *dir = make_dir();
     add_rows(dir, rows);
@@ -86,11 +95,16 @@ static void ids_resolve_with_and_without_prefix(void **state)
 
 static const struct row sweep_rows[] = {
     {"0", "s", .status = "baseline", .metric = "10", .timestamp = "2026-01-01T00:00:00Z"},
-    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; gamma=1.0", .timestamp = "2026-01-02T00:00:00Z"},
-    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1; gamma=0.9", .timestamp = "2026-01-03T00:00:00Z"},
-    {"3", "t", .status = "crash", .notes = "alpha=0.9; gamma=1.0", .timestamp = "2026-01-04T00:00:00Z"},
-    {"4", "s", .status = "keep", .metric = "nan", .notes = "α=0.3; gamma=0.9; lr=1e-4", .timestamp = "2026-01-05T00:00:00Z"},
-    {"5", "s", .status = "discard", .metric = "9", .notes = "alpha=nan; gamma=0.5", .timestamp = "2026-01-06T00:00:00Z"},
+    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; gamma=1.0",
+     .timestamp = "2026-01-02T00:00:00Z"},
+    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1; gamma=0.9",
+     .timestamp = "2026-01-03T00:00:00Z"},
+    {"3", "t", .status = "crash", .notes = "alpha=0.9; gamma=1.0",
+     .timestamp = "2026-01-04T00:00:00Z"},
+    {"4", "s", .status = "keep", .metric = "nan", .notes = "α=0.3; gamma=0.9; lr=1e-4",
+     .timestamp = "2026-01-05T00:00:00Z"},
+    {"5", "s", .status = "discard", .metric = "9", .notes = "alpha=nan; gamma=0.5",
+     .timestamp = "2026-01-06T00:00:00Z"},
     {.id = NULL}};
 
 static struct lineage_range range(const char *text)
@@ -100,13 +114,17 @@ static struct lineage_range range(const char *text)
     return out;
 }
 
-static void assert_query(struct lineage_store *store, const char *a, const char *a_range, const char *b,
-                         const char *b_range, const char *sort, size_t limit, const char *ids)
+static void assert_query(struct lineage_store *store, const char *a, const char *a_range,
+                         const char *b, const char *b_range, const char *sort, size_t limit,
+                         const char *ids)
 {
-    const struct lineage_condition conditions[] = {{a, a ? range(a_range) : (struct lineage_range){{0}, {0}}},
-                                                   {b, b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
-    const struct lineage_query query = {.conditions = conditions, .n_conditions = (a != NULL) + (size_t)(b != NULL),
-                                        .sort = sort, .limit = limit};
+    const struct lineage_condition conditions[] = {
+        {a, a ? range(a_range) : (struct lineage_range){{0}, {0}}},
+        {b, b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
+    const struct lineage_query query = {.conditions = conditions,
+                                        .n_conditions = (a != NULL) + (size_t)(b != NULL),
+                                        .sort = sort,
+                                        .limit = limit};
     assert_string_equal(ids_of(store, &query), ids);
 }
 
@@ -143,7 +161,8 @@ static void sorting_keeps_file_order_in_ties(void **state)
     assert_query(store, "gamma", "0.9:", NULL, NULL, "-alpha", 0, "3 1 4 2 ");
     assert_query(store, "gamma", ":", NULL, NULL, "-gamma", 0, "1 3 2 4 5 ");
     assert_query(store, NULL, NULL, NULL, NULL, "-specialist", 2, "2 3 ");
-    assert_query(store, NULL, NULL, NULL, NULL, "job_name", 0, ""); /* rows without a value are left out */
+    assert_query(store, NULL, NULL, NULL, NULL, "job_name", 0,
+                 ""); /* rows without a value are left out */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -154,12 +173,15 @@ static void labels_specialists_and_dates_filter(void **state)
     char *dir = make_dir();
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP}), "1 4 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE}),
+    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP}),
+                        "1 4 ");
+    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP |
+                                                                        1u << LINEAGE_BASELINE}),
                         "0 1 4 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_CRASH | 1u << LINEAGE_KEEP,
-                                                              .specialist = "t"}),
-                        "3 ");
+    assert_string_equal(
+        ids_of(store, &(struct lineage_query){.labels = 1u << LINEAGE_CRASH | 1u << LINEAGE_KEEP,
+                                              .specialist = "t"}),
+        "3 ");
     assert_string_equal(ids_of(store, &(struct lineage_query){.since = "2026-01-04"}), "3 4 5 ");
     assert_string_equal(ids_of(store, &(struct lineage_query){.since = "2026-01-02T00:00:00Z",
                                                               .until = "2026-01-04T00:00:00Z"}),
@@ -263,7 +285,8 @@ static void a_cursor_survives_other_calls_on_its_store(void **state)
     char *dir = make_dir();
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){0}, &err),
+                     LINEAGE_OK);
     assert_int_equal(lineage_cursor_next(cursor, &trial, &err), LINEAGE_OK);
     add_rows(dir, (const struct row[]){{"6", .status = "keep", .metric = "1"}, {.id = NULL}});
     assert_int_equal(lineage_best(store, &other, &err), LINEAGE_OK);
@@ -287,22 +310,39 @@ static void sql_cannot_write(void **state)
     (void)state;
     unsigned n = 0;
     char *dir = make_dir();
-    const char *const refused[] = {"DELETE FROM trials", "SELECT 1; DELETE FROM trials", "DROP TABLE trials",
-                                   "ATTACH 'x.db' AS x", "PRAGMA user_version = 5", "PRAGMA writable_schema = 1",
-                                   "CREATE TEMP TABLE t (a)", "VACUUM INTO 'copy.db'", "BEGIN", "SELECT load_extension('x')",
-                                   "WITH a AS (SELECT 1) INSERT INTO trials SELECT * FROM trials", "", "nonsense",
-                                   "EXPLAIN DELETE FROM trials", "INSERT INTO meta DEFAULT VALUES RETURNING *"};
+    const char *const refused[] = {"DELETE FROM trials",
+                                   "SELECT 1; DELETE FROM trials",
+                                   "DROP TABLE trials",
+                                   "ATTACH 'x.db' AS x",
+                                   "PRAGMA user_version = 5",
+                                   "PRAGMA writable_schema = 1",
+                                   "CREATE TEMP TABLE t (a)",
+                                   "VACUUM INTO 'copy.db'",
+                                   "BEGIN",
+                                   "SELECT load_extension('x')",
+                                   "WITH a AS (SELECT 1) INSERT INTO trials SELECT * FROM trials",
+                                   "",
+                                   "nonsense",
+                                   "EXPLAIN DELETE FROM trials",
+                                   "INSERT INTO meta DEFAULT VALUES RETURNING *"};
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_int_equal(lineage_sql(store, refused[i], count_row, &n, &err), LINEAGE_EINVAL);
     assert_int_equal(n, 0);
-    assert_int_equal(lineage_sql(store, "SELECT exp_id FROM params WHERE key = 'gamma' AND value >= 0.9 -- all\n ; ",
-                                 count_row, &n, &err), LINEAGE_OK);
+    assert_int_equal(
+        lineage_sql(store,
+                    "SELECT exp_id FROM params WHERE key = 'gamma' AND value >= 0.9 -- all\n ; ",
+                    count_row, &n, &err),
+        LINEAGE_OK);
     assert_int_equal(n, 4);
-    assert_string_equal(sql_value(store, "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c WHERE x < 9)"
-                                         " SELECT sum(x) FROM c"), "45");
-    assert_string_equal(sql_value(store, "SELECT core_metric FROM trials WHERE exp_id = '4'"), "NULL");
+    assert_string_equal(
+        sql_value(store,
+                  "WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x + 1 FROM c WHERE x < 9)"
+                  " SELECT sum(x) FROM c"),
+        "45");
+    assert_string_equal(sql_value(store, "SELECT core_metric FROM trials WHERE exp_id = '4'"),
+                        "NULL");
     lineage_store_close(store);
     remove_dir(dir);
 }

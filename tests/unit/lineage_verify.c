@@ -15,9 +15,11 @@
 
 static struct lineage_error err;
 
-static const struct row sound[] = {{"000", "s", .status = "baseline", .metric = "3", .notes = "alpha=1"},
-                                   {"001", "s", "exp_000", .status = "keep", "2", "alpha=2"},
-                                   {"002", "t", "001", .status = "discard", "4"}, {.id = NULL}};
+static const struct row sound[] = {
+    {"000", "s", .status = "baseline", .metric = "3", .notes = "alpha=1"},
+    {"001", "s", "exp_000", .status = "keep", "2", "alpha=2"},
+    {"002", "t", "001", .status = "discard", "4"},
+    {.id = NULL}};
 
 static const char *findings(struct lineage_store *store)
 {
@@ -47,7 +49,8 @@ static void a_sound_store_has_no_findings(void **state)
     assert_string_equal(findings(store), ""); /* nothing mirrored yet */
     assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 ");
     add_rows(dir, (const struct row[]){{"003", "t", "002", .status = "crash"}, {.id = NULL}});
-    assert_string_equal(findings(store), ""); /* the mirror is behind, and right as far as it goes */
+    assert_string_equal(findings(store),
+                        ""); /* the mirror is behind, and right as far as it goes */
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -57,18 +60,28 @@ static void each_fault_is_named_with_its_line(void **state)
     (void)state;
     char *dir = make_dir();
     add_rows(dir, sound);
-    add_rows(dir, (const struct row[]){{"001", "s", "000", .status = "keep", "1"}, {"003", "s", "nowhere", .status = "keep", "1"},
-                                       {"004", "s", "005", .status = "keep", "nan"}, {"005", "s", "004", .status = "keep", "inf"}, {.id = NULL}});
+    add_rows(dir, (const struct row[]){{"001", "s", "000", .status = "keep", "1"},
+                                       {"003", "s", "nowhere", .status = "keep", "1"},
+                                       {"004", "s", "005", .status = "keep", "nan"},
+                                       {"005", "s", "004", .status = "keep", "inf"},
+                                       {.id = NULL}});
     add_bytes(dir, "006\ttoo\tshort\n");
     add_bytes(dir, "\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n");
-    add_rows(dir, (const struct row[]){{"007", "s", "000", .status = "kept", "1"}, {"008", "s", "000", .status = "keep", "1x"}, {.id = NULL}});
-    add_bytes(dir, "009\t\xff\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n010\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t");
-    assert_string_equal(findings_in(dir), "short:9 status:11 number:12 utf8:13 id:10 id:5 parent:6 torn:14 cycle:7 cycle:8 ");
+    add_rows(dir, (const struct row[]){{"007", "s", "000", .status = "kept", "1"},
+                                       {"008", "s", "000", .status = "keep", "1x"},
+                                       {.id = NULL}});
+    add_bytes(
+        dir,
+        "009\t\xff\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t\n010\t\t\t\t\t\t\t\tkeep\t\t\t\t\t\t\t\t");
+    assert_string_equal(
+        findings_in(dir),
+        "short:9 status:11 number:12 utf8:13 id:10 id:5 parent:6 torn:14 cycle:7 cycle:8 ");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     struct heard heard = {0};
     assert_int_equal(lineage_findings(store, hear_finding, &heard, &err), LINEAGE_OK);
     assert_string_equal(heard.kinds, "short:9 status:11 number:12 utf8:13 ");
-    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 001 003 004 005  010 ");
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}),
+                        "000 001 002 001 003 004 005  010 ");
     lineage_store_close(store);
     remove_dir(dir);
 }
@@ -94,7 +107,8 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         {"DELETE FROM param_rows WHERE value = 2", "mirror:3 "},
         {"INSERT INTO param_rows VALUES ('beta', 1, 2)", "mirror:3 "},
         {"UPDATE label_counts SET n = n + 1", "mirror:0 "},
-        {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)", "mirror:0 "},
+        {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)",
+         "mirror:0 "},
         {"INSERT INTO findings VALUES (3, 1, 1, 2, 0, 'short', '', '')", "mirror:2 "},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
@@ -123,7 +137,8 @@ static void a_changed_row_is_named(void **state)
     ids_of(store, &(struct lineage_query){0});
     edit_bytes(dir, "h 001", "H 001");
     assert_string_equal(findings(store), "mirror:3 ");
-    ids_of(store, &(struct lineage_query){0}); /* now the handle knows it too, and answers from memory */
+    ids_of(store,
+           &(struct lineage_query){0}); /* now the handle knows it too, and answers from memory */
     assert_string_equal(findings(store), "mirror:3 ");
     lineage_store_close(store);
     remove_dir(dir);
@@ -133,7 +148,8 @@ static void snapshots_and_telemetry_must_be_there(void **state)
 {
     (void)state;
     char *dir = make_dir();
-    add_bytes(dir, "exp_id\tstatus\tsnapshot_path\n1\tkeep\tsnapshots/1_s\n2\tkeep\tsnapshots/2_s\n3\tkeep\t\n");
+    add_bytes(dir, "exp_id\tstatus\tsnapshot_path\n1\tkeep\tsnapshots/1_s\n2\tkeep\tsnapshots/"
+                   "2_s\n3\tkeep\t\n");
     assert_int_equal(mkdir(in_dir(dir, "snapshots"), 0755), 0);
     assert_int_equal(mkdir(in_dir(dir, "snapshots/2_s"), 0755), 0);
     assert_int_equal(mkdir(in_dir(dir, "telemetry"), 0755), 0);
@@ -148,8 +164,10 @@ static void snapshots_and_telemetry_must_be_there(void **state)
     assert_int_equal(lineage_verify(store, &n, hear_finding, &heard, &err), LINEAGE_OK);
     assert_int_equal(n, 3);
     assert_int_equal(strncmp(heard.kinds, "snapshot:2 telemetry:0 telemetry:0 ", 35), 0);
-    assert_string_equal(sql_value(store, "SELECT exp_id || ' ' || step || ' ' || key || ' ' || value FROM step_metrics"),
-                        "1 1 loss 0.5");
+    assert_string_equal(
+        sql_value(store,
+                  "SELECT exp_id || ' ' || step || ' ' || key || ' ' || value FROM step_metrics"),
+        "1 1 loss 0.5");
     lineage_store_close(store);
     remove_dir(dir);
 }

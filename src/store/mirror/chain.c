@@ -81,11 +81,13 @@ struct step {
     bool kept;
 };
 
-static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step, struct lineage_error *err)
+static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step,
+                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
+        mirror, &stmt,
+        "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, seq);
@@ -109,7 +111,8 @@ static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, cons
 }
 
 /* Adds the trial to the walk, or counts it as passed over by the one below it. */
-static enum lineage_status take(struct walk *walk, int64_t seq, bool kept, struct lineage_error *err)
+static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
+                                struct lineage_error *err)
 {
     if (!kept && walk->n && walk->rule == CHAIN_KEPT) {
         walk->links[walk->n - 1].passed_over++;
@@ -130,7 +133,8 @@ static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct l
 }
 
 /* *seq becomes the parent's, or 0 where the walk ends. */
-static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq, struct lineage_error *err)
+static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq,
+                                 struct lineage_error *err)
 {
     bool again;
     *seq = 0;
@@ -138,15 +142,17 @@ static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *s
         end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
         return LINEAGE_OK;
     }
-    enum lineage_status status = walk->rule == CHAIN_KEPT ? mirror_find(walk->mirror, name, seq, err)
-                                                          : mirror_find_exact(walk->mirror, name, seq, err);
+    enum lineage_status status = walk->rule == CHAIN_KEPT
+                                     ? mirror_find(walk->mirror, name, seq, err)
+                                     : mirror_find_exact(walk->mirror, name, seq, err);
     if (status == LINEAGE_ENOTFOUND) {
         end_at(walk->chain, LINEAGE_CHAIN_MISSING, name);
         return LINEAGE_OK;
     }
     if (status != LINEAGE_OK || visit(walk, *seq, &again))
         return status;
-    status = again ? end_in_cycle(walk, *seq, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    status =
+        again ? end_in_cycle(walk, *seq, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
     *seq = 0;
     return status;
 }
@@ -181,8 +187,8 @@ static enum lineage_status load_links(struct walk *walk, struct lineage_error *e
     return status;
 }
 
-enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor, bool *descends,
-                                    struct lineage_error *err)
+enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
+                                    bool *descends, struct lineage_error *err)
 {
     struct lineage_chain chain = {0};
     int64_t seq;
@@ -193,9 +199,10 @@ enum lineage_status mirror_descends(struct mirror *mirror, const char *from, con
     if (status == LINEAGE_OK)
         status = mirror_chain(mirror, seq, CHAIN_KEPT, &chain, err);
     if (status == LINEAGE_OK && chain.end == LINEAGE_CHAIN_MISSING)
-        *descends = strcmp(chain.end_id, ancestor) == 0 ||
-                    (strncmp(chain.end_id, "exp_", 4) == 0 && strcmp(chain.end_id + 4, ancestor) == 0) ||
-                    (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, chain.end_id) == 0);
+        *descends =
+            strcmp(chain.end_id, ancestor) == 0 ||
+            (strncmp(chain.end_id, "exp_", 4) == 0 && strcmp(chain.end_id + 4, ancestor) == 0) ||
+            (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, chain.end_id) == 0);
     lineage_chain_release(&chain);
     return status;
 }
@@ -220,8 +227,8 @@ enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum chain_
     return status;
 }
 
-enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id, struct lineage_chain *chain,
-                                       struct lineage_error *err)
+enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
+                                       struct lineage_chain *chain, struct lineage_error *err)
 {
     int64_t seq = 0;
     *chain = (struct lineage_chain){0};

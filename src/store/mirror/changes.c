@@ -1,9 +1,10 @@
 /*
  * changes.c: whether mirrored bytes of results.tsv are still what they were.
  *
- * At every sync that finds the file grown, its header and the last mirrored record are compared; when the
- * file was touched without growing, or is another file, all of it. Every byte up to the watermark belongs to
- * the header, to a row, to a damaged record, or to the line ends of an empty line between them.
+ * At every sync that finds the file grown, its header and the last mirrored record are compared;
+ * when the file was touched without growing, or is another file, all of it. Every byte up to the
+ * watermark belongs to the header, to a row, to a damaged record, or to the line ends of an empty
+ * line between them.
  */
 #include <string.h>
 
@@ -19,15 +20,16 @@ struct window {
 };
 
 /* Bytes [offset, offset+length), or fewer if the file ends. */
-static enum lineage_status look(struct window *window, uint64_t offset, size_t length, const char **bytes, size_t *n,
-                                struct lineage_error *err)
+static enum lineage_status look(struct window *window, uint64_t offset, size_t length,
+                                const char **bytes, size_t *n, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     uint64_t end = window->offset + window->bytes.length;
     if (offset < window->offset || offset + length > end) {
         window->offset = offset;
         window->bytes.length = 0;
-        status = log_read(window->log, offset, length > WINDOW ? length : WINDOW, &window->bytes, err);
+        status =
+            log_read(window->log, offset, length > WINDOW ? length : WINDOW, &window->bytes, err);
         end = offset + window->bytes.length;
     }
     *n = offset >= end ? 0 : (size_t)(end - offset) < length ? (size_t)(end - offset) : length;
@@ -35,8 +37,8 @@ static enum lineage_status look(struct window *window, uint64_t offset, size_t l
     return status;
 }
 
-static enum lineage_status is_same(struct window *window, uint64_t offset, size_t length, int64_t digest, bool *same,
-                                   struct lineage_error *err)
+static enum lineage_status is_same(struct window *window, uint64_t offset, size_t length,
+                                   int64_t digest, bool *same, struct lineage_error *err)
 {
     const char *bytes;
     size_t n;
@@ -46,15 +48,16 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
 }
 
 /* Whether there are only line ends from offset to end. */
-static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end, bool *blank,
-                                    struct lineage_error *err)
+static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end,
+                                    bool *blank, struct lineage_error *err)
 {
     const char *bytes;
     size_t n;
     enum lineage_status status = LINEAGE_OK;
     *blank = true;
     while (status == LINEAGE_OK && *blank && offset < end) {
-        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW, &bytes, &n, err);
+        status = look(window, offset, end - offset < WINDOW ? (size_t)(end - offset) : WINDOW,
+                      &bytes, &n, err);
         for (size_t i = 0; i < n; i++)
             *blank = *blank && (bytes[i] == '\n' || bytes[i] == '\r');
         *blank = *blank && n;
@@ -64,8 +67,8 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
 }
 
 /* The header is the first record that is not empty; *end is where it ends. */
-static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end, bool *same,
-                                        struct lineage_error *err)
+static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end,
+                                        bool *same, struct lineage_error *err)
 {
     const char *bytes;
     size_t n, blank = 0;
@@ -106,15 +109,16 @@ static enum lineage_status check_last(struct mirror *mirror, struct window *wind
     if (!meta->last_offset)
         return LINEAGE_OK;
     enum lineage_status status =
-        look(window, meta->last_offset, (size_t)(meta->at.watermark - meta->last_offset), &bytes, &n, err);
+        look(window, meta->last_offset, (size_t)(meta->at.watermark - meta->last_offset), &bytes,
+             &n, err);
     tsv_scanner_init(&scanner, bytes, n, meta->last_offset, 1);
     *same = status == LINEAGE_OK && tsv_scan(&scanner, &record) &&
             mirror_digest(record.bytes, record.length) == meta->last_digest;
     return status;
 }
 
-enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_stat *stat, bool *same,
-                                      struct lineage_error *err)
+enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_stat *stat,
+                                      bool *same, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
     const struct mirror_meta *meta = &mirror->meta;
@@ -149,10 +153,12 @@ static enum lineage_status advance(struct records *records, int i, struct lineag
 
 static enum lineage_status start(struct records *records, struct lineage_error *err)
 {
-    static const char rows[] = "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
-                               " ORDER BY seq";
-    static const char damaged[] = "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
-                                  " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
+    static const char rows[] =
+        "SELECT offset, length, digest, line FROM trials WHERE seq <= (SELECT rows FROM meta)"
+        " ORDER BY seq";
+    static const char damaged[] =
+        "SELECT offset, length, digest, line FROM findings WHERE NOT is_row"
+        " AND offset < (SELECT watermark FROM meta) ORDER BY offset";
     enum lineage_status status = mirror_prepare(records->mirror, &records->stmt[0], rows, err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(records->mirror, &records->stmt[1], damaged, err);
@@ -165,13 +171,14 @@ static enum lineage_status start(struct records *records, struct lineage_error *
 static int next(const struct records *records)
 {
     if (records->has[0] && records->has[1])
-        return sqlite3_column_int64(records->stmt[1], 0) < sqlite3_column_int64(records->stmt[0], 0);
+        return sqlite3_column_int64(records->stmt[1], 0) <
+               sqlite3_column_int64(records->stmt[0], 0);
     return records->has[0] ? 0 : records->has[1] ? 1 : -1;
 }
 
 /* From the end of the header on: *line becomes that of the first record that is not what it was. */
-static enum lineage_status compare(struct records *records, struct window *window, uint64_t end, uint64_t *line,
-                                   struct lineage_error *err)
+static enum lineage_status compare(struct records *records, struct window *window, uint64_t end,
+                                   uint64_t *line, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     bool same = true;
@@ -181,7 +188,8 @@ static enum lineage_status compare(struct records *records, struct window *windo
         *line = (uint64_t)sqlite3_column_int64(records->stmt[i], 3);
         status = is_blank(window, end, offset, &same, err);
         if (status == LINEAGE_OK && same)
-            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2), &same, err);
+            status = is_same(window, offset, length, sqlite3_column_int64(records->stmt[i], 2),
+                             &same, err);
         end = offset + length;
         if (status == LINEAGE_OK && same)
             status = advance(records, i, err);
@@ -195,7 +203,8 @@ static enum lineage_status compare(struct records *records, struct window *windo
     return status;
 }
 
-enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line, struct lineage_error *err)
+enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
+                                        struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
     struct records records = {.mirror = mirror};

@@ -22,8 +22,9 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
 
 enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err)
 {
-    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK ? LINEAGE_OK
-                                                                        : mirror_fail(mirror, "cannot run", err);
+    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? LINEAGE_OK
+               : mirror_fail(mirror, "cannot run", err);
 }
 
 static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
@@ -52,7 +53,8 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
+                                struct lineage_error *err)
 {
     int code = sqlite3_step(stmt);
     if (code == SQLITE_ROW)
@@ -85,7 +87,8 @@ void mirror_disconnect(struct mirror *mirror)
     mirror->header.length = 0;
 }
 
-static enum lineage_status read_version(struct mirror *mirror, int *version, struct lineage_error *err)
+static enum lineage_status read_version(struct mirror *mirror, int *version,
+                                        struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(mirror->db, "PRAGMA user_version", -1, &stmt, NULL) != SQLITE_OK ||
@@ -98,7 +101,8 @@ static enum lineage_status read_version(struct mirror *mirror, int *version, str
     return LINEAGE_OK;
 }
 
-static enum lineage_status apply_migrations(struct mirror *mirror, int version, struct lineage_error *err)
+static enum lineage_status apply_migrations(struct mirror *mirror, int version,
+                                            struct lineage_error *err)
 {
     char pragma[64];
     enum lineage_status status = LINEAGE_OK;
@@ -108,7 +112,8 @@ static enum lineage_status apply_migrations(struct mirror *mirror, int version, 
     return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
-/* Each migration file takes the schema from version n-1 to n; all that are missing go in one transaction. */
+/* Each migration file takes the schema from version n-1 to n; all that are missing go in one
+ * transaction. */
 static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
@@ -119,7 +124,8 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     if (status == LINEAGE_OK)
         status = read_version(mirror, &version, err); /* another process may have been first */
     if (status == LINEAGE_OK && version > N_MIGRATIONS)
-        status = store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d",
+        status = store_fail(err, LINEAGE_EDB,
+                            "lineage.db has schema version %d, this program knows up to %d",
                             version, N_MIGRATIONS);
     if (status == LINEAGE_OK)
         status = apply_migrations(mirror, version, err);
@@ -135,8 +141,8 @@ static enum lineage_status open_file(struct mirror *mirror, bool on_disk, struct
     char *path = sqlite3_mprintf(on_disk ? "%s/lineage.db" : ":memory:", store->dir);
     if (!path)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    int code = sqlite3_open_v2(path, &mirror->db,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    int code = sqlite3_open_v2(
+        path, &mirror->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     sqlite3_free(path);
     if (code != SQLITE_OK)
         return mirror_fail(mirror, "cannot open", err);
@@ -150,14 +156,16 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
 {
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror,
-                             "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
-                             "PRAGMA cache_size = -32768;",
-                             err);
+        status = mirror_exec(
+            mirror,
+            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
+            "PRAGMA cache_size = -8192;",
+            err);
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 
-/* Empty the file in place: other processes may have it open, so it must not be unlinked under them. */
+/* Empty the file in place: other processes may have it open, so it must not be unlinked under them.
+ */
 static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
@@ -201,8 +209,8 @@ enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_er
 }
 
 /*
- * Many readers beside one writer need the write-ahead log; the first load goes faster without. Failing only
- * means that somebody else has the file open now: the next sync tries again.
+ * Many readers beside one writer need the write-ahead log; the first load goes faster without.
+ * Failing only means that somebody else has the file open now: the next sync tries again.
  */
 void mirror_share(struct mirror *mirror)
 {
@@ -221,12 +229,14 @@ enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_er
 }
 
 /* Run the statements that a statement makes of the names in sqlite_schema. */
-static enum lineage_status exec_generated(struct mirror *mirror, const char *generator, struct lineage_error *err)
+static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
+                                          struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     enum lineage_status status = LINEAGE_OK;
     struct buf sql = {0};
-    if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+    if (sqlite3_prepare_v2(mirror->db, generator, -1, &stmt, NULL) != SQLITE_OK ||
+        sqlite3_step(stmt) != SQLITE_ROW)
         status = mirror_fail(mirror, "cannot list what is there", err);
     else if (sqlite3_column_text(stmt, 0))
         buf_puts(&sql, (const char *)sqlite3_column_text(stmt, 0));
@@ -239,19 +249,24 @@ static enum lineage_status exec_generated(struct mirror *mirror, const char *gen
 
 enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
 {
-    return exec_generated(mirror, "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
-                                  " WHERE type = 'index' AND sql IS NOT NULL", err);
+    return exec_generated(mirror,
+                          "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
+                          " WHERE type = 'index' AND sql IS NOT NULL",
+                          err);
 }
 
 enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
 {
-    enum lineage_status status =
-        exec_generated(mirror, "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
-                               " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'", err);
+    enum lineage_status status = exec_generated(
+        mirror,
+        "SELECT group_concat('DROP ' || type || ' \"' || name || '\"', ';') FROM sqlite_schema"
+        " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
+        err);
     return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
 }
 
-static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq, struct lineage_error *err)
+static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq,
+                                      struct lineage_error *err)
 {
     while (*sql) {
         sqlite3_stmt *stmt = NULL;
@@ -269,7 +284,8 @@ static enum lineage_status run_script(struct mirror *mirror, const char *sql, in
     return LINEAGE_OK;
 }
 
-enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq,
+                                          struct lineage_error *err)
 {
     return run_script(mirror, schema_before, seq, err);
 }

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if there is none. */
+/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if there is
+ * none. */
 bool expected_number(double *value, const char *text);
 
 #endif

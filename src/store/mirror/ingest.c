@@ -57,8 +57,8 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
     return status;
 }
 
-static enum lineage_status add_row(struct ingest *in, struct lineage_trial *trial, const struct tsv_record *record,
-                                   struct lineage_error *err)
+static enum lineage_status add_row(struct ingest *in, struct lineage_trial *trial,
+                                   const struct tsv_record *record, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     trial->seq = ++mirror->meta.at.rows;
@@ -74,7 +74,8 @@ static enum lineage_status add_row(struct ingest *in, struct lineage_trial *tria
     return status;
 }
 
-static enum lineage_status add_record(struct ingest *in, const struct tsv_record *record, struct lineage_error *err)
+static enum lineage_status add_record(struct ingest *in, const struct tsv_record *record,
+                                      struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     struct lineage_trial trial;
@@ -94,15 +95,16 @@ static enum lineage_status add_record(struct ingest *in, const struct tsv_record
     if (status == LINEAGE_OK && fault != ROW_SOUND) {
         int id = mirror->layout.column[0];
         bool readable = fault != ROW_NOT_UTF8 && (size_t)id < n;
-        status = mirror_insert_finding(mirror, record, fault, is_row, readable ? cells[id].text : "", reason, err);
+        status = mirror_insert_finding(mirror, record, fault, is_row,
+                                       readable ? cells[id].text : "", reason, err);
         if (readable && record->terminated) /* other tools read the row: its id is used up */
             mirror_note_id(&mirror->meta.at, cells[id].text);
     }
     return status;
 }
 
-static enum lineage_status take_record(struct ingest *in, const struct tsv_record *record, uint64_t next_line,
-                                       struct lineage_error *err)
+static enum lineage_status take_record(struct ingest *in, const struct tsv_record *record,
+                                       uint64_t next_line, struct lineage_error *err)
 {
     struct mirror *mirror = in->mirror;
     enum lineage_status status = LINEAGE_OK;
@@ -122,7 +124,8 @@ static enum lineage_status take_record(struct ingest *in, const struct tsv_recor
 }
 
 /* All records that surely end inside the buffer; at the end of the file the last one as well. */
-static enum lineage_status take_records(struct ingest *in, uint64_t offset, bool at_end, struct lineage_error *err)
+static enum lineage_status take_records(struct ingest *in, uint64_t offset, bool at_end,
+                                        struct lineage_error *err)
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
@@ -171,7 +174,8 @@ static enum lineage_status drop_provisional(struct mirror *mirror, struct lineag
     if (meta->provisional)
         status = provisional_undo(mirror, meta->provisional, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(mirror, "DELETE FROM findings WHERE offset >= (SELECT watermark FROM meta)", err);
+        status = mirror_exec(
+            mirror, "DELETE FROM findings WHERE offset >= (SELECT watermark FROM meta)", err);
     meta->provisional = 0;
     meta->at.next_id = meta->next_id;
     meta->at.id_width = meta->id_width;
@@ -214,7 +218,8 @@ static void note_file(struct mirror_meta *meta, const struct log_stat *stat)
     }
 }
 
-enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *stat, struct lineage_error *err)
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *stat,
+                                  struct lineage_error *err)
 {
     uint64_t there = mirror->meta.at.watermark, coming = stat->size - there;
     struct ingest in = {.mirror = mirror, .size = stat->size};
@@ -225,7 +230,8 @@ enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_stat *
     if (!in.tally || !in.params)
         status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
     else
-        status = there == 0 || (coming > CHUNK && coming > there) ? ingest_in_bulk(&in, err) : ingest_bytes(&in, err);
+        status = there == 0 || (coming > CHUNK && coming > there) ? ingest_in_bulk(&in, err)
+                                                                  : ingest_bytes(&in, err);
     note_file(&mirror->meta, stat);
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);

@@ -16,7 +16,8 @@ static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 }
 
 /* SQLite turns nan into NULL and -0.0 into 0: their bits go into special. */
-static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit, int *special)
+static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit,
+                        int *special)
 {
     if (!number.present)
         return;
@@ -28,7 +29,8 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
         *special |= bit * MIRROR_NEGATIVE_ZERO;
 }
 
-static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial, const struct tsv_record *record)
+static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
+                        const struct tsv_record *record)
 {
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
     sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
@@ -64,7 +66,8 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 
 /* The first two columns of every side table. */
 static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
-                                        const struct lineage_trial *trial, struct lineage_error *err)
+                                        const struct lineage_trial *trial,
+                                        struct lineage_error *err)
 {
     enum lineage_status status = mirror_prepare(mirror, stmt, sql, err);
     if (status == LINEAGE_OK) {
@@ -80,7 +83,8 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
     sqlite3_stmt *stmt;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_turns; i++) {
-        status = prepare_part(mirror, &stmt, "REPLACE INTO turn_stats VALUES (?,?,?,?,?,?)", trial, err);
+        status =
+            prepare_part(mirror, &stmt, "REPLACE INTO turn_stats VALUES (?,?,?,?,?,?)", trial, err);
         if (status != LINEAGE_OK)
             break;
         sqlite3_bind_int64(stmt, 3, trial->turns[i].turn);

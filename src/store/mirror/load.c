@@ -25,7 +25,8 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
     return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
 }
 
-static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena, bool *ok)
+static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
+                         bool *ok)
 {
     int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
@@ -58,18 +59,20 @@ static struct lineage_extra *name_extras(const struct row_layout *layout, struct
     return extras;
 }
 
-static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt, struct arena *arena)
+static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt,
+                       struct arena *arena)
 {
     bool ok = true;
-    const char *name = (const char *)sqlite3_column_text(stmt, 0), *text = text_at(stmt, 1, arena, &ok);
+    const char *name = (const char *)sqlite3_column_text(stmt, 0),
+               *text = text_at(stmt, 1, arena, &ok);
     for (size_t i = 0; name && i < n; i++)
         if (strcmp(extras[i].column, name) == 0)
             extras[i].text = text;
     return ok;
 }
 
-static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial, struct arena *arena,
-                                       struct lineage_error *err)
+static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial,
+                                       struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     const struct row_layout *layout = mirror_layout(mirror);
@@ -92,8 +95,9 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
-                                 struct arena *arena, struct lineage_error *err)
+enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt,
+                                 struct lineage_trial *trial, struct arena *arena,
+                                 struct lineage_error *err)
 {
     void *memory = trial->memory;
     bool ok = true;
@@ -107,8 +111,8 @@ enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt, stru
     return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
 }
 
-enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
-                                     struct lineage_error *err)
+enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt,
+                                     struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     struct arena *arena = trial_memory(trial);
@@ -120,12 +124,13 @@ enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt, 
     return status;
 }
 
-static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length, const char *prefix,
-                                      int64_t *seq, struct lineage_error *err)
+static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
+                                      const char *prefix, int64_t *seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1", err);
+        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1",
+        err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
@@ -143,7 +148,8 @@ enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int
     return find_exact(mirror, id, strlen(id), "", seq, err);
 }
 
-enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq, struct lineage_error *err)
+enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
+                                struct lineage_error *err)
 {
     enum lineage_status status = find_exact(mirror, id, strlen(id), "", seq, err);
     if (status == LINEAGE_ENOTFOUND && strncmp(id, "exp_", 4) == 0)
@@ -153,12 +159,14 @@ enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *
     return status;
 }
 
-enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score, struct lineage_error *err)
+enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
+                                struct lineage_error *err)
 {
     static const char lower[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
                                 " AND score > -9e999 AND score < 9e999 ORDER BY score, seq LIMIT 1";
-    static const char higher[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
-                                 " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
+    static const char higher[] =
+        "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+        " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
     sqlite3_stmt *stmt;
     bool up = mirror->store->config.direction == LINEAGE_HIGHER;
     enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
@@ -172,12 +180,15 @@ enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *sco
     return status;
 }
 
-enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found, struct lineage_error *err)
+enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
+                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     *found = false;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1", err);
+        mirror, &stmt,
+        "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1",
+        err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);

@@ -52,12 +52,12 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt,
-                       "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
-                       " last_digest, next_id, id_width, provisional,"
-                       " (SELECT exp_id FROM trials WHERE seq = provisional) FROM meta",
-                       err);
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT metric, header, watermark, line, rows, device, inode, size, mtime_ns, last_offset,"
+        " last_digest, next_id, id_width, provisional,"
+        " (SELECT exp_id FROM trials WHERE seq = provisional) FROM meta",
+        err);
     if (status == LINEAGE_OK)
         status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
@@ -84,17 +84,25 @@ enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error
 {
     sqlite3_stmt *stmt;
     const struct mirror_meta *meta = &mirror->meta;
-    const int64_t values[] = {(int64_t)meta->at.watermark, (int64_t)meta->at.line,     (int64_t)meta->at.rows,
-                              (int64_t)meta->at.device,    (int64_t)meta->at.inode,    (int64_t)meta->at.size,
-                              meta->mtime_ns,              (int64_t)meta->last_offset, meta->last_digest,
-                              (int64_t)meta->next_id,      (int64_t)meta->id_width,    meta->provisional};
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
+    const int64_t values[] = {(int64_t)meta->at.watermark,
+                              (int64_t)meta->at.line,
+                              (int64_t)meta->at.rows,
+                              (int64_t)meta->at.device,
+                              (int64_t)meta->at.inode,
+                              (int64_t)meta->at.size,
+                              meta->mtime_ns,
+                              (int64_t)meta->last_offset,
+                              meta->last_digest,
+                              (int64_t)meta->next_id,
+                              (int64_t)meta->id_width,
+                              meta->provisional};
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "REPLACE INTO meta VALUES (0,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, mirror->store->config.metric, -1, SQLITE_STATIC);
-    sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "", (int)mirror->header.length,
-                      SQLITE_STATIC);
+    sqlite3_bind_blob(stmt, 2, mirror->header.length ? mirror->header.data : "",
+                      (int)mirror->header.length, SQLITE_STATIC);
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(stmt, 3 + i, values[i]);
     return mirror_run(mirror, stmt, err);

@@ -1,4 +1,5 @@
-/* mirror.c: keeping the mirror in step with the log, and falling back to memory when the disk cannot serve. */
+/* mirror.c: keeping the mirror in step with the log, and falling back to memory when the disk
+ * cannot serve. */
 #include "mirror.h"
 
 #include <stdlib.h>
@@ -50,19 +51,21 @@ static enum lineage_status use_memory(struct mirror *mirror, const struct lineag
     return mirror_connect(mirror, false, err);
 }
 
-/* Nothing to do: every byte of the file as it is now has been read, and nothing else happened to it. */
+/* Nothing to do: every byte of the file as it is now has been read, and nothing else happened to
+ * it. */
 static bool is_current(const struct mirror *mirror, const struct log_stat *stat)
 {
     const struct mirror_meta *meta = &mirror->meta;
-    return stat->size == meta->at.size && stat->inode == meta->at.inode && stat->device == meta->at.device &&
-           stat->mtime_ns == meta->mtime_ns;
+    return stat->size == meta->at.size && stat->inode == meta->at.inode &&
+           stat->device == meta->at.device && stat->mtime_ns == meta->mtime_ns;
 }
 
 static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
 {
     char metric[LINEAGE_NAME_MAX];
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
-    mirror->other_metric = status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
+    mirror->other_metric =
+        status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
     if (mirror->other_metric)
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
                             metric[0] ? metric : "core_metric or val_bpb");
@@ -75,7 +78,8 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
     enum lineage_status status = mirror_first_change(mirror, &line, err);
     if (status != LINEAGE_OK)
         return status;
-    store_fail(err, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
+    store_fail(err, LINEAGE_ECORRUPT,
+               "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
                (unsigned long long)line);
     if (err)
         err->line = line;
@@ -136,11 +140,13 @@ static enum lineage_status sync_connection(struct mirror *mirror, struct lineage
 /* A header that cannot be used is the file's fault, not the mirror's: memory would not help. */
 static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
 {
-    return mirror->on_disk && (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
-                               (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
+    return mirror->on_disk &&
+           (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
+            (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
-enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store, struct lineage_error *err)
+enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
+                                struct lineage_error *err)
 {
     struct mirror *mirror = calloc(1, sizeof *mirror);
     struct lineage_error why = {0};
@@ -184,12 +190,12 @@ void mirror_follow(struct mirror *mirror)
 {
     struct lineage_error why = {0};
     if (sync_connection(mirror, &why) != LINEAGE_OK)
-        store_notice(mirror->store, why.line, "the row is safe in results.tsv, but not yet in the mirror: %s",
-                     why.text);
+        store_notice(mirror->store, why.line,
+                     "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
-/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used
- * at all (damaged, made by a newer program) is emptied first. */
+/* In one transaction, so that others read the old mirror until the new one is whole. One that
+ * cannot be used at all (damaged, made by a newer program) is emptied first. */
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
 {
     mirror->fallback = (struct lineage_error){0};

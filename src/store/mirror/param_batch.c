@@ -1,6 +1,6 @@
 /*
- * param_batch.c: parameters of many trials, put into param_rows in the order of that table: neighbouring rows
- * then go to the same pages.
+ * param_batch.c: parameters of many trials, put into param_rows in the order of that table:
+ * neighbouring rows then go to the same pages.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -68,7 +68,8 @@ static const char *intern(struct param_batch *batch, const char *name)
 
 static bool add_one(struct param_batch *batch, const struct lineage_param *param, uint64_t seq)
 {
-    if (batch->n == batch->capacity && !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
+    if (batch->n == batch->capacity &&
+        !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
         return false;
     const char *key = intern(batch, param->name);
     if (key)
@@ -82,7 +83,8 @@ enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mi
     for (size_t i = 0; i < trial->n_params; i++)
         if (!isnan(trial->params[i].value) && !add_one(batch, &trial->params[i], trial->seq))
             return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    return batch->n >= BATCH || batch->n_names >= MAX_NAMES ? param_batch_flush(batch, mirror, err) : LINEAGE_OK;
+    return batch->n >= BATCH || batch->n_names >= MAX_NAMES ? param_batch_flush(batch, mirror, err)
+                                                            : LINEAGE_OK;
 }
 
 static int by_key_and_value(const void *a, const void *b)
@@ -109,11 +111,12 @@ static const char insert_group[] = /* GROUP rows by one statement cost half as m
     "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
     "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?)";
 
-static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows, size_t n,
-                                       struct lineage_error *err)
+static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows,
+                                       size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, n == GROUP ? insert_group : insert_one, err);
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
@@ -124,7 +127,8 @@ static enum lineage_status insert_rows(struct mirror *mirror, const struct param
     return mirror_run(mirror, stmt, err);
 }
 
-enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
+enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror,
+                                      struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     size_t i = 0, n;

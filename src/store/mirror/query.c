@@ -1,6 +1,6 @@
 /*
- * query.c: trials by conditions. The statement is put together from fixed pieces and the names of known
- * columns; every value, and every name that a user gave, is bound.
+ * query.c: trials by conditions. The statement is put together from fixed pieces and the names of
+ * known columns; every value, and every name that a user gave, is bound.
  */
 #include <lineage/query.h>
 
@@ -12,36 +12,10 @@
 #include <lineage/notes.h>
 
 #include "internal.h"
+#include "cursor.h"
+#include "names.h"
 
-/* What a query found is fixed when it is opened; rows are loaded one by one, and no transaction stays open. */
-struct lineage_cursor {
-    struct mirror *mirror;
-    int64_t *seqs;
-    size_t n, next, capacity;
-    struct arena arena;
-};
-
-/* What a name in a query stands for. */
-enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, NAME_UNKNOWN };
-
-struct named {
-    enum name_kind kind;
-    const char *name; /* of the column; the canonical parameter; the extra column */
-};
-
-#define MAX_BOUND 250
 #define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
-
-/* A statement with its values, in the order of the question marks. */
-struct builder {
-    struct mirror *mirror;
-    struct buf sql;
-    struct bound {
-        const char *text; /* NULL: number */
-        double number;
-    } bound[MAX_BOUND];
-    int n;
-};
 
 static void bind_text(struct builder *b, const char *text)
 {
@@ -58,109 +32,6 @@ static void bind_number(struct builder *b, double number)
         b->bound[b->n - 1].number = number;
 }
 
-static bool is_number_column(const char *name)
-{
-    static const char *const more[] = {"score", "ig_clip_scale_mean", "ig_clip_scale_std", "seq", "line", NULL};
-    int i = lineage_column_find(name);
-    for (size_t j = 0; more[j]; j++)
-        if (strcmp(more[j], name) == 0)
-            return true;
-    return i >= 0 && lineage_column((size_t)i)->kind == LINEAGE_COLUMN_NUMBER;
-}
-
-static bool exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status,
-                   struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    if (*status != LINEAGE_OK || (*status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
-        return false;
-    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-    *status = mirror_step(mirror, stmt, err);
-    bool found = *status == LINEAGE_OK;
-    sqlite3_reset(stmt);
-    if (*status == LINEAGE_ENOTFOUND)
-        *status = LINEAGE_OK;
-    return found;
-}
-
-static bool is_extra(struct mirror *mirror, const char *name)
-{
-    const struct row_layout *layout = mirror_layout(mirror);
-    for (size_t i = 0; layout && i < layout->n_cells; i++)
-        if (row_is_extra(layout, i) && strcmp(layout->names[i], name) == 0)
-            return true;
-    return false;
-}
-
-static enum lineage_status list_known(struct mirror *mirror, struct buf *out, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
-        buf_printf(out, " %s", lineage_column(i)->name);
-    buf_puts(out, " score ig_clip_scale_mean ig_clip_scale_std");
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM extras LIMIT 40", err);
-    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        buf_printf(out, " %s", (const char *)sqlite3_column_text(stmt, 0));
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-static enum lineage_status unknown_name(struct mirror *mirror, const char *name, struct lineage_error *err)
-{
-    struct buf known = {0};
-    enum lineage_status status = list_known(mirror, &known, err);
-    if (status == LINEAGE_OK)
-        status = store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s", name,
-                            known.data ? known.data : "");
-    buf_release(&known);
-    return status;
-}
-
-/* Parameters that may be asked for before any trial has set them. */
-static bool is_usual(const char *param)
-{
-    return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
-}
-
-static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
-                     struct lineage_error *err)
-{
-    return is_usual(param) || exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
-}
-
-enum lineage_status mirror_check_param(struct mirror *mirror, const char *name, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    if (is_param(mirror, lineage_param_canonical(name), &status, err) || status != LINEAGE_OK)
-        return status;
-    return unknown_name(mirror, name, err);
-}
-
-static enum lineage_status resolve(struct mirror *mirror, const char *name, struct named *out,
-                                   struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    *out = (struct named){NAME_UNKNOWN, name};
-    if (is_number_column(name)) {
-        out->kind = NAME_NUMBER_COLUMN;
-        return LINEAGE_OK;
-    }
-    if (lineage_column_find(name) >= 0) {
-        out->kind = NAME_TEXT_COLUMN;
-        return LINEAGE_OK;
-    }
-    const char *param = lineage_param_canonical(name);
-    if (is_param(mirror, param, &status, err)) {
-        *out = (struct named){NAME_PARAM, param};
-        return LINEAGE_OK;
-    }
-    if (status == LINEAGE_OK && is_extra(mirror, name))
-        out->kind = NAME_EXTRA;
-    if (status == LINEAGE_OK && out->kind == NAME_UNKNOWN)
-        return unknown_name(mirror, name, err);
-    return status;
-}
-
 static void add_range(struct builder *b, const char *value, const struct lineage_range *range)
 {
     if (range->low.present) {
@@ -173,17 +44,21 @@ static void add_range(struct builder *b, const char *value, const struct lineage
     }
 }
 
-static enum lineage_status resolve_condition(struct mirror *mirror, const struct lineage_condition *condition,
+static enum lineage_status resolve_condition(struct mirror *mirror,
+                                             const struct lineage_condition *condition,
                                              struct named *named, struct lineage_error *err)
 {
-    enum lineage_status status = resolve(mirror, condition->name, named, err);
+    enum lineage_status status = name_resolve(mirror, condition->name, named, err);
     if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN)
-        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers", named->name);
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
+                          named->name);
     return status;
 }
 
-/* Two values are bound at most, after the name: the expression that gives the number, then its range. */
-static void add_condition(struct builder *b, const struct named *named, const struct lineage_range *range)
+/* Two values are bound at most, after the name: the expression that gives the number, then its
+ * range. */
+static void add_condition(struct builder *b, const struct named *named,
+                          const struct lineage_range *range)
 {
     const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}};
     const char *value = "param(t.notes, ?)";
@@ -206,14 +81,18 @@ static void add_condition(struct builder *b, const struct named *named, const st
 
 /* How many rows a range of a parameter or extra column leads to, up to a limit. */
 static enum lineage_status count_range(struct mirror *mirror, const struct named *named,
-                                       const struct lineage_range *range, int64_t *n, struct lineage_error *err)
+                                       const struct lineage_range *range, int64_t *n,
+                                       struct lineage_error *err)
 {
-    static const char params[] = "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
-                                 " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
-    static const char extras[] = "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
-                                 " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+    static const char params[] =
+        "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
+        " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+    static const char extras[] =
+        "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
+        " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
@@ -225,7 +104,8 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
     return status;
 }
 
-/* The conditions on names that have an index of their own, and the one that leads to the fewest rows. */
+/* The conditions on names that have an index of their own, and the one that leads to the fewest
+ * rows. */
 struct lead {
     struct named named;
     struct lineage_range range;
@@ -235,7 +115,8 @@ struct lead {
 };
 
 static enum lineage_status consider(struct builder *b, struct lead *lead, const struct named *named,
-                                    const struct lineage_range *range, size_t at, struct lineage_error *err)
+                                    const struct lineage_range *range, size_t at,
+                                    struct lineage_error *err)
 {
     int64_t n;
     if (named->kind != NAME_PARAM && named->kind != NAME_EXTRA)
@@ -254,11 +135,15 @@ static void add_source(struct builder *b, const struct lead *lead)
         buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
         return;
     }
-    buf_printf(&b->sql, "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND l.%s IS NOT NULL",
+    buf_printf(&b->sql,
+               "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND "
+               "l.%s IS NOT NULL",
                param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
     bind_text(b, lead->named.name);
-    if (lead->range.low.present && lead->range.high.present && lead->range.low.value == lead->range.high.value) {
-        buf_printf(&b->sql, " AND l.%s = ?", param ? "value" : "number"); /* one value: its rows are in file order */
+    if (lead->range.low.present && lead->range.high.present &&
+        lead->range.low.value == lead->range.high.value) {
+        buf_printf(&b->sql, " AND l.%s = ?",
+                   param ? "value" : "number"); /* one value: its rows are in file order */
         bind_number(b, lead->range.low.value);
     } else {
         add_range(b, param ? "l.value" : "l.number", &lead->range);
@@ -290,19 +175,25 @@ static void add_text(struct builder *b, const char *test, const char *text)
 }
 
 /* Rows without a value are left out. Ties keep file order. */
-static void add_order(struct builder *b, const struct named *sort, bool down, const struct lead *lead)
+static void add_order(struct builder *b, const struct named *sort, bool down,
+                      const struct lead *lead)
 {
     const char *order = down ? " DESC" : "";
     bool column = sort->kind == NAME_NUMBER_COLUMN || sort->kind == NAME_TEXT_COLUMN;
-    const char *value = sort->kind == NAME_PARAM ? "param(t.notes, ?)"
-                                                 : "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
+    const char *value = sort->kind == NAME_PARAM
+                            ? "param(t.notes, ?)"
+                            : "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
     if (sort->kind == NAME_UNKNOWN) {
         buf_puts(&b->sql, lead->found ? " ORDER BY l.seq" : " ORDER BY t.seq");
     } else if (column) {
-        buf_printf(&b->sql, sort->kind == NAME_TEXT_COLUMN ? " AND t.%s <> ''" : " AND t.%s IS NOT NULL", sort->name);
+        buf_printf(&b->sql,
+                   sort->kind == NAME_TEXT_COLUMN ? " AND t.%s <> ''" : " AND t.%s IS NOT NULL",
+                   sort->name);
         buf_printf(&b->sql, " ORDER BY t.%s%s, t.seq", sort->name, order);
-    } else if (lead->found && lead->named.kind == sort->kind && strcmp(lead->named.name, sort->name) == 0) {
-        buf_printf(&b->sql, " ORDER BY l.%s%s, t.seq", sort->kind == NAME_PARAM ? "value" : "number", order);
+    } else if (lead->found && lead->named.kind == sort->kind &&
+               strcmp(lead->named.name, sort->name) == 0) {
+        buf_printf(&b->sql, " ORDER BY l.%s%s, t.seq",
+                   sort->kind == NAME_PARAM ? "value" : "number", order);
     } else {
         buf_printf(&b->sql, " AND %s IS NOT NULL ORDER BY %s%s, t.seq", value, value, order);
         bind_text(b, sort->name);
@@ -316,17 +207,18 @@ static void add_limit(struct builder *b, size_t limit)
         buf_printf(&b->sql, " LIMIT %zu", limit > INT64_MAX ? (size_t)INT64_MAX : limit);
 }
 
-static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort, struct named *named, bool *down,
-                                        struct lineage_error *err)
+static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
+                                        struct named *named, bool *down, struct lineage_error *err)
 {
     *named = (struct named){NAME_UNKNOWN, NULL};
     *down = sort && sort[0] == '-';
-    return sort ? resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
+    return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
 }
 
 /* Without another lead, the order of a parameter comes from its index. */
-static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query, const struct named *sort,
-                                     struct lead *lead, struct lineage_error *err)
+static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query,
+                                     const struct named *sort, struct lead *lead,
+                                     struct lineage_error *err)
 {
     struct named named;
     enum lineage_status status = LINEAGE_OK;
@@ -335,12 +227,14 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
         if (status == LINEAGE_OK)
             status = consider(b, lead, &named, &query->conditions[i].range, i, err);
     }
-    if (status == LINEAGE_OK && !lead->found && (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
+    if (status == LINEAGE_OK && !lead->found &&
+        (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
         *lead = (struct lead){.named = *sort, .at = SIZE_MAX, .found = true};
     return status;
 }
 
-static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct lineage_error *err)
+static enum lineage_status build(struct builder *b, const struct lineage_query *query,
+                                 struct lineage_error *err)
 {
     struct named sort, named;
     struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
@@ -367,59 +261,6 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
     return status;
 }
 
-static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
-{
-    for (int i = 0; i < b->n; i++) {
-        if (b->bound[i].text)
-            sqlite3_bind_text(stmt, i + 1, b->bound[i].text, -1, SQLITE_TRANSIENT);
-        else
-            sqlite3_bind_double(stmt, i + 1, b->bound[i].number);
-    }
-}
-
-static bool add_seq(struct lineage_cursor *cursor, int64_t seq)
-{
-    if (cursor->n == cursor->capacity) {
-        size_t capacity = cursor->capacity ? cursor->capacity * 2 : 64;
-        int64_t *seqs = realloc(cursor->seqs, capacity * sizeof *seqs);
-        if (!seqs)
-            return false;
-        cursor->seqs = seqs;
-        cursor->capacity = capacity;
-    }
-    cursor->seqs[cursor->n++] = seq;
-    return true;
-}
-
-static enum lineage_status collect(struct lineage_cursor *cursor, const struct builder *b, struct lineage_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    enum lineage_status status = LINEAGE_OK;
-    if (sqlite3_prepare_v2(mirror_db(b->mirror), b->sql.data, -1, &stmt, NULL) != SQLITE_OK)
-        return mirror_fail(b->mirror, "cannot prepare the query", err);
-    bind_all(stmt, b);
-    while (status == LINEAGE_OK && (status = mirror_step(b->mirror, stmt, err)) == LINEAGE_OK)
-        if (!add_seq(cursor, sqlite3_column_int64(stmt, 0)))
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    sqlite3_finalize(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-static enum lineage_status open_cursor(struct lineage_cursor **out, const struct builder *b,
-                                       struct lineage_error *err)
-{
-    struct lineage_cursor *cursor = calloc(1, sizeof *cursor);
-    if (!cursor)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    cursor->mirror = b->mirror;
-    enum lineage_status status = collect(cursor, b, err);
-    if (status == LINEAGE_OK)
-        *out = cursor;
-    else
-        lineage_cursor_close(cursor);
-    return status;
-}
-
 enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                                        const struct lineage_query *query, struct lineage_error *err)
 {
@@ -429,37 +270,14 @@ enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct li
     if (status == LINEAGE_OK)
         status = build(&b, query, err);
     if (status == LINEAGE_OK)
-        status = open_cursor(cursor, &b, err);
+        status = cursor_open(cursor, &b, err);
     buf_release(&b.sql);
     return status;
 }
 
-enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
-                                        struct lineage_error *err)
-{
-    *trial = (struct lineage_trial){0};
-    while (cursor->next < cursor->n) {
-        arena_reset(&cursor->arena);
-        enum lineage_status status =
-            mirror_borrow(cursor->mirror, cursor->seqs[cursor->next++], trial, &cursor->arena, err);
-        if (status != LINEAGE_ENOTFOUND) /* gone: an unterminated last record was read again */
-            return status;
-    }
-    return LINEAGE_ENOTFOUND;
-}
-
-void lineage_cursor_close(struct lineage_cursor *cursor)
-{
-    if (!cursor)
-        return;
-    free(cursor->seqs);
-    arena_release(&cursor->arena);
-    free(cursor);
-}
-
 /* The wanted value whose neighbourhood holds the fewest trials leads. */
-static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted, size_t n_wanted,
-                                       double tolerance, struct lineage_error *err)
+static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
+                                       size_t n_wanted, double tolerance, struct lineage_error *err)
 {
     struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
     enum lineage_status status = LINEAGE_OK;
@@ -467,7 +285,8 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
         for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
             double slack = tolerance * fmax(1, fabs(wanted[i].value));
             struct named named = {NAME_PARAM, lineage_param_canonical(wanted[i].name)};
-            struct lineage_range range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}};
+            struct lineage_range range = {{true, wanted[i].value - slack},
+                                          {true, wanted[i].value + slack}};
             if (!pass)
                 status = consider(b, &lead, &named, &range, i, err);
             else if (lead.at != i)
@@ -483,19 +302,20 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
 }
 
 enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
-                                  const struct lineage_param *wanted, size_t n_wanted, double tolerance,
-                                  struct lineage_error *err)
+                                  const struct lineage_param *wanted, size_t n_wanted,
+                                  double tolerance, struct lineage_error *err)
 {
     struct builder b = {.mirror = store->mirror};
     *cursor = NULL;
     if (!n_wanted || !(tolerance >= 0) || isinf(tolerance))
-        return store_fail(err, LINEAGE_EINVAL, n_wanted ? "tolerance must be a finite number from 0 on"
-                                                        : "name at least one parameter to look for");
+        return store_fail(err, LINEAGE_EINVAL,
+                          n_wanted ? "tolerance must be a finite number from 0 on"
+                                   : "name at least one parameter to look for");
     enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
         status = build_tried(&b, wanted, n_wanted, tolerance, err);
     if (status == LINEAGE_OK)
-        status = open_cursor(cursor, &b, err);
+        status = cursor_open(cursor, &b, err);
     buf_release(&b.sql);
     return status;
 }

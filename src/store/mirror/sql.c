@@ -1,4 +1,5 @@
-/* sql.c: a user's SELECT. Three locks: one statement only, SQLite's own read-only test, and an authorizer. */
+/* sql.c: a user's SELECT. Three locks: one statement only, SQLite's own read-only test, and an
+ * authorizer. */
 #include <lineage/query.h>
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 #include "internal.h"
 
-static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
+static int allow(void *context, int action, const char *a, const char *b, const char *c,
+                 const char *d)
 {
     (void)context, (void)a, (void)c, (void)d;
     switch (action) {
@@ -23,8 +25,8 @@ static bool is_only_blank(const char *text)
     return text[strspn(text, " \t\r\n;")] == '\0';
 }
 
-static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *statement,
-                                   struct lineage_error *err)
+static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt,
+                                   const char *statement, struct lineage_error *err)
 {
     const char *rest = "";
     sqlite3_set_authorizer(mirror_db(mirror), allow, NULL);
@@ -43,8 +45,8 @@ static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-static enum lineage_status run(struct mirror *mirror, sqlite3_stmt *stmt, lineage_sql_row *row, void *context,
-                               struct lineage_error *err)
+static enum lineage_status run(struct mirror *mirror, sqlite3_stmt *stmt, lineage_sql_row *row,
+                               void *context, struct lineage_error *err)
 {
     size_t n = (size_t)sqlite3_column_count(stmt);
     const char **names = calloc(n * 2 + 1, sizeof *names), **texts = names + n;
@@ -63,8 +65,8 @@ static enum lineage_status run(struct mirror *mirror, sqlite3_stmt *stmt, lineag
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row,
-                                void *context, struct lineage_error *err)
+enum lineage_status lineage_sql(struct lineage_store *store, const char *statement,
+                                lineage_sql_row *row, void *context, struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     enum lineage_status status = mirror_sync(store->mirror, err);

@@ -8,9 +8,9 @@
 
 #include "internal.h"
 
-static const char one_sql[] =
-    "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p JOIN trials t ON t.seq = p.seq"
-    " WHERE p.key = ?1 ORDER BY p.value, p.seq";
+static const char one_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p "
+                              "JOIN trials t ON t.seq = p.seq"
+                              " WHERE p.key = ?1 ORDER BY p.value, p.seq";
 static const char two_sql[] =
     "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
     " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
@@ -54,7 +54,8 @@ static bool is_better(const struct lineage_number *best, double score, bool high
 static bool add_trial(struct sweeping *s, sqlite3_stmt *stmt)
 {
     enum lineage_label label;
-    struct lineage_sweep_cell *cell = cell_for(s, sqlite3_column_double(stmt, 0), sqlite3_column_double(stmt, 1));
+    struct lineage_sweep_cell *cell =
+        cell_for(s, sqlite3_column_double(stmt, 0), sqlite3_column_double(stmt, 1));
     if (!cell || !lineage_label_parse(&label, (const char *)sqlite3_column_text(stmt, 2)))
         return false;
     cell->count++;
@@ -100,8 +101,8 @@ static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage
     return LINEAGE_OK;
 }
 
-static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
-                                struct lineage_error *err)
+static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x,
+                                const char *y, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     size_t n = 0;
@@ -136,7 +137,8 @@ enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *
     if (status == LINEAGE_OK)
         status = load(&s, store->mirror, x, y, err);
     if (status == LINEAGE_OK && !sweep->n_cells)
-        status = store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
+        status = store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "",
+                            y ? y : "");
     if (status != LINEAGE_OK)
         lineage_sweep_release(sweep);
     return status;

@@ -1,8 +1,9 @@
 /*
  * tally.c: sums per specialist and per parameter value.
  *
- * Sums are read from their tables when first touched, added to in file order, and written back at the end:
- * so they are to the last digit what one pass over the whole file would give, wherever syncs fell between.
+ * Sums are read from their tables when first touched, added to in file order, and written back at
+ * the end: so they are to the last digit what one pass over the whole file would give, wherever
+ * syncs fell between.
  */
 #include "tally.h"
 
@@ -62,7 +63,8 @@ void tally_free(struct tally *tally)
 
 static struct lineage_number column_number(sqlite3_stmt *stmt, int at)
 {
-    return (struct lineage_number){sqlite3_column_type(stmt, at) != SQLITE_NULL, sqlite3_column_double(stmt, at)};
+    return (struct lineage_number){sqlite3_column_type(stmt, at) != SQLITE_NULL,
+                                   sqlite3_column_double(stmt, at)};
 }
 
 /* Rows of `SELECT status, n, low, high`. */
@@ -80,12 +82,14 @@ static enum lineage_status load_labels(struct tally *tally, sqlite3_stmt *stmt, 
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status load_calibration(struct tally *tally, struct entry *entry, struct lineage_error *err)
+static enum lineage_status load_calibration(struct tally *tally, struct entry *entry,
+                                            struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(
-        tally->mirror, &stmt,
-        "SELECT n, same_sign, expected_sum, actual_sum, error_sum FROM calibration WHERE specialist = ?", err);
+    enum lineage_status status = mirror_prepare(tally->mirror, &stmt,
+                                                "SELECT n, same_sign, expected_sum, actual_sum, "
+                                                "error_sum FROM calibration WHERE specialist = ?",
+                                                err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -101,13 +105,15 @@ static enum lineage_status load_calibration(struct tally *tally, struct entry *e
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status load_entry(struct tally *tally, struct entry *entry, struct lineage_error *err)
+static enum lineage_status load_entry(struct tally *tally, struct entry *entry,
+                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
         tally->mirror, &stmt,
-        entry->is_value ? "SELECT status, n, low, high FROM param_values WHERE key = ? AND value = ?"
-                        : "SELECT status, n, NULL, NULL FROM label_counts WHERE specialist = ?",
+        entry->is_value
+            ? "SELECT status, n, low, high FROM param_values WHERE key = ? AND value = ?"
+            : "SELECT status, n, NULL, NULL FROM label_counts WHERE specialist = ?",
         err);
     if (status != LINEAGE_OK)
         return status;
@@ -118,7 +124,8 @@ static enum lineage_status load_entry(struct tally *tally, struct entry *entry, 
     return status == LINEAGE_OK && !entry->is_value ? load_calibration(tally, entry, err) : status;
 }
 
-static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *name, double value, bool is_value)
+static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *name, double value,
+                               bool is_value)
 {
     struct entry *entry = arena_alloc(&tally->arena, 1, sizeof *entry);
     struct entry **bucket = &tally->buckets[hash & (tally->capacity - 1)];
@@ -133,8 +140,8 @@ static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *n
     return entry;
 }
 
-static enum lineage_status find_entry(struct tally *tally, const char *name, double value, bool is_value,
-                                      struct entry **out, struct lineage_error *err)
+static enum lineage_status find_entry(struct tally *tally, const char *name, double value,
+                                      bool is_value, struct entry **out, struct lineage_error *err)
 {
     uint64_t bits;
     value += 0.0; /* SQLite knows one zero */
@@ -167,8 +174,9 @@ static void count_score(struct entry *entry, enum lineage_label label, struct li
 static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 {
     double expected, actual = trial->delta_vs_best.value;
-    if ((trial->status != LINEAGE_KEEP && trial->status != LINEAGE_DISCARD) || !trial->delta_vs_best.present ||
-        !isfinite(actual) || !expected_number(&expected, trial->expected_delta) || !isfinite(expected))
+    if ((trial->status != LINEAGE_KEEP && trial->status != LINEAGE_DISCARD) ||
+        !trial->delta_vs_best.present || !isfinite(actual) ||
+        !expected_number(&expected, trial->expected_delta) || !isfinite(expected))
         return;
     entry->n++;
     entry->same_sign += (expected > 0 && actual > 0) || (expected < 0 && actual < 0);
@@ -177,7 +185,8 @@ static void calibrate(struct entry *entry, const struct lineage_trial *trial)
     entry->error_sum += fabs(expected - actual);
 }
 
-enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
+                              struct lineage_error *err)
 {
     struct entry *entry;
     enum lineage_status status = tally->n >= tally->capacity ? tally_flush(tally, err) : LINEAGE_OK;
@@ -190,7 +199,8 @@ enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *t
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++) {
         if (isnan(trial->params[i].value))
             continue;
-        status = find_entry(tally, trial->params[i].name, trial->params[i].value, true, &entry, err);
+        status =
+            find_entry(tally, trial->params[i].name, trial->params[i].value, true, &entry, err);
         if (status != LINEAGE_OK)
             return status;
         entry->labels[trial->status].n++;
@@ -207,15 +217,15 @@ static void bind_optional(sqlite3_stmt *stmt, int at, struct lineage_number numb
         sqlite3_bind_null(stmt, at);
 }
 
-static enum lineage_status write_label(struct tally *tally, const struct entry *entry, enum lineage_label label,
-                                       struct lineage_error *err)
+static enum lineage_status write_label(struct tally *tally, const struct entry *entry,
+                                       enum lineage_label label, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status = mirror_prepare(tally->mirror, &stmt,
-                                                entry->is_value
-                                                    ? "REPLACE INTO param_values VALUES (?1, ?4, ?2, ?3, ?5, ?6)"
-                                                    : "REPLACE INTO label_counts VALUES (?1, ?2, ?3)",
-                                                err);
+    enum lineage_status status =
+        mirror_prepare(tally->mirror, &stmt,
+                       entry->is_value ? "REPLACE INTO param_values VALUES (?1, ?4, ?2, ?3, ?5, ?6)"
+                                       : "REPLACE INTO label_counts VALUES (?1, ?2, ?3)",
+                       err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
@@ -246,7 +256,8 @@ static enum lineage_status write_calibration(struct tally *tally, const struct e
     return mirror_run(tally->mirror, stmt, err);
 }
 
-static enum lineage_status write_entry(struct tally *tally, const struct entry *entry, struct lineage_error *err)
+static enum lineage_status write_entry(struct tally *tally, const struct entry *entry,
+                                       struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)

@@ -1,4 +1,5 @@
-/* tally.h: the sums of label_counts, calibration and param_values, added up in memory during a sync. */
+/* tally.h: the sums of label_counts, calibration and param_values, added up in memory during a
+ * sync. */
 #ifndef MIRROR_TALLY_H
 #define MIRROR_TALLY_H
 
@@ -6,12 +7,14 @@
 
 struct tally;
 
-/* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without memory. */
+/* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without
+ * memory. */
 struct tally *tally_new(struct mirror *mirror, bool fresh, bool large);
 void tally_free(struct tally *tally);
 
 /* Count a trial; call in file order. */
-enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial, struct lineage_error *err);
+enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
+                              struct lineage_error *err);
 
 /* Write the sums into their tables. */
 enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err);

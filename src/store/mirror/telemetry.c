@@ -1,6 +1,6 @@
 /*
- * telemetry.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is missing,
- * forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
+ * telemetry.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is
+ * missing, forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -10,8 +10,9 @@
 #include "../log/telemetry.h"
 #include "internal.h"
 
-static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial, json_int_t step,
-                                       const char *key, double value, struct lineage_error *err)
+static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial,
+                                       json_int_t step, const char *key, double value,
+                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
@@ -34,14 +35,15 @@ static enum lineage_status insert_steps(struct mirror *mirror, const struct line
         json_t *step = json_array_get(steps, i), *value;
         const char *key;
         json_int_t number = json_integer_value(json_object_get(step, "step"));
-        json_object_foreach(step, key, value)
-            if (status == LINEAGE_OK && json_is_number(value) && strcmp(key, "step") != 0)
-                status = insert_step(mirror, trial, number, key, json_number_value(value), err);
+        json_object_foreach(step, key, value) if (status == LINEAGE_OK && json_is_number(value) &&
+                                                  strcmp(key, "step") != 0) status =
+            insert_step(mirror, trial, number, key, json_number_value(value), err);
     }
     return status;
 }
 
-/* What will not be otherwise next time. Another failure (I/O, memory, descriptors) is one of the sync. */
+/* What will not be otherwise next time. Another failure (I/O, memory, descriptors) is one of the
+ * sync. */
 static bool is_permanent(const struct lineage_error *why)
 {
     return why->status == LINEAGE_ENOTFOUND || why->os_errno == EACCES || why->os_errno == EPERM ||
@@ -49,7 +51,8 @@ static bool is_permanent(const struct lineage_error *why)
            why->os_errno == ENAMETOOLONG;
 }
 
-enum lineage_status mirror_insert_telemetry(struct mirror *mirror, const struct lineage_trial *trial,
+enum lineage_status mirror_insert_telemetry(struct mirror *mirror,
+                                            const struct lineage_trial *trial,
                                             struct lineage_error *err)
 {
     struct buf text = {0};

@@ -33,7 +33,8 @@ static void hang(struct tree *tree, uint32_t child, uint32_t parent)
     above->n_children++;
 }
 
-static enum lineage_status link_one(struct tree *tree, int64_t seq, const char *parent, struct lineage_error *err)
+static enum lineage_status link_one(struct tree *tree, int64_t seq, const char *parent,
+                                    struct lineage_error *err)
 {
     int64_t found = 0;
     enum lineage_status status = LINEAGE_ENOTFOUND;
@@ -49,9 +50,10 @@ static enum lineage_status link_one(struct tree *tree, int64_t seq, const char *
 static enum lineage_status link_all(struct tree *tree, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(tree->store->mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
-    while (status == LINEAGE_OK && (status = mirror_step(tree->store->mirror, stmt, err)) == LINEAGE_OK) {
+    enum lineage_status status = mirror_prepare(
+        tree->store->mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
+    while (status == LINEAGE_OK &&
+           (status = mirror_step(tree->store->mirror, stmt, err)) == LINEAGE_OK) {
         int64_t seq = sqlite3_column_int64(stmt, 0);
         if ((size_t)seq <= tree->n)
             status = link_one(tree, seq, (const char *)sqlite3_column_text(stmt, 1), err);
@@ -74,7 +76,8 @@ static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, b
     return LINEAGE_OK;
 }
 
-/* Preorder without a stack: down to the first child, else to the next sibling of the nearest ancestor. */
+/* Preorder without a stack: down to the first child, else to the next sibling of the nearest
+ * ancestor. */
 static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *err)
 {
     uint32_t at = tree->nodes[0].first_child;
@@ -97,7 +100,8 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
 }
 
 enum lineage_status lineage_tree_walk(struct lineage_store *store,
-                                      bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                      bool (*visit)(void *context,
+                                                    const struct lineage_tree_node *node),
                                       void *context, struct lineage_error *err)
 {
     struct tree tree = {.store = store, .visit = visit, .context = context};

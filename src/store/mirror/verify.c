@@ -23,7 +23,8 @@ struct verifying {
     size_t n;
 };
 
-static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id, const char *text)
+static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id,
+                  const char *text)
 {
     struct lineage_finding finding = {kind, line, exp_id, text};
     v->n++;
@@ -51,14 +52,16 @@ static const struct {
     const char *kind, *sql;
 } checks[] = {
     {"id", "SELECT line, '', 'exp_id is empty' FROM trials WHERE exp_id = '' ORDER BY seq"},
-    {"id", "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f WHERE"
-           " f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1 FROM trials f WHERE"
-           " f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
-    {"parent", "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
-               " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
-               " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || t.parent_exp)"
-               " AND NOT (substr(parent_exp, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
-               " p.exp_id = substr(t.parent_exp, 5))) ORDER BY seq"},
+    {"id",
+     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
+     " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
+     " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
+    {"parent",
+     "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
+     " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
+     " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || t.parent_exp)"
+     " AND NOT (substr(parent_exp, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
+     " p.exp_id = substr(t.parent_exp, 5))) ORDER BY seq"},
 };
 
 static enum lineage_status check_tail(struct verifying *v)
@@ -76,7 +79,8 @@ static enum lineage_status check_tail(struct verifying *v)
 static bool report_cycle(void *context, const struct lineage_tree_node *node)
 {
     if (node->in_cycle)
-        found(context, "cycle", node->trial->line, node->trial->exp_id, "is its own ancestor, or descends from one");
+        found(context, "cycle", node->trial->line, node->trial->exp_id,
+              "is its own ancestor, or descends from one");
     return true;
 }
 
@@ -85,7 +89,8 @@ static void count_finding(void *context, const struct lineage_finding *finding)
     found(context, finding->kind, finding->line, finding->exp_id, finding->text);
 }
 
-static enum lineage_status check_integrity(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status check_integrity(struct verifying *v, struct mirror *mirror,
+                                           struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA quick_check(5)", err);
@@ -98,7 +103,8 @@ static enum lineage_status check_integrity(struct verifying *v, struct mirror *m
 }
 
 /* A mirror that cannot even be read through is a finding, not a failure of the check. */
-static enum lineage_status check_mirror(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status check_mirror(struct verifying *v, struct mirror *mirror,
+                                        struct lineage_error *err)
 {
     struct lineage_error why = {0};
     const struct lineage_error *fallback = mirror_fallback(mirror);
@@ -122,26 +128,30 @@ static enum lineage_status check_snapshots(struct verifying *v, struct lineage_e
 {
     sqlite3_stmt *stmt;
     struct stat st;
-    enum lineage_status status =
-        mirror_prepare(v->store->mirror, &stmt,
-                       "SELECT line, exp_id, snapshot_path FROM trials WHERE snapshot_path <> '' ORDER BY seq", err);
-    while (status == LINEAGE_OK && (status = mirror_step(v->store->mirror, stmt, err)) == LINEAGE_OK) {
+    enum lineage_status status = mirror_prepare(
+        v->store->mirror, &stmt,
+        "SELECT line, exp_id, snapshot_path FROM trials WHERE snapshot_path <> '' ORDER BY seq",
+        err);
+    while (status == LINEAGE_OK &&
+           (status = mirror_step(v->store->mirror, stmt, err)) == LINEAGE_OK) {
         const char *path = (const char *)sqlite3_column_text(stmt, 2);
         if (fstatat(v->store->dir_fd, path, &st, 0) != 0 || !S_ISDIR(st.st_mode))
-            found(v, "snapshot", (uint64_t)sqlite3_column_int64(stmt, 0), (const char *)sqlite3_column_text(stmt, 1),
-                  "snapshot_path is not there");
+            found(v, "snapshot", (uint64_t)sqlite3_column_int64(stmt, 0),
+                  (const char *)sqlite3_column_text(stmt, 1), "snapshot_path is not there");
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 /* One file of telemetry/: named after a row, and readable. */
-static enum lineage_status check_telemetry_file(struct verifying *v, const char *name, struct lineage_error *err)
+static enum lineage_status check_telemetry_file(struct verifying *v, const char *name,
+                                                struct lineage_error *err)
 {
     char id[256], path[TELEMETRY_PATH_MAX];
     struct buf text = {0};
     int64_t seq;
     size_t length = strlen(name);
-    if (length <= 5 || length >= sizeof id || strcmp(name + length - 5, ".json") != 0 || name[0] == '.')
+    if (length <= 5 || length >= sizeof id || strcmp(name + length - 5, ".json") != 0 ||
+        name[0] == '.')
         return LINEAGE_OK; /* a stranger's file */
     snprintf(id, sizeof id, "%.*s", (int)(length - 5), name);
     enum lineage_status status = mirror_find_exact(v->store->mirror, id, &seq, err);
@@ -149,7 +159,8 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
         found(v, "telemetry", 0, id, "telemetry without a row");
     else if (status != LINEAGE_OK)
         return status;
-    if (!telemetry_path(path, id) || fs_read_file(v->store->dir_fd, path, &text, NULL) != LINEAGE_OK) {
+    if (!telemetry_path(path, id) ||
+        fs_read_file(v->store->dir_fd, path, &text, NULL) != LINEAGE_OK) {
         found(v, "telemetry", 0, id, "telemetry cannot be read");
     } else {
         json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
@@ -176,15 +187,16 @@ static enum lineage_status check_telemetry(struct verifying *v, struct lineage_e
     return status;
 }
 
-enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
-                                     struct lineage_error *err)
+enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
+                                     void *context, struct lineage_error *err)
 {
     struct verifying v = {.store = store, .report = report, .context = context};
     enum lineage_status status = mirror_sync(store->mirror, err);
     return status == LINEAGE_OK ? report_rows(&v, "row", findings_sql, err) : status;
 }
 
-static enum lineage_status check_store(struct verifying *v, struct mirror *mirror, struct lineage_error *err)
+static enum lineage_status check_store(struct verifying *v, struct mirror *mirror,
+                                       struct lineage_error *err)
 {
     enum lineage_status status = mirror_sync(v->store->mirror, err);
     if (status == LINEAGE_OK)
@@ -202,9 +214,11 @@ static enum lineage_status check_store(struct verifying *v, struct mirror *mirro
     return status == LINEAGE_OK ? check_telemetry(v, err) : status;
 }
 
-/* Rows are checked in a mirror made in memory for the purpose, so that lineage.db is judged and not mended. */
-enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report,
-                                   void *context, struct lineage_error *err)
+/* Rows are checked in a mirror made in memory for the purpose, so that lineage.db is judged and not
+ * mended. */
+enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings,
+                                   lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
 {
     struct verifying v = {.report = report, .context = context};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};

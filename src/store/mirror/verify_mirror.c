@@ -1,29 +1,47 @@
 /*
- * verify_mirror.c: lineage.db against a mirror just made in memory from results.tsv. Two files that say the
- * same row by row in every table say the same; the first difference of each table is reported.
+ * verify_mirror.c: lineage.db against a mirror just made in memory from results.tsv. Two files that
+ * say the same row by row in every table say the same; the first difference of each table is
+ * reported.
  */
 #include "verify_mirror.h"
 
 #include <string.h>
 
-/* Each gives line and exp_id first; ?1 is the last row, ?2 the end of the bytes that lineage.db covers. */
+/* Each gives line and exp_id first; ?1 is the last row, ?2 the end of the bytes that lineage.db
+ * covers. */
 static const struct {
     const char *table, *sql;
     bool whole; /* comparable only when lineage.db covers the whole file */
 } tables[] = {
-    {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 ORDER BY t.seq", false},
-    {"params", "SELECT t.line, t.exp_id, p.* FROM param_rows p JOIN trials t ON t.seq = p.seq"
-               " WHERE p.seq <= ?1 AND ?2 ORDER BY p.key, p.value, p.seq", false},
-    {"turn_stats", "SELECT t.line, t.exp_id, s.* FROM turn_stats s JOIN trials t ON t.seq = s.seq"
-                   " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.turn", false},
-    {"step_metrics", "SELECT t.line, t.exp_id, s.* FROM step_metrics s JOIN trials t ON t.seq = s.seq"
-                     " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.step, s.key", false},
-    {"extras", "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
-               " WHERE e.seq <= ?1 AND ?2 ORDER BY e.seq, e.name", false},
-    {"findings", "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 ORDER BY offset", false},
-    {"label_counts", "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status", true},
-    {"param_values", "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status", true},
-    {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist", true},
+    {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 ORDER BY t.seq",
+     false},
+    {"params",
+     "SELECT t.line, t.exp_id, p.* FROM param_rows p JOIN trials t ON t.seq = p.seq"
+     " WHERE p.seq <= ?1 AND ?2 ORDER BY p.key, p.value, p.seq",
+     false},
+    {"turn_stats",
+     "SELECT t.line, t.exp_id, s.* FROM turn_stats s JOIN trials t ON t.seq = s.seq"
+     " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.turn",
+     false},
+    {"step_metrics",
+     "SELECT t.line, t.exp_id, s.* FROM step_metrics s JOIN trials t ON t.seq = s.seq"
+     " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.step, s.key",
+     false},
+    {"extras",
+     "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
+     " WHERE e.seq <= ?1 AND ?2 ORDER BY e.seq, e.name",
+     false},
+    {"findings",
+     "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 ORDER BY offset",
+     false},
+    {"label_counts",
+     "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status",
+     true},
+    {"param_values",
+     "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status",
+     true},
+    {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist",
+     true},
 };
 
 struct comparison {
@@ -44,15 +62,18 @@ static bool same_value(sqlite3_value *a, sqlite3_value *b)
         return sqlite3_value_double(a) == sqlite3_value_double(b);
     int n = sqlite3_value_bytes(a);
     return type == SQLITE_NULL ||
-           (n == sqlite3_value_bytes(b) && memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
+           (n == sqlite3_value_bytes(b) &&
+            memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
 }
 
 static void report(const struct comparison *c, sqlite3_stmt *at, const char *what)
 {
     char text[200];
     const char *id = (const char *)sqlite3_column_text(at, 1);
-    struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), id ? id : "", text};
-    sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table, what);
+    struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), id ? id : "",
+                                      text};
+    sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table,
+                     what);
     c->report(c->context, &finding);
 }
 
@@ -101,7 +122,8 @@ static int compare_table(const struct comparison *c)
     }
 }
 
-static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t rows, int64_t watermark)
+static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t rows,
+                   int64_t watermark)
 {
     int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
     if (code == SQLITE_OK) {
@@ -112,12 +134,12 @@ static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t ro
 }
 
 /* How far lineage.db has read; rows is -1 if it has read nothing yet. */
-static enum lineage_status read_extent(struct mirror *mirror, int64_t *rows, int64_t *watermark, int64_t *size,
-                                       struct lineage_error *err)
+static enum lineage_status read_extent(struct mirror *mirror, int64_t *rows, int64_t *watermark,
+                                       int64_t *size, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, "SELECT rows + (provisional > 0), watermark, size FROM meta", err);
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT rows + (provisional > 0), watermark, size FROM meta", err);
     *rows = -1;
     if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         *rows = sqlite3_column_int64(stmt, 0);
@@ -128,13 +150,15 @@ static enum lineage_status read_extent(struct mirror *mirror, int64_t *rows, int
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-enum lineage_status verify_mirror(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
-                                  void *context, struct lineage_error *err)
+enum lineage_status verify_mirror(struct mirror *mirror, struct mirror *truth,
+                                  lineage_finding_fn *report_one, void *context,
+                                  struct lineage_error *err)
 {
     int64_t rows, watermark = 0, size = 0;
     enum lineage_status status = read_extent(mirror, &rows, &watermark, &size, err);
     bool whole = (uint64_t)size == mirror_position(truth)->size;
-    for (size_t i = 0; status == LINEAGE_OK && rows >= 0 && i < sizeof tables / sizeof *tables; i++) {
+    for (size_t i = 0; status == LINEAGE_OK && rows >= 0 && i < sizeof tables / sizeof *tables;
+         i++) {
         struct comparison c = {.table = tables[i].table, .report = report_one, .context = context};
         if (tables[i].whole && !whole)
             continue;

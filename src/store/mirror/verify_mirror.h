@@ -7,7 +7,8 @@
 #include "internal.h"
 
 /* Compare with a mirror just made from results.tsv, which may have grown since. Writes nothing. */
-enum lineage_status verify_mirror(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report,
-                                  void *context, struct lineage_error *err);
+enum lineage_status verify_mirror(struct mirror *mirror, struct mirror *truth,
+                                  lineage_finding_fn *report, void *context,
+                                  struct lineage_error *err);
 
 #endif
