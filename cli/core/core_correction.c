@@ -1,6 +1,8 @@
 /* core_correction.c: options and metrics of the off-policy kernels. */
 #include "core_correction.h"
 
+#include <stdio.h>
+
 struct rl_correction_options core_correction_options(struct core_call *call)
 {
     static const char *const levels[] = {"none", "token", "sequence", NULL};
@@ -19,6 +21,15 @@ struct rl_metrics core_metrics(struct core_call *call)
 {
     struct rl_metric *items = core_alloc(call, RL_METRICS_ENOUGH, sizeof *items);
     return (struct rl_metrics){.items = items, .capacity = items ? RL_METRICS_ENOUGH : 0};
+}
+
+void core_add_metric(struct rl_metrics *metrics, const char *name, double value)
+{
+    if (metrics->n == metrics->capacity)
+        return;
+    struct rl_metric *item = &metrics->items[metrics->n++];
+    snprintf(item->name, sizeof item->name, "%s", name);
+    item->value = value;
 }
 
 void core_put_metrics(struct core_call *call, const struct rl_metrics *metrics)

@@ -12,6 +12,9 @@ struct rl_correction_options core_correction_options(struct core_call *call);
 /* An empty list with room for any one call. */
 struct rl_metrics core_metrics(struct core_call *call);
 
+/* Add one more. */
+void core_add_metric(struct rl_metrics *metrics, const char *name, double value);
+
 /* The list as the result `metrics`. */
 void core_put_metrics(struct core_call *call, const struct rl_metrics *metrics);
 

@@ -84,6 +84,49 @@ RL_API RL_NODISCARD enum rl_status rl_rollout_correctionf(const struct rl_batch 
                                                           struct rl_metrics *metrics, struct rl_workspace *ws,
                                                           struct rl_error *err);
 
+enum rl_bypass_kind { RL_BYPASS_PPO_CLIP, RL_BYPASS_REINFORCE };
+
+/*
+ * Two policies, the sampler's log-probs in the place of the old ones. The correction is computed with train :=
+ * log_prob, without gradient. ppo_clip: rl_ppo_loss with old := rollout on the mask that rejection leaves; weights are
+ * reported, not applied. reinforce: L = -A log_prob w on that mask. d_log_prob [B*T] or NULL. Source: verl.
+ */
+RL_API RL_NODISCARD enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind kind,
+                                                  const struct rl_correction_options *correction,
+                                                  const struct rl_loss_options *options, const double *log_prob,
+                                                  const double *rollout, const double *advantages,
+                                                  double *d_log_prob, struct rl_loss_result *out,
+                                                  struct rl_metrics *metrics, struct rl_workspace *ws,
+                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_bypass_lossf(const struct rl_batch *batch, enum rl_bypass_kind kind,
+                                                  const struct rl_correction_options *correction,
+                                                  const struct rl_loss_options *options, const float *log_prob,
+                                                  const float *rollout, const float *advantages,
+                                                  float *d_log_prob, struct rl_loss_result *out,
+                                                  struct rl_metrics *metrics, struct rl_workspace *ws,
+                                                  struct rl_error *err);
+
+/*
+ * Three policies (decoupled PPO): correction with train := proximal, then rl_ppo_loss with old := proximal, weights
+ * multiplied, on the mask that is left. weights and modified_mask [B*T] receive the correction. Source: verl.
+ */
+RL_API RL_NODISCARD enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
+                                                     const struct rl_correction_options *correction,
+                                                     const struct rl_loss_options *options, const double *log_prob,
+                                                     const double *proximal, const double *rollout,
+                                                     const double *advantages, double *weights,
+                                                     uint8_t *modified_mask, double *d_log_prob,
+                                                     struct rl_loss_result *out, struct rl_metrics *metrics,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_decoupled_lossf(const struct rl_batch *batch,
+                                                     const struct rl_correction_options *correction,
+                                                     const struct rl_loss_options *options, const float *log_prob,
+                                                     const float *proximal, const float *rollout,
+                                                     const float *advantages, float *weights,
+                                                     uint8_t *modified_mask, float *d_log_prob,
+                                                     struct rl_loss_result *out, struct rl_metrics *metrics,
+                                                     struct rl_workspace *ws, struct rl_error *err);
+
 /* Whether a sampler may go on: floor((generated - 1) / batch_size) <= policy_version + max_staleness, for
  * `generated` samples so far. RL_EINVAL for a batch size below 1 or a negative count. */
 RL_API RL_NODISCARD enum rl_status rl_staleness_admit(int64_t generated, int64_t batch_size,
