@@ -133,7 +133,7 @@ enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *tot
                            struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_batch *batch = job->batch;
-    struct weighting weighting;
+    struct weighting weighting = {0};
     enum rl_status status = rl_batch_check(batch, job->needs, err);
     if (status != RL_OK)
         return status;

@@ -62,8 +62,8 @@ static void gae_row(const struct walk *w, size_t row)
 
 static void walk_rows(const struct walk *w, walk_fn *walk_row)
 {
-    size_t cells = w->batch->n_rows * w->batch->n_tokens;
-#pragma omp parallel for schedule(static) if (cells >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static)                                                           \
+    if (w->batch->n_rows * w->batch->n_tokens >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < w->batch->n_rows; row++)
         walk_row(w, row);
 }
