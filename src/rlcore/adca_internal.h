@@ -1,0 +1,61 @@
+/* adca_internal.h: the intermediate values of rl_prm_advantage, which its metrics are made of. */
+#ifndef RLCORE_ADCA_INTERNAL_H
+#define RLCORE_ADCA_INTERNAL_H
+
+#include <rlcore/adca.h>
+
+#include "groups.h"
+
+struct rl_prm_work {
+    const struct rl_prm_input *in;
+    const struct rl_prm_options *options;
+    struct rl_groups groups;
+    double *outcomes;  /* [B] */
+    double *o;         /* [B] normalised */
+    double *z;         /* [start[B]] normalised step rewards */
+    double *raw_sums;  /* [B] sums of the raw step rewards */
+    double *sorted;    /* [B] for percentiles */
+    const double *combined; /* [start[B]] */
+};
+
+static inline size_t rl_prm_steps_of(const struct rl_prm_work *w, size_t row)
+{
+    return w->in->start[row + 1] - w->in->start[row];
+}
+
+static inline bool rl_prm_success(const struct rl_prm_work *w, size_t row)
+{
+    return w->outcomes[row] > 0.5;
+}
+
+/* Flag of a step, fill where the judge gave none. */
+static inline bool rl_prm_flag(const struct rl_prm_work *w, size_t row, size_t step, bool fill)
+{
+    size_t i = w->in->flag_start[row] + step;
+    return i < w->in->flag_start[row + 1] ? w->in->flags[i] != 0 : fill;
+}
+
+/* What the scheme takes a missing flag for. */
+static inline bool rl_prm_fill(const struct rl_prm_work *w, size_t row)
+{
+    return w->options->scheme == RL_PRM_DECOUPLE || rl_prm_success(w, row);
+}
+
+static inline size_t rl_prm_count_good(const struct rl_prm_work *w, size_t row, bool fill)
+{
+    size_t n = 0;
+    for (size_t j = 0; j < rl_prm_steps_of(w, row); j++)
+        n += rl_prm_flag(w, row, j, fill);
+    return n;
+}
+
+/* How allocation shares out the outcome of a row. */
+struct rl_prm_shares {
+    double good, bad; /* weight of a GOOD, of a BAD step */
+    double total, unit, sign;
+};
+struct rl_prm_shares rl_prm_shares_of(const struct rl_prm_work *w, size_t row);
+
+void rl_prm_measure(const struct rl_prm_work *w, struct rl_prm_metrics *metrics);
+
+#endif
