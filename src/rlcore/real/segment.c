@@ -48,6 +48,10 @@ RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segm
     const real low = (real)s->low, high = (real)s->high;
     const real slope_weight = limited ? 0 : (real)s->row_weight;
     real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
+    if (s->clip_scale)
+        rl_fetch_ahead(at.clip_scale);
+    if (s->weights)
+        rl_fetch_ahead(at.weights);
     rl_fetch_ahead(at.slope);
     rl_mask_reals(at.mask, at.n, mask);
 #pragma omp simd reduction(+ : loss, clipped, poison)
