@@ -20,7 +20,9 @@
 #endif
 
 #include <rlcore/a2tgpo.h>
+#include <rlcore/advantage.h>
 #include <rlcore/loss.h>
+#include <rlcore/offpolicy.h>
 
 #include "support/random_batch.h"
 
@@ -34,6 +36,7 @@ struct bench {
     struct rl_loss_options options;
     struct rl_workspace ws;
     double *spare[2]; /* arrays of the copy */
+    uint8_t *mask_out;
     struct random_batch *all_data[BATCHES];
     double *all_out[BATCHES], *all_out2[BATCHES];
 };
@@ -119,6 +122,22 @@ static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
                                &b->ws, err);
 }
 
+static enum rl_status grpo(struct bench *b, struct rl_error *err)
+{
+    struct rl_group_options options;
+    rl_group_options_init(&options);
+    return rl_group_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws, err);
+}
+
+static enum rl_status correction(struct bench *b, struct rl_error *err)
+{
+    const struct rl_correction_options options = {.is = RL_IS_TOKEN, .is_threshold = 2};
+    struct rl_metric items[RL_METRICS_ENOUGH];
+    struct rl_metrics metrics = {.items = items, .capacity = RL_METRICS_ENOUGH};
+    return rl_rollout_correction(&b->data->batch, &options, b->data->log_prob, b->data->rollout_log_prob,
+                                 b->out, b->mask_out, &metrics, &b->ws, err);
+}
+
 static enum rl_status k3(struct bench *b, struct rl_error *err)
 {
     return rl_kl_penalty(RL_KL_K3, false, cells, b->data->log_prob, b->data->ref_log_prob, b->out,
@@ -148,6 +167,8 @@ static const struct entry {
     {"geo_mean_loss", geo_mean, 1 + 4 * 8, ""},
     {"a2tgpo_turn_loss", turn_loss, 1 + 4 + 5 * 8, "1.15"},
     {"a2tgpo_advantage_v1d", a2tgpo, 1 + 4 + 3 * 8, "2.1"},
+    {"grpo_advantage", grpo, 1 + 2 * 8, "0.002-0.005"},
+    {"rollout_correction", correction, 2 + 3 * 8, ""},
     {"kl_penalty_k3", k3, 4 * 8, ""},
     {"value_loss", value, 1 + 4 * 8, ""},
 };
@@ -269,6 +290,7 @@ int main(int argc, char **argv)
     struct bench b = {0};
     rl_loss_options_init(&b.options);
     make_batches(&b);
+    b.mask_out = test_alloc(cells, 1);
     for (size_t i = 0; i < 2; i++) {
         b.spare[i] = test_alloc(COPY_ARRAYS * cells, sizeof *b.spare[i]);
         memset(b.spare[i], 1, COPY_ARRAYS * cells * sizeof *b.spare[i]);
@@ -276,6 +298,7 @@ int main(int argc, char **argv)
     run_all(&b, json);
     for (size_t i = 0; i < 2; i++)
         free(b.spare[i]);
+    free(b.mask_out);
     free(b.ws.data);
     free_batches(&b);
     return 0;
