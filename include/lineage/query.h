@@ -2,6 +2,8 @@
  * lineage/query.h: read trials: by id, best, chain, tree, ranges, sweep coverage, SQL.
  *
  * Everything here reads the mirror, brought up to date with results.tsv first (only new bytes are read).
+ * If bytes that were mirrored before have changed since, the answers are those of results.tsv as it is now,
+ * a notice names the line, and lineage.db stays as it was until lineage_rebuild.
  * Readers never take the writers' lock. nan never ranks and never matches a range.
  */
 #ifndef LINEAGE_QUERY_H
@@ -74,7 +76,8 @@ struct lineage_query {
 
 struct lineage_cursor;
 
-/* Run a query. An unknown name is LINEAGE_EINVAL with the known ones in the text. */
+/* Run a query; which trials it finds is settled now. An unknown name is LINEAGE_EINVAL with the known
+ * ones in the text. The cursor must be closed before its store. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                    const struct lineage_query *query, struct lineage_error *err);

@@ -155,7 +155,7 @@ static void write_rows(const char *path, size_t n)
             fprintf(out, "%.5f\t\t-0.00123", metric);
         else
             fputs("\t\t", out);
-        fprintf(out, "\t595.5\t700.25\tjob-%zu\t\talpha=0.%zu; gamma=%s\n", i, i % 9 + 1, i % 3 ? "1.0" : "0.95");
+        fprintf(out, "\t595.5\t700.25\tjob-%zu\t\talpha=0.%zu; gamma=%s\n", i, i % 9 + 1, i / 9 % 3 ? "1.0" : "0.95");
     }
     fclose(out);
 }

@@ -6,10 +6,10 @@
  * number, file identity and digests are written in the same transaction as the rows.
  *   2. A last record without line end is mirrored as a provisional row, dropped at the next sync.
  *   3. Each row keeps the digest of its bytes, so that a changed byte is named by line.
- *   4. A mirror on disk that cannot serve (read-only directory, full disk, damaged, another
- * version, another score column, bytes of results.tsv changed under it) is replaced by one in
- * memory for this handle, built from results.tsv as it is, with a notice. Answers are always those
- * of results.tsv.
+ *   4. A mirror on disk that cannot serve (read-only directory, full disk, locked for too long, a newer
+ *      version, bytes of results.tsv changed under it) is replaced by one in memory for this handle, built
+ *      from results.tsv as it is, with a notice. One that is damaged, or was made for another score column
+ *      than the configured one, is made anew. Answers are always those of results.tsv.
  */
 #ifndef MIRROR_MIRROR_H
 #define MIRROR_MIRROR_H
