@@ -71,9 +71,9 @@ struct chunk {
     real *slope;
 };
 
-/* Log-probs and ratios of a chunk, 0 and 1 where the mask is 0. */
+/* Ratios of a chunk, 1 where the mask is 0. */
 struct ratios {
-    real mask[RL_CHUNK], log_prob[RL_CHUNK], ratio[RL_CHUNK], clamped[RL_CHUNK];
+    real mask[RL_CHUNK], ratio[RL_CHUNK], clamped[RL_CHUNK];
 };
 
 static RL_INLINE void ratio_pass(const struct chunk *at, bool limited_kl, struct ratios *out,
@@ -89,7 +89,6 @@ static RL_INLINE void ratio_pass(const struct chunk *at, bool limited_kl, struct
         q = on > 0 ? q : 0;
         real l = p - q, l20 = rl_limit(l, -20, 20), r = rl_exp_near(l20), hit = l20 == l ? 0 : 1;
         real r_min = on > 0 ? r : INFINITY, r_max = on > 0 ? r : -INFINITY;
-        out->log_prob[t] = p;
         out->ratio[t] = r;
         out->clamped[t] = hit;
         sum += l;
@@ -114,10 +113,11 @@ static RL_INLINE void rule_pass(const struct chunk *at, const struct ratios *rat
     real loss = 0, clipped = 0, lower = 0, sum = 0, least = 0;
 #pragma omp simd reduction(+ : loss, clipped, lower, sum) reduction(min : least)
     for (size_t t = 0; t < at->n; t++) {
-        real on = ratios->mask[t], a = at->advantages[t], w = at->weights[t];
+        real on = ratios->mask[t], p = at->log_prob[t], a = at->advantages[t], w = at->weights[t];
+        p = on > 0 ? p : 0;
         a = on > 0 ? a : 0;
         w = on > 0 ? w : 0;
-        const struct token x = {ratios->log_prob[t], ratios->ratio[t], a, ratios->clamped[t]};
+        const struct token x = {p, ratios->ratio[t], a, ratios->clamped[t]};
         const struct verdict v = rule(&x, k);
         at->slope[t] = w * v.slope * row_weight;
         loss += w * v.loss;
