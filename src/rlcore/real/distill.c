@@ -138,6 +138,6 @@ enum rl_status RL(rl_distill)(const struct rl_batch *batch, const struct rl_dist
     if (d_log_prob)
         each_selected(&d, put_gradient, &sums);
     result->n_selected = (size_t)sums.n;
-    result->kd_loss = sums.n ? options->kd_coef * 0.5 * sums.square / sums.n : 0;
+    result->kd_loss = sums.n > 0 ? options->kd_coef * 0.5 * sums.square / sums.n : 0;
     return RL_OK;
 }
