@@ -1,7 +1,9 @@
 /* core_agg.c: see core_agg.h. */
 #include "core_agg.h"
 
-/* A size that is given must be positive; absent means "of this batch", which the core writes as 0. */
+/*
+ * A size that is given must be positive; absent means "of this batch", which the core writes as 0.
+ */
 static double size_or_own(struct core_call *call, const char *name)
 {
     double size = core_number_or(call, name, 0);

@@ -6,7 +6,9 @@
 
 #include "core_call.h"
 
-/* loss_agg_mode and, where given, dp_size, batch_num_tokens, global_batch_size, loss_scale_factor. */
+/*
+ * loss_agg_mode and, where given, dp_size, batch_num_tokens, global_batch_size, loss_scale_factor.
+ */
 struct rl_agg core_agg(struct core_call *call);
 
 #endif

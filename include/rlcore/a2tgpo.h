@@ -1,22 +1,25 @@
 /*
- * rlcore/a2tgpo.h: A2TGPO (arXiv 2605.06200): credit by turn from information gain, and the turn-level loss.
+ * rlcore/a2tgpo.h: A2TGPO (arXiv 2605.06200): credit by turn from information gain, and the
+ * turn-level loss.
  *
- * A response is a sequence of turns. The last turn of a row is the outcome turn, its value the outcome
- * reward; every earlier turn k is an information-gain (IG) turn, its value how much that turn brought the
- * policy closer to the true answer. A row with one turn has no IG turn, an empty row has none at all.
+ * A response is a sequence of turns. The last turn of a row is the outcome turn, its value the
+ * outcome reward; every earlier turn k is an information-gain (IG) turn, its value how much that
+ * turn brought the policy closer to the true answer. A row with one turn has no IG turn, an empty
+ * row has none at all.
  *
  * Two ways in
- *   rl_a2tgpo_advantage   token rewards in, token advantages and clip scales out; then rl_a2tgpo_turn_loss
- *   the parts, on turn values (double, flat, row after row, one per turn; struct rl_turns says where rows
- *   begin):
+ *   rl_a2tgpo_advantage   token rewards in, token advantages and clip scales out; then
+ *                         rl_a2tgpo_turn_loss
+ *   the parts, on turn values (double, flat, row after row, one per turn; struct rl_turns says
+ *   where rows begin):
  *       rl_information_gain -> rl_turn_starts -> rl_turn_rewards -> rl_turn_normalize
  *           -> rl_turn_accumulate, rl_turn_clip_scale -> rl_turn_spread
  *
- * Turn borders come from batch->turn alone. A turn whose gain is exactly 0 counts in its statistics like any
- * other, and neighbouring turns of equal advantage stay two turns.
+ * Turn borders come from batch->turn alone. A turn whose gain is exactly 0 counts in its statistics
+ * like any other, and neighbouring turns of equal advantage stay two turns.
  *
- * Errors: as in rlcore/status.h. A reward that is not finite, or stands at a response token that is not the
- * last of its turn, is refused with its row and token.
+ * Errors: as in rlcore/status.h. A reward that is not finite, or stands at a response token that is
+ * not the last of its turn, is refused with its row and token.
  */
 #ifndef RLCORE_A2TGPO_H
 #define RLCORE_A2TGPO_H
@@ -33,7 +36,9 @@
 extern "C" {
 #endif
 
-/* What counts as the value of a prefix: functions of the log-probs of the answer's tokens after it. */
+/*
+ * What counts as the value of a prefix: functions of the log-probs of the answer's tokens after it.
+ */
 enum rl_gain {
     RL_GAIN_MEAN_LOG_PROB, /* mean log-prob of the answer, as in A2TGPO */
     RL_GAIN_MEAN_PROB,     /* exp of it: the per-token probability, as in IGPO */
@@ -41,13 +46,14 @@ enum rl_gain {
 };
 
 /*
- * Information gain of each turn of one rollout. answer_log_prob [n_turns+1][n_answer]: log-probs of the answer's
- * tokens before the first turn and after each turn. gain [n_turns]: V after the turn minus V before it.
- * n_answer 0 or a log-prob that is not finite or above 0 is refused.
+ * Information gain of each turn of one rollout. answer_log_prob [n_turns+1][n_answer]: log-probs of
+ * the answer's tokens before the first turn and after each turn. gain [n_turns]: V after the turn
+ * minus V before it. n_answer 0 or a log-prob that is not finite or above 0 is refused.
  */
 RL_API RL_NODISCARD enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns,
-                                                       size_t n_answer, const double *answer_log_prob,
-                                                       double *gain, struct rl_error *err);
+                                                       size_t n_answer,
+                                                       const double *answer_log_prob, double *gain,
+                                                       struct rl_error *err);
 
 /* Turn values of a batch: row i has start[i+1] - start[i] turns, the last one its outcome turn. */
 struct rl_turns {
@@ -56,58 +62,62 @@ struct rl_turns {
     const int64_t *group; /* [n_rows] prompt group labels; rl_turn_normalize alone reads them */
 };
 
-/* Count turns: start [B+1] from batch->turn, so that start[B] is the length of an array of turn values. */
+/*
+ * Count turns: start [B+1] from batch->turn, so that start[B] is the length of an array of turn
+ * values.
+ */
 RL_API RL_NODISCARD enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start,
                                                   struct rl_error *err);
 
 /*
- * values [start[B]]: the token-level reward [B*T] at the last token of each turn. lengths [start[B]]: its
- * response tokens, unless NULL.
+ * values [start[B]]: the token-level reward [B*T] at the last token of each turn. lengths
+ * [start[B]]: its response tokens, unless NULL.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start,
-                                                   const double *rewards, double *values,
-                                                   size_t *lengths, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_turn_rewardsf(const struct rl_batch *batch, const size_t *start,
-                                                    const float *rewards, double *values,
-                                                    size_t *lengths, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_rewards(const struct rl_batch *batch,
+                                                   const size_t *start, const double *rewards,
+                                                   double *values, size_t *lengths,
+                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_rewardsf(const struct rl_batch *batch,
+                                                    const size_t *start, const float *rewards,
+                                                    double *values, size_t *lengths,
+                                                    struct rl_error *err);
 
 /* out [B*T]: values of each turn at its tokens, fill at mask 0. */
 RL_API RL_NODISCARD enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
                                                   const double *values, double fill, double *out,
                                                   struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch, const size_t *start,
-                                                   const double *values, double fill, float *out,
-                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_turn_spreadf(const struct rl_batch *batch,
+                                                   const size_t *start, const double *values,
+                                                   double fill, float *out, struct rl_error *err);
 
 /* Which turns of a prompt group are normalised together. */
 enum rl_turn_sets {
     RL_TURN_SETS_JOINT,    /* all of them */
     RL_TURN_SETS_SEPARATE, /* outcomes; IG turns */
-    RL_TURN_SETS_CELLS     /* outcomes; IG turns of turn index 0; of index 1; ... (TurnGroupNormalizer) */
+    RL_TURN_SETS_CELLS /* outcomes; IG turns of index 0; of index 1; ... (TurnGroupNormalizer) */
 };
 
 /*
- * z = x - mean of its set, and if by_std divided by (s + epsilon) with s = sqrt(biased variance + 1e-8).
- * A set of one gives 0. values and z [start[n_rows]] may be the same array. epsilon >= 0.
+ * z = x - mean of its set, and if by_std divided by (s + epsilon) with s = sqrt(biased variance +
+ * 1e-8). A set of one gives 0. values and z [start[n_rows]] may be the same array. epsilon >= 0.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_normalize(const struct rl_turns *turns,
-                                                     enum rl_turn_sets sets, bool by_std, double epsilon,
-                                                     const double *values, double *z,
-                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets sets, bool by_std, double epsilon,
+                  const double *values, double *z, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * Variance-rescaled discounted accumulation over the n IG turns of each row:
  *   sums_k = (sum over j = k..n-1 of gamma^(j-k) values_j) / sqrt(n - k),
- * a sum of n - k terms of equal variance brought back to that variance. The outcome turn keeps its value.
- * values and sums may be the same array. gamma >= 0; 0^0 = 1.
+ * a sum of n - k terms of equal variance brought back to that variance. The outcome turn keeps its
+ * value. values and sums may be the same array. gamma >= 0; 0^0 = 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_accumulate(const struct rl_turns *turns, double gamma,
                                                       const double *values, double *sums,
                                                       struct rl_error *err);
 
 /*
- * AdaptiveTurnClipper: scale = 1 + beta (2 sigmoid(z) - 1) for IG turns, in (1 - beta, 1 + beta) and rising
- * with z; 1 for outcome turns. z and scale may be the same array. 0 <= beta <= 1.
+ * AdaptiveTurnClipper: scale = 1 + beta (2 sigmoid(z) - 1) for IG turns, in (1 - beta, 1 + beta)
+ * and rising with z; 1 for outcome turns. z and scale may be the same array. 0 <= beta <= 1.
  */
 RL_API RL_NODISCARD enum rl_status rl_turn_clip_scale(const struct rl_turns *turns, double beta,
                                                       const double *z, double *scale,
@@ -120,10 +130,11 @@ struct rl_turn_stat {
 };
 
 /*
- * stats [n_stats] for turn indices 0..n_stats-1; *n_indices receives how many indices have an IG turn,
- * which may be more than n_stats. With n_stats 0, stats may be NULL.
+ * stats [n_stats] for turn indices 0..n_stats-1; *n_indices receives how many indices have an IG
+ * turn, which may be more than n_stats. With n_stats 0, stats may be NULL.
  */
-RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *turns, const double *values,
+RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *turns,
+                                                      const double *values,
                                                       struct rl_turn_stat *stats, size_t n_stats,
                                                       size_t *n_indices, struct rl_error *err);
 
@@ -131,8 +142,8 @@ RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *tur
 enum rl_a2tgpo_mode {
     RL_A2TGPO_JOINT,         /* A_k = z_k + gamma A_k+1 over all turns, sets joint */
     RL_A2TGPO_SEPARATE,      /* the same, sets separate */
-    RL_A2TGPO_TURN_GROUP,    /* y = x std(o)/std(x) over the batch; d_k = y_k + gamma d_k+1, the outcome at the
-                                end; A_k = z(d_k) + 1.5 z(o), sets by cell */
+    RL_A2TGPO_TURN_GROUP,    /* y = x std(o)/std(x) over the batch; d_k = y_k + gamma d_k+1, the
+                                outcome at the end; A_k = z(d_k) + 1.5 z(o), sets by cell */
     RL_A2TGPO_TURN_GROUP_V1D /* A_k = alpha D_k + z(o), D = rl_turn_accumulate of z, sets by cell */
 };
 
@@ -143,8 +154,8 @@ struct rl_a2tgpo_options {
     double clip_beta;         /* 0.3; reach of the clip scale, 0..1 */
     bool norm_adv_by_std;     /* true */
     double epsilon;           /* 1e-6; >= 0 */
-    bool outcome_discounted_once; /* false: turn-group discounts the outcome twice before the last IG turn, as
-                                     the reference does; true: once, as its definition says */
+    bool outcome_discounted_once; /* false: turn-group discounts the outcome twice before the last
+                                     IG turn, as the reference does; true: once, as it is defined */
 };
 
 RL_API void rl_a2tgpo_options_init(struct rl_a2tgpo_options *options);
@@ -156,26 +167,24 @@ struct rl_a2tgpo_stats {
 };
 
 /*
- * rewards [B*T], non-zero only at the last token of a turn -> advantages [B*T] (0 at mask 0) and clip_scale
- * [B*T] (1 at mask 0, at outcome turns, and in all modes but turn-group-v1d) unless NULL. stats may be NULL.
- * Needs turns and groups. Source: A2TGPO's compute_igpo_step_advantage with explicit turn borders.
+ * rewards [B*T], non-zero only at the last token of a turn -> advantages [B*T] (0 at mask 0) and
+ * clip_scale [B*T] (1 at mask 0, at outcome turns, and in all modes but turn-group-v1d) unless
+ * NULL. stats may be NULL. Needs turns and groups. Source: A2TGPO's compute_igpo_step_advantage
+ * with explicit turn borders.
  */
-RL_API RL_NODISCARD enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch,
-                                                       const struct rl_a2tgpo_options *options,
-                                                       const double *rewards, double *advantages,
-                                                       double *clip_scale,
-                                                       struct rl_a2tgpo_stats *stats,
-                                                       struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_a2tgpo_advantagef(const struct rl_batch *batch,
-                                                        const struct rl_a2tgpo_options *options,
-                                                        const float *rewards, float *advantages,
-                                                        float *clip_scale,
-                                                        struct rl_a2tgpo_stats *stats,
-                                                        struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_a2tgpo_advantage(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
+                    const double *rewards, double *advantages, double *clip_scale,
+                    struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_a2tgpo_advantagef(const struct rl_batch *batch, const struct rl_a2tgpo_options *options,
+                     const float *rewards, float *advantages, float *clip_scale,
+                     struct rl_a2tgpo_stats *stats, struct rl_workspace *ws, struct rl_error *err);
 
 /*
- * Aggregation is of an older form than rl_agg: token-mean divides by N + 1e-8, the seq-mean modes by B with
- * empty rows counted (seq-mean-token-mean refuses them: their mean is undefined), ..-norm by T.
+ * Aggregation is of an older form than rl_agg: token-mean divides by N + 1e-8, the seq-mean modes
+ * by B with empty rows counted (seq-mean-token-mean refuses them: their mean is undefined), ..-norm
+ * by T.
  */
 struct rl_turn_loss_options {
     enum rl_agg_mode mode; /* token-mean */
@@ -186,28 +195,24 @@ struct rl_turn_loss_options {
 RL_API void rl_turn_loss_options_init(struct rl_turn_loss_options *options);
 
 /*
- * PPO with one importance ratio per turn, r = exp(min(mean of l over the turn, 10)), straight-through to its
- * tokens (gradient 0 beyond the limit), clipped to [1 - clip_low s, 1 + clip_high s] with s = clip_scale at
- * the token ([B*T], or NULL for 1): L = max(-A r, -A clip(r)).
+ * PPO with one importance ratio per turn, r = exp(min(mean of l over the turn, 10)),
+ * straight-through to its tokens (gradient 0 beyond the limit), clipped to [1 - clip_low s, 1 +
+ * clip_high s] with s = clip_scale at the token ([B*T], or NULL for 1): L = max(-A r, -A clip(r)).
  *   d_log_prob [B*T] or NULL; turn_ratio [B*T] or NULL: r at response tokens, 0 elsewhere.
- *   out: pg_clipfrac = mm([clipped]), ppo_kl = mm(-l) per token without limit, pg_clipfrac_lower = 0.
+ *   out: pg_clipfrac = mm([clipped]), pg_clipfrac_lower = 0, ppo_kl = mm(-l) per token, no limit.
  * in->weights multiply the token loss when given. Needs turns. Source: A2TGPO's
  * compute_policy_loss_gspo_turn.
  */
-RL_API RL_NODISCARD enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch,
-                                                       const struct rl_loss_input *in,
-                                                       const double *clip_scale,
-                                                       const struct rl_turn_loss_options *options,
-                                                       double *d_log_prob, double *turn_ratio,
-                                                       struct rl_loss_result *out,
-                                                       struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_a2tgpo_turn_lossf(const struct rl_batch *batch,
-                                                        const struct rl_loss_inputf *in,
-                                                        const float *clip_scale,
-                                                        const struct rl_turn_loss_options *options,
-                                                        float *d_log_prob, float *turn_ratio,
-                                                        struct rl_loss_result *out,
-                                                        struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
+                    const double *clip_scale, const struct rl_turn_loss_options *options,
+                    double *d_log_prob, double *turn_ratio, struct rl_loss_result *out,
+                    struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_a2tgpo_turn_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                     const float *clip_scale, const struct rl_turn_loss_options *options,
+                     float *d_log_prob, float *turn_ratio, struct rl_loss_result *out,
+                     struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 /*
- * rlcore/loss.h: policy losses, their aggregation, KL penalties and the value loss, each with its gradient.
+ * rlcore/loss.h: policy losses, their aggregation, KL penalties and the value loss, each with its
+ * gradient.
  *
  * Calling sequence
  *     struct rl_loss_options options;
@@ -9,26 +10,27 @@
  *     struct rl_loss_result out;
  *     status = rl_ppo_loss(&batch, &in, &options, d_log_prob, &out, &ws, &err);
  *
- * All policy losses have this signature. d_log_prob receives d loss / d log_prob ([B*T], 0 at mask 0) and
- * may be NULL. With it a trainer needs no automatic differentiation through the loss: it back-propagates
- * d_log_prob through its own log-probs.
+ * All policy losses have this signature. d_log_prob receives d loss / d log_prob ([B*T], 0 at mask
+ * 0) and may be NULL. With it a trainer needs no automatic differentiation through the loss: it
+ * back-propagates d_log_prob through its own log-probs.
  *
  * Symbols: m the response mask, n_i the response tokens of row i, N their sum, A the advantage,
- * l = log_prob - old_log_prob, l20 = l limited to [-20, 20] (gradient 0 outside), [c] = 1 if c else 0,
- * mm(x) = sum(m x) / (N + 1e-8). Log-probs are natural logarithms. Gradients at exact ties of a minimum or
- * maximum are those of the unclipped branch.
+ * l = log_prob - old_log_prob, l20 = l limited to [-20, 20] (gradient 0 outside), [c] = 1 if c else
+ * 0, mm(x) = sum(m x) / (N + 1e-8). Log-probs are natural logarithms. Gradients at exact ties of a
+ * minimum or maximum are those of the unclipped branch.
  *
  * Errors
- *   RL_EINVAL  a required array is missing, an option is out of range, the aggregation divides by zero
- *   RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something else than
- *              0 and 1, or the loss overflows; the text names array, row and token
+ *   RL_EINVAL  a required array is missing, an option is out of range, the aggregation divides by
+ *              zero
+ *   RL_EVALUE  a value at mask 1 is not finite, a weight is negative, the mask holds something else
+ *              than 0 and 1, or the loss overflows; the text names array, row and token
  *   Values at mask 0 are never read as numbers: NaN there is fine.
  *
  * Reproducibility: results are the same for every number of threads.
  *
- * Sources: PPO (arXiv 1707.06347), dual clip (1912.09729), DAPO (2503.14476), GSPO (2507.18071), CISPO
- * (2506.13585), SAPO (2511.20347), GPG (2504.02546), GMPO (2507.20673), REINFORCE (Williams 1992), Dr. GRPO
- * (2503.20783); constants and order of operations as in verl's core_algos.
+ * Sources: PPO (arXiv 1707.06347), dual clip (1912.09729), DAPO (2503.14476), GSPO (2507.18071),
+ * CISPO (2506.13585), SAPO (2511.20347), GPG (2504.02546), GMPO (2507.20673), REINFORCE (Williams
+ * 1992), Dr. GRPO (2503.20783); constants and order of operations as in verl's core_algos.
  */
 #ifndef RLCORE_LOSS_H
 #define RLCORE_LOSS_H
@@ -53,37 +55,39 @@ enum rl_agg_mode {
 };
 
 /*
- * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised: token-mean
- * over this batch. The first three modes multiply by dp_size (their counts are global, gradients are
- * averaged over workers afterwards).
+ * Aggregation over a batch that may be one of several of a data-parallel step. Zero-initialised:
+ * token-mean over this batch. The first three modes multiply by dp_size (their counts are global,
+ * gradients are averaged over workers afterwards).
  */
 struct rl_agg {
     enum rl_agg_mode mode;
     double dp_size;           /* number of workers; 0 means 1 */
     double batch_num_tokens;  /* token-mean: response tokens of the global batch; 0 = of this one */
-    double global_batch_size; /* seq-mean modes: rows of the global batch; 0 = non-empty rows of this one */
+    double global_batch_size; /* seq-mean modes: rows of the global batch; 0 = non-empty ones */
     double loss_scale_factor; /* ..-norm: the constant length; 0 = T */
 };
 
 /*
- * loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat unless NULL. A count that is taken
- * from this batch and is 0 is refused (RL_EINVAL). Source: verl, agg_loss.
+ * loss_mat [B*T] -> *loss, and d_loss_mat [B*T] = d loss / d loss_mat unless NULL. A count that is
+ * taken from this batch and is 0 is refused (RL_EINVAL). Source: verl, agg_loss.
  */
-RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *agg,
-                                               const double *loss_mat, double *d_loss_mat, double *loss,
+RL_API RL_NODISCARD enum rl_status rl_agg_loss(const struct rl_batch *batch,
+                                               const struct rl_agg *agg, const double *loss_mat,
+                                               double *d_loss_mat, double *loss,
                                                struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch, const struct rl_agg *agg,
-                                                const float *loss_mat, float *d_loss_mat, double *loss,
+RL_API RL_NODISCARD enum rl_status rl_agg_lossf(const struct rl_batch *batch,
+                                                const struct rl_agg *agg, const float *loss_mat,
+                                                float *d_loss_mat, double *loss,
                                                 struct rl_workspace *ws, struct rl_error *err);
 
 /* What a policy loss reads; all arrays [B*T]. */
 struct rl_loss_input {
     const double *log_prob;     /* of the policy being trained */
-    const double *old_log_prob; /* of the policy that the ratio is taken against; may be NULL for rl_gpg_loss */
+    const double *old_log_prob; /* of the policy in the ratio; may be NULL for rl_gpg_loss */
     const double *advantages;   /* constants: no gradient flows into them */
-    const double *weights;      /* off-policy importance weights, >= 0, or NULL for 1: factor of the token
-                                   loss after clipping; they enter no metric */
-    const double *entropy;      /* entropy of the policy at each token, or NULL; for the statistics only */
+    const double *weights;      /* off-policy importance weights, >= 0, or NULL for 1: factor of the
+                                   token loss after clipping; they enter no metric */
+    const double *entropy;      /* of the policy at each token, or NULL; for the statistics only */
 };
 
 struct rl_loss_inputf {
@@ -101,16 +105,20 @@ struct rl_loss_options {
 
 RL_API void rl_loss_options_init(struct rl_loss_options *options);
 
-/* Statistics are over response tokens; all 0 where there is none, or where the loss does not have them. */
+/*
+ * Statistics are over response tokens; all 0 where there is none, or where the loss does not have
+ * them.
+ */
 struct rl_loss_result {
     double loss;
     double pg_clipfrac;       /* mm of tokens whose gradient the clip cut off */
     double pg_clipfrac_lower; /* the same for the dual clip, or the lower of two clips */
     double ppo_kl;            /* mm(-l), the k1 estimate of KL(old || current) */
-    double ratio_mean, ratio_min, ratio_max; /* importance ratio as the loss uses it, before its clip */
+    /* importance ratio as the loss uses it, before its clip */
+    double ratio_mean, ratio_min, ratio_max;
     double entropy_mean, entropy_min, entropy_max;
     uint64_t n_tokens;  /* N */
-    uint64_t n_clamped; /* response tokens whose log-ratio hit a fixed limit (20; 10 for mean log-ratios) */
+    uint64_t n_clamped; /* tokens whose log-ratio hit a fixed limit (20; 10 for mean log-ratios) */
 };
 
 /*
@@ -194,18 +202,18 @@ RL_API RL_NODISCARD enum rl_status rl_gpg_lossf(const struct rl_batch *batch,
                                                 struct rl_workspace *ws, struct rl_error *err);
 
 /*
- * REINFORCE: L = -A log_prob (times weights, when given). ppo_kl = mm(old_log_prob - log_prob), no limit.
+ * REINFORCE: L = -A log_prob (times weights, when given). ppo_kl = mm(old_log_prob - log_prob), no
+ * limit.
  */
 RL_API RL_NODISCARD enum rl_status rl_reinforce_loss(const struct rl_batch *batch,
                                                      const struct rl_loss_input *in,
                                                      const struct rl_loss_options *options,
                                                      double *d_log_prob, struct rl_loss_result *out,
                                                      struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_reinforce_lossf(const struct rl_batch *batch,
-                                                      const struct rl_loss_inputf *in,
-                                                      const struct rl_loss_options *options,
-                                                      float *d_log_prob, struct rl_loss_result *out,
-                                                      struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_reinforce_lossf(const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                   const struct rl_loss_options *options, float *d_log_prob,
+                   struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 /*
  * GMPO, the geometric mean of token ratios; the clip acts on the log-ratio.
@@ -231,22 +239,24 @@ enum rl_kl {
     RL_KL_K1,  /* x */
     RL_KL_ABS, /* |x|, gradient 0 at 0 */
     RL_KL_K2,  /* x^2 / 2 */
-    RL_KL_K3   /* k = exp(d) - d - 1 with d = -x limited to +-20, limited to 10; gradient 1 - exp(d), 0
-                  where a limit acts */
+    RL_KL_K3   /* k = exp(d) - d - 1 with d = -x limited to +-20, limited to 10; gradient
+                  1 - exp(d), 0 where a limit acts */
 };
 
 /*
- * kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob, element by element: there is no mask, so
- * every element must be finite. straight_through keeps the value and takes the gradient of k2, x, which
- * is unbiased where those of k1 and k3 are not. Source: Schulman, "Approximating KL divergence";
- * verl, kl_penalty.
+ * kl [n] and, unless NULL, d_log_prob [n] = d sum(kl) / d log_prob, element by element: there is no
+ * mask, so every element must be finite. straight_through keeps the value and takes the gradient of
+ * k2, x, which is unbiased where those of k1 and k3 are not. Source: Schulman,
+ * "Approximating KL divergence"; verl, kl_penalty.
  */
 RL_API RL_NODISCARD enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n,
                                                  const double *log_prob, const double *ref_log_prob,
-                                                 double *kl, double *d_log_prob, struct rl_error *err);
+                                                 double *kl, double *d_log_prob,
+                                                 struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight_through, size_t n,
                                                   const float *log_prob, const float *ref_log_prob,
-                                                  float *kl, float *d_log_prob, struct rl_error *err);
+                                                  float *kl, float *d_log_prob,
+                                                  struct rl_error *err);
 
 struct rl_value_result {
     double loss;
@@ -255,20 +265,19 @@ struct rl_value_result {
 
 /*
  * PPO's clipped value loss. values are the predictions at rollout time; all arrays [B*T].
- *   vc = vpreds limited to [values - c, values + c]; L = max((vpreds - returns)^2, (vc - returns)^2);
+ *   vc = vpreds limited to [values - c, values + c];
+ *   L = max((vpreds - returns)^2, (vc - returns)^2);
  *   loss = agg_loss(L) / 2. d_vpreds = d loss / d vpreds, or NULL. c = cliprange >= 0.
  * Source: verl, compute_value_loss.
  */
-RL_API RL_NODISCARD enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg,
-                                                 double cliprange, const double *vpreds,
-                                                 const double *values, const double *returns,
-                                                 double *d_vpreds, struct rl_value_result *out,
-                                                 struct rl_workspace *ws, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg,
-                                                  double cliprange, const float *vpreds,
-                                                  const float *values, const float *returns,
-                                                  float *d_vpreds, struct rl_value_result *out,
-                                                  struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_value_loss(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
+              const double *vpreds, const double *values, const double *returns, double *d_vpreds,
+              struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_value_lossf(const struct rl_batch *batch, const struct rl_agg *agg, double cliprange,
+               const float *vpreds, const float *values, const float *returns, float *d_vpreds,
+               struct rl_value_result *out, struct rl_workspace *ws, struct rl_error *err);
 
 #ifdef __cplusplus
 }

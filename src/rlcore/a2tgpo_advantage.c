@@ -1,5 +1,6 @@
 /*
- * a2tgpo_advantage.c: the four modes of A2TGPO on turn values, in double whatever the tokens are stored in.
+ * a2tgpo_advantage.c: the four modes of A2TGPO on turn values, in double whatever the tokens are
+ * stored in.
  */
 #include "a2tgpo_internal.h"
 
@@ -33,8 +34,8 @@ enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *o, struct rl_erro
 static void normalize(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
                       enum rl_turn_sets sets)
 {
-    const struct rl_normalizer n = {&a->turns, &a->groups, sets, o->norm_adv_by_std, o->epsilon,
-                                    a->moments};
+    const struct rl_normalizer n = {&a->turns,          &a->groups, sets,
+                                    o->norm_adv_by_std, o->epsilon, a->moments};
     rl_normalizer_run(&n, a->values, a->values);
 }
 
@@ -65,8 +66,8 @@ static double batch_std(const struct rl_a2tgpo_turns *a, bool outcomes)
 }
 
 /* turn-group: gains on the scale of the outcomes, then discounted sums that end in the outcome. */
-static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
-                                   struct rl_error *err)
+static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a,
+                                   const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     double gain_std = fmax(batch_std(a, false), o->epsilon);
     double scale = fmax(batch_std(a, true), o->epsilon) / gain_std;
@@ -83,15 +84,15 @@ static enum rl_status sum_rescaled(const struct rl_a2tgpo_turns *a, const struct
     return RL_OK;
 }
 
-static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process, double process_share,
-                        double outcome_share)
+static void add_outcome(const struct rl_a2tgpo_turns *a, const double *process,
+                        double process_share, double outcome_share)
 {
     for (size_t row = 0; row < a->turns.n_rows; row++) {
         size_t end = a->turns.start[row + 1];
         for (size_t i = a->turns.start[row]; i < end; i++)
-            a->advantages[i] = i + 1 == end ? a->values[i]
-                                            : process_share * process[i] +
-                                                  outcome_share * a->values[end - 1];
+            a->advantages[i] =
+                i + 1 == end ? a->values[i]
+                             : process_share * process[i] + outcome_share * a->values[end - 1];
     }
 }
 
@@ -106,8 +107,8 @@ static enum rl_status run_v1d(const struct rl_a2tgpo_turns *a, const struct rl_a
     return rl_turn_clip_scale(&a->turns, o->clip_beta, a->values, a->values, err);
 }
 
-static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *o,
-                                     struct rl_error *err)
+static enum rl_status run_turn_group(const struct rl_a2tgpo_turns *a,
+                                     const struct rl_a2tgpo_options *o, struct rl_error *err)
 {
     enum rl_status status = sum_rescaled(a, o, err);
     if (status != RL_OK)

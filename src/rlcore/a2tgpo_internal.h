@@ -1,6 +1,6 @@
 /*
- * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them, with memory and groups already at hand
- * and arguments already checked.
+ * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them, with memory and groups already
+ * at hand and arguments already checked.
  */
 #ifndef RLCORE_A2TGPO_INTERNAL_H
 #define RLCORE_A2TGPO_INTERNAL_H
@@ -39,8 +39,8 @@ struct rl_a2tgpo_turns {
 };
 
 enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *options, struct rl_error *err);
-enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a, const struct rl_a2tgpo_options *options,
-                             struct rl_error *err);
+enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a,
+                             const struct rl_a2tgpo_options *options, struct rl_error *err);
 struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a);
 
 static inline size_t rl_row_turns(const struct rl_turns *turns, size_t row)

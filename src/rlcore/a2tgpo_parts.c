@@ -1,6 +1,6 @@
 /*
- * a2tgpo_parts.c: the building blocks of A2TGPO on turn values: information gain, normalisation in sets,
- * accumulation, clip scale, statistics by turn index. All linear in the number of turns.
+ * a2tgpo_parts.c: the building blocks of A2TGPO on turn values: information gain, normalisation in
+ * sets, accumulation, clip scale, statistics by turn index. All linear in the number of turns.
  */
 #include "a2tgpo_internal.h"
 
@@ -16,7 +16,8 @@ static double prefix_value(enum rl_gain kind, const double *log_prob, size_t n)
 }
 
 enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_answer,
-                                   const double *answer_log_prob, double *gain, struct rl_error *err)
+                                   const double *answer_log_prob, double *gain,
+                                   struct rl_error *err)
 {
     if ((unsigned)kind > RL_GAIN_PROB)
         return rl_fail(err, RL_EINVAL, "kind of information gain %d is unknown", (int)kind);
@@ -37,8 +38,8 @@ enum rl_status rl_information_gain(enum rl_gain kind, size_t n_turns, size_t n_a
     return RL_OK;
 }
 
-static enum rl_status check_values(const struct rl_turns *turns, const double *values, const double *out,
-                                   struct rl_error *err)
+static enum rl_status check_values(const struct rl_turns *turns, const double *values,
+                                   const double *out, struct rl_error *err)
 {
     if (!turns || (turns->n_rows && !turns->start))
         return rl_fail(err, RL_EINVAL, "turns are missing");
@@ -48,7 +49,8 @@ static enum rl_status check_values(const struct rl_turns *turns, const double *v
     for (size_t row = 0; row < turns->n_rows; row++)
         for (size_t i = turns->start[row]; i < turns->start[row + 1]; i++)
             if (!isfinite(values[i]))
-                return rl_fail(err, RL_EVALUE, "value of turn %zu in row %zu is %g, not a finite number",
+                return rl_fail(err, RL_EVALUE,
+                               "value of turn %zu in row %zu is %g, not a finite number",
                                i - turns->start[row], row, values[i]);
     return RL_OK;
 }
@@ -69,7 +71,8 @@ static size_t slots_in(const struct rl_normalizer *n, const size_t *rows, size_t
     return n->sets == RL_TURN_SETS_CELLS ? most + 1 : 2;
 }
 
-static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t n_rows, const double *values)
+static void add_means(const struct rl_normalizer *n, const size_t *rows, size_t n_rows,
+                      const double *values)
 {
     size_t slots = slots_in(n, rows, n_rows);
     for (size_t slot = 0; slot < slots; slot++)
@@ -116,7 +119,8 @@ static void write_scores(const struct rl_normalizer *n, const size_t *rows, size
     for (size_t j = 0; j < n_rows; j++) {
         size_t first = n->turns->start[rows[j]], turns = rl_row_turns(n->turns, rows[j]);
         for (size_t k = 0; k < turns; k++)
-            z[first + k] = standardized(n, &n->moments[slot_of(n->sets, k, turns)], values[first + k]);
+            z[first + k] =
+                standardized(n, &n->moments[slot_of(n->sets, k, turns)], values[first + k]);
     }
 }
 
@@ -153,8 +157,8 @@ enum rl_status rl_turn_normalize(const struct rl_turns *turns, enum rl_turn_sets
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&s, turns->n_rows);
     const struct rl_normalizer n = {
-        turns, &groups, sets, by_std, epsilon,
-        rl_scratch_take(&s, most_turns(turns) + 2, sizeof(struct rl_moments))};
+        turns,  &groups, sets,
+        by_std, epsilon, rl_scratch_take(&s, most_turns(turns) + 2, sizeof(struct rl_moments))};
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     rl_groups_build(&groups, turns->group);

@@ -1,6 +1,6 @@
 /*
- * batch.c: shape and marker checks that every token-level kernel starts with. Rows are first tested in wide
- * loops; only a batch with a bad row is walked again, token by token, for the message.
+ * batch.c: shape and marker checks that every token-level kernel starts with. Rows are first tested
+ * in wide loops; only a batch with a bad row is walked again, token by token, for the message.
  */
 #include <rlcore/batch.h>
 
@@ -8,7 +8,8 @@
 #include "internal.h"
 #include "turns.h"
 
-static enum rl_status check_present(const struct rl_batch *batch, unsigned needs, struct rl_error *err)
+static enum rl_status check_present(const struct rl_batch *batch, unsigned needs,
+                                    struct rl_error *err)
 {
     size_t cells;
     if (!batch)
@@ -30,7 +31,8 @@ static enum rl_status check_mask_row(const struct rl_batch *batch, size_t row, s
     const uint8_t *mask = batch->mask + row * batch->n_tokens;
     for (size_t t = 0; t < batch->n_tokens; t++)
         if (mask[t] > 1)
-            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %u, not 0 or 1", row, t, mask[t]);
+            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %u, not 0 or 1", row, t,
+                           mask[t]);
     return RL_OK;
 }
 
@@ -42,11 +44,13 @@ static enum rl_status check_turn_row(const struct rl_batch *batch, size_t row, s
     for (size_t t = 0; t < batch->n_tokens; t++) {
         if (!mask[t]) {
             if (turn[t] != -1)
-                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d at mask 0, not -1", row, t, turn[t]);
+                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d at mask 0, not -1", row, t,
+                               turn[t]);
             continue;
         }
         if (turn[t] != last && turn[t] != last + 1)
-            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, turn[t], last);
+            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, turn[t],
+                           last);
         if (turn[t] < 0)
             return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d at mask 1", row, t, turn[t]);
         last = turn[t];
@@ -79,7 +83,8 @@ static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
     bool holds = is_one_turn(mask, turn, begin, NO_TURN);
     for (int32_t current = 0; holds && begin < n; current++) {
         size_t end = rl_turn_next(turn, begin, n, current);
-        holds = turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
+        holds =
+            turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
         begin = end;
     }
     return holds;
@@ -89,11 +94,13 @@ static bool rows_hold(const struct rl_batch *batch, bool turns)
 {
     size_t n = batch->n_tokens;
     bool bad = false;
-#pragma omp parallel for schedule(static) reduction(|| : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static)                                                          \
+    reduction(||                                                                                   \
+              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++) {
         const uint8_t *mask = batch->mask + row * n;
-        bad = !mask_row_holds(mask, n) || (turns && !turn_row_holds(mask, batch->turn + row * n, n)) ||
-              bad;
+        bad = !mask_row_holds(mask, n) ||
+              (turns && !turn_row_holds(mask, batch->turn + row * n, n)) || bad;
     }
     return !bad;
 }

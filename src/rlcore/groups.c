@@ -1,6 +1,6 @@
 /*
- * groups.c: the group index. A bottom-up merge sort of row numbers by label: stable, no recursion, and the
- * array that later holds of_row serves as its second buffer.
+ * groups.c: the group index. A bottom-up merge sort of row numbers by label: stable, no recursion,
+ * and the array that later holds of_row serves as its second buffer.
  */
 #include "groups.h"
 

@@ -1,10 +1,11 @@
 /*
  * hot.h: attributes of the inner loops.
  *
- * A loop over tokens stands in its own RL_HOT function, which is compiled for several vector widths and
- * picked at load time. Products and sums are never fused, so all versions round alike per element; sums
- * over a row may differ in the last digits between machines, never between thread counts. RL_HOT functions
- * are static: GCC exports the resolver of any other, whatever the visibility.
+ * A loop over tokens stands in its own RL_HOT function, which is compiled for several vector widths
+ * and picked at load time. Products and sums are never fused, so all versions round alike per
+ * element; sums over a row may differ in the last digits between machines, never between thread
+ * counts. RL_HOT functions are static: GCC exports the resolver of any other, whatever the
+ * visibility.
  */
 #ifndef RLCORE_HOT_H
 #define RLCORE_HOT_H
@@ -15,7 +16,9 @@
 #define RL_HOT
 #endif
 
-/* For the body that several RL_HOT functions share, with the function it calls given as a constant. */
+/*
+ * For the body that several RL_HOT functions share, with the function it calls given as a constant.
+ */
 #define RL_INLINE inline __attribute__((always_inline))
 
 /* Tokens per inner loop: partial sums in `real` stay short, buffers in the first-level cache. */

@@ -1,4 +1,6 @@
-/* policy_result.c: default options of the policy losses, and their result from the sums of a run. */
+/*
+ * policy_result.c: default options of the policy losses, and their result from the sums of a run.
+ */
 #include <rlcore/a2tgpo.h>
 
 #include "rows.h"
@@ -14,7 +16,8 @@ void rl_turn_loss_options_init(struct rl_turn_loss_options *options)
     *options = (struct rl_turn_loss_options){RL_AGG_TOKEN_MEAN, 0.2, 0.2};
 }
 
-void rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens)
+void rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total,
+                        size_t n_tokens)
 {
     *out = (struct rl_loss_result){
         .loss = total->loss,

@@ -1,6 +1,7 @@
 /*
- * real.h: lets one source serve double and float. Files under real/ include this first, write `real` for
- * the element type and RL(name) for a public or shared name; RL_SINGLE selects float and the suffix f.
+ * real.h: lets one source serve double and float. Files under real/ include this first, write
+ * `real` for the element type and RL(name) for a public or shared name; RL_SINGLE selects float and
+ * the suffix f.
  */
 #ifndef RLCORE_REAL_H
 #define RLCORE_REAL_H
@@ -22,8 +23,8 @@ typedef double real;
 #endif
 
 /*
- * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead themselves
- * to keep memory busy. Addresses beyond an array are only hints.
+ * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead
+ * themselves to keep memory busy. Addresses beyond an array are only hints.
  */
 static RL_INLINE void rl_fetch_ahead(const real *at)
 {
@@ -33,8 +34,8 @@ static RL_INLINE void rl_fetch_ahead(const real *at)
 }
 
 /*
- * The mask as reals, for a buffer of one chunk: loops over values of one width vectorise, loops that mix
- * bytes and reals often do not.
+ * The mask as reals, for a buffer of one chunk: loops over values of one width vectorise, loops
+ * that mix bytes and reals often do not.
  */
 static RL_INLINE void rl_mask_reals(const uint8_t *mask, size_t n, real *on)
 {

@@ -1,6 +1,6 @@
 /*
- * rows.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has no
- * response tokens, where `common` holds the denominator that the whole batch shares.
+ * rows.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has
+ * no response tokens, where `common` holds the denominator that the whole batch shares.
  */
 #include "rows.h"
 
@@ -55,7 +55,8 @@ static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_batch 
     if (!(denominator > 0))
         return rl_fail(err, RL_EINVAL, "the loss is a mean over %s, and the batch has none",
                        what[agg->mode]);
-    double workers = agg->dp_size > 0 && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? agg->dp_size : 1;
+    double workers =
+        agg->dp_size > 0 && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? agg->dp_size : 1;
     *w = (struct weighting){workers / denominator, agg->mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN, 1e-8};
     return RL_OK;
 }
@@ -103,7 +104,7 @@ RL_HOT static size_t count_response(const uint8_t *mask, size_t n)
 static struct totals count_rows(const struct rl_batch *batch, size_t *n_response)
 {
     size_t n = batch->n_tokens, tokens = 0, rows = 0;
-#pragma omp parallel for schedule(static) reduction(+ : tokens, rows)                               \
+#pragma omp parallel for schedule(static) reduction(+ : tokens, rows) \
     if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++) {
         n_response[row] = count_response(batch->mask + row * n, n);
@@ -129,8 +130,8 @@ static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, do
     total->poisoned |= row->poisoned;
 }
 
-enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total, size_t *n_tokens,
-                           struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total,
+                           size_t *n_tokens, struct rl_workspace *ws, struct rl_error *err)
 {
     const struct rl_batch *batch = job->batch;
     struct weighting weighting = {0};
@@ -157,6 +158,7 @@ enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *tot
     *n_tokens = totals.tokens;
     if (total->poisoned && (status = job->explain(job->context, err)) != RL_OK)
         return status;
-    return isfinite(total->loss) ? RL_OK : rl_fail(err, RL_EVALUE, "the loss overflows: it is %g",
-                                                   total->loss);
+    return isfinite(total->loss)
+               ? RL_OK
+               : rl_fail(err, RL_EVALUE, "the loss overflows: it is %g", total->loss);
 }

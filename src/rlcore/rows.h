@@ -1,6 +1,7 @@
 /*
- * rows.h: runs a loss row by row: checks the mask, weighs each row as the aggregation asks, calls the row
- * function in parallel, and adds the partial sums in the order of rows, whatever the number of threads.
+ * rows.h: runs a loss row by row: checks the mask, weighs each row as the aggregation asks, calls
+ * the row function in parallel, and adds the partial sums in the order of rows, whatever the number
+ * of threads.
  */
 #ifndef RLCORE_ROWS_H
 #define RLCORE_ROWS_H
@@ -15,12 +16,12 @@
 
 /* Sums over the response tokens of one row, later of the batch. */
 struct rl_row_sums {
-    double loss;                      /* token losses, unscaled in a row, the aggregate in the total */
-    double clipped, lower, kl;        /* numerators of the metrics */
+    double loss;               /* token losses, unscaled in a row, the aggregate in the total */
+    double clipped, lower, kl; /* numerators of the metrics */
     double ratio, ratio_min, ratio_max;
-    double clamped;                   /* tokens whose log-ratio hit a limit */
+    double clamped; /* tokens whose log-ratio hit a limit */
     double entropy, entropy_min, entropy_max;
-    bool poisoned;                    /* some value at mask 1 is not allowed */
+    bool poisoned; /* some value at mask 1 is not allowed */
 };
 
 static inline struct rl_row_sums rl_row_sums_empty(void)
@@ -38,12 +39,13 @@ enum rl_row_weights {
     RL_WEIGHTS_PER_ROW    /* 1/B for every row, empty ones included */
 };
 
-typedef struct rl_row_sums rl_row_fn(const void *context, size_t row, size_t n_response, double weight);
+typedef struct rl_row_sums rl_row_fn(const void *context, size_t row, size_t n_response,
+                                     double weight);
 
 /*
- * One loss over a batch. row adds up row number `row`, whose token losses have weight `weight` in the
- * aggregate, and writes its gradient; it sets poisoned when it meets a value that is not allowed, and
- * explain is then called to name it.
+ * One loss over a batch. row adds up row number `row`, whose token losses have weight `weight` in
+ * the aggregate, and writes its gradient; it sets poisoned when it meets a value that is not
+ * allowed, and explain is then called to name it.
  */
 struct rl_row_job {
     const struct rl_batch *batch;
@@ -56,8 +58,8 @@ struct rl_row_job {
 };
 
 /* Run the job; *total holds the sums and *n_tokens the response tokens of the batch. */
-enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total, size_t *n_tokens,
-                           struct rl_workspace *ws, struct rl_error *err);
+enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total,
+                           size_t *n_tokens, struct rl_workspace *ws, struct rl_error *err);
 
 /* mm(x) from its numerator. */
 static inline double rl_masked_mean(double sum, size_t n_tokens)
@@ -66,6 +68,7 @@ static inline double rl_masked_mean(double sum, size_t n_tokens)
 }
 
 /* The result of a policy loss from the sums of its run. */
-void rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total, size_t n_tokens);
+void rl_loss_result_set(struct rl_loss_result *out, const struct rl_row_sums *total,
+                        size_t n_tokens);
 
 #endif

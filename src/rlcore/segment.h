@@ -1,8 +1,9 @@
 /*
  * segment.h: a ratio shared by a stretch of tokens, as GSPO (whole rows) and A2TGPO (turns) use it.
  *
- * ratio = exp(min(mean of l, 10)) over the response tokens of the segment, straight-through: the gradient of
- * the ratio with respect to log_prob_t is the ratio for the token itself only, 0 beyond the limit.
+ * ratio = exp(min(mean of l, 10)) over the response tokens of the segment, straight-through: the
+ * gradient of the ratio with respect to log_prob_t is the ratio for the token itself only, 0 beyond
+ * the limit.
  */
 #ifndef RLCORE_SEGMENT_H
 #define RLCORE_SEGMENT_H
@@ -22,7 +23,10 @@ struct RL(rl_segment) {
     double row_weight;      /* of a token loss in the aggregate */
 };
 
-/* Add the segment's losses and metrics to sums and write its gradient. Returns the ratio, 0 if empty. */
-double RL(rl_segment_loss)(const struct RL(rl_segment) *s, struct rl_row_sums *sums);
+/*
+ * Add the segment's losses and metrics to sums and write its gradient. Returns the ratio, 0 if
+ * empty.
+ */
+double RL(rl_segment_loss)(const struct RL(rl_segment) * s, struct rl_row_sums *sums);
 
 #endif

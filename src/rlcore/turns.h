@@ -1,8 +1,8 @@
 /*
  * turns.h: walking the turns of a row whose turn ids have been checked.
  *
- * Turn k of a row spans [begin, end): from its first token to the first token of turn k+1, or the end of the
- * row. Positions inside with another id than k are holes (-1).
+ * Turn k of a row spans [begin, end): from its first token to the first token of turn k+1, or the
+ * end of the row. Positions inside with another id than k are holes (-1).
  */
 #ifndef RLCORE_TURNS_H
 #define RLCORE_TURNS_H
@@ -12,7 +12,10 @@
 
 #include <rlcore/batch.h>
 
-/* First position from `from` on whose turn id is above `current`, n if none: where the next turn begins. */
+/*
+ * First position from `from` on whose turn id is above `current`, n if none: where the next turn
+ * begins.
+ */
 size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t current);
 
 /* rl_turn_starts without its checks: start [B+1] where the turns of each row begin. */

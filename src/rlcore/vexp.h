@@ -1,10 +1,11 @@
 /*
  * vexp.h: exp for loops the compiler vectorises: no branch, no call, no table.
  *
- * x = n ln2 + r with |r| <= ln2/2, exp(r) = 1 + r + r^2 P(r), times 2^n in two factors, so that results near
- * underflow round once and overflow reaches infinity. P interpolates at Chebyshev nodes; its relative error is
- * 1.6e-17 (double, degree 9) and 8.8e-9 (float, degree 4). Largest error found against libm: below 1 ulp in
- * both (tests/unit/rlcore_vexp.c). exp(0) is exactly 1; NaN stays NaN.
+ * x = n ln2 + r with |r| <= ln2/2, exp(r) = 1 + r + r^2 P(r), times 2^n in two factors, so that
+ * results near underflow round once and overflow reaches infinity. P interpolates at Chebyshev
+ * nodes; its relative error is 1.6e-17 (double, degree 9) and 8.8e-9 (float, degree 4). Largest
+ * error found against libm: below 1 ulp in both (tests/unit/rlcore_vexp.c). exp(0) is exactly 1;
+ * NaN stays NaN.
  */
 #ifndef RLCORE_VEXP_H
 #define RLCORE_VEXP_H
@@ -21,7 +22,8 @@ typedef uint32_t rl_bits;
 #define RL_EXP_MANTISSA 23
 #define RL_EXP_BIAS 127u
 static const float rl_exp_lowest = -104.0f, rl_exp_highest = 89.0f;
-static const float rl_log2e = 0x1.715476p+0f, rl_ln2_high = 0x1.62e0p-1f, rl_ln2_low = 0x1.0bfbe8p-15f;
+static const float rl_log2e = 0x1.715476p+0f, rl_ln2_high = 0x1.62e0p-1f,
+                   rl_ln2_low = 0x1.0bfbe8p-15f;
 #else
 typedef uint64_t rl_bits;
 #define RL_EXP_ROUND 0x1.8p52
@@ -33,8 +35,8 @@ static const double rl_log2e = 0x1.71547652b82fep+0, rl_ln2_high = 0x1.62e42feep
 #endif
 
 /*
- * (exp(r) - 1 - r) / r^2, in pairs instead of Horner's chain: the loops this stands in are bound by how long
- * one result waits for another.
+ * (exp(r) - 1 - r) / r^2, in pairs instead of Horner's chain: the loops this stands in are bound by
+ * how long one result waits for another.
  */
 static RL_INLINE real rl_exp_tail(real r)
 {
@@ -57,7 +59,8 @@ static RL_INLINE real rl_exp_tail(real r)
 static RL_INLINE real rl_exp_rest(real x, real n)
 {
     real high = x - n * rl_ln2_high, low = n * rl_ln2_low;
-    real r = high - low, lost = (high - r) - low; /* r + lost is the remainder to twice the digits */
+    real r = high - low,
+         lost = (high - r) - low; /* r + lost is the remainder to twice the digits */
     return 1 + (r + (r * r * rl_exp_tail(r) + lost));
 }
 
@@ -78,7 +81,8 @@ static RL_INLINE real rl_exp(real x)
     real n = (x * rl_log2e + RL_EXP_ROUND) - RL_EXP_ROUND;
     real half_shifted = (real)0.5 * n + RL_EXP_ROUND;
     real half = half_shifted - RL_EXP_ROUND;
-    return rl_exp_rest(x, n) * rl_exp2_rounded(half_shifted) * rl_exp2_rounded(n - half + RL_EXP_ROUND);
+    return rl_exp_rest(x, n) * rl_exp2_rounded(half_shifted) *
+           rl_exp2_rounded(n - half + RL_EXP_ROUND);
 }
 
 /* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */

@@ -3,11 +3,12 @@
  *
  *     core_bench [--json]
  *
- * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, double precision, 1 and 2 threads.
- * Each kernel runs for a fifth of a second, at least 6 times, and the best run counts. Successive runs take
- * different batches, so that a batch comes from memory and not from the cache. Next to the time: tokens per second,
- * and the share of memory bandwidth: bytes that must move (each input read once, each output written once) /
- * time / the rate of a copy of long arrays measured here.
+ * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, double precision, 1 and 2
+ * threads. Each kernel runs for a fifth of a second, at least 6 times, and the best run counts.
+ * Successive runs take different batches, so that a batch comes from memory and not from the cache.
+ * Next to the time: tokens per second, and the share of memory bandwidth: bytes that must move
+ * (each input read once, each output written once) / time / the rate of a copy of long arrays
+ * measured here.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,8 +64,9 @@ static enum rl_status copy(struct bench *b, struct rl_error *err)
 }
 
 typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
-                                   const struct rl_loss_options *, double *, struct rl_loss_result *,
-                                   struct rl_workspace *, struct rl_error *);
+                                   const struct rl_loss_options *, double *,
+                                   struct rl_loss_result *, struct rl_workspace *,
+                                   struct rl_error *);
 
 static enum rl_status run_loss(policy_loss *loss, struct bench *b, struct rl_error *err)
 {
@@ -109,8 +111,8 @@ static enum rl_status turn_loss(struct bench *b, struct rl_error *err)
     struct rl_turn_loss_options options;
     struct rl_loss_result result;
     rl_turn_loss_options_init(&options);
-    return rl_a2tgpo_turn_loss(&b->data->batch, &in, b->data->weights, &options, b->out, NULL, &result,
-                               &b->ws, err);
+    return rl_a2tgpo_turn_loss(&b->data->batch, &in, b->data->weights, &options, b->out, NULL,
+                               &result, &b->ws, err);
 }
 
 static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
@@ -118,15 +120,16 @@ static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
     struct rl_a2tgpo_options options;
     struct rl_a2tgpo_stats stats;
     rl_a2tgpo_options_init(&options);
-    return rl_a2tgpo_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, b->out2, &stats,
-                               &b->ws, err);
+    return rl_a2tgpo_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, b->out2,
+                               &stats, &b->ws, err);
 }
 
 static enum rl_status grpo(struct bench *b, struct rl_error *err)
 {
     struct rl_group_options options;
     rl_group_options_init(&options);
-    return rl_group_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws, err);
+    return rl_group_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws,
+                              err);
 }
 
 static enum rl_status correction(struct bench *b, struct rl_error *err)
@@ -134,8 +137,9 @@ static enum rl_status correction(struct bench *b, struct rl_error *err)
     const struct rl_correction_options options = {.is = RL_IS_TOKEN, .is_threshold = 2};
     struct rl_metric items[RL_METRICS_ENOUGH];
     struct rl_metrics metrics = {.items = items, .capacity = RL_METRICS_ENOUGH};
-    return rl_rollout_correction(&b->data->batch, &options, b->data->log_prob, b->data->rollout_log_prob,
-                                 b->out, b->mask_out, &metrics, &b->ws, err);
+    return rl_rollout_correction(&b->data->batch, &options, b->data->log_prob,
+                                 b->data->rollout_log_prob, b->out, b->mask_out, &metrics, &b->ws,
+                                 err);
 }
 
 static enum rl_status k3(struct bench *b, struct rl_error *err)
@@ -147,11 +151,14 @@ static enum rl_status k3(struct bench *b, struct rl_error *err)
 static enum rl_status value(struct bench *b, struct rl_error *err)
 {
     struct rl_value_result result;
-    return rl_value_loss(&b->data->batch, &b->options.agg, 0.2, b->data->values, b->data->advantages,
-                         b->data->ref_log_prob, b->out, &result, &b->ws, err);
+    return rl_value_loss(&b->data->batch, &b->options.agg, 0.2, b->data->values,
+                         b->data->advantages, b->data->ref_log_prob, b->out, &result, &b->ws, err);
 }
 
-/* Bytes per token: mask 1, turn id 4, a double 8. reference: PyTorch on 2 threads of a like machine. */
+/*
+ * Bytes per token: mask 1, turn id 4, a double 8. reference: PyTorch on 2 threads of a like
+ * machine.
+ */
 static const struct entry {
     const char *name;
     kernel *run;
@@ -195,8 +202,11 @@ static void take_batch(struct bench *b, size_t i)
 
 static void make_batches(struct bench *b)
 {
-    struct random_shape shape = {
-        .rows = ROWS, .tokens = TOKENS, .group_size = GROUP, .max_turns = TURNS, .hole_share = 0.02};
+    struct random_shape shape = {.rows = ROWS,
+                                 .tokens = TOKENS,
+                                 .group_size = GROUP,
+                                 .max_turns = TURNS,
+                                 .hole_share = 0.02};
     for (size_t i = 0; i < BATCHES; i++) {
         b->all_data[i] = random_batch_new(i, shape);
         b->all_out[i] = test_alloc(cells, sizeof *b->out);
@@ -255,23 +265,24 @@ static void print_row(bool json, bool first, const struct entry *e, int threads,
                "\"bandwidth_share\": %.4f}",
                first ? "[" : ",\n ", e->name, threads, seconds, rate, share);
     else
-        printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate, 100 * share,
-               e->reference);
+        printf("%-22s %7d %10.6f %12.3e %9.0f%% %12s\n", e->name, threads, seconds, rate,
+               100 * share, e->reference);
 }
 
 static void run_all(struct bench *b, bool json)
 {
     double copy_rate = 0;
     if (!json)
-        printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s", "bandwidth",
-               "PyTorch s");
+        printf("%-22s %7s %10s %12s %10s %12s\n", "kernel", "threads", "seconds", "tokens/s",
+               "bandwidth", "PyTorch s");
     for (int threads = 1; threads <= 2; threads++) {
         set_threads(threads);
         for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
             double seconds = best_time(&entries[i], b);
             double rate = entries[i].bytes * (double)cells / seconds;
             copy_rate = entries[i].run == copy ? rate : copy_rate;
-            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds, rate / copy_rate);
+            print_row(json, threads == 1 && i == 0, &entries[i], threads, seconds,
+                      rate / copy_rate);
         }
         if (!json)
             printf("copy on %d threads: %.1f GB/s\n", threads, copy_rate * 1e-9);

@@ -3,10 +3,11 @@
  *
  *     golden FAMILY double|single DIR...
  *
- * Every DIR/FAMILY/NAME.json is one call: `inputs` go through the same adapters as `lineage core`, and each
- * key of `expected` must come back within the tolerance of fixtures/golden/README.md. More keys may come
- * back. Whole numbers, booleans and strings are compared exactly. A family without a kernel, or without a
- * single vector, fails. A DIR that is not there is reported with SKIP and passed over.
+ * Every DIR/FAMILY/NAME.json is one call: `inputs` go through the same adapters as `lineage core`,
+ * and each key of `expected` must come back within the tolerance of fixtures/golden/README.md. More
+ * keys may come back. Whole numbers, booleans and strings are compared exactly. A family without a
+ * kernel, or without a single vector, fails. A DIR that is not there is reported with SKIP and
+ * passed over.
  */
 #include <dirent.h>
 #include <math.h>
@@ -89,7 +90,9 @@ static void compare_array(struct check *c, const char *path, const json_t *got, 
 {
     if (!json_is_array(got) || json_array_size(got) != json_array_size(want)) {
         differ(c, path, "is %s of %zu entries, expected %zu",
-               json_is_array(got) ? "a list" : got ? "no list" : "missing, not a list",
+               json_is_array(got) ? "a list"
+               : got              ? "no list"
+                                  : "missing, not a list",
                json_array_size(got), json_array_size(want));
         return;
     }
@@ -106,7 +109,8 @@ static void compare_object(struct check *c, const char *path, const json_t *got,
     json_t *value;
     if (!json_is_object(got))
         differ(c, path, "is no object");
-    json_object_foreach (want, key, value) {
+    json_object_foreach(want, key, value)
+    {
         char item[256];
         snprintf(item, sizeof item, "%s%s%s", path, *path ? "." : "", key);
         c->largest = largest_in(value);
@@ -124,7 +128,10 @@ static void compare(struct check *c, const char *path, const json_t *got, json_t
         compare_scalar(c, path, got, want);
 }
 
-/* Single precision cannot hold the inputs of files with an abs_tol of their own, and of the KL edge cases. */
+/*
+ * Single precision cannot hold the inputs of files with an abs_tol of their own, and of the KL edge
+ * cases.
+ */
 static struct tolerance tolerance_of(const json_t *vector, bool single)
 {
     const json_t *own = json_object_get(vector, "abs_tol");

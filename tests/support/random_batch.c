@@ -123,9 +123,9 @@ enum { REAL_ARRAYS = 8 };
 
 static double **real_array(struct random_batch *r, size_t i)
 {
-    double **arrays[REAL_ARRAYS] = {&r->log_prob,     &r->old_log_prob, &r->ref_log_prob,
-                                    &r->rollout_log_prob, &r->advantages, &r->weights,
-                                    &r->values,       &r->turn_rewards};
+    double **arrays[REAL_ARRAYS] = {&r->log_prob,         &r->old_log_prob, &r->ref_log_prob,
+                                    &r->rollout_log_prob, &r->advantages,   &r->weights,
+                                    &r->values,           &r->turn_rewards};
     return arrays[i];
 }
 

@@ -1,7 +1,7 @@
 /*
  * random_batch.h: random training batches and gradient checks for the tests of the training core.
  *
- *     struct random_batch *r = random_batch_new(seed, (struct random_shape){.rows = 12, .tokens = 30});
+ *     struct random_batch *r = random_batch_new(seed, (struct random_shape){.rows = 12});
  *     ... r->batch, r->log_prob, ...;  random_batch_poison(r) writes NaN at mask 0
  *     random_batch_free(r);
  *
@@ -42,9 +42,10 @@ struct random_batch {
     int32_t *turn;         /* [B*T] */
     int64_t *group;        /* [B] */
     /* [B*T], finite everywhere. Log-probs are at most 0. */
-    double *log_prob, *old_log_prob, *ref_log_prob, *rollout_log_prob, *advantages, *weights, *values;
-    double *turn_rewards; /* [B*T] non-zero only at the last token of a turn: 0/1 outcome, small gains before */
-    double *scores;       /* [B] */
+    double *log_prob, *old_log_prob, *ref_log_prob, *rollout_log_prob, *advantages, *weights,
+        *values;
+    double *turn_rewards; /* [B*T] non-zero only at the last token of a turn: gains, then 0 or 1 */
+    double *scores; /* [B] */
 };
 
 struct random_batch *random_batch_new(uint64_t seed, struct random_shape shape);
@@ -60,16 +61,18 @@ float *floats_of(const double *values, size_t n);
 void *test_alloc(size_t count, size_t size);
 
 /*
- * After a call: if it asked for more workspace, give it and return true, so that the test calls again:
+ * After a call: if it asked for more workspace, give it and return true, so that the test calls
+ * again:
  *     do status = rl_kernel(..., &ws, &err); while (test_again(&ws, status));
  * The caller frees ws->data.
  */
 bool test_again(struct rl_workspace *ws, enum rl_status status);
 
 /*
- * Compare an analytic gradient with central differences of f at x (changed and restored). Returns the
- * largest |difference| / max(1e-3, largest |gradient|). Positions where both one-sided slopes disagree
- * by more than the gradient's size (a kink within the step) are left out and counted in *kinks.
+ * Compare an analytic gradient with central differences of f at x (changed and restored). Returns
+ * the largest |difference| / max(1e-3, largest |gradient|). Positions where both one-sided slopes
+ * disagree by more than the gradient's size (a kink within the step) are left out and counted in
+ * *kinks.
  */
 double gradient_error(double (*f)(void *context), void *context, double *x, size_t n,
                       const double *gradient, double step, size_t *kinks);

@@ -1,4 +1,7 @@
-/* rlcore_a2tgpo.c: A2TGPO's parts, its advantages and the turn loss, on random and on telling batches. */
+/*
+ * rlcore_a2tgpo.c: A2TGPO's parts, its advantages and the turn loss, on random and on telling
+ * batches.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,8 +58,8 @@ static enum rl_status attempt(struct trial *t)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_a2tgpo_advantage(&t->data->batch, &t->options, t->data->turn_rewards, t->advantages,
-                                     t->clip_scale, &t->stats, &ws, &t->err);
+        status = rl_a2tgpo_advantage(&t->data->batch, &t->options, t->data->turn_rewards,
+                                     t->advantages, t->clip_scale, &t->stats, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -83,7 +86,8 @@ static struct parts parts_of(const struct random_batch *r)
     assert_int_equal(rl_turn_starts(&r->batch, p.start, NULL), RL_OK);
     p.turns = (struct rl_turns){r->batch.n_rows, p.start, r->batch.group};
     p.values = test_alloc(p.start[r->batch.n_rows], sizeof *p.values);
-    assert_int_equal(rl_turn_rewards(&r->batch, p.start, r->turn_rewards, p.values, NULL, NULL), RL_OK);
+    assert_int_equal(rl_turn_rewards(&r->batch, p.start, r->turn_rewards, p.values, NULL, NULL),
+                     RL_OK);
     return p;
 }
 
@@ -104,8 +108,8 @@ static void normalize(const struct parts *p, enum rl_turn_sets sets, double *z)
     free(ws.data);
 }
 
-static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a, size_t a, size_t row_b,
-                     size_t b)
+static bool same_set(enum rl_turn_sets sets, const struct parts *p, size_t row_a, size_t a,
+                     size_t row_b, size_t b)
 {
     bool last_a = a + 1 == p->start[row_a + 1], last_b = b + 1 == p->start[row_b + 1];
     if (p->turns.group[row_a] != p->turns.group[row_b])
@@ -312,9 +316,11 @@ static void order_padding_and_noise_change_nothing(void **state)
 static void groups_do_not_see_each_other(void **state)
 {
     (void)state;
-    const enum rl_a2tgpo_mode modes[] = {RL_A2TGPO_JOINT, RL_A2TGPO_SEPARATE, RL_A2TGPO_TURN_GROUP_V1D};
+    const enum rl_a2tgpo_mode modes[] = {RL_A2TGPO_JOINT, RL_A2TGPO_SEPARATE,
+                                         RL_A2TGPO_TURN_GROUP_V1D};
     for (size_t m = 0; m < 3; m++) {
-        struct trial whole = trial_new(modes[m], 44, common), part = trial_new(modes[m], 44, common);
+        struct trial whole = trial_new(modes[m], 44, common),
+                     part = trial_new(modes[m], 44, common);
         for (size_t row = 0; row < common.rows; row++)
             whole.data->group[row] = part.data->group[row] = row < 5 ? -3 : 8;
         part.data->batch.n_rows = 5;
@@ -411,8 +417,8 @@ static enum rl_status attempt_loss(struct turn_loss *l)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_a2tgpo_turn_loss(&l->data->batch, &in, l->data->weights, &l->options, l->gradient,
-                                     l->ratio, &l->out, &ws, &l->err);
+        status = rl_a2tgpo_turn_loss(&l->data->batch, &in, l->data->weights, &l->options,
+                                     l->gradient, l->ratio, &l->out, &ws, &l->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -425,7 +431,10 @@ static double loss_at(void *context)
     return l->out.loss;
 }
 
-/* One advantage and scale per turn, as A2TGPO gives; equal_pairs makes turns 0 and 1 equal, 2 and 3, ... */
+/*
+ * One advantage and scale per turn, as A2TGPO gives; equal_pairs makes turns 0 and 1 equal, 2 and
+ * 3, ...
+ */
 static struct turn_loss turn_loss_new(uint64_t seed, struct random_shape shape, bool equal_pairs)
 {
     struct turn_loss l = {.data = random_batch_new(seed, shape)};

@@ -1,4 +1,7 @@
-/* rlcore_kl_value.c: gradients and refusals of the KL penalties, the value loss and the aggregation. */
+/*
+ * rlcore_kl_value.c: gradients and refusals of the KL penalties, the value loss and the
+ * aggregation.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,9 +26,9 @@ struct trial {
 
 static struct trial trial_new(void)
 {
-    struct trial t = {.data = random_batch_new(40, (struct random_shape){.hole_share = 0.2,
-                                                                         .empty_share = 0.1,
-                                                                         .ratio_scale = 0.8})};
+    struct trial t = {
+        .data = random_batch_new(
+            40, (struct random_shape){.hole_share = 0.2, .empty_share = 0.1, .ratio_scale = 0.8})};
     t.n = t.data->batch.n_rows * t.data->batch.n_tokens;
     t.out = test_alloc(t.n, sizeof *t.out);
     t.gradient = test_alloc(t.n, sizeof *t.gradient);
@@ -58,10 +61,11 @@ static void kl_gradients_match_differences(void **state)
     for (int kind = RL_KL_K1; kind <= RL_KL_K3; kind++) {
         size_t kinks;
         t.kind = (enum rl_kl)kind;
-        assert_int_equal(rl_kl_penalty(t.kind, false, t.n, t.data->log_prob, t.data->ref_log_prob, t.out,
-                                       t.gradient, &t.err),
+        assert_int_equal(rl_kl_penalty(t.kind, false, t.n, t.data->log_prob, t.data->ref_log_prob,
+                                       t.out, t.gradient, &t.err),
                          RL_OK);
-        assert_true(gradient_error(kl_sum, &t, t.data->log_prob, t.n, t.gradient, 1e-5, &kinks) < 1e-6);
+        assert_true(gradient_error(kl_sum, &t, t.data->log_prob, t.n, t.gradient, 1e-5, &kinks) <
+                    1e-6);
         assert_true(kinks <= 3);
     }
     trial_free(&t);
@@ -74,18 +78,19 @@ static void straight_through_has_the_slope_of_k2(void **state)
     for (int kind = RL_KL_K1; kind <= RL_KL_K3; kind++) {
         t.kind = (enum rl_kl)kind;
         double sum = kl_sum(&t);
-        assert_int_equal(rl_kl_penalty(t.kind, true, t.n, t.data->log_prob, t.data->ref_log_prob, t.out,
-                                       t.gradient, &t.err),
+        assert_int_equal(rl_kl_penalty(t.kind, true, t.n, t.data->log_prob, t.data->ref_log_prob,
+                                       t.out, t.gradient, &t.err),
                          RL_OK);
         for (size_t i = 0; i < t.n; i++) {
             sum -= t.out[i];
-            assert_true(fabs(t.gradient[i] - (t.data->log_prob[i] - t.data->ref_log_prob[i])) < 1e-15);
+            assert_true(fabs(t.gradient[i] - (t.data->log_prob[i] - t.data->ref_log_prob[i])) <
+                        1e-15);
         }
         assert_true(fabs(sum) < 1e-9);
     }
     t.data->ref_log_prob[t.n - 1] = NAN;
-    assert_int_equal(rl_kl_penalty(RL_KL_K3, true, t.n, t.data->log_prob, t.data->ref_log_prob, t.out,
-                                   t.gradient, &t.err),
+    assert_int_equal(rl_kl_penalty(RL_KL_K3, true, t.n, t.data->log_prob, t.data->ref_log_prob,
+                                   t.out, t.gradient, &t.err),
                      RL_EVALUE);
     assert_non_null(strstr(t.err.text, "ref_log_prob[191]"));
     trial_free(&t);
@@ -120,7 +125,8 @@ static void value_gradients_match_differences(void **state)
         value_at(&t);
         double *gradient = test_alloc(t.n, sizeof *gradient);
         memcpy(gradient, t.gradient, t.n * sizeof *gradient);
-        assert_true(gradient_error(value_at, &t, t.data->values, t.n, gradient, 1e-5, &kinks) < 1e-6);
+        assert_true(gradient_error(value_at, &t, t.data->values, t.n, gradient, 1e-5, &kinks) <
+                    1e-6);
         assert_true(kinks <= 3);
         free(gradient);
         trial_free(&t);

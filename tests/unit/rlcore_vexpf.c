@@ -1,4 +1,6 @@
-/* rlcore_vexpf.c: accuracy of the vectorisable exp in single precision, for every float in range. */
+/*
+ * rlcore_vexpf.c: accuracy of the vectorisable exp in single precision, for every float in range.
+ */
 #define RL_SINGLE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +17,8 @@ static double ulps(float got, double exact)
 {
     int exponent;
     frexp(exact, &exponent);
-    double unit = ldexp(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP - FLT_MANT_DIG : exponent - FLT_MANT_DIG);
+    double unit =
+        ldexp(1, exponent < FLT_MIN_EXP ? FLT_MIN_EXP - FLT_MANT_DIG : exponent - FLT_MANT_DIG);
     return fabs((double)got - exact) / unit;
 }
 

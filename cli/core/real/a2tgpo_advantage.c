@@ -50,8 +50,9 @@ static void run(struct core_call *call)
 const struct core_kernel RL(core_a2tgpo_advantage) = {
     .family = "a2tgpo_advantage",
     .summary = "A2TGPO advantages and clip scale from information gains and outcomes",
-    .inputs = "info_gain_norm_mode (joint|separate|turn-group|turn-group-v1d), response_mask [B][T], "
-              "turn_id [B][T], group_index [B], token_level_rewards [B][T], gamma?, alpha?, clip_beta?, "
-              "norm_adv_by_std?, epsilon?",
+    .inputs =
+        "info_gain_norm_mode (joint|separate|turn-group|turn-group-v1d), response_mask [B][T], "
+        "turn_id [B][T], group_index [B], token_level_rewards [B][T], gamma?, alpha?, clip_beta?, "
+        "norm_adv_by_std?, epsilon?",
     .run = run,
 };

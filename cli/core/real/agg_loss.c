@@ -29,7 +29,8 @@ static void run(struct core_call *call)
 const struct core_kernel RL(core_agg_loss) = {
     .family = "agg_loss",
     .summary = "aggregation of token losses over a batch, with gradient",
-    .inputs = "loss_agg_mode (token-mean|seq-mean-token-sum|seq-mean-token-mean|seq-mean-token-sum-norm), "
+    .inputs = "loss_agg_mode "
+              "(token-mean|seq-mean-token-sum|seq-mean-token-mean|seq-mean-token-sum-norm), "
               "loss_mask [B][T], loss_mat [B][T], dp_size?, batch_num_tokens?, global_batch_size?, "
               "loss_scale_factor?",
     .run = run,

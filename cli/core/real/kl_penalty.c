@@ -8,7 +8,7 @@
 static const struct {
     const char *name;
     enum rl_kl kind;
-} kinds[] = {{"k1", RL_KL_K1}, {"kl", RL_KL_K1}, {"abs", RL_KL_ABS},       {"k2", RL_KL_K2},
+} kinds[] = {{"k1", RL_KL_K1},  {"kl", RL_KL_K1}, {"abs", RL_KL_ABS},      {"k2", RL_KL_K2},
              {"mse", RL_KL_K2}, {"k3", RL_KL_K3}, {"low_var_kl", RL_KL_K3}};
 
 /* A name with `+` at its end asks for the straight-through form. */
@@ -21,8 +21,10 @@ static enum rl_kl read_kind(struct core_call *call, bool *straight_through)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strlen(kinds[i].name) == length && strncmp(kinds[i].name, name, length) == 0)
             return kinds[i].kind;
-    core_fail(call, "inputs.kl_penalty is '%.40s'; known are: k1 kl abs k2 mse k3 low_var_kl, "
-                    "each also with + appended", name);
+    core_fail(call,
+              "inputs.kl_penalty is '%.40s'; known are: k1 kl abs k2 mse k3 low_var_kl, "
+              "each also with + appended",
+              name);
     return RL_KL_K1;
 }
 
@@ -37,8 +39,8 @@ static void run(struct core_call *call)
     real *d_log_prob = core_alloc(call, b.n * t.n, sizeof *d_log_prob);
     if (call->failed)
         return;
-    core_again(call, RL(rl_kl_penalty)(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
-                                       &call->err));
+    core_again(call, RL(rl_kl_penalty)(kind, straight_through, b.n * t.n, log_prob, ref, kl,
+                                       d_log_prob, &call->err));
     if (call->failed)
         return;
     RL(core_put_reals)(call, "kl", kl, b.n, t.n);

@@ -14,8 +14,8 @@ enum metrics { NONE, KL_ONLY, ALL };
 static const struct {
     policy_loss *run;
     enum metrics metrics;
-} losses[] = {{RL(rl_ppo_loss), ALL},       {RL(rl_gspo_loss), ALL},     {RL(rl_cispo_loss), ALL},
-              {RL(rl_sapo_loss), ALL},      {RL(rl_gpg_loss), NONE},     {RL(rl_reinforce_loss), KL_ONLY},
+} losses[] = {{RL(rl_ppo_loss), ALL},     {RL(rl_gspo_loss), ALL}, {RL(rl_cispo_loss), ALL},
+              {RL(rl_sapo_loss), ALL},    {RL(rl_gpg_loss), NONE}, {RL(rl_reinforce_loss), KL_ONLY},
               {RL(rl_geo_mean_loss), ALL}};
 
 static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
@@ -34,7 +34,8 @@ static struct rl_loss_options read_options(struct core_call *call)
     return o;
 }
 
-static void put_metrics(struct core_call *call, const struct rl_loss_result *out, enum metrics metrics)
+static void put_metrics(struct core_call *call, const struct rl_loss_result *out,
+                        enum metrics metrics)
 {
     core_put_number(call, "loss", out->loss);
     if (metrics != NONE)
@@ -77,10 +78,13 @@ static void run(struct core_call *call)
 
 const struct core_kernel RL(core_policy_loss) = {
     .family = "policy_loss",
-    .summary = "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
-    .inputs = "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, response_mask [B][T], "
-              "log_prob [B][T], old_log_prob [B][T], advantages [B][T], rollout_is_weights [B][T]?, "
-              "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, dp_size?, "
-              "batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .summary =
+        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
+    .inputs =
+        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, response_mask "
+        "[B][T], "
+        "log_prob [B][T], old_log_prob [B][T], advantages [B][T], rollout_is_weights [B][T]?, "
+        "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, dp_size?, "
+        "batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .run = run,
 };

@@ -6,7 +6,8 @@
 #include "turns.h"
 
 struct turn_loss {
-    struct RL(rl_policy) policy; /* first, so that the checks of policy losses apply; its options unset */
+    struct RL(
+        rl_policy) policy; /* first, so that the checks of policy losses apply; its options unset */
     const struct rl_turn_loss_options *options;
     const real *clip_scale;
     real *turn_ratio;
@@ -23,7 +24,8 @@ static void write_ratio(const struct turn_loss *loss, size_t from, size_t n, dou
         loss->turn_ratio[t] = loss->policy.batch->mask[t] ? (real)ratio : 0;
 }
 
-static struct rl_row_sums turn_loss_row(const void *context, size_t row, size_t n_response, double weight)
+static struct rl_row_sums turn_loss_row(const void *context, size_t row, size_t n_response,
+                                        double weight)
 {
     (void)n_response;
     const struct turn_loss *loss = context;
@@ -58,15 +60,16 @@ static enum rl_status explain(const void *context, struct rl_error *err)
     const struct turn_loss *loss = context;
     const struct rl_batch *batch = loss->policy.batch;
     enum rl_status status = RL(rl_policy_explain)(&loss->policy, err);
-    for (size_t i = 0; status == RL_OK && loss->clip_scale && i < batch->n_rows * batch->n_tokens; i++)
+    for (size_t i = 0; status == RL_OK && loss->clip_scale && i < batch->n_rows * batch->n_tokens;
+         i++)
         if (batch->mask[i] && !(loss->clip_scale[i] >= 0 && isfinite(loss->clip_scale[i])))
             return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
                            i / batch->n_tokens, i % batch->n_tokens, (double)loss->clip_scale[i]);
     return status;
 }
 
-enum rl_status RL(rl_a2tgpo_turn_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
-                                       const real *clip_scale,
+enum rl_status RL(rl_a2tgpo_turn_loss)(const struct rl_batch *batch,
+                                       const struct RL(rl_loss_input) * in, const real *clip_scale,
                                        const struct rl_turn_loss_options *options, real *d_log_prob,
                                        real *turn_ratio, struct rl_loss_result *out,
                                        struct rl_workspace *ws, struct rl_error *err)
@@ -77,7 +80,8 @@ enum rl_status RL(rl_a2tgpo_turn_loss)(const struct rl_batch *batch, const struc
         return rl_fail(err, RL_EINVAL, "options are missing");
     clips.clip_low = options->clip_low;
     clips.clip_high = options->clip_high;
-    const struct turn_loss loss = {{batch, in, &clips, d_log_prob}, options, clip_scale, turn_ratio};
+    const struct turn_loss loss = {
+        {batch, in, &clips, d_log_prob}, options, clip_scale, turn_ratio};
     const struct rl_agg agg = {.mode = options->mode};
     const struct rl_row_job job = {.batch = batch,
                                    .needs = RL_NEEDS_TURNS,

@@ -1,4 +1,7 @@
-/* a2tgpo_turns.c: turn values out of token rewards and back onto tokens; the advantage kernel around them. */
+/*
+ * a2tgpo_turns.c: turn values out of token rewards and back onto tokens; the advantage kernel
+ * around them.
+ */
 #include "a2tgpo_internal.h"
 #include "hot.h"
 #include "real.h"
@@ -19,8 +22,8 @@ RL_HOT static struct tally tally_turn(const int32_t *turn, const real *rewards, 
 }
 
 /* Values of one row's turns; false if a reward is not finite or not at the end of its turn. */
-static bool gather_row(const int32_t *turn, const real *rewards, size_t n, size_t n_turns, double *values,
-                       size_t *lengths)
+static bool gather_row(const int32_t *turn, const real *rewards, size_t n, size_t n_turns,
+                       double *values, size_t *lengths)
 {
     bool good = true;
     size_t begin = 0;
@@ -49,12 +52,13 @@ static enum rl_status explain_row(const struct rl_batch *batch, size_t row, cons
         if (turn[t] < 0)
             continue;
         if (!isfinite(reward))
-            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number",
-                           row, t, reward);
+            return rl_fail(err, RL_EVALUE,
+                           "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
+                           reward);
         if (turn[t] == later && (reward < 0 || reward > 0))
             return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, but turn %d goes on after it", row, t,
-                           reward, turn[t]);
+                           "token_level_rewards[%zu][%zu] is %g, but turn %d goes on after it", row,
+                           t, reward, turn[t]);
         later = turn[t];
     }
     return RL_OK;
@@ -68,7 +72,9 @@ static enum rl_status gather(const struct rl_batch *batch, const size_t *start, 
     bool bad = false;
     if (start[batch->n_rows] && (!rewards || !values))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or turn values are missing");
-#pragma omp parallel for schedule(static) reduction(|| : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static)                                                          \
+    reduction(||                                                                                   \
+              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++)
         bad = !gather_row(batch->turn + row * n, rewards + row * n, n, start[row + 1] - start[row],
                           values + start[row], lengths ? lengths + start[row] : NULL) ||
@@ -79,22 +85,25 @@ static enum rl_status gather(const struct rl_batch *batch, const size_t *start, 
     return status;
 }
 
-enum rl_status RL(rl_turn_rewards)(const struct rl_batch *batch, const size_t *start, const real *rewards,
-                                   double *values, size_t *lengths, struct rl_error *err)
+enum rl_status RL(rl_turn_rewards)(const struct rl_batch *batch, const size_t *start,
+                                   const real *rewards, double *values, size_t *lengths,
+                                   struct rl_error *err)
 {
     enum rl_status status = rl_batch_check(batch, RL_NEEDS_TURNS, err);
     return status == RL_OK ? gather(batch, start, rewards, values, lengths, err) : status;
 }
 
-RL_HOT static void spread_row(const int32_t *turn, size_t n, const double *values, real fill, real *out)
+RL_HOT static void spread_row(const int32_t *turn, size_t n, const double *values, real fill,
+                              real *out)
 {
 #pragma omp simd
     for (size_t t = 0; t < n; t++)
         out[t] = turn[t] < 0 ? fill : (real)values[turn[t]];
 }
 
-enum rl_status RL(rl_turn_spread)(const struct rl_batch *batch, const size_t *start, const double *values,
-                                  double fill, real *out, struct rl_error *err)
+enum rl_status RL(rl_turn_spread)(const struct rl_batch *batch, const size_t *start,
+                                  const double *values, double fill, real *out,
+                                  struct rl_error *err)
 {
     enum rl_status status = rl_batch_check(batch, RL_NEEDS_TURNS, err);
     size_t n = status == RL_OK ? batch->n_tokens : 0;

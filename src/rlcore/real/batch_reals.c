@@ -1,4 +1,7 @@
-/* batch_reals.c: finiteness check of an array of reals; only an array that fails is walked for the index. */
+/*
+ * batch_reals.c: finiteness check of an array of reals; only an array that fails is walked for the
+ * index.
+ */
 #include <stdbool.h>
 
 #include <rlcore/batch.h>
@@ -23,14 +26,17 @@ static bool all_finite(const real *values, const struct rl_batch *batch)
 {
     size_t n = batch->n_tokens;
     bool bad = false;
-#pragma omp parallel for schedule(static) reduction(|| : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static)                                                          \
+    reduction(||                                                                                   \
+              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++)
-        bad = !row_is_finite(values + row * n, batch->mask ? batch->mask + row * n : NULL, n) || bad;
+        bad =
+            !row_is_finite(values + row * n, batch->mask ? batch->mask + row * n : NULL, n) || bad;
     return !bad;
 }
 
-enum rl_status RL(rl_batch_check_reals)(const char *name, const real *values, const struct rl_batch *batch,
-                                        struct rl_error *err)
+enum rl_status RL(rl_batch_check_reals)(const char *name, const real *values,
+                                        const struct rl_batch *batch, struct rl_error *err)
 {
     size_t cells = batch->n_rows * batch->n_tokens;
     if (cells && !values)

@@ -92,7 +92,8 @@ enum rl_status RL(rl_kl_penalty)(enum rl_kl kind, bool straight_through, size_t 
                                  const real *log_prob, const real *ref_log_prob, real *kl,
                                  real *d_log_prob, struct rl_error *err)
 {
-    static real (*const kinds[])(const struct span *, bool) = {apply_k1, apply_abs, apply_k2, apply_k3};
+    static real (*const kinds[])(const struct span *, bool) = {apply_k1, apply_abs, apply_k2,
+                                                               apply_k3};
     if ((unsigned)kind > RL_KL_K3)
         return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
     if (n && (!log_prob || !ref_log_prob || !kl))
@@ -103,8 +104,8 @@ enum rl_status RL(rl_kl_penalty)(enum rl_kl kind, bool straight_through, size_t 
     for (size_t c = 0; c < chunks; c++) {
         real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
-        const struct span span = {n - i < RL_CHUNK ? n - i : RL_CHUNK, log_prob + i, ref_log_prob + i,
-                                  kl + i, d_log_prob ? d_log_prob + i : unwanted};
+        const struct span span = {n - i < RL_CHUNK ? n - i : RL_CHUNK, log_prob + i,
+                                  ref_log_prob + i, kl + i, d_log_prob ? d_log_prob + i : unwanted};
         poisoned = !(kinds[kind](&span, straight_through) == 0) || poisoned;
     }
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;

@@ -1,12 +1,13 @@
 /*
- * loss_geo_mean.c: GMPO. The row's loss is -A_i R_i W_i with all three from sums over the row, so the gradient
- * needs a second pass: each token whose log-ratio the clip left alone gets the row's loss / (n_i + 1e-8).
+ * loss_geo_mean.c: GMPO. The row's loss is -A_i R_i W_i with all three from sums over the row, so
+ * the gradient needs a second pass: each token whose log-ratio the clip left alone gets the row's
+ * loss / (n_i + 1e-8).
  */
 #include "policy.h"
 
 /* Log-ratio of one response token as the clip leaves it, in the direction the advantage asks. */
 struct cut {
-    real t, slope; /* slope: 1 where t follows l */
+    real t, slope;     /* slope: 1 where t follows l */
     real above, below; /* 1 if outside the range with A > 0, with A < 0 */
 };
 
@@ -30,7 +31,7 @@ struct chunk {
     const real *log_prob, *old_log_prob, *advantages;
 };
 
-static struct chunk chunk_at(const struct RL(rl_policy) *policy, size_t row, size_t t)
+static struct chunk chunk_at(const struct RL(rl_policy) * policy, size_t row, size_t t)
 {
     size_t n = policy->batch->n_tokens, i = row * n + t;
     return (struct chunk){.n = n - t < RL_CHUNK ? n - t : RL_CHUNK,
@@ -44,7 +45,7 @@ struct row_means {
     double t, advantage; /* sums first, means over n_i + 1e-8 after */
 };
 
-RL_HOT static void add_up(const struct RL(rl_policy) *policy, const struct chunk *chunk,
+RL_HOT static void add_up(const struct RL(rl_policy) * policy, const struct chunk *chunk,
                           struct row_means *means, struct rl_row_sums *sums)
 {
     const struct chunk at = *chunk;
@@ -76,7 +77,8 @@ RL_HOT static void add_up(const struct RL(rl_policy) *policy, const struct chunk
     sums->poisoned |= !(poison == 0);
 }
 
-static double sum_log_weights(const struct RL(rl_policy) *policy, size_t row, struct rl_row_sums *sums)
+static double sum_log_weights(const struct RL(rl_policy) * policy, size_t row,
+                              struct rl_row_sums *sums)
 {
     size_t n = policy->batch->n_tokens, i = row * n;
     double sum = 0;
@@ -88,7 +90,7 @@ static double sum_log_weights(const struct RL(rl_policy) *policy, size_t row, st
     return sum;
 }
 
-RL_HOT static void write_gradient(const struct RL(rl_policy) *policy, const struct chunk *chunk,
+RL_HOT static void write_gradient(const struct RL(rl_policy) * policy, const struct chunk *chunk,
                                   real slope, real *d_log_prob)
 {
     const struct chunk at = *chunk;
@@ -103,7 +105,8 @@ RL_HOT static void write_gradient(const struct RL(rl_policy) *policy, const stru
     }
 }
 
-static struct rl_row_sums geo_mean_row(const void *context, size_t row, size_t n_response, double weight)
+static struct rl_row_sums geo_mean_row(const void *context, size_t row, size_t n_response,
+                                       double weight)
 {
     const struct RL(rl_policy) *policy = context;
     struct rl_row_sums sums = rl_row_sums_empty();
@@ -123,13 +126,15 @@ static struct rl_row_sums geo_mean_row(const void *context, size_t row, size_t n
     }
     for (size_t t = 0; policy->d_log_prob && t < n; t += RL_CHUNK) {
         const struct chunk at = chunk_at(policy, row, t);
-        write_gradient(policy, &at, (real)(sums.loss * weight / length), policy->d_log_prob + row * n + t);
+        write_gradient(policy, &at, (real)(sums.loss * weight / length),
+                       policy->d_log_prob + row * n + t);
     }
     RL(rl_policy_entropy)(policy, row, &sums);
     return sums;
 }
 
-enum rl_status RL(rl_geo_mean_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_geo_mean_loss)(const struct rl_batch *batch,
+                                    const struct RL(rl_loss_input) * in,
                                     const struct rl_loss_options *options, real *d_log_prob,
                                     struct rl_loss_result *out, struct rl_workspace *ws,
                                     struct rl_error *err)

@@ -2,7 +2,8 @@
 #include "policy.h"
 #include "segment.h"
 
-static struct rl_row_sums gspo_row(const void *context, size_t row, size_t n_response, double weight)
+static struct rl_row_sums gspo_row(const void *context, size_t row, size_t n_response,
+                                   double weight)
 {
     (void)n_response;
     const struct RL(rl_policy) *policy = context;
@@ -26,9 +27,10 @@ static struct rl_row_sums gspo_row(const void *context, size_t row, size_t n_res
     return sums;
 }
 
-enum rl_status RL(rl_gspo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_gspo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) * in,
                                 const struct rl_loss_options *options, real *d_log_prob,
-                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
+                                struct rl_loss_result *out, struct rl_workspace *ws,
+                                struct rl_error *err)
 {
     const struct RL(rl_policy) policy = {batch, in, options, d_log_prob};
     enum rl_status status = RL(rl_policy_check)(&policy, RL_POLICY_OLD, err);

@@ -1,10 +1,11 @@
 /*
- * loss_token.c: the policy losses whose ratio belongs to one token: PPO, CISPO, SAPO, GPG, REINFORCE.
+ * loss_token.c: the policy losses whose ratio belongs to one token: PPO, CISPO, SAPO, GPG,
+ * REINFORCE.
  *
- * Each is a rule: from a token's log-prob, ratio and advantage to its loss and its slope, d loss / d log_prob.
- * A chunk of tokens, small enough for the first-level cache, goes through two loops, ratios and then the
- * rule: one long loop would keep the processor waiting for each exp. Both add up the metrics, and sums of
- * the inputs: a sum is not finite if any term is not.
+ * Each is a rule: from a token's log-prob, ratio and advantage to its loss and its slope, d loss /
+ * d log_prob. A chunk of tokens, small enough for the first-level cache, goes through two loops,
+ * ratios and then the rule: one long loop would keep the processor waiting for each exp. Both add
+ * up the metrics, and sums of the inputs: a sum is not finite if any term is not.
  */
 #include "policy.h"
 #include "vexp.h"
@@ -44,9 +45,8 @@ static RL_INLINE struct verdict cispo_rule(const struct token *x, const struct c
 {
     real weight = rl_limit(x->ratio, k->low, k->high);
     real slope = -weight * x->advantage, below = x->ratio < k->low ? 1 : 0;
-    return (struct verdict){.loss = slope * x->log_prob,
-                            .slope = slope,
-                            .clipped = x->ratio > k->high ? 1 : below};
+    return (struct verdict){
+        .loss = slope * x->log_prob, .slope = slope, .clipped = x->ratio > k->high ? 1 : below};
 }
 
 static RL_INLINE struct verdict sapo_rule(const struct token *x, const struct constants *k)
@@ -54,7 +54,8 @@ static RL_INLINE struct verdict sapo_rule(const struct token *x, const struct co
     real tau = x->advantage > 0 ? k->tau_pos : k->tau_neg;
     real gate = 1 / (1 + rl_exp_near(rl_limit(-tau * (x->ratio - 1), -80, 80))); /* 1 above 37 */
     real slope = -x->advantage * 4 * gate * (1 - gate) * x->ratio;
-    return (struct verdict){.loss = -x->advantage * gate * 4 / tau, .slope = x->clamped > 0 ? 0 : slope};
+    return (struct verdict){.loss = -x->advantage * gate * 4 / tau,
+                            .slope = x->clamped > 0 ? 0 : slope};
 }
 
 static RL_INLINE struct verdict reinforce_rule(const struct token *x, const struct constants *k)
@@ -81,7 +82,7 @@ static RL_INLINE void ratio_pass(const struct chunk *at, bool limited_kl, struct
 {
     real sum = 0, kl = 0, ratio = 0, clamped = 0, ratio_min = INFINITY, ratio_max = -INFINITY;
     rl_mask_reals(at->mask, at->n, out->mask);
-#pragma omp simd reduction(+ : sum, kl, ratio, clamped) reduction(min : ratio_min)                   \
+#pragma omp simd reduction(+ : sum, kl, ratio, clamped) reduction(min : ratio_min) \
     reduction(max : ratio_max)
     for (size_t t = 0; t < at->n; t++) {
         real on = out->mask[t], p = at->log_prob[t], q = at->old_log_prob[t];
@@ -138,7 +139,7 @@ static void fill_ones(real *weights, size_t n)
         weights[t] = 1;
 }
 
-static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) *policy, size_t row,
+static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) * policy, size_t row,
                                               double weight, bool limited_kl, token_rule *rule)
 {
     const struct rl_loss_options *o = policy->options;
@@ -192,7 +193,10 @@ RL_HOT static struct rl_row_sums sapo_row(const void *policy, size_t row, size_t
     return token_row(policy, row, weight, true, sapo_rule);
 }
 
-/* The ratio is reported, not used: its limit counts nothing, and without an old policy there is none. */
+/*
+ * The ratio is reported, not used: its limit counts nothing, and without an old policy there is
+ * none.
+ */
 RL_HOT static struct rl_row_sums reinforce_row(const void *context, size_t row, size_t n_response,
                                                double weight)
 {
@@ -207,8 +211,8 @@ RL_HOT static struct rl_row_sums reinforce_row(const void *context, size_t row, 
     return sums;
 }
 
-static enum rl_status run(const struct RL(rl_policy) *policy, enum rl_policy_needs needs, rl_row_fn *row,
-                          const enum rl_agg_mode *mode, struct rl_loss_result *out,
+static enum rl_status run(const struct RL(rl_policy) * policy, enum rl_policy_needs needs,
+                          rl_row_fn *row, const enum rl_agg_mode *mode, struct rl_loss_result *out,
                           struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = RL(rl_policy_check)(policy, needs, err);
@@ -219,15 +223,16 @@ static enum rl_status run(const struct RL(rl_policy) *policy, enum rl_policy_nee
     return RL(rl_policy_run)(policy, row, RL_WEIGHTS_AGG, &agg, out, ws, err);
 }
 
-enum rl_status RL(rl_ppo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_ppo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) * in,
                                const struct rl_loss_options *options, real *d_log_prob,
-                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
+                               struct rl_loss_result *out, struct rl_workspace *ws,
+                               struct rl_error *err)
 {
     const struct RL(rl_policy) policy = {batch, in, options, d_log_prob};
     return run(&policy, RL_POLICY_OLD, ppo_row, NULL, out, ws, err);
 }
 
-enum rl_status RL(rl_cispo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_cispo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) * in,
                                  const struct rl_loss_options *options, real *d_log_prob,
                                  struct rl_loss_result *out, struct rl_workspace *ws,
                                  struct rl_error *err)
@@ -236,24 +241,27 @@ enum rl_status RL(rl_cispo_loss)(const struct rl_batch *batch, const struct RL(r
     return run(&policy, RL_POLICY_OLD, cispo_row, NULL, out, ws, err);
 }
 
-enum rl_status RL(rl_sapo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_sapo_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) * in,
                                 const struct rl_loss_options *options, real *d_log_prob,
-                                struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
+                                struct rl_loss_result *out, struct rl_workspace *ws,
+                                struct rl_error *err)
 {
     const struct RL(rl_policy) policy = {batch, in, options, d_log_prob};
     const enum rl_agg_mode mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN;
     return run(&policy, RL_POLICY_OLD, sapo_row, &mode, out, ws, err);
 }
 
-enum rl_status RL(rl_gpg_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_gpg_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) * in,
                                const struct rl_loss_options *options, real *d_log_prob,
-                               struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err)
+                               struct rl_loss_result *out, struct rl_workspace *ws,
+                               struct rl_error *err)
 {
     const struct RL(rl_policy) policy = {batch, in, options, d_log_prob};
     return run(&policy, RL_POLICY_OLD_OPTIONAL, reinforce_row, NULL, out, ws, err);
 }
 
-enum rl_status RL(rl_reinforce_loss)(const struct rl_batch *batch, const struct RL(rl_loss_input) *in,
+enum rl_status RL(rl_reinforce_loss)(const struct rl_batch *batch,
+                                     const struct RL(rl_loss_input) * in,
                                      const struct rl_loss_options *options, real *d_log_prob,
                                      struct rl_loss_result *out, struct rl_workspace *ws,
                                      struct rl_error *err)

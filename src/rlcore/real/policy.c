@@ -11,12 +11,12 @@ static enum rl_status check_options(const struct rl_loss_options *o, struct rl_e
     if (!(o->clip_c > 1))
         return rl_fail(err, RL_EINVAL, "clip_c is %g, not above 1", o->clip_c);
     if (!(o->tau_pos > 0) || !(o->tau_neg > 0) || isinf(o->tau_pos) || isinf(o->tau_neg))
-        return rl_fail(err, RL_EINVAL, "tau is %g (positive A), %g: not positive numbers", o->tau_pos,
-                       o->tau_neg);
+        return rl_fail(err, RL_EINVAL, "tau is %g (positive A), %g: not positive numbers",
+                       o->tau_pos, o->tau_neg);
     return RL_OK;
 }
 
-enum rl_status RL(rl_policy_check)(const struct RL(rl_policy) *policy, enum rl_policy_needs needs,
+enum rl_status RL(rl_policy_check)(const struct RL(rl_policy) * policy, enum rl_policy_needs needs,
                                    struct rl_error *err)
 {
     if (!policy->batch || !policy->in || !policy->options)
@@ -31,7 +31,7 @@ enum rl_status RL(rl_policy_check)(const struct RL(rl_policy) *policy, enum rl_p
     return check_options(policy->options, err);
 }
 
-static enum rl_status explain_weights(const struct RL(rl_policy) *policy, struct rl_error *err)
+static enum rl_status explain_weights(const struct RL(rl_policy) * policy, struct rl_error *err)
 {
     const struct rl_batch *batch = policy->batch;
     const real *weights = policy->in->weights;
@@ -61,7 +61,8 @@ enum rl_status RL(rl_policy_explain)(const void *context, struct rl_error *err)
     return status == RL_OK && in->weights ? explain_weights(policy, err) : status;
 }
 
-static RL_HOT void add_entropy(struct rl_row_sums *sums, const real *entropy, const uint8_t *mask, size_t n)
+static RL_HOT void add_entropy(struct rl_row_sums *sums, const real *entropy, const uint8_t *mask,
+                               size_t n)
 {
     double sum = 0, low = sums->entropy_min, high = sums->entropy_max;
 #pragma omp simd reduction(+ : sum) reduction(min : low) reduction(max : high)
@@ -77,14 +78,15 @@ static RL_HOT void add_entropy(struct rl_row_sums *sums, const real *entropy, co
     sums->poisoned |= !isfinite(sum);
 }
 
-void RL(rl_policy_entropy)(const struct RL(rl_policy) *policy, size_t row, struct rl_row_sums *sums)
+void RL(rl_policy_entropy)(const struct RL(rl_policy) * policy, size_t row,
+                           struct rl_row_sums *sums)
 {
     size_t n = policy->batch->n_tokens;
     if (policy->in->entropy)
         add_entropy(sums, policy->in->entropy + row * n, policy->batch->mask + row * n, n);
 }
 
-enum rl_status RL(rl_policy_run)(const struct RL(rl_policy) *policy, rl_row_fn *row,
+enum rl_status RL(rl_policy_run)(const struct RL(rl_policy) * policy, rl_row_fn *row,
                                  enum rl_row_weights weights, const struct rl_agg *agg,
                                  struct rl_loss_result *out, struct rl_workspace *ws,
                                  struct rl_error *err)

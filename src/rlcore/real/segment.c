@@ -10,7 +10,7 @@ struct log_ratio {
 };
 
 /* x - x is 0 for a finite x only. */
-RL_HOT static void add_log_ratio(const struct RL(rl_segment) *s, size_t from, size_t to,
+RL_HOT static void add_log_ratio(const struct RL(rl_segment) * s, size_t from, size_t to,
                                  struct log_ratio *out)
 {
     const real *log_prob = s->log_prob + from, *old_log_prob = s->old_log_prob + from;
@@ -41,8 +41,8 @@ struct chunk {
     real *slope;
 };
 
-RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segment) *s, real ratio,
-                              bool limited, struct rl_row_sums *sums)
+RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segment) * s,
+                              real ratio, bool limited, struct rl_row_sums *sums)
 {
     const struct chunk at = *chunk; /* a copy cannot be what the gradient is written to */
     const real low = (real)s->low, high = (real)s->high;
@@ -72,7 +72,7 @@ RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segm
     sums->poisoned |= !(poison == 0);
 }
 
-static void add_all_losses(const struct RL(rl_segment) *s, double ratio, bool limited,
+static void add_all_losses(const struct RL(rl_segment) * s, double ratio, bool limited,
                            struct rl_row_sums *sums)
 {
     real ones[RL_CHUNK], unwanted[RL_CHUNK];
@@ -89,7 +89,7 @@ static void add_all_losses(const struct RL(rl_segment) *s, double ratio, bool li
     }
 }
 
-double RL(rl_segment_loss)(const struct RL(rl_segment) *s, struct rl_row_sums *sums)
+double RL(rl_segment_loss)(const struct RL(rl_segment) * s, struct rl_row_sums *sums)
 {
     struct log_ratio l = {0};
     for (size_t t = 0; t < s->n; t += RL_CHUNK)

@@ -74,19 +74,24 @@ static enum rl_status explain_value(const void *context, struct rl_error *err)
     enum rl_status status = RL(rl_batch_check_reals)("vpreds", job->vpreds, job->batch, err);
     if (status == RL_OK)
         status = RL(rl_batch_check_reals)("values", job->values, job->batch, err);
-    return status == RL_OK ? RL(rl_batch_check_reals)("returns", job->returns, job->batch, err) : status;
+    return status == RL_OK ? RL(rl_batch_check_reals)("returns", job->returns, job->batch, err)
+                           : status;
 }
 
-static enum rl_status check(const struct value_job *job, const struct rl_agg *agg, struct rl_error *err)
+static enum rl_status check(const struct value_job *job, const struct rl_agg *agg,
+                            struct rl_error *err)
 {
     if (!job->batch || !agg)
         return rl_fail(err, RL_EINVAL, "batch or aggregation is missing");
     if (!(job->cliprange >= 0) || isinf(job->cliprange))
-        return rl_fail(err, RL_EINVAL, "value clip range is %g, negative or not finite", job->cliprange);
+        return rl_fail(err, RL_EINVAL, "value clip range is %g, negative or not finite",
+                       job->cliprange);
     if (job->batch->n_rows > 0 && job->batch->n_tokens > 0 &&
         (!job->vpreds || !job->values || !job->returns))
         return rl_fail(err, RL_EINVAL, "%s is missing",
-                       !job->vpreds ? "vpreds" : !job->values ? "values" : "returns");
+                       !job->vpreds   ? "vpreds"
+                       : !job->values ? "values"
+                                      : "returns");
     return RL_OK;
 }
 
