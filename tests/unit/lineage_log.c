@@ -1,0 +1,160 @@
+/* results.tsv as bytes: what a lock means, what torn bytes become, which file is followed. */
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "log/log.h"
+#include "support/files.h"
+#include "support/rows.h"
+
+struct place {
+    char *dir;
+    int fd;
+    struct log *log;
+};
+
+static struct lineage_error err;
+
+static int set_up(void **state)
+{
+    struct place *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    p->dir = make_dir();
+    p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(log_open(&p->log, p->fd, p->dir, &err), LINEAGE_OK);
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *p = *state;
+    log_close(p->log);
+    close(p->fd);
+    remove_dir(p->dir);
+    free(p);
+    return 0;
+}
+
+static void append(struct place *p, const char *bytes)
+{
+    struct log_stat stat;
+    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
+    assert_int_equal(log_append(p->log, bytes, strlen(bytes), true, &err), LINEAGE_OK);
+    log_unlock(p->log);
+}
+
+static void assert_holds(const char *dir, const char *name, const char *bytes)
+{
+    size_t length;
+    char *text = read_file(in_dir(dir, name), &length);
+    assert_int_equal(length, strlen(bytes));
+    assert_string_equal(text, bytes);
+    free(text);
+}
+
+/* Whether another open file description can take the lock now. */
+static bool can_lock(const char *dir)
+{
+    int fd = open(in_dir(dir, "results.tsv"), O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    bool taken = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return taken;
+}
+
+static void a_missing_file_is_an_empty_log(void **state)
+{
+    struct place *p = *state;
+    struct log_stat stat;
+    struct buf out = {0};
+    assert_int_equal(log_stat(p->log, &stat, &err), LINEAGE_OK);
+    assert_false(stat.exists);
+    assert_int_equal(log_read(p->log, 0, 100, &out, &err), LINEAGE_OK);
+    assert_int_equal(out.length, 0);
+    assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+    buf_release(&out);
+}
+
+static void a_file_made_for_nothing_is_removed(void **state)
+{
+    struct place *p = *state;
+    struct log_stat stat;
+    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
+    assert_int_equal(log_size(p->log), 0);
+    log_unlock(p->log);
+    assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+    append(p, "h\na\n");
+    assert_holds(p->dir, "results.tsv", "h\na\n");
+}
+
+static void the_lock_is_on_the_file_itself(void **state)
+{
+    struct place *p = *state;
+    struct log_stat stat;
+    append(p, "h\n");
+    assert_true(can_lock(p->dir));
+    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
+    assert_int_equal(stat.size, 2);
+    assert_false(can_lock(p->dir));
+    log_unlock(p->log);
+    assert_true(can_lock(p->dir));
+}
+
+static void a_replaced_file_is_followed(void **state)
+{
+    struct place *p = *state;
+    struct buf out = {0};
+    append(p, "h\nold\n");
+    assert_int_equal(log_read(p->log, 0, 100, &out, &err), LINEAGE_OK);
+    char *other = join(p->dir, "other");
+    write_file(other, "h\n", 2);
+    assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
+    append(p, "new\n");
+    assert_holds(p->dir, "results.tsv", "h\nnew\n");
+    out.length = 0;
+    assert_int_equal(log_read(p->log, 2, 100, &out, &err), LINEAGE_OK);
+    assert_int_equal(out.length, 4);
+    assert_memory_equal(out.data, "new\n", 4);
+    buf_release(&out);
+    free(other);
+}
+
+static void torn_bytes_are_moved_aside_and_numbered(void **state)
+{
+    struct place *p = *state;
+    const char *const tails[] = {"cut", "again"};
+    const char *const names[] = {"results.tsv.torn-1", "results.tsv.torn-2"};
+    struct log_stat stat;
+    append(p, "h\na\n");
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        add_bytes(p->dir, tails[i]);
+        assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
+        assert_int_equal(log_move_torn(p->log, 4, name, &err), LINEAGE_OK);
+        assert_int_equal(log_size(p->log), 4);
+        log_unlock(p->log);
+        assert_string_equal(name, names[i]);
+    }
+    append(p, "b\n");
+    assert_holds(p->dir, names[0], tails[0]);
+    assert_holds(p->dir, names[1], tails[1]);
+    assert_holds(p->dir, "results.tsv", "h\na\nb\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_missing_file_is_an_empty_log, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_made_for_nothing_is_removed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_itself, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_replaced_file_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(torn_bytes_are_moved_aside_and_numbered, set_up,
+                                        tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
