@@ -7,13 +7,18 @@ printf 'hidden = 64\nlr = 0.1\n' >work/train.py
 printf '\000\001' >work/model.bin
 printf 'x\n' >work/sub/x
 chmod 755 work/train.py
+chmod 666 work/sub/x
+chmod 775 work/sub
 ln -s train.py work/link
 
+umask 077 # modes are the work directory's, whatever the writer's umask
 must_run append --status keep --core-metric 2 --specialist opt --snapshot work --format json
+umask 022
 must_equal snapshots/000_opt "$(json snapshot_path)"
 diff -r work snapshots/000_opt >/dev/null || fail "the snapshot differs from the work directory"
 must_equal train.py "$(readlink snapshots/000_opt/link)"
 [ -x snapshots/000_opt/train.py ] || fail "the mode of a file is lost"
+must_equal '666 775' "$(cd snapshots/000_opt/sub && echo "$(stat -c %a x) $(stat -c %a .)")" "modes"
 
 must_run append --status discard --core-metric 3 --specialist opt --snapshot work --format json
 must_equal '' "$(json snapshot_path)"

@@ -54,7 +54,8 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
     int to = from < 0 ? -1 : fs_open(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
     if (from < 0)
         status = failed(c, "read", name);
-    else if (to < 0 || copy_bytes(from, to) != 0 || (c->sync && fs_sync(to) != 0))
+    else if (to < 0 || copy_bytes(from, to) != 0 || fchmod(to, mode & 0777) != 0 || /* past the umask */
+             (c->sync && fs_sync(to) != 0))
         status = failed(c, "copy", name);
     if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
         status = failed(c, "copy", name);
@@ -89,6 +90,8 @@ static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir,
             close(from);
     } else {
         status = copy_tree(c, from, to);
+        if (status == LINEAGE_OK && fchmod(to, (mode & 0777) | 0700) != 0)
+            status = failed(c, "set the mode of", name);
     }
     if (to >= 0)
         close(to);
