@@ -49,10 +49,12 @@ static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size
     return RL_OK;
 }
 
-/* All of item must be one positive number. */
+/* All of item must be one positive number; blanks around it do not count. */
 static bool parse_bound(const char *item, size_t length, double *bound)
 {
     char text[64], *end;
+    while (length && strchr(" \t", item[length - 1]))
+        length--;
     if (!length || length >= sizeof text)
         return false;
     memcpy(text, item, length);
