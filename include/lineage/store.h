@@ -116,7 +116,8 @@ LINEAGE_API void lineage_append_options_init(struct lineage_append_options *opti
 
 /*
  * Append one trial. Empty members are filled in: exp_id (next number, at least three digits), timestamp
- * (UTC now), baseline_exp (best so far), delta_vs_best (score minus the best so far). Parameters, clip-scale
+ * (UTC now), baseline_exp (best so far), delta_vs_best (score minus the best so
+ * far, as decimals: 34.96 - 34.51 is 0.45). Parameters, clip-scale
  * statistics and turn statistics are written into notes. options may be NULL. row, if not NULL, receives
  * the trial as written; the caller releases it.
  *

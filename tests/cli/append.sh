@@ -27,7 +27,7 @@ must_equal 001 "$(cat out)"
 line=$(tail -n 1 results.tsv)
 must_equal 000 "$(printf '%s' "$line" | cut -f5)" baseline_exp
 must_equal "$(printf '%s' "$line" | cut -f2 | grep -cE '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$')" 1 timestamp
-must_equal 1.2899999999999991 "$(printf '%s' "$line" | cut -f12)" delta_vs_best
+must_equal 1.29 "$(printf '%s' "$line" | cut -f12)" delta_vs_best
 must_run append --status keep --exp-id 0999
 must_run append --status keep
 must_equal 1000 "$(cat out)" "the next id"

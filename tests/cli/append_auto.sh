@@ -17,7 +17,7 @@ decides keep 1.0
 decides discard 1.0
 decides discard 1.5
 decides keep 0.9
-must_equal -0.09999999999999998 "$(json delta_vs_best)"
+must_equal -0.1 "$(json delta_vs_best)"
 must_equal 000 "$(json baseline_exp)"
 decides discard 0.85 --min-delta 0.1
 decides keep 0.75 --min-delta 0.1

@@ -66,7 +66,7 @@ must_have out 'results.tsv:4: short: 002: 7 cells, header has 16'
 must_run -C bb append --status keep --core-metric 24 --hypothesis four
 must_equal 24.0 "$(tail -n 1 bb/results.tsv | cut -f10)" "a score goes to the score column"
 must_equal 15 "$(tail -n 1 bb/results.tsv | tr -cd '\t' | wc -c)" "tabs"
-must_equal -1.1463999999999999 "$(tail -n 1 bb/results.tsv | cut -f12)"
+must_equal -1.1464 "$(tail -n 1 bb/results.tsv | cut -f12)"
 must_fail 2 "no column" -C bb --metric nothing best
 
 mkdir from-bb

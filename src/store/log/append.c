@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <lineage/text.h>
+
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "fs.h"
@@ -197,6 +199,26 @@ static void decide_status(struct appending *a)
     a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
 }
 
+/* Digits after the point of a number as it is written; -1 if it is written with an exponent. */
+static int decimals(double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    lineage_number_format(text, value);
+    return strchr(text, 'e') ? -1 : (int)strlen(strchr(text, '.') + 1);
+}
+
+/* a - b as the decimals that were written: 34.96 - 34.51 is 0.45, not 0.45000000000000284. */
+static double difference(double a, double b)
+{
+    int places = decimals(a) > decimals(b) ? decimals(a) : decimals(b);
+    double exact = a - b, scale = 1;
+    if (decimals(a) < 0 || decimals(b) < 0 || places > 12 || fabs(exact) >= 1e3)
+        return exact;
+    for (int i = 0; i < places; i++)
+        scale *= 10;
+    return rint(exact * scale) / scale;
+}
+
 static void compare_with_best(struct appending *a)
 {
     const struct append_state *state = a->store->append;
@@ -209,7 +231,7 @@ static void compare_with_best(struct appending *a)
             a->trial.baseline_exp = a->trial.exp_id;
     }
     if (!a->trial.delta_vs_best.present && state->has_best && a->score.present)
-        a->trial.delta_vs_best = (struct lineage_number){true, a->score.value - state->best};
+        a->trial.delta_vs_best = (struct lineage_number){true, difference(a->score.value, state->best)};
 }
 
 static enum lineage_status fill_in(struct appending *a, struct lineage_error *err)
@@ -289,6 +311,27 @@ static enum lineage_status append_locked(struct appending *a, struct lineage_err
     return status;
 }
 
+/*
+ * Refuse for a store without a file before the lock makes one: nothing is written then, and nobody can be waiting on
+ * a file that is taken away again.
+ */
+static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
+{
+    struct log_stat stat;
+    enum lineage_status status = log_stat(a->store->log, &stat, err);
+    if (status != LINEAGE_OK || stat.exists)
+        return status;
+    struct appending trial = *a;
+    status = append_catch_up(a->store, &stat, err);
+    if (status == LINEAGE_OK)
+        status = fill_in(&trial, err);
+    if (status == LINEAGE_OK)
+        status = row_check(&trial.trial, err);
+    a->arena = trial.arena;
+    append_forget(a->store->append);
+    return status;
+}
+
 static enum lineage_status prepare(struct appending *a, struct lineage_error *err)
 {
     char *notes = NULL;
@@ -339,6 +382,8 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     if (row)
         *row = (struct lineage_trial){0};
     enum lineage_status status = prepare(&a, err);
+    if (status == LINEAGE_OK)
+        status = try_without_file(&a, err);
     if (status == LINEAGE_OK)
         status = log_lock(store->log, &a.end, err);
     if (status == LINEAGE_OK) {
