@@ -15,7 +15,7 @@ uses()
 through_find_package()
 {
     last="find_package, $1"
-    "$CMAKE" -S "$SOURCE/tests/install/consumer" -B "cmake-$1" -DCMAKE_C_COMPILER="$CC" \
+    "$CMAKE" -G Ninja -S "$SOURCE/tests/install/consumer" -B "cmake-$1" -DCMAKE_C_COMPILER="$CC" \
         -DCMAKE_PREFIX_PATH="$scratch/moved" -DFLAVOUR="$1" >out 2>err &&
         "$CMAKE" --build "cmake-$1" >>out 2>>err || show_output
     uses "$last" "cmake-$1/consumer"
