@@ -1,0 +1,95 @@
+/*
+ * rlcore/pack.h: packing of training samples into micro batches, and their distribution over workers.
+ *
+ * Calling sequence
+ *     rl_pack_check(samples, n, &options, &err);           streams complete, names allowed
+ *     rl_pack_plan(lengths, n, &options, &plan, &ws, &err);  which sample goes where, from lengths alone
+ *     for each slot of the plan: rl_pack_fill(samples, &options, &plan, slot, &out);
+ *
+ * The plan is a permutation: every sample stands in exactly one bin, so unpacking is reading each bin's
+ * tokens back sample by sample. Slots beyond the bins repeat bin 0 without training on it,
+ * so that all workers have equally many micro batches.
+ *
+ * Source: prime-rl, trainer/batch.py: first fit decreasing, then largest differencing with swaps.
+ */
+#ifndef RLCORE_PACK_H
+#define RLCORE_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rlcore/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rl_pack_options {
+    size_t seq_len;        /* longest sample and bin, in tokens, >= 1; longer samples are cut */
+    size_t n_workers;      /* V >= 1 */
+    size_t pad_multiple;   /* P >= 1: micro batches are padded to a multiple of it */
+    double cost_linear;    /* cost(lengths) = cost_linear sum(n) + cost_quadratic sum(n^2) */
+    double cost_quadratic;
+};
+
+/* One sample; all arrays n_tokens long, those marked optional may be NULL (the stream is absent). */
+struct rl_pack_sample {
+    size_t n_tokens;
+    const int64_t *token_ids;
+    const uint8_t *mask; /* trainable tokens */
+    const double *logprobs, *temperatures;
+    const double *advantages; /* optional where no token is a member of rl */
+    const double *ref_logprobs, *rl_weights, *ce_weights, *ref_kl_weights; /* optional */
+    const char *env_name; /* not "all", which is reserved for totals */
+};
+
+/* Where samples go. Arrays are the caller's. */
+struct rl_pack_plan {
+    size_t n_bins;     /* out */
+    size_t n_slots;    /* out: n_bins rounded up to a multiple of n_workers */
+    size_t *order;     /* [n] out: samples, bin after bin */
+    size_t *bin_start; /* [n + 1] out: where each bin begins in order */
+    size_t *slots;     /* [n + n_workers] out: micro batches, worker after worker; a bin, or a number >= n_bins
+                          for a copy of bin 0 that trains nothing */
+};
+
+/* One micro batch. Arrays of tokens hold rl_pack_tokens(...) elements; lengths one per sample of the bin. */
+struct rl_pack_micro_batch {
+    int64_t *token_ids, *position_ids;
+    uint8_t *mask;
+    double *advantages, *logprobs, *temperatures;
+    double *ref_logprobs, *rl_weights, *ce_weights, *ref_kl_weights; /* written where has_.. is true */
+    size_t *lengths;
+    size_t *sample; /* per token: the sample it comes from, SIZE_MAX for padding */
+    bool has_ref_logprobs, has_rl_weights, has_ce_weights, has_ref_kl_weights; /* out */
+    size_t n_samples, n_tokens;                                               /* out */
+};
+
+/*
+ * Check the samples: no empty or missing array, no value that is not finite, no reserved name, advantages
+ * present wherever a token is a member of rl (mask, and rl weight absent or not 0). RL_EINVAL, RL_EVALUE.
+ */
+RL_API RL_NODISCARD enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
+                                                 const struct rl_pack_options *options,
+                                                 struct rl_error *err);
+
+/* Plan n >= 1 samples of the given lengths (each >= 1; cut to seq_len). Ties are broken by position. */
+RL_API RL_NODISCARD enum rl_status rl_pack_plan(const size_t *lengths, size_t n,
+                                                const struct rl_pack_options *options,
+                                                struct rl_pack_plan *plan, struct rl_workspace *ws,
+                                                struct rl_error *err);
+
+/* Tokens of the micro batch in a slot, padding included. */
+RL_API size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options,
+                             const struct rl_pack_plan *plan, size_t slot);
+
+/* Write the micro batch of a slot. samples are those of rl_pack_check, the plan that of their lengths. */
+RL_API void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
+                         const struct rl_pack_plan *plan, size_t slot, struct rl_pack_micro_batch *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
