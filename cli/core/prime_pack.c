@@ -70,6 +70,18 @@ static double *numbers(struct reader *r, const char *name, bool optional)
     return out;
 }
 
+/* Whether a token of the whole sample, beyond seq_len too, is a member of rl. */
+static bool has_rl_member(const json_t *sample)
+{
+    const json_t *mask = json_object_get(sample, "mask"), *weights = json_object_get(sample, "rl_weights");
+    for (size_t i = 0; i < json_array_size(mask); i++) {
+        const json_t *weight = json_array_get(weights, i);
+        if (json_is_true(json_array_get(mask, i)) && (!json_is_array(weights) || json_number_value(weight) != 0))
+            return true;
+    }
+    return false;
+}
+
 static struct rl_pack_sample read_sample(struct core_call *call, const json_t *sample, size_t index,
                                          size_t seq_len)
 {
@@ -85,6 +97,8 @@ static struct rl_pack_sample read_sample(struct core_call *call, const json_t *s
                                .ref_kl_weights = numbers(&r, "ref_kl_weights", true),
                                .env_name = json_string_value(json_object_get(sample, "env_name"))};
     s.n_tokens = r.length == SIZE_MAX ? 0 : r.length;
+    if (!s.advantages && has_rl_member(sample))
+        core_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream", index);
     return s;
 }
 
