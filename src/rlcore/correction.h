@@ -4,6 +4,8 @@
 
 #include <rlcore/offpolicy.h>
 
+#include "internal.h"
+
 #define RL_LOG_RATIO_LIMIT 20.0
 
 /* l = train - rollout at each token (0 at mask 0), response tokens per row and in all. */
@@ -14,6 +16,14 @@ struct rl_log_ratios {
     size_t n_tokens;  /* N */
     size_t n_filled;  /* rows with a response token */
 };
+
+/* Scratch memory of one correction. */
+struct rl_correction_memory {
+    double *l, *weights; /* [B*T] */
+    double *row;         /* [B] */
+    size_t *n;           /* [B] */
+};
+struct rl_correction_memory rl_correction_take(struct rl_scratch *s, const struct rl_batch *batch);
 
 /* Weights [B*T] before truncation, their metrics, then truncated (and normalised) in place. row is scratch [B]. */
 void rl_correction_weights(const struct rl_log_ratios *r, const struct rl_correction_options *options, double *weights,

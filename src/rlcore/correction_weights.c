@@ -5,6 +5,17 @@
 #include "correction.h"
 #include "metrics.h"
 
+struct rl_correction_memory rl_correction_take(struct rl_scratch *s, const struct rl_batch *batch)
+{
+    struct rl_correction_memory m;
+    size_t cells = batch->n_rows * batch->n_tokens;
+    m.l = rl_scratch_take(s, cells, sizeof *m.l);
+    m.weights = rl_scratch_take(s, cells, sizeof *m.weights);
+    m.row = rl_scratch_take(s, batch->n_rows, sizeof *m.row);
+    m.n = rl_scratch_take(s, batch->n_rows, sizeof *m.n);
+    return m;
+}
+
 static double limit(double x, double low, double high)
 {
     return x < low ? low : x > high ? high : x;

@@ -130,6 +130,26 @@ static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, do
     total->poisoned |= row->poisoned;
 }
 
+struct row_memory {
+    size_t *n_response;
+    struct rl_row_sums *rows;
+};
+
+static struct row_memory take_rows(struct rl_scratch *s, size_t n_rows)
+{
+    struct row_memory m;
+    m.n_response = rl_scratch_take(s, n_rows, sizeof *m.n_response);
+    m.rows = rl_scratch_take(s, n_rows, sizeof *m.rows);
+    return m;
+}
+
+size_t rl_rows_bytes(size_t n_rows)
+{
+    struct rl_scratch s = rl_scratch_begin(NULL);
+    take_rows(&s, n_rows);
+    return s.used;
+}
+
 enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total,
                            size_t *n_tokens, struct rl_workspace *ws, struct rl_error *err)
 {
@@ -139,8 +159,9 @@ enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *tot
     if (status != RL_OK)
         return status;
     struct rl_scratch s = rl_scratch_begin(ws);
-    size_t *n_response = rl_scratch_take(&s, batch->n_rows, sizeof *n_response);
-    struct rl_row_sums *rows = rl_scratch_take(&s, batch->n_rows, sizeof *rows);
+    struct row_memory m = take_rows(&s, batch->n_rows);
+    size_t *n_response = m.n_response;
+    struct rl_row_sums *rows = m.rows;
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     struct totals totals = count_rows(batch, n_response);

@@ -61,6 +61,9 @@ struct rl_row_job {
 enum rl_status rl_rows_run(const struct rl_row_job *job, struct rl_row_sums *total,
                            size_t *n_tokens, struct rl_workspace *ws, struct rl_error *err);
 
+/* Bytes of workspace that a run over n_rows rows takes. */
+size_t rl_rows_bytes(size_t n_rows);
+
 /* mm(x) from its numerator. */
 static inline double rl_masked_mean(double sum, size_t n_tokens)
 {

@@ -137,20 +137,18 @@ enum rl_status RL(rl_rollout_correction)(const struct rl_batch *batch, const str
         return status;
     size_t cells = batch->n_rows * batch->n_tokens;
     struct rl_scratch s = rl_scratch_begin(ws);
-    double *l = rl_scratch_take(&s, cells, sizeof *l), *w = rl_scratch_take(&s, cells, sizeof *w);
-    double *row = rl_scratch_take(&s, batch->n_rows, sizeof *row);
-    size_t *n = rl_scratch_take(&s, batch->n_rows, sizeof *n);
+    struct rl_correction_memory m = rl_correction_take(&s, batch);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    take_ratios(&r, train, rollout, l, n);
+    take_ratios(&r, train, rollout, m.l, m.n);
     if (!r.n_tokens)
         return rl_fail(err, RL_EINVAL, "response mask has no response token");
     if (options->is != RL_IS_NONE) {
-        rl_correction_weights(&r, options, w, row, metrics);
+        rl_correction_weights(&r, options, m.weights, m.row, metrics);
         for (size_t i = 0; i < cells; i++)
-            weights[i] = (real)w[i];
+            weights[i] = (real)m.weights[i];
     }
     memcpy(modified_mask, batch->mask, cells);
-    status = rl_correction_reject(&r, options, modified_mask, row, metrics, err);
+    status = rl_correction_reject(&r, options, modified_mask, m.row, metrics, err);
     return status == RL_OK ? RL(rl_offpolicy_metrics)(batch, train, rollout, metrics, err) : status;
 }
