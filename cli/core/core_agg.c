@@ -24,3 +24,16 @@ struct rl_agg core_agg(struct core_call *call)
         .loss_scale_factor = size_or_own(call, "loss_scale_factor"),
     };
 }
+
+struct rl_loss_options core_loss_options(struct core_call *call)
+{
+    struct rl_loss_options o;
+    rl_loss_options_init(&o);
+    o.agg = core_agg(call);
+    o.clip_low = core_number_or(call, "clip_ratio_low", o.clip_low);
+    o.clip_high = core_number_or(call, "clip_ratio_high", o.clip_high);
+    o.clip_c = core_number_or(call, "clip_ratio_c", o.clip_c);
+    o.tau_pos = core_number_or(call, "tau_pos", o.tau_pos);
+    o.tau_neg = core_number_or(call, "tau_neg", o.tau_neg);
+    return o;
+}

@@ -3,23 +3,12 @@
 #include "core_correction.h"
 #include "core_real.h"
 
-static struct rl_loss_options read_options(struct core_call *call)
-{
-    struct rl_loss_options o;
-    rl_loss_options_init(&o);
-    o.agg = core_agg(call);
-    o.clip_low = core_number_or(call, "clip_ratio_low", o.clip_low);
-    o.clip_high = core_number_or(call, "clip_ratio_high", o.clip_high);
-    o.clip_c = core_number_or(call, "clip_ratio_c", o.clip_c);
-    return o;
-}
-
 static void run_bypass(struct core_call *call)
 {
     static const char *const kinds[] = {"ppo_clip", "reinforce", NULL};
     struct core_dim b = {0}, t = {0};
     enum rl_bypass_kind kind = (enum rl_bypass_kind)core_choice(call, "loss_type", kinds);
-    struct rl_loss_options options = read_options(call);
+    struct rl_loss_options options = core_loss_options(call);
     struct rl_correction_options correction = core_correction_options(call);
     struct rl_batch batch = {.mask = core_mask(call, "response_mask", &b, &t)};
     const real *log_prob = RL(core_reals)(call, "log_prob", &b, &t);
@@ -68,7 +57,7 @@ static void put_decoupled(struct core_call *call, const struct rl_loss_result *o
 static void run_decoupled(struct core_call *call)
 {
     struct core_dim b = {0}, t = {0};
-    struct rl_loss_options options = read_options(call);
+    struct rl_loss_options options = core_loss_options(call);
     struct rl_correction_options correction = core_correction_options(call);
     struct rl_batch batch = {.mask = core_mask(call, "response_mask", &b, &t)};
     const real *log_prob = RL(core_reals)(call, "log_prob", &b, &t);

@@ -21,19 +21,6 @@ static const struct {
 static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
                                     "gpg",     "reinforce", "geo_mean", NULL};
 
-static struct rl_loss_options read_options(struct core_call *call)
-{
-    struct rl_loss_options o;
-    rl_loss_options_init(&o);
-    o.agg = core_agg(call);
-    o.clip_low = core_number_or(call, "clip_ratio_low", o.clip_low);
-    o.clip_high = core_number_or(call, "clip_ratio_high", o.clip_high);
-    o.clip_c = core_number_or(call, "clip_ratio_c", o.clip_c);
-    o.tau_pos = core_number_or(call, "tau_pos", o.tau_pos);
-    o.tau_neg = core_number_or(call, "tau_neg", o.tau_neg);
-    return o;
-}
-
 static void put_metrics(struct core_call *call, const struct rl_loss_result *out,
                         enum metrics metrics)
 {
@@ -50,7 +37,7 @@ static void run(struct core_call *call)
 {
     struct core_dim b = {0}, t = {0};
     int loss = core_choice(call, "loss", names);
-    struct rl_loss_options options = read_options(call);
+    struct rl_loss_options options = core_loss_options(call);
     struct rl_batch batch = {.mask = core_mask(call, "response_mask", &b, &t)};
     struct RL(rl_loss_input) in = {
         .log_prob = RL(core_reals)(call, "log_prob", &b, &t),
