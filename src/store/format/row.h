@@ -73,6 +73,9 @@ enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *
 const char **trial_text_member(struct lineage_trial *trial, size_t column);
 struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column);
 
+/* A numeric id, with or without exp_, raises *next to the number after it and *width to its digits. */
+void row_note_id(const char *id, uint64_t *next, size_t *width);
+
 /* The arena that owns the trial's members, made on first use; NULL when out of memory. */
 struct arena *trial_memory(struct lineage_trial *trial);
 

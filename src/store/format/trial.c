@@ -111,6 +111,19 @@ bool lineage_trial_param(double *value, const struct lineage_trial *trial, const
     return false;
 }
 
+void row_note_id(const char *id, uint64_t *next, size_t *width)
+{
+    const char *digits = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+    size_t n = strspn(digits, "0123456789");
+    if (!n || digits[n] || n > 18)
+        return;
+    uint64_t value = strtoull(digits, NULL, 10);
+    if (value + 1 > *next)
+        *next = value + 1;
+    if (n > *width)
+        *width = n;
+}
+
 struct arena *trial_memory(struct lineage_trial *trial)
 {
     if (!trial->memory)

@@ -194,19 +194,6 @@ static void note_best(struct lineage_store *store, const struct lineage_trial *t
     state->has_best = id != NULL;
 }
 
-static void note_next_id(struct append_state *state, const char *id)
-{
-    const char *digits = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-    size_t n = strspn(digits, "0123456789");
-    if (!n || digits[n] || n > 18)
-        return;
-    uint64_t value = strtoull(digits, NULL, 10);
-    if (value + 1 > state->next_id)
-        state->next_id = value + 1;
-    if (n > state->id_width)
-        state->id_width = n;
-}
-
 /* Without the memory for it nothing is lost: the next append reads the end of the file again. */
 static bool note_id(struct append_state *state, const char *id)
 {
@@ -225,7 +212,7 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
     state->end.size = size;
     state->finish_line = false;
     state->follow_at_close = true;
-    note_next_id(state, trial->exp_id);
+    row_note_id(trial->exp_id, &state->next_id, &state->id_width);
     note_best(store, trial, score);
     if (!note_id(state, trial->exp_id))
         state->valid = false;

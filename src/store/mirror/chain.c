@@ -232,11 +232,7 @@ enum lineage_status lineage_chain_load(struct lineage_store *store, const char *
 {
     int64_t seq = 0;
     *chain = (struct lineage_chain){0};
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_find(store->mirror, id, &seq, err);
-    if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
+    enum lineage_status status = mirror_resolve(store->mirror, id, &seq, err);
     return status == LINEAGE_OK ? mirror_chain(store->mirror, seq, CHAIN_KEPT, chain, err) : status;
 }
 

@@ -31,16 +31,23 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
     return status;
 }
 
+enum lineage_status mirror_resolve(struct mirror *mirror, const char *id, int64_t *seq,
+                                   struct lineage_error *err)
+{
+    enum lineage_status status = mirror_sync(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_find(mirror, id, seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, mirror->store->dir);
+    return status;
+}
+
 enum lineage_status lineage_find(struct lineage_store *store, const char *id,
                                  struct lineage_trial *trial, struct lineage_error *err)
 {
     int64_t seq = 0;
     *trial = (struct lineage_trial){0};
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_find(store->mirror, id, &seq, err);
-    if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, store->dir);
+    enum lineage_status status = mirror_resolve(store->mirror, id, &seq, err);
     return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
 }
 

@@ -25,19 +25,7 @@ int64_t mirror_digest(const char *bytes, size_t length)
 
 void mirror_note_id(struct mirror_position *at, const char *id)
 {
-    uint64_t value = 0;
-    size_t digits;
-    if (strncmp(id, "exp_", 4) == 0)
-        id += 4;
-    digits = strspn(id, "0123456789");
-    if (!digits || id[digits] || digits > 18)
-        return;
-    for (size_t i = 0; i < digits; i++)
-        value = value * 10 + (uint64_t)(id[i] - '0');
-    if (value + 1 > at->next_id)
-        at->next_id = value + 1;
-    if (digits > at->id_width)
-        at->id_width = digits;
+    row_note_id(id, &at->next_id, &at->id_width);
 }
 
 /* The row of a record without line end counts in everything but rows, and can be taken back. */

@@ -86,7 +86,11 @@ enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct linea
 enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
                                 struct lineage_error *err);
 
-/* The same without the exp_ rule. */
+/* Sync first, and say so if there is no such trial: what a reader who was given an id calls. */
+enum lineage_status mirror_resolve(struct mirror *mirror, const char *id, int64_t *seq,
+                                   struct lineage_error *err);
+
+/* mirror_find without the exp_ rule. */
 enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq,
                                       struct lineage_error *err);
 
