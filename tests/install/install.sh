@@ -33,6 +33,16 @@ through_pkg_config()
     uses "$last" "./$program"
 }
 
+# The example of README.md needs the core alone.
+example_through_pkg_config()
+{
+    last="example"
+    # shellcheck disable=SC2046
+    "$CC" -std=c17 -o example "$SOURCE/tests/examples/a2tgpo.c" $(pkg-config --cflags --libs rlcore) >out 2>err ||
+        show_output
+    must_equal "$("$EXAMPLE")" "$(./example 2>&1)"
+}
+
 "$CMAKE" --install "$BUILD" --prefix "$scratch/first" >out 2>err || fail "cmake --install: $(cat err)"
 mv first moved
 lib=$(dirname "$(find "$scratch/moved" -name lineage.pc | head -n 1)")
@@ -43,6 +53,7 @@ export LD_LIBRARY_PATH
 
 through_find_package shared
 through_pkg_config shared
+example_through_pkg_config
 last="ldd"
 ldd cmake-shared/consumer >out
 must_have out moved/

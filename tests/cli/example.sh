@@ -1,0 +1,46 @@
+#!/bin/sh
+# example.sh: the C program shown in README.md, and `lineage core` on the same numbers.
+. "$SOURCE/tests/support/shell.sh"
+
+examples=$SOURCE/tests/examples
+
+last="README.md"
+sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/README.md" >shown
+must_match_file "$examples/a2tgpo.c" shown
+
+last="example"
+"$EXAMPLE" >program || fail "the example fails"
+sed -n '1s/.*loss \([^,]*\), clipped \(.*\)/\1 \2/p' program >loss
+tail -n +2 program >tokens
+must_equal 12 "$(wc -l <tokens)" "tokens of the example"
+
+# column FILE KEY: the numbers of an output, one a line.
+column()
+{
+    "$JSON_GET" "$2" <"$1" | tr -d '[]' | tr ',' '\n'
+}
+# must_agree WANTED GOT: columns of numbers within a rounding error, and at least one of them not 0.
+must_agree()
+{
+    checks=$((checks + 1))
+    paste -d ' ' "$1" "$2" | awk '{ for (i = 1; 2 * i <= NF; i++) {
+            d = $i - $(i + NF / 2); seen += $i != 0
+            if (NF % 2 || $i "" == "" || d * d > 1e-24) bad = 1 } }
+        END { exit bad || !seen }' || fail "$last: '$(cat "$2")' is not '$(cat "$1")'"
+}
+
+must_run core a2tgpo_advantage "$examples/a2tgpo_advantage.json"
+column out advantages >advantages
+column out ig_clip_scale | paste -d ' ' advantages - >credit
+cut -d ' ' -f 1-2 tokens >wanted
+must_agree wanted credit
+column "$examples/a2tgpo_turn_loss.json" inputs.advantages >given
+must_agree advantages given
+
+must_run core a2tgpo_turn_loss "$examples/a2tgpo_turn_loss.json"
+printf '%s %s\n' "$(json loss)" "$(json pg_clipfrac)" >core
+must_agree loss core
+column out d_log_prob >gradient
+cut -d ' ' -f 3 tokens >wanted
+must_agree wanted gradient
+finish
