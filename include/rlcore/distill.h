@@ -58,7 +58,10 @@ struct rl_fingerprint {
     const char *tokenizer, *chat_template;
 };
 
-/* RL_EINVAL with both values if student and teacher do not share tokenizer and chat template. */
+/*
+ * RL_EINVAL with both values if student and teacher do not share tokenizer and chat template, and if
+ * any of the four is missing or empty: what nobody fingerprinted cannot be known to agree.
+ */
 RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint *student,
                                                     const struct rl_fingerprint *teacher, struct rl_error *err);
 
@@ -66,9 +69,14 @@ RL_API RL_NODISCARD enum rl_status rl_distill_check(const struct rl_fingerprint 
  * Cut a teacher's log-probs of whole sequences to the response: row i of out [B*T] is full[i][prompt[i] ..
  * prompt[i] + T) of its row [full_length]. RL_EINVAL if a row is too short.
  */
-RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens, size_t full_length,
-                                                  const size_t *prompt, const double *full, double *out,
+RL_API RL_NODISCARD enum rl_status rl_distill_cut(size_t n_rows, size_t n_tokens,
+                                                  size_t full_length, const size_t *prompt,
+                                                  const double *full, double *out,
                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_distill_cutf(size_t n_rows, size_t n_tokens,
+                                                   size_t full_length, const size_t *prompt,
+                                                   const float *full, float *out,
+                                                   struct rl_error *err);
 
 #ifdef __cplusplus
 }
