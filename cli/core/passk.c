@@ -1,4 +1,4 @@
-/* passk.c: `lineage core passk | passk_beta | passk_beta_fit | passk_reward`. */
+/* passk.c: `lineage core passk | passk_beta | passk_beta_fit | passk_more | passk_reward`. */
 #include <rlcore/passk.h>
 
 #include "core_real.h"
@@ -53,6 +53,22 @@ static void run_fit(struct core_call *call)
         put_curve(call, fit.alpha, fit.beta);
 }
 
+static void run_more(struct core_call *call)
+{
+    struct core_dim p = {0};
+    const int64_t *n = core_integers(call, "n", &p), *c = core_integers(call, "c", &p);
+    struct rl_passk_sampling sampling = {.enough = core_integer_or(call, "enough", 2),
+                                         .budget = core_integer(call, "budget"),
+                                         .round = core_integer_or(call, "round", 1)};
+    int64_t *more = core_alloc(call, p.n, sizeof *more);
+    json_t *list = json_array();
+    if (!call->failed)
+        core_again(call, rl_passk_more(&sampling, p.n, n, c, more, &call->err));
+    for (size_t i = 0; !call->failed && i < p.n; i++)
+        json_array_append_new(list, json_integer((json_int_t)more[i]));
+    core_put(call, "more", list);
+}
+
 static void run_reward(struct core_call *call)
 {
     struct core_dim n = {0};
@@ -86,6 +102,13 @@ const struct core_kernel core_passk_beta_fit = {
     .summary = "Beta distribution of pass rates of greatest likelihood, and its pass@k",
     .inputs = "n [P], c [P], k? [K]",
     .run = run_fit,
+};
+
+const struct core_kernel core_passk_more = {
+    .family = "passk_more",
+    .summary = "dynamic n: samples to draw next of each problem, 0 once enough are correct",
+    .inputs = "n [P], c [P], enough? (2), budget, round? (1)",
+    .run = run_more,
 };
 
 const struct core_kernel core_passk_reward = {

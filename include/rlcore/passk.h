@@ -52,6 +52,25 @@ RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const in
                                                      const int64_t *c, struct rl_beta_fit *fit,
                                                      struct rl_error *err);
 
+/* When a problem has been sampled enough (dynamic n). */
+struct rl_passk_sampling {
+    int64_t enough; /* correct answers after which to stop, >= 1; usually 1 or 2 */
+    int64_t budget; /* samples a problem may take in all, >= 1 */
+    int64_t round;  /* samples drawn at a time, >= 1 */
+};
+
+/*
+ * How many samples to draw next for each of n_problems problems that have had n [n_problems] samples,
+ * c of them correct: a round, or what is left of the budget; 0 once `enough` are correct or the
+ * budget is spent. Call until all of more [n_problems] are 0, then give n and c to
+ * rl_passk_beta_fit, which takes unequal n. (The unbiased estimator does not: n that depends on c
+ * biases it.)
+ */
+RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling *sampling,
+                                                 size_t n_problems, const int64_t *n,
+                                                 const int64_t *c, int64_t *more,
+                                                 struct rl_error *err);
+
 /*
  * pass@k as reward: rewards [n] of one problem in consecutive blocks of k; every rollout of a block gets the
  * block's largest. out [n] may be rewards. n that is no multiple of k is refused.

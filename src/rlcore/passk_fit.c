@@ -1,7 +1,7 @@
 /*
- * passk_fit.c: maximum likelihood of the beta-binomial. Newton's method over ln alpha, ln beta, which
- * needs no bounds; steps are halved until they ascend, and gradient steps replace Newton's where the surface
- * is not concave.
+ * passk_fit.c: maximum likelihood of the beta-binomial. Newton's method over ln alpha, ln beta,
+ * which needs no bounds; steps are halved until they ascend, and gradient steps replace Newton's
+ * where the surface is not concave.
  */
 #include <rlcore/passk.h>
 
@@ -12,7 +12,7 @@
 
 /* Beyond this, alpha or beta is running away: the likelihood has no maximum. */
 static const double LARGEST_LOG = 16.0;
-enum { MAX_STEPS = 500, MAX_HALVINGS = 60, SUMMED_ABOVE = 20 };
+enum { MAX_STEPS = 500, MAX_HALVINGS = 60, MAX_POLISH = 8, SUMMED_ABOVE = 20 };
 
 struct counts {
     size_t n_problems;
@@ -116,22 +116,64 @@ static bool climb(const struct counts *data, struct surface *s, double x[2], con
     return false;
 }
 
+/* Values tell steps apart down to half their digits only; from there on the slope has to fall. */
+static void polish(const struct counts *data, struct surface *s, double x[2])
+{
+    double step[2];
+    for (int i = 0; i < MAX_POLISH; i++) {
+        choose_step(s, step);
+        const double next[2] = {x[0] + step[0], x[1] + step[1]};
+        struct surface there = surface_at(data, next);
+        if (!(hypot(there.g[0], there.g[1]) < hypot(s->g[0], s->g[1])))
+            return;
+        x[0] = next[0];
+        x[1] = next[1];
+        *s = there;
+    }
+}
+
+/*
+ * Towards alpha + beta = infinity the likelihood nears that of one pass rate for all. A fit that
+ * beats it by no more than the rounding of its sum has stopped on the way there.
+ */
+static bool is_one_rate(const struct counts *data, const struct surface *s, const double x[2])
+{
+    double correct = 0, samples = 0, terms = 0;
+    for (size_t i = 0; i < data->n_problems; i++) {
+        correct += (double)data->c[i];
+        samples += (double)data->n[i];
+        terms += data->n[i] > 0;
+    }
+    double rate = correct / samples;
+    double limit = correct * log(rate) + (samples - correct) * log1p(-rate);
+    double rounding = 4e-16 * terms * lgamma(exp(x[0]) + exp(x[1]) + samples / terms);
+    return s->value <= limit + fabs(rounding) + 1e-14 * fabs(limit);
+}
+
 /* Where to start: the mean pass rate, with alpha + beta = 1. */
 static enum rl_status start(const struct counts *data, double x[2], struct rl_error *err)
 {
     double correct = 0, samples = 0;
+    int64_t most = 0;
     if (data->n_problems && (!data->n || !data->c))
         return rl_fail(err, RL_EINVAL, "n or c is missing");
     for (size_t i = 0; i < data->n_problems; i++) {
         if (data->n[i] < 0 || data->c[i] < 0 || data->c[i] > data->n[i])
-            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld of n[%zu] = %lld", i, (long long)data->c[i], i,
-                           (long long)data->n[i]);
+            return rl_fail(err, RL_EVALUE, "c[%zu] is %lld of n[%zu] = %lld", i,
+                           (long long)data->c[i], i, (long long)data->n[i]);
         correct += (double)data->c[i];
         samples += (double)data->n[i];
+        most = data->n[i] > most ? data->n[i] : most;
     }
     if (!(correct > 0 && correct < samples))
-        return rl_fail(err, RL_ENOMAX, "all samples %s: the likelihood of alpha, beta has no maximum",
+        return rl_fail(err, RL_ENOMAX,
+                       "all samples %s: the likelihood of alpha, beta has no maximum",
                        correct > 0 ? "are correct" : "are wrong or missing");
+    if (most == 1)
+        return rl_fail(
+            err, RL_ENOMAX,
+            "one sample a problem shows the mean pass rate and no spread: the likelihood "
+            "of alpha, beta has no single maximum");
     x[0] = log(correct / samples);
     x[1] = log1p(-correct / samples);
     return RL_OK;
@@ -152,9 +194,16 @@ enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n, const int6
         if (near || !climb(&data, &s, x, step))
             break;
         if (fabs(x[0]) > LARGEST_LOG || fabs(x[1]) > LARGEST_LOG)
-            return rl_fail(err, RL_ENOMAX, "the likelihood rises towards alpha %.3g, beta %.3g: it has no "
-                                           "maximum", exp(x[0]), exp(x[1]));
+            return rl_fail(err, RL_ENOMAX,
+                           "the likelihood rises towards alpha %.3g, beta %.3g: it has no "
+                           "maximum",
+                           exp(x[0]), exp(x[1]));
     }
+    polish(&data, &s, x);
+    if (is_one_rate(&data, &s, x))
+        return rl_fail(err, RL_ENOMAX,
+                       "one pass rate explains the counts: the likelihood of alpha, "
+                       "beta has no maximum");
     *fit = (struct rl_beta_fit){exp(x[0]), exp(x[1]), s.value};
     return RL_OK;
 }

@@ -114,6 +114,72 @@ static void fits_without_a_maximum(void **state)
     assert_int_equal(rl_passk_beta_fit(2, none, all, &fit, NULL), RL_EVALUE);
 }
 
+/* Two samples each, none, one and both correct: the slope is -a + 1 along alpha = beta = a. */
+static void the_fit_is_sharp(void **state)
+{
+    (void)state;
+    const int64_t n[] = {2, 2, 2}, c[] = {0, 1, 2};
+    struct rl_beta_fit fit;
+    assert_int_equal(rl_passk_beta_fit(3, n, c, &fit, NULL), RL_OK);
+    assert_near(fit.alpha, 1, 1e-11);
+    assert_near(fit.beta, 1, 1e-11);
+}
+
+/* Nothing but the mean can be seen, or the counts spread no more than one pass rate explains. */
+static void fits_on_a_ridge_are_refused(void **state)
+{
+    (void)state;
+    const int64_t ones[] = {1, 1, 1, 0}, some[] = {0, 1, 0, 0};
+    const int64_t nearly[] = {1, 1, 2}, few[] = {0, 1, 1};
+    struct rl_beta_fit fit;
+    struct rl_error err;
+    assert_int_equal(rl_passk_beta_fit(4, ones, some, &fit, &err), RL_ENOMAX);
+    assert_non_null(strstr(err.text, "one sample a problem"));
+    assert_int_equal(rl_passk_beta_fit(3, nearly, few, &fit, &err), RL_ENOMAX);
+    assert_non_null(strstr(err.text, "one pass rate"));
+}
+
+static void a_fit_over_many_sizes(void **state)
+{
+    (void)state;
+    const int64_t n[] = {1000000000, 1000000000, 1000000000, 10, 0};
+    const int64_t c[] = {1, 500000, 900000000, 3, 0};
+    struct rl_beta_fit fit, without;
+    assert_int_equal(rl_passk_beta_fit(5, n, c, &fit, NULL), RL_OK);
+    assert_int_equal(rl_passk_beta_fit(4, n, c, &without, NULL), RL_OK);
+    assert_true(fit.alpha > 0.05 && fit.alpha < 1 && fit.beta > 0.05 && fit.beta < 1);
+    assert_near(fit.alpha, without.alpha, 0);
+}
+
+static void sampling_stops_at_enough_or_at_the_budget(void **state)
+{
+    (void)state;
+    struct rl_passk_sampling s = {.enough = 2, .budget = 20, .round = 8};
+    const int64_t n[] = {0, 8, 8, 16, 20, 24, 16}, c[] = {0, 1, 2, 0, 0, 1, 16};
+    const int64_t expected[] = {8, 8, 0, 4, 0, 0, 0};
+    int64_t more[7];
+    assert_int_equal(rl_passk_more(&s, 7, n, c, more, NULL), RL_OK);
+    for (size_t i = 0; i < 7; i++)
+        assert_int_equal(more[i], expected[i]);
+    s.enough = 1;
+    assert_int_equal(rl_passk_more(&s, 7, n, c, more, NULL), RL_OK);
+    assert_int_equal(more[1], 0);
+}
+
+static void sampling_that_is_refused(void **state)
+{
+    (void)state;
+    struct rl_passk_sampling s = {.enough = 2, .budget = 20, .round = 0};
+    const int64_t n[] = {4, 4}, c[] = {0, 5};
+    int64_t more[2];
+    struct rl_error err;
+    assert_int_equal(rl_passk_more(&s, 2, n, c, more, &err), RL_EINVAL);
+    assert_non_null(strstr(err.text, "round"));
+    s.round = 1;
+    assert_int_equal(rl_passk_more(&s, 2, n, c, more, &err), RL_EVALUE);
+    assert_non_null(strstr(err.text, "c[1]"));
+}
+
 static void rewards_of_blocks(void **state)
 {
     (void)state;
@@ -165,6 +231,11 @@ int main(void)
         cmocka_unit_test(uniform_rates_pass_with_k_over_k_plus_one),
         cmocka_unit_test(the_fit_is_at_a_maximum),
         cmocka_unit_test(fits_without_a_maximum),
+        cmocka_unit_test(the_fit_is_sharp),
+        cmocka_unit_test(fits_on_a_ridge_are_refused),
+        cmocka_unit_test(a_fit_over_many_sizes),
+        cmocka_unit_test(sampling_stops_at_enough_or_at_the_budget),
+        cmocka_unit_test(sampling_that_is_refused),
         cmocka_unit_test(rewards_of_blocks),
         cmocka_unit_test(an_anchor_is_set_once),
         cmocka_unit_test(lengths_that_are_refused),
