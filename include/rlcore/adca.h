@@ -8,8 +8,9 @@
  *     rl_prm_suffix_sums, rl_prm_spread   the last two stages alone
  *
  * Step values are flat, row after row: row i has start[i+1] - start[i] steps. The outcome O of a row is the
- * sum of its rewards over all positions; O > 0.5 is success. All in double: an outcome's rounding error in
- * float can exceed eps, and every member of a group of equal rewards then gets +-1.
+ * sum of its rewards over all positions; O > 0.5 is success. Arrays over tokens are double, or float in the
+ * twins with the suffix f. Outcomes and steps are double in both: an outcome's rounding error in float can
+ * exceed eps, and every member of a group of equal rewards then gets +-1.
  *
  * Source: AgentEvolver, adv_processor/adca_grpo.py. Errors: as in rlcore/status.h.
  */
@@ -69,7 +70,6 @@ struct rl_prm_input {
     const uint8_t *flags;     /* flat: 1 GOOD, 0 BAD; surplus ones are cut, missing ones filled: GOOD, or with
                                  allocation GOOD for success and BAD else */
     const size_t *flag_start; /* [B+1] where the flags of each row begin */
-    const double *rewards;    /* [B*T] token-level rewards */
 };
 
 /* Means over rows with steps unless said otherwise; 0 where there is nothing to take a mean over. */
@@ -98,20 +98,26 @@ struct rl_prm_output {
     double *outcomes;        /* [B] O; or NULL */
     double *step_rewards;    /* [start[B]] combined */
     double *step_advantages; /* [start[B]] undiscounted suffix sums */
-    double *advantages;      /* [B*T] value of the token's step, 0 at -1 */
     struct rl_prm_metrics *metrics; /* or NULL */
 };
 
 /*
- * The whole of it. Group z-score of step rewards, rows without steps left out, z = (r - mean) / (s + 1e-12):
+ * The whole of it: token-level rewards [B*T] -> advantages [B*T], the value of the token's step, 0 at id -1.
+ * Group z-score of step rewards, rows without steps left out, z = (r - mean) / (s + 1e-12):
  * equal weight: mean of row means, s = sqrt(mean over rows of mean squared distance + eps); flattened: mean
  * and biased std of all steps, s at least eps. Outcomes are normalised over all rows of the group with biased
  * s, (O - mean) / (s + 1e-12), or O - mean if s <= eps.
  */
 RL_API RL_NODISCARD enum rl_status rl_prm_advantage(const struct rl_prm_input *in,
                                                     const struct rl_prm_options *options,
+                                                    const double *rewards, double *advantages,
                                                     const struct rl_prm_output *out,
                                                     struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_prm_advantagef(const struct rl_prm_input *in,
+                                                     const struct rl_prm_options *options,
+                                                     const float *rewards, float *advantages,
+                                                     const struct rl_prm_output *out,
+                                                     struct rl_workspace *ws, struct rl_error *err);
 
 /* sums [start[n_rows]]: suffix sums of step values within each row; may be values. */
 RL_API RL_NODISCARD enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_t *start,
@@ -122,6 +128,9 @@ RL_API RL_NODISCARD enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_
 RL_API RL_NODISCARD enum rl_status rl_prm_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id,
                                                  const size_t *start, const double *values, double *out,
                                                  struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_prm_spreadf(size_t n_rows, size_t n_tokens, const int32_t *step_id,
+                                                  const size_t *start, const double *values, float *out,
+                                                  struct rl_error *err);
 
 /* When the attribution applies. */
 struct rl_prm_schedule {

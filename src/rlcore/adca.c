@@ -98,24 +98,6 @@ static void combine(const struct rl_prm_work *w, size_t row, double *combined)
     }
 }
 
-static enum rl_status sum_outcomes(const struct rl_prm_work *w, struct rl_error *err)
-{
-    size_t n = w->in->n_tokens;
-    for (size_t row = 0; row < w->in->n_rows; row++) {
-        w->outcomes[row] = 0;
-        for (size_t t = 0; t < n; t++) {
-            double reward = w->in->rewards[row * n + t];
-            if (!isfinite(reward))
-                return rl_fail(err, RL_EVALUE,
-                               "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t, reward);
-            w->outcomes[row] += reward;
-        }
-        if (!isfinite(w->outcomes[row]))
-            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: their sum overflows", row);
-    }
-    return RL_OK;
-}
-
 static enum rl_status check_options(const struct rl_prm_options *o, struct rl_error *err)
 {
     const struct {
@@ -150,8 +132,8 @@ static enum rl_status check(const struct rl_prm_input *in, const struct rl_prm_o
     if (__builtin_mul_overflow(in->n_rows, in->n_tokens, &cells))
         return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", in->n_rows,
                        in->n_tokens);
-    if (cells && (!in->step_id || !in->rewards || !out->advantages))
-        return rl_fail(err, RL_EINVAL, "step_ids, token_level_rewards or advantages are missing");
+    if (cells && !in->step_id)
+        return rl_fail(err, RL_EINVAL, "step_ids are missing");
     for (size_t row = 0; row < in->n_rows; row++)
         if (in->flag_start[row] > in->flag_start[row + 1])
             return rl_fail(err, RL_EVALUE, "flag_start[%zu] is %zu, after the next", row,
@@ -163,10 +145,38 @@ static enum rl_status check(const struct rl_prm_input *in, const struct rl_prm_o
     return check_options(options, err);
 }
 
-static enum rl_status finish(const struct rl_prm_work *w, const struct rl_prm_output *out,
-                             struct rl_error *err)
+enum rl_status rl_prm_begin(struct rl_prm_work *w, const struct rl_prm_input *in,
+                            const struct rl_prm_options *options, const struct rl_prm_output *out,
+                            struct rl_workspace *ws, struct rl_error *err)
+{
+    enum rl_status status = check(in, options, out, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    *w = (struct rl_prm_work){.in = in, .options = options, .combined = out->step_rewards};
+    w->groups = rl_groups_take(&s, in->n_rows);
+    w->outcomes = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->o = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->raw_sums = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->sorted = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->z = rl_scratch_take(&s, in->start[in->n_rows], sizeof(double));
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rl_groups_build(&w->groups, in->group);
+    return RL_OK;
+}
+
+enum rl_status rl_prm_run(const struct rl_prm_work *w, const struct rl_prm_output *out,
+                          struct rl_error *err)
 {
     const struct rl_prm_input *in = w->in;
+    for (size_t row = 0; row < in->n_rows; row++)
+        raw_rewards(w, row);
+    for (size_t g = 0; g < w->groups.n; g++) {
+        if (w->options->do_batch_norm)
+            normalise_steps(w, g);
+        normalise_outcomes(w, g);
+    }
     for (size_t row = 0; row < in->n_rows; row++) {
         combine(w, row, out->step_rewards);
         if (out->outcomes)
@@ -177,40 +187,5 @@ static enum rl_status finish(const struct rl_prm_work *w, const struct rl_prm_ou
             return rl_fail(err, RL_EVALUE, "step_rewards: step %zu overflows", j);
     if (out->metrics)
         rl_prm_measure(w, out->metrics);
-    enum rl_status status =
-        rl_prm_suffix_sums(in->n_rows, in->start, out->step_rewards, out->step_advantages, err);
-    if (status != RL_OK)
-        return status;
-    return rl_prm_spread(in->n_rows, in->n_tokens, in->step_id, in->start, out->step_advantages,
-                         out->advantages, err);
-}
-
-enum rl_status rl_prm_advantage(const struct rl_prm_input *in, const struct rl_prm_options *options,
-                                const struct rl_prm_output *out, struct rl_workspace *ws,
-                                struct rl_error *err)
-{
-    enum rl_status status = check(in, options, out, err);
-    if (status != RL_OK)
-        return status;
-    struct rl_scratch s = rl_scratch_begin(ws);
-    struct rl_prm_work w = {.in = in, .options = options, .combined = out->step_rewards};
-    w.groups = rl_groups_take(&s, in->n_rows);
-    w.outcomes = rl_scratch_take(&s, in->n_rows, sizeof(double));
-    w.o = rl_scratch_take(&s, in->n_rows, sizeof(double));
-    w.raw_sums = rl_scratch_take(&s, in->n_rows, sizeof(double));
-    w.sorted = rl_scratch_take(&s, in->n_rows, sizeof(double));
-    w.z = rl_scratch_take(&s, in->start[in->n_rows], sizeof(double));
-    if (!rl_scratch_fits(&s))
-        return rl_scratch_short(&s, err);
-    if ((status = sum_outcomes(&w, err)) != RL_OK)
-        return status;
-    rl_groups_build(&w.groups, in->group);
-    for (size_t row = 0; row < in->n_rows; row++)
-        raw_rewards(&w, row);
-    for (size_t g = 0; g < w.groups.n; g++) {
-        if (options->do_batch_norm)
-            normalise_steps(&w, g);
-        normalise_outcomes(&w, g);
-    }
-    return finish(&w, out, err);
+    return rl_prm_suffix_sums(in->n_rows, in->start, out->step_rewards, out->step_advantages, err);
 }

@@ -56,6 +56,15 @@ struct rl_prm_shares {
 };
 struct rl_prm_shares rl_prm_shares_of(const struct rl_prm_work *w, size_t row);
 
+/* Check everything but the tokens, take memory, build the groups. in and options are borrowed. */
+enum rl_status rl_prm_begin(struct rl_prm_work *w, const struct rl_prm_input *in,
+                            const struct rl_prm_options *options, const struct rl_prm_output *out,
+                            struct rl_workspace *ws, struct rl_error *err);
+
+/* From the outcomes to steps and metrics. */
+enum rl_status rl_prm_run(const struct rl_prm_work *w, const struct rl_prm_output *out,
+                          struct rl_error *err);
+
 void rl_prm_measure(const struct rl_prm_work *w, struct rl_prm_metrics *metrics);
 
 #endif

@@ -57,23 +57,6 @@ enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_t *start, const doub
     return RL_OK;
 }
 
-enum rl_status rl_prm_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id, const size_t *start,
-                             const double *values, double *out, struct rl_error *err)
-{
-    if (!start || (n_rows && n_tokens && (!step_id || !out)) || (start[n_rows] && !values))
-        return rl_fail(err, RL_EINVAL, "step_ids, starts, values or output is missing");
-    for (size_t row = 0; row < n_rows; row++) {
-        size_t n = start[row + 1] - start[row];
-        for (size_t i = row * n_tokens; i < (row + 1) * n_tokens; i++) {
-            if (step_id[i] < -1 || (n && step_id[i] >= 0 && (size_t)step_id[i] >= n))
-                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, the row has %zu steps", row,
-                               i - row * n_tokens, step_id[i], n);
-            out[i] = n && step_id[i] >= 0 ? values[start[row] + (size_t)step_id[i]] : 0;
-        }
-    }
-    return RL_OK;
-}
-
 static double progress_of(const struct rl_prm_schedule *s)
 {
     double p = s->progress;

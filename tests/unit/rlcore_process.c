@@ -107,11 +107,10 @@ static enum rl_status run_prm(struct prm *p)
 {
     _Alignas(64) unsigned char memory[2048];
     struct rl_workspace ws = {.data = memory, .size = sizeof memory};
-    const struct rl_prm_input in = {2,       5,        p->group,      p->step_id,
-                                    p->start, p->flags, p->flag_start, p->rewards};
-    const struct rl_prm_output out = {NULL, p->step_rewards, p->step_advantages, p->advantages,
-                                      &p->metrics};
-    return rl_prm_advantage(&in, &p->options, &out, &ws, &p->err);
+    const struct rl_prm_input in = {2,        5,        p->group,    p->step_id,
+                                    p->start, p->flags, p->flag_start};
+    const struct rl_prm_output out = {NULL, p->step_rewards, p->step_advantages, &p->metrics};
+    return rl_prm_advantage(&in, &p->options, p->rewards, p->advantages, &out, &ws, &p->err);
 }
 
 static void allocation_shares_out_one(void **state)

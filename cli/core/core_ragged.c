@@ -1,0 +1,68 @@
+/* core_ragged.c: see core_ragged.h. */
+#include "core_ragged.h"
+
+struct core_ragged core_ragged_read(struct core_call *call, const char *name, struct core_dim *b)
+{
+    const json_t *rows = json_object_get(call->inputs, name);
+    struct core_ragged out = {0};
+    if (!json_is_array(rows) || (b->known && json_array_size(rows) != b->n)) {
+        core_fail(call, "inputs.%s is not a list of one list per row", name);
+        return out;
+    }
+    *b = (struct core_dim){json_array_size(rows), true};
+    out.start = core_alloc(call, b->n + 1, sizeof *out.start);
+    for (size_t i = 0; out.start && i < b->n; i++)
+        out.start[i + 1] = out.start[i] + json_array_size(json_array_get(rows, i));
+    out.values = out.start ? core_alloc(call, out.start[b->n], sizeof *out.values) : NULL;
+    for (size_t i = 0; out.values && i < b->n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_is_array(row))
+            core_fail(call, "inputs.%s[%zu] is not a list", name, i);
+        for (size_t j = 0; j < json_array_size(row); j++) {
+            const json_t *item = json_array_get(row, j);
+            if (!json_is_number(item) && !json_is_boolean(item))
+                core_fail(call, "inputs.%s[%zu][%zu] is not a number or boolean", name, i, j);
+            out.values[out.start[i] + j] = json_is_true(item) ? 1 : json_number_value(item);
+        }
+    }
+    return out;
+}
+
+uint8_t *core_ragged_flags(struct core_call *call, struct core_dim *b, const size_t **start)
+{
+    struct core_ragged flags = core_ragged_read(call, "step_flags", b);
+    *start = flags.start;
+    if (call->failed)
+        return NULL;
+    uint8_t *out = core_alloc(call, flags.start[b->n], sizeof *out);
+    for (size_t i = 0; out && i < flags.start[b->n]; i++) {
+        out[i] = flags.values[i] > 0;
+        if (flags.values[i] != out[i])
+            core_fail(call, "inputs.step_flags: flag %zu is not true or false", i);
+    }
+    return out;
+}
+
+void core_ragged_put(struct core_call *call, const char *name, const double *values,
+                     const size_t *start, size_t b)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < b; i++) {
+        json_t *row = json_array();
+        for (size_t j = start[i]; j < start[i + 1]; j++)
+            if (json_array_append_new(row, core_real_value(values[j])) != 0)
+                core_fail(call, "result %s[%zu][%zu] is not finite", name, i, j - start[i]);
+        json_array_append_new(rows, row);
+    }
+    core_put(call, name, rows);
+}
+
+void core_put_metric_list(struct core_call *call, const struct core_metric *metrics,
+                          size_t n)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        if (json_object_set_new(object, metrics[i].name, core_real_value(metrics[i].value)) != 0)
+            core_fail(call, "metric %s is not finite", metrics[i].name);
+    core_put(call, "metrics", object);
+}
