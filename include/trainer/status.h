@@ -1,0 +1,51 @@
+/*
+ * trainer/status.h: what every function of the trainer returns.
+ *
+ * A fallible function returns an enum trainer_status: TRAINER_OK (0) or a negative code. Its last
+ * parameter is a `struct trainer_error *`, which may be NULL; on failure it holds the same code and
+ * one line of text that names the file, the recipe key or the argument at fault. On TRAINER_OK it is
+ * left alone. The library never exits, prints or keeps global state.
+ */
+#ifndef TRAINER_STATUS_H
+#define TRAINER_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TRAINER_API __attribute__((visibility("default")))
+#define TRAINER_NODISCARD __attribute__((warn_unused_result))
+#else
+#define TRAINER_API
+#define TRAINER_NODISCARD
+#endif
+
+enum trainer_status {
+    TRAINER_OK = 0,
+    TRAINER_EINVAL = -1,    /* an argument or a recipe that is not allowed */
+    TRAINER_ENOMEM = -2,    /* memory ran out */
+    TRAINER_EIO = -3,       /* a file could not be read or written */
+    TRAINER_ENOTFOUND = -4, /* a file that is not there */
+    TRAINER_ECORRUPT = -5,  /* a checkpoint whose bytes are not what was written */
+    TRAINER_ESHAPE = -6,    /* a sound checkpoint of another model */
+    TRAINER_ENUMERIC = -7,  /* a loss, gradient or weight that is not finite */
+    TRAINER_ESIZE = -8,     /* the run would not fit into its budget; nothing was started */
+    TRAINER_ESTOPPED = -9   /* the caller's callback asked to stop */
+};
+
+#define TRAINER_ERROR_TEXT_MAX 512
+
+struct trainer_error {
+    enum trainer_status status;
+    char text[TRAINER_ERROR_TEXT_MAX]; /* NUL-terminated, starts in lower case, no newline */
+};
+
+/* Short constant text for a status ("out of memory"); never NULL. */
+TRAINER_API const char *trainer_status_text(enum trainer_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * trainer/train.h: one training run, from recipe to checkpoint.
+ *
+ * The trainer does not know who listens: it reports by calling `event` with what happened, and goes on
+ * until the recipe is done or the callback asks to stop. Same recipe, same seed: same numbers, for any
+ * number of threads (work is cut into a fixed number of lanes whose sums are added in a fixed order).
+ *
+ * An iteration
+ *   rollouts         questions x group_size episodes in lock-step, KV caches kept
+ *   information gain the true answer's probability at the prompt's end and after every observation,
+ *                    from the rollouts' own keys and values
+ *   credit           the algorithm of each environment turns outcomes and gains into advantages per
+ *                    token and weights of the rl, ce and ref_kl components (rlcore)
+ *   updates          epochs x minibatches of the loss (rlcore), backward, AdamW
+ */
+#ifndef TRAINER_TRAIN_H
+#define TRAINER_TRAIN_H
+
+#include <trainer/recipe.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Statistics of one turn index. */
+struct trainer_turn_gain {
+    double mean, std; /* unbiased */
+    uint64_t count;
+};
+
+enum trainer_event_kind {
+    TRAINER_EVENT_START,     /* model and memory are known, nothing is trained yet */
+    TRAINER_EVENT_WARM,      /* a step of the warm start */
+    TRAINER_EVENT_ITERATION, /* an iteration is done */
+    TRAINER_EVENT_EVALUATION,/* an evaluation on the fixed questions is done */
+    TRAINER_EVENT_EVALUATING,/* training is over, the final evaluation begins */
+    TRAINER_EVENT_DONE       /* the final score is known and the checkpoint written */
+};
+
+/* Metrics of one iteration; 0 where they do not apply. */
+struct trainer_iteration {
+    double reward;          /* mean outcome of the rollouts */
+    double turns, malformed; /* mean searches; share of rollouts that ended in a malformed turn */
+    double response_tokens; /* mean per rollout */
+    double loss, grad_norm, entropy, clip_fraction, kl; /* means over the updates */
+    double learning_rate;
+    double clip_scale_mean, clip_scale_std;             /* ig_clip_scale over response tokens */
+    struct trainer_turn_gain gain[TRAINER_TURNS_MAX];   /* information gain by turn index */
+    int32_t n_gain;
+    double mismatch_kl, mismatch_ess, weight_mean, rejected; /* sampler against learner */
+    double staleness;       /* iterations between the sampler's weights and the learner's */
+    double generation_s, gain_s, update_s;
+    uint64_t sampled_tokens, gain_tokens, trained_tokens;
+};
+
+struct trainer_event {
+    enum trainer_event_kind kind;
+    int32_t step, steps;         /* of the warm start or of training */
+    size_t parameters;           /* START */
+    double memory_bound;         /* START: bytes, see trainer_memory_bound */
+    double loss;                 /* WARM */
+    double score;                /* EVALUATION, DONE: share of questions answered right */
+    double score_std;            /* DONE: between sampling seeds, unbiased */
+    double score_greedy;         /* DONE */
+    double area;                 /* DONE: mean of the scores of all evaluations */
+    double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
+    struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
+    int32_t n_gain;
+    double train_s, eval_s;      /* so far */
+    const struct trainer_iteration *iteration; /* ITERATION, else NULL */
+};
+
+/* Return false to stop: trainer_run then returns TRAINER_ESTOPPED. */
+typedef bool trainer_event_fn(void *context, const struct trainer_event *event);
+
+struct trainer_run_options {
+    const char *checkpoint; /* where the trained policy goes; NULL: nowhere */
+    trainer_event_fn *event; /* NULL: nobody listens */
+    void *context;
+};
+
+/*
+ * Bytes that a run of this recipe holds at its height: parameters, gradients and optimizer, KV caches,
+ * rollouts and the activations of a minibatch. What a run uses stays below it.
+ */
+TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
+
+/* Bytes of the checkpoint that a run of this recipe writes. */
+TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
+
+/*
+ * Train. TRAINER_ESIZE before anything is allocated if the budget's bytes do not suffice (wall time is the
+ * caller's to enforce); TRAINER_ENUMERIC with the step for a loss or gradient that is not finite. The
+ * checkpoint is written only by a run that ends well.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run(const struct trainer_recipe *recipe,
+                                                              const struct trainer_run_options *options,
+                                                              struct trainer_error *err);
+
+/* ---- parts, for commands that look at a policy ---------------------------------------------------- */
+
+/* One finished rollout, in memory of the struct trainer_rollouts it belongs to. */
+struct trainer_rollout {
+    const int32_t *tokens;     /* [length] */
+    const uint8_t *mask;       /* [length] 1 = written by the policy */
+    const int32_t *turn;       /* [length] turn of each such token, else -1 */
+    const float *log_prob;     /* [length] at sampling, 0 elsewhere */
+    const float *advantage;    /* [length], after credit was assigned, else NULL */
+    const float *clip_scale;   /* the same */
+    const double *value;       /* [n_turns+1]: of the true answer at the prompt's end and after each
+                                  observation (probability, or mean log-prob), NULL without gains */
+    int32_t length, prompt, n_turns; /* tokens; of the prompt; observations */
+    int32_t task, group;
+    double reward;
+    bool malformed;
+    struct trainer_episode episode;
+};
+
+struct trainer_rollouts;
+
+TRAINER_API size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts);
+TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts, size_t i);
+TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
+
+/*
+ * Rollouts of a policy on n_questions questions of every task, with gains and credit as in an iteration of
+ * training. params are of recipe->model.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe, const float *params,
+               int32_t n_questions, uint64_t seed, struct trainer_error *err);
+
+/*
+ * Answer the recipe's evaluation questions samples times each, from sampling seed on; correct
+ * [questions * tasks] receives how often each was answered right.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples, uint64_t seed,
+                 double temperature, int64_t *correct, struct trainer_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
