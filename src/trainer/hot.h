@@ -1,0 +1,39 @@
+/* hot.h: the precision and the attributes of the inner loops. */
+#ifndef TRAINER_HOT_H
+#define TRAINER_HOT_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef TRAINER_SINGLE
+typedef float real;
+#define TR(name) name##f
+#define real_exp expf
+#define real_log logf
+#define real_sqrt sqrtf
+#else
+typedef double real;
+#define TR(name) name
+#define real_exp exp
+#define real_log log
+#define real_sqrt sqrt
+#endif
+
+/* Compiled for several vector widths and picked at load time; static, or the resolver is exported. */
+#ifdef TRAINER_MULTIVERSION
+#define TRAINER_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TRAINER_HOT
+#endif
+#define TRAINER_INLINE inline __attribute__((always_inline))
+
+/* Keys are handled in blocks of this many; rows of scores are padded to it. */
+enum { NET_BLOCK = 16 };
+
+static inline size_t net_padded(size_t n)
+{
+    return (n + NET_BLOCK - 1) / NET_BLOCK * NET_BLOCK;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* status.c: texts and errors. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *trainer_status_text(enum trainer_status status)
+{
+    switch (status) {
+    case TRAINER_OK: return "done";
+    case TRAINER_EINVAL: return "invalid argument";
+    case TRAINER_ENOMEM: return "out of memory";
+    case TRAINER_EIO: return "input or output failed";
+    case TRAINER_ENOTFOUND: return "not found";
+    case TRAINER_ECORRUPT: return "damaged checkpoint";
+    case TRAINER_ESHAPE: return "checkpoint of another model";
+    case TRAINER_ENUMERIC: return "not finite";
+    case TRAINER_ESIZE: return "does not fit";
+    case TRAINER_ESTOPPED: return "stopped";
+    }
+    return "unknown status";
+}
+
+enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status, const char *format,
+                                 ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
+{
+    return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu bytes more were needed", bytes);
+}
+
+enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what, enum rl_status status,
+                                        const struct rl_error *core)
+{
+    bool value = status == RL_EVALUE;
+    return trainer_fail(err, value ? TRAINER_ENUMERIC : TRAINER_EINVAL, "%s: %s", what, core->text);
+}
