@@ -143,23 +143,35 @@ struct swap {
     bool found;
 };
 
-static void load_range(const struct rl_partition *p, size_t but, size_t nor, double *low, double *high)
+/* The parts of the three largest loads, or with sign -1 the three smallest; NO_ITEM where fewer. */
+static void find_extremes(const struct rl_partition *p, double sign, size_t *extremes)
 {
-    *low = INFINITY;
-    *high = -INFINITY;
-    for (size_t part = 0; part < p->n_parts; part++)
-        if (part != but && part != nor) {
-            *low = fmin(*low, p->load[part]);
-            *high = fmax(*high, p->load[part]);
-        }
+    extremes[0] = extremes[1] = extremes[2] = NO_ITEM;
+    for (size_t part = 0; part < p->n_parts; part++) {
+        size_t held = part;
+        for (size_t k = 0; k < 3 && held != NO_ITEM; k++)
+            if (extremes[k] == NO_ITEM || sign * p->load[held] > sign * p->load[extremes[k]]) {
+                size_t next = extremes[k];
+                extremes[k] = held;
+                held = next;
+            }
+    }
+}
+
+/* The most extreme load of the parts but two; minus or plus infinity without any. */
+static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign, size_t but,
+                          size_t nor)
+{
+    for (size_t k = 0; k < 3 && extremes[k] != NO_ITEM; k++)
+        if (extremes[k] != but && extremes[k] != nor)
+            return p->load[extremes[k]];
+    return -sign * INFINITY;
 }
 
 static void best_swap_between(const struct rl_partition *p, const size_t *items, size_t left, size_t right,
-                              struct swap *best)
+                              double low, double high, struct swap *best)
 {
     size_t per_part = p->n_items / p->n_parts;
-    double low, high;
-    load_range(p, left, right, &low, &high);
     for (size_t i = left * per_part; i < (left + 1) * per_part; i++)
         for (size_t j = right * per_part; j < (right + 1) * per_part; j++) {
             double moved = p->weight[items[j]] - p->weight[items[i]];
@@ -183,13 +195,15 @@ static void add_loads(struct rl_partition *p, const size_t *items)
 
 static bool improve(struct rl_partition *p, size_t *items)
 {
-    size_t per_part = p->n_items / p->n_parts;
-    double low, high;
-    load_range(p, p->n_parts, p->n_parts, &low, &high);
-    struct swap best = {.largest = high, .range = high - low};
+    size_t per_part = p->n_items / p->n_parts, highest[3], lowest[3];
+    find_extremes(p, 1, highest);
+    find_extremes(p, -1, lowest);
+    struct swap best = {.largest = p->load[highest[0]],
+                        .range = p->load[highest[0]] - p->load[lowest[0]]};
     for (size_t left = 0; left < p->n_parts; left++)
         for (size_t right = left + 1; right < p->n_parts; right++)
-            best_swap_between(p, items, left, right, &best);
+            best_swap_between(p, items, left, right, extreme_but(p, lowest, -1, left, right),
+                              extreme_but(p, highest, 1, left, right), &best);
     if (best.found) {
         size_t held = items[best.i];
         double moved = p->weight[items[best.j]] - p->weight[held];
