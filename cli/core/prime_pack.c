@@ -5,6 +5,8 @@
 
 #include "core_call.h"
 
+enum { MAX_WORKERS = 4096, MAX_TOKENS = 1 << 24 };
+
 struct reader {
     struct core_call *call;
     const json_t *sample;
@@ -165,12 +167,18 @@ static struct rl_pack_micro_batch new_micro_batch(struct core_call *call, size_t
 static void put_workers(struct core_call *call, const struct rl_pack_sample *samples, const size_t *lengths,
                         size_t n, const struct rl_pack_options *options, const struct rl_pack_plan *plan)
 {
-    json_t *workers = json_array();
-    size_t most = 0, per_worker = plan->n_slots / options->n_workers;
+    size_t most = 0, all = 0, per_worker = plan->n_slots / options->n_workers;
     for (size_t slot = 0; slot < plan->n_slots; slot++) {
         size_t tokens = rl_pack_tokens(lengths, options, plan, slot);
         most = tokens > most ? tokens : most;
+        all += tokens;
     }
+    if (all > MAX_TOKENS) {
+        core_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d", plan->n_slots,
+                  all, MAX_TOKENS);
+        return;
+    }
+    json_t *workers = json_array();
     struct rl_pack_micro_batch m = new_micro_batch(call, most, n);
     for (size_t slot = 0; slot < plan->n_slots && !call->failed; slot++) {
         if (slot % per_worker == 0)
@@ -181,20 +189,20 @@ static void put_workers(struct core_call *call, const struct rl_pack_sample *sam
     core_put(call, "workers", workers);
 }
 
-static size_t positive(struct core_call *call, const char *name)
+static size_t positive(struct core_call *call, const char *name, int most)
 {
     int64_t value = core_integer(call, name);
-    if (value < 1 || value > INT32_MAX)
-        core_fail(call, "inputs.%s must be from 1 to %d", name, INT32_MAX);
+    if (value < 1 || value > most)
+        core_fail(call, "inputs.%s is %lld, not from 1 to %d", name, (long long)value, most);
     return (size_t)value;
 }
 
 static void run(struct core_call *call)
 {
     const json_t *list_in = json_object_get(call->inputs, "samples");
-    struct rl_pack_options options = {.seq_len = positive(call, "seq_len"),
-                                      .n_workers = positive(call, "num_train_workers"),
-                                      .pad_multiple = positive(call, "pad_to_multiple_of"),
+    struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
+                                      .n_workers = positive(call, "num_train_workers", MAX_WORKERS),
+                                      .pad_multiple = positive(call, "pad_to_multiple_of", INT32_MAX),
                                       .cost_linear = core_number_or(call, "cost_linear", 1),
                                       .cost_quadratic = core_number_or(call, "cost_quadratic", 0)};
     size_t n = json_array_size(list_in);

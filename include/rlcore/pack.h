@@ -1,14 +1,15 @@
 /*
- * rlcore/pack.h: packing of training samples into micro batches, and their distribution over workers.
+ * rlcore/pack.h: packing training samples into micro batches, and distributing these over workers.
  *
  * Calling sequence
  *     rl_pack_check(samples, n, &options, &err);           streams complete, names allowed
- *     rl_pack_plan(lengths, n, &options, &plan, &ws, &err);  which sample goes where, from lengths alone
+ *     rl_pack_plan(lengths, n, &options, &plan, &ws, &err);  which sample goes where
  *     for each slot of the plan: rl_pack_fill(samples, &options, &plan, slot, &out);
+ *                                rl_pack_verify(samples, &options, &plan, slot, &out, &err);
  *
- * The plan is a permutation: every sample stands in exactly one bin, so unpacking is reading each bin's
- * tokens back sample by sample. Slots beyond the bins repeat bin 0 without training on it,
- * so that all workers have equally many micro batches.
+ * The plan is a permutation: every sample stands in exactly one bin, and rl_pack_unpack reads it back.
+ * Slots beyond the bins repeat bin 0 without training on it, so that all workers have equally many
+ * micro batches.
  *
  * Source: prime-rl, trainer/batch.py: first fit decreasing, then largest differencing with swaps.
  */
@@ -33,7 +34,7 @@ struct rl_pack_options {
     double cost_quadratic;
 };
 
-/* One sample; all arrays n_tokens long, those marked optional may be NULL (the stream is absent). */
+/* One sample; arrays are n_tokens long, those marked optional may be NULL (an absent stream). */
 struct rl_pack_sample {
     size_t n_tokens;
     const int64_t *token_ids;
@@ -50,16 +51,16 @@ struct rl_pack_plan {
     size_t n_slots;    /* out: n_bins rounded up to a multiple of n_workers */
     size_t *order;     /* [n] out: samples, bin after bin */
     size_t *bin_start; /* [n + 1] out: where each bin begins in order */
-    size_t *slots;     /* [n + n_workers] out: micro batches, worker after worker; a bin, or a number >= n_bins
-                          for a copy of bin 0 that trains nothing */
+    size_t *slots;     /* [n + n_workers] out: micro batches, worker after worker; a bin, or a number
+                          >= n_bins for a copy of bin 0 that trains nothing */
 };
 
-/* One micro batch. Arrays of tokens hold rl_pack_tokens(...) elements; lengths one per sample of the bin. */
+/* One micro batch. Arrays of tokens hold rl_pack_tokens(...) elements; lengths one per sample. */
 struct rl_pack_micro_batch {
     int64_t *token_ids, *position_ids;
     uint8_t *mask;
     double *advantages, *logprobs, *temperatures;
-    double *ref_logprobs, *rl_weights, *ce_weights, *ref_kl_weights; /* written where has_.. is true */
+    double *ref_logprobs, *rl_weights, *ce_weights, *ref_kl_weights; /* where has_.. is true */
     size_t *lengths;
     size_t *sample; /* per token: the sample it comes from, SIZE_MAX for padding */
     bool has_ref_logprobs, has_rl_weights, has_ce_weights, has_ref_kl_weights; /* out */
@@ -67,14 +68,15 @@ struct rl_pack_micro_batch {
 };
 
 /*
- * Check the samples: no empty or missing array, no value that is not finite, no reserved name, advantages
- * present wherever a token is a member of rl (mask, and rl weight absent or not 0). RL_EINVAL, RL_EVALUE.
+ * Check the samples: no empty or missing array, no value that is not finite, no reserved name,
+ * advantages present wherever a token is a member of rl (mask, and rl weight absent or not 0).
+ * RL_EINVAL, RL_EVALUE.
  */
 RL_API RL_NODISCARD enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
                                                  const struct rl_pack_options *options,
                                                  struct rl_error *err);
 
-/* Plan n >= 1 samples of the given lengths (each >= 1; cut to seq_len). Ties are broken by position. */
+/* Plan n >= 1 samples of the given lengths (each >= 1; cut to seq_len). Ties: by position. */
 RL_API RL_NODISCARD enum rl_status rl_pack_plan(const size_t *lengths, size_t n,
                                                 const struct rl_pack_options *options,
                                                 struct rl_pack_plan *plan, struct rl_workspace *ws,
@@ -84,9 +86,30 @@ RL_API RL_NODISCARD enum rl_status rl_pack_plan(const size_t *lengths, size_t n,
 RL_API size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options,
                              const struct rl_pack_plan *plan, size_t slot);
 
-/* Write the micro batch of a slot. samples are those of rl_pack_check, the plan that of their lengths. */
-RL_API void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
-                         const struct rl_pack_plan *plan, size_t slot, struct rl_pack_micro_batch *out);
+/* Write the micro batch of a slot, from the samples checked and the plan of their lengths. */
+RL_API void rl_pack_fill(const struct rl_pack_sample *samples,
+                         const struct rl_pack_options *options, const struct rl_pack_plan *plan,
+                         size_t slot, struct rl_pack_micro_batch *out);
+
+/*
+ * The k-th sample of a micro batch, k < n_samples, without its padding. Arrays are those of the
+ * micro batch; streams that it lacks are NULL, env_name always. Returns the index of the sample. A
+ * sample of up to seq_len tokens comes back as it was, but for streams filled in beside others.
+ */
+RL_API size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k,
+                             struct rl_pack_sample *out);
+
+/*
+ * Check a micro batch, as rl_pack_fill wrote it and as whatever happened since left it, against its
+ * samples: each where the plan has it, and every token of every stream its own or filled in (rl
+ * weights 1, all others 0); nothing trained in padding and copies; reference log-probs behind every
+ * member of ref_kl, as zeros filled in for missing ones would train. RL_EVALUE names the token.
+ */
+RL_API RL_NODISCARD enum rl_status rl_pack_verify(const struct rl_pack_sample *samples,
+                                                  const struct rl_pack_options *options,
+                                                  const struct rl_pack_plan *plan, size_t slot,
+                                                  const struct rl_pack_micro_batch *batch,
+                                                  struct rl_error *err);
 
 #ifdef __cplusplus
 }

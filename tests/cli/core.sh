@@ -35,6 +35,47 @@ for text in '{' '[]' '{}' '{"inputs": 3}' '{"inputs": {}}' 'null' \
     must_fail 2 "lineage: " core agg_loss bad.json
 done
 
+# Sizes that would fill the machine, and streams that would train on the wrong thing.
+one='"env_name": "e", "token_ids": [7], "mask": [1], "logprobs": [-1], "temperatures": [1], "advantages": [1]'
+pack()
+{
+    printf '{"seq_len": 8, "num_train_workers": %s, "pad_to_multiple_of": %s, "samples": [{%s}]}' "$1" "$2" "$one" \
+        >pack.json
+}
+pack 3 4
+must_run core prime_pack pack.json
+must_equal 3 "$(json workers.#)"
+pack 2000000000 4
+must_fail 2 "num_train_workers is 2000000000" core prime_pack pack.json
+pack 3 2000000000
+must_fail 2 "3 micro batches hold 6000000000 tokens" core prime_pack pack.json
+
+nodes='[{"role": "user", "sampled": false, "tokens": 1, "mask": [0]},
+        {"role": "assistant", "sampled": true, "tokens": 2, "mask": [1, 1]}]'
+streams()
+{
+    printf '{"algorithm": "%s", "nodes": %s, "branches": [[0, %s]], %s}' "$1" "$nodes" "$2" "$3" >streams.json
+}
+streams reward 1 '"advantage": [0.5, 2]'
+must_run core prime_streams streams.json
+must_equal 1 "$(json samples.#)"
+streams ppo 1 '"advantage": 1'
+must_fail 2 "known are: grpo max_rl hierarchical_grpo rae reward custom echo opd opsd sft" core prime_streams streams.json
+streams grpo 1 '"advantage": null'
+must_fail 2 "trains with rl, but has no advantage" core prime_streams streams.json
+streams opd 1 '"ref_logprobs": null'
+must_fail 2 "has no reference log-prob" core prime_streams streams.json
+streams opd 1 '"ref_logprobs": [[-1, -1]]'
+must_fail 2 "not a list of 3 entries" core prime_streams streams.json
+streams grpo 2 '"advantage": 1'
+must_fail 2 "node 2 is not there, of 2" core prime_streams streams.json
+streams grpo 1 '"advantage": [1]'
+must_fail 2 "not a number nor a list of 2" core prime_streams streams.json
+streams echo 1 '"advantage": 1, "filter": []'
+must_fail 2 "filter has 0 lists for 1 trainable branches" core prime_streams streams.json
+streams echo 1 '"advantage": 1, "role_weights": {"tool": -1}'
+must_fail 2 "weight of role 'tool' is -1" core prime_streams streams.json
+
 # A batch: the statistics of the row are those of the clip scale that the kernel gives.
 batch=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
 numbers()
