@@ -1,36 +1,135 @@
-/* correction.h: the double-precision middle of the off-policy corrections: log-ratios in, statistics out. */
+/*
+ * correction.h: the double-precision middle of the off-policy corrections, for inputs of either
+ * precision: log-ratios come in by the chunk, statistics by the row.
+ *
+ * Rows are walked in parallel and leave their sums in an array; sums of the batch are made from it
+ * in the order of rows, so they do not depend on the number of threads.
+ */
 #ifndef RLCORE_CORRECTION_H
 #define RLCORE_CORRECTION_H
 
 #include <rlcore/offpolicy.h>
 
+#include "hot.h"
 #include "internal.h"
+#include "rejection.h"
 
 #define RL_LOG_RATIO_LIMIT 20.0
 
-/* l = train - rollout at each token (0 at mask 0), response tokens per row and in all. */
-struct rl_log_ratios {
+/* Up to RL_CHUNK tokens of a row. */
+struct rl_ratio_chunk {
+    size_t n;
+    double on[RL_CHUNK];               /* the mask */
+    double l[RL_CHUNK];                /* train - rollout, 0 at mask 0 */
+    double n_response, train, rollout; /* sums of the mask and of the log-probs */
+};
+
+/* Two policies on a batch, their log-probs [B*T] double or float. */
+struct rl_two_policies {
     const struct rl_batch *batch;
-    const double *l;  /* [B*T] */
-    const size_t *n;  /* [B] */
-    size_t n_tokens;  /* N */
-    size_t n_filled;  /* rows with a response token */
+    const void *train, *rollout;
+    void (*load)(const struct rl_two_policies *p, size_t from, size_t n,
+                 struct rl_ratio_chunk *out);
+    /* Name the value that is not finite; RL_OK if there is none. */
+    enum rl_status (*explain)(const struct rl_two_policies *p, struct rl_error *err);
 };
 
-/* Scratch memory of one correction. */
+struct rl_two_policies rl_two_policies(const struct rl_batch *batch, const double *train,
+                                       const double *rollout);
+struct rl_two_policies rl_two_policiesf(const struct rl_batch *batch, const float *train,
+                                        const float *rollout);
+
+/* Where weights go, double or float; the array may be NULL where none are made. */
+struct rl_weight_sink {
+    void *weights;
+    void (*store)(const struct rl_weight_sink *to, size_t from, size_t n, const double *values);
+    void (*divide)(const struct rl_weight_sink *to, size_t from, size_t n, double by);
+};
+
+struct rl_weight_sink rl_weight_sink(double *weights);
+struct rl_weight_sink rl_weight_sinkf(float *weights);
+
+/* Sums of one row over its response tokens. */
+struct rl_ratio_row {
+    double n, train, rollout, l;
+    double k3;     /* of exp(l) - l - 1 */
+    double square; /* of exp(l20)^2 */
+};
+
+/* The sums of a row; ratio [..] of each chunk goes to visit, if there is one. */
+typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
+                            double *ratio);
+struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
+                                 void *context);
+
+/* Sums of the batch that rl_offpolicy_metrics reports. */
+struct rl_distance {
+    double train_ppl, train_log_ppl, rollout_ppl, rollout_log_ppl, kl, k3, chi2_token, chi2_seq;
+    double diff, abs_diff, diff_max, diff_min, ppl_ratio;
+    double n_tokens, n_rows, n_filled; /* filled: rows with a response token */
+};
+
+struct rl_distance rl_distance_empty(void);
+void rl_distance_add(struct rl_distance *d, const struct rl_ratio_row *rows, size_t n_rows);
+void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics);
+
+/* RL_EVALUE that names array and index if a log-prob, or a sum without a limit, is not finite. */
+enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
+                                 struct rl_error *err);
+
+/* Walk the batch, add it up and check it. */
+enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
+                                   struct rl_error *err);
+
+/* Mask present, 0 or 1, and at least one row. */
+enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_error *err);
+
+/* Sums of one row over its weights, before truncation. */
+struct rl_weight_row {
+    double sum, min, max, high, low;
+    double shifted, shifted_square; /* of v - 1, v being w limited to [1/U, U] */
+    double capped;                  /* of min(w, U) */
+};
+
+/* Scratch memory of a correction. */
 struct rl_correction_memory {
-    double *l, *weights; /* [B*T] */
-    double *row;         /* [B] */
-    size_t *n;           /* [B] */
+    struct rl_ratio_row *ratios;    /* [B] */
+    struct rl_weight_row *weights;  /* [B] */
+    struct rl_reject_row *rejected; /* [B] */
 };
-struct rl_correction_memory rl_correction_take(struct rl_scratch *s, const struct rl_batch *batch);
 
-/* Weights [B*T] before truncation, their metrics, then truncated (and normalised) in place. row is scratch [B]. */
-void rl_correction_weights(const struct rl_log_ratios *r, const struct rl_correction_options *options, double *weights,
-                           double *row, struct rl_metrics *metrics);
+/* Sums of one row under one rejection option. */
+struct rl_reject_row {
+    double q;                        /* statistic of the sequence, or mean of its tokens */
+    double sum, min, max, high, low; /* over response tokens */
+    double clipped, clipped_square, masked;
+};
 
-/* keep [B*T] becomes 1 where all rejection options keep; row is scratch [B]. */
-enum rl_status rl_correction_reject(const struct rl_log_ratios *r, const struct rl_correction_options *options,
-                                    uint8_t *keep, double *row, struct rl_metrics *metrics, struct rl_error *err);
+/* One correction, its options checked and parsed. */
+struct rl_correcting {
+    const struct rl_two_policies *p;
+    const struct rl_correction_options *options;
+    struct rl_weight_sink sink;
+    uint8_t *keep; /* [B*T] the mask that is left */
+    struct rl_correction_memory m;
+    struct rl_rejection rejections[RL_REJECTIONS_MAX];
+    size_t n_rejections;
+    struct rl_metrics *metrics;
+};
+
+/* The whole of it; bytes of scratch that it takes. */
+enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
+                                 struct rl_error *err);
+size_t rl_correction_bytes(size_t n_rows);
+
+/* Fill m.ratios and, with weights, m.weights and the sink: truncated, not yet normalised. */
+void rl_correction_walk(struct rl_correcting *c);
+
+/* Metrics of the weights, and their normalisation. */
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
+                                     struct rl_error *err);
+
+/* keep after all options, and their metrics. */
+void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);
 
 #endif

@@ -1,179 +1,248 @@
-/* correction_reject.c: rejection of tokens and sequences, and what is reported of each option. */
-#include <float.h>
+/*
+ * correction_reject.c: rejection of tokens and sequences, and what is reported of each option.
+ * Options are walked one after the other, each over all rows in parallel.
+ */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "correction.h"
-#include "internal.h"
 #include "metrics.h"
-#include "rejection.h"
+#include "real.h"
+#include "vexp.h"
 
 /* One option on one batch. */
 struct rejecting {
-    const struct rl_log_ratios *r;
+    const struct rl_correcting *c;
     const struct rl_rejection *option;
-    double *row; /* [B] statistic of each row: of the sequence, or the mean of its tokens */
 };
 
-static double estimate(double l, int k)
+static RL_INLINE double estimate(double l, int k)
 {
-    double x = l < -RL_LOG_RATIO_LIMIT ? -RL_LOG_RATIO_LIMIT : l > RL_LOG_RATIO_LIMIT ? RL_LOG_RATIO_LIMIT : l;
+    double x = rl_limit(l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT);
     if (k == 1)
         return -x;
-    return k == 2 ? 0.5 * x * x : exp(x) - 1 - x;
+    return k == 2 ? 0.5 * x * x : rl_exp_near(x) - 1 - x;
 }
 
-static void fill_rows(const struct rejecting *j)
+static RL_INLINE void estimate_all(const struct rl_ratio_chunk *chunk, int k, double *x)
 {
-    size_t t_end = j->r->batch->n_tokens;
-    for (size_t i = 0; i < j->r->batch->n_rows; i++) {
-        double sum = 0, max = -DBL_MAX;
-        for (size_t t = i * t_end; t < (i + 1) * t_end; t++)
-            if (j->r->batch->mask[t]) {
-                double k = estimate(j->r->l[t], j->option->k);
-                sum += k;
-                max = fmax(max, k);
-            }
-        if (j->option->over == RL_REJECT_SEQ_SUM)
-            j->row[i] = sum;
-        else if (j->option->over == RL_REJECT_SEQ_MAX)
-            j->row[i] = j->r->n[i] ? max : 0;
-        else
-            j->row[i] = sum / ((double)j->r->n[i] + 1e-8);
+    for (size_t t = 0; t < chunk->n; t++)
+        x[t] = estimate(chunk->l[t], k);
+}
+
+RL_HOT static void estimates(const struct rl_ratio_chunk *chunk, int k, double *restrict x)
+{
+    if (k == 1)
+        estimate_all(chunk, 1, x);
+    else if (k == 2)
+        estimate_all(chunk, 2, x);
+    else
+        estimate_all(chunk, 3, x);
+}
+
+RL_HOT static void add_sums(const double *on, const double *x, size_t n, struct rl_reject_row *row)
+{
+    double sum = 0, min = row->min, max = row->max;
+#pragma omp simd reduction(+ : sum) reduction(min : min) reduction(max : max)
+    for (size_t t = 0; t < n; t++) {
+        double least = on[t] > 0 ? x[t] : INFINITY, most = on[t] > 0 ? x[t] : -INFINITY;
+        sum += on[t] * x[t];
+        min = least < min ? least : min;
+        max = most > max ? most : max;
     }
+    row->sum += sum;
+    row->min = min;
+    row->max = max;
 }
 
-static bool keeps(const struct rl_rejection *option, double x)
+/* Which side of its bounds every token lies on; the lower one counts for k1 only. */
+RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
+                                const struct rl_rejection *option, struct rl_reject_row *row,
+                                uint8_t *keep)
 {
-    return x <= option->upper && (option->k != 1 || x >= option->lower);
+    double high = 0, low = 0, clipped = 0, square = 0;
+    double lower = option->lower, upper = option->upper, least = option->k == 1 ? lower : -INFINITY;
+#pragma omp simd reduction(+ : high, low, clipped, square)
+    for (size_t t = 0; t < n; t++) {
+        double v = on[t] * rl_limit(x[t], lower, upper);
+        high += x[t] > upper ? on[t] : 0;
+        low += x[t] < least ? on[t] : 0;
+        clipped += v;
+        square += v * v;
+    }
+    for (size_t t = 0; t < n; t++)
+        keep[t] = keep[t] & (x[t] <= upper) & (x[t] >= least);
+    row->high += high;
+    row->low += low;
+    row->masked += high + low;
+    row->clipped += clipped;
+    row->clipped_square += square;
 }
 
-static double statistic(const struct rejecting *j, size_t cell)
+static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reject_row *sums)
 {
-    return j->option->over == RL_REJECT_TOKEN ? estimate(j->r->l[cell], j->option->k)
-                                              : j->row[cell / j->r->batch->n_tokens];
+    const struct rl_rejection *option = j->option;
+    size_t tokens = j->c->p->batch->n_tokens;
+    double n = j->c->m.ratios[row].n, v = fmin(fmax(sums->q, option->lower), option->upper);
+    bool kept = sums->q <= option->upper && (option->k != 1 || sums->q >= option->lower);
+    sums->sum = n * sums->q;
+    sums->clipped = n * v;
+    sums->clipped_square = n * v * v;
+    sums->masked = kept ? 0 : n;
+    if (!kept && tokens)
+        memset(j->c->keep + row * tokens, 0, tokens);
 }
 
+static double row_statistic(const struct rl_rejection *option, const struct rl_reject_row *sums,
+                            double n)
+{
+    if (option->over == RL_REJECT_SEQ_SUM)
+        return sums->sum;
+    if (option->over == RL_REJECT_SEQ_MAX)
+        return n > 0 ? sums->max : 0;
+    return sums->sum / (n + 1e-8);
+}
+
+static void walk_row(const struct rejecting *j, size_t row)
+{
+    struct rl_reject_row sums = {.min = INFINITY, .max = -INFINITY};
+    const struct rl_two_policies *p = j->c->p;
+    size_t n = p->batch->n_tokens, begin = row * n;
+    struct rl_ratio_chunk chunk;
+    double x[RL_CHUNK];
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        p->load(p, begin + t, n - t < RL_CHUNK ? n - t : RL_CHUNK, &chunk);
+        estimates(&chunk, j->option->k, x);
+        add_sums(chunk.on, x, chunk.n, &sums);
+        if (j->option->over == RL_REJECT_TOKEN)
+            judge_tokens(chunk.on, x, chunk.n, j->option, &sums, j->c->keep + begin + t);
+    }
+    sums.q = row_statistic(j->option, &sums, j->c->m.ratios[row].n);
+    if (j->option->over != RL_REJECT_TOKEN)
+        judge_sequence(j, row, &sums);
+    j->c->m.rejected[row] = sums;
+}
+
+static void walk_rows(const struct rejecting *j)
+{
+    size_t rows = j->c->p->batch->n_rows;
+#pragma omp parallel for schedule(static) if (rows * j->c->p->batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        walk_row(j, row);
+}
+
+/* Sums over tokens, and over rows with a response token. */
 struct reject_sums {
-    double sum, min, max, high, low, clipped, clipped_square, masked;
-    size_t rows_masked;
+    struct rl_reject_row tokens; /* q is the sum over rows */
+    double min, max, deviation, high, low, rows_masked;
 };
 
-/* Over response tokens; sequence options take extremes and fractions from rows later. */
-static struct reject_sums walk_tokens(const struct rejecting *j, uint8_t *keep)
+static struct reject_sums add_rows(const struct rejecting *j)
 {
-    struct reject_sums s = {.min = DBL_MAX, .max = -DBL_MAX};
-    size_t t_end = j->r->batch->n_tokens;
-    for (size_t i = 0; i < j->r->batch->n_rows; i++) {
-        bool row_masked = false;
-        for (size_t t = i * t_end; t < (i + 1) * t_end; t++) {
-            if (!j->r->batch->mask[t])
-                continue;
-            double x = statistic(j, t), v = fmin(fmax(x, j->option->lower), j->option->upper);
-            bool kept = keeps(j->option, x);
-            s.sum += x;
-            s.min = fmin(s.min, x);
-            s.max = fmax(s.max, x);
-            s.high += x > j->option->upper;
-            s.low += j->option->k == 1 && x < j->option->lower;
-            s.clipped += v;
-            s.clipped_square += v * v;
-            s.masked += !kept;
-            row_masked = row_masked || !kept;
-            keep[t] = keep[t] && kept;
-        }
-        s.rows_masked += row_masked;
-    }
-    return s;
-}
-
-struct row_sums {
-    double mean, std, min, max, deviation, high, low;
-};
-
-/* Over rows with a response token. */
-static struct row_sums walk_rows(const struct rejecting *j)
-{
-    struct row_sums s = {.min = DBL_MAX, .max = -DBL_MAX};
-    double sum = 0, square = 0, n = (double)j->r->n_filled;
-    for (size_t i = 0; i < j->r->batch->n_rows; i++) {
-        if (!j->r->n[i])
+    struct reject_sums s = {
+        .tokens = {.min = INFINITY, .max = -INFINITY}, .min = INFINITY, .max = -INFINITY};
+    for (size_t i = 0; i < j->c->p->batch->n_rows; i++) {
+        const struct rl_reject_row *row = &j->c->m.rejected[i];
+        if (!(j->c->m.ratios[i].n > 0))
             continue;
-        double q = j->row[i];
-        sum += q;
-        s.min = fmin(s.min, q);
-        s.max = fmax(s.max, q);
-        s.deviation = fmax(s.deviation, fabs(q));
-        s.high += q > j->option->upper;
-        s.low += q < j->option->lower;
+        s.tokens.q += row->q;
+        s.tokens.sum += row->sum;
+        s.tokens.min = fmin(s.tokens.min, row->min);
+        s.tokens.max = fmax(s.tokens.max, row->max);
+        s.tokens.high += row->high;
+        s.tokens.low += row->low;
+        s.tokens.clipped += row->clipped;
+        s.tokens.clipped_square += row->clipped_square;
+        s.tokens.masked += row->masked;
+        s.min = fmin(s.min, row->q);
+        s.max = fmax(s.max, row->q);
+        s.deviation = fmax(s.deviation, fabs(row->q));
+        s.high += row->q > j->option->upper;
+        s.low += row->q < j->option->lower;
+        s.rows_masked += row->masked > 0;
     }
-    s.mean = sum / n;
-    for (size_t i = 0; i < j->r->batch->n_rows; i++)
-        if (j->r->n[i])
-            square += (j->row[i] - s.mean) * (j->row[i] - s.mean);
-    s.std = j->r->n_filled > 1 ? sqrt(square / (n - 1)) : 0;
-    s.high /= n;
-    s.low /= n;
     return s;
 }
 
-static void report(const struct rejecting *j, const struct reject_sums *s, struct rl_metrics *metrics)
+/* Unbiased std of q over rows with a response token. */
+static double row_std(const struct rejecting *j, double mean, double n)
+{
+    double square = 0;
+    for (size_t i = 0; i < j->c->p->batch->n_rows; i++)
+        if (j->c->m.ratios[i].n > 0)
+            square += (j->c->m.rejected[i].q - mean) * (j->c->m.rejected[i].q - mean);
+    return n > 1 ? sqrt(square / (n - 1)) : 0;
+}
+
+static void report_rows(const struct rejecting *j, const struct reject_sums *s, double n,
+                        const char *prefix)
+{
+    struct rl_metrics *metrics = j->c->metrics;
+    double mean = s->tokens.q / n;
+    rl_metrics_add(metrics, prefix, "seq_mean", mean);
+    rl_metrics_add(metrics, prefix, "seq_std", row_std(j, mean, n));
+    rl_metrics_add(metrics, prefix, "seq_max", s->max);
+    rl_metrics_add(metrics, prefix, "seq_min", s->min);
+    rl_metrics_add(metrics, prefix, "seq_max_deviation", s->deviation);
+    rl_metrics_add(metrics, prefix, "seq_fraction_high", s->high / n);
+    if (j->option->k == 1)
+        rl_metrics_add(metrics, prefix, "seq_fraction_low", s->low / n);
+    rl_metrics_add(metrics, prefix, "seq_masked_fraction", s->rows_masked / n);
+}
+
+static void report(const struct rejecting *j, const struct rl_distance *d)
 {
     char prefix[40];
-    double n = (double)j->r->n_tokens + 1e-8, mean = s->clipped / n;
+    struct rl_metrics *metrics = j->c->metrics;
+    struct reject_sums s = add_rows(j);
+    double n = d->n_tokens + 1e-8, rows = d->n_filled, mean = s.tokens.clipped / n;
+    double variance = s.tokens.clipped_square / n - mean * mean;
     bool token = j->option->over == RL_REJECT_TOKEN, k1 = j->option->k == 1;
-    struct row_sums rows = walk_rows(j);
     snprintf(prefix, sizeof prefix, "rollout_rs_%s_", j->option->name);
-    rl_metrics_add(metrics, prefix, "mean", s->sum / n);
-    rl_metrics_add(metrics, prefix, "max", token ? s->max : rows.max);
-    rl_metrics_add(metrics, prefix, "min", token ? s->min : rows.min);
-    rl_metrics_add(metrics, prefix, "fraction_high", token ? s->high / n : rows.high);
-    rl_metrics_add(metrics, prefix, "fraction_low", token ? s->low / n : k1 ? rows.low : 0);
-    rl_metrics_add(metrics, prefix, "std",
-                   j->r->n_tokens > 1 ? sqrt(fmax(0, s->clipped_square / n - mean * mean)) : 0);
-    rl_metrics_add(metrics, prefix, "seq_mean", rows.mean);
-    rl_metrics_add(metrics, prefix, "seq_std", rows.std);
-    rl_metrics_add(metrics, prefix, "seq_max", rows.max);
-    rl_metrics_add(metrics, prefix, "seq_min", rows.min);
-    rl_metrics_add(metrics, prefix, "seq_max_deviation", rows.deviation);
-    rl_metrics_add(metrics, prefix, "seq_fraction_high", rows.high);
-    if (k1)
-        rl_metrics_add(metrics, prefix, "seq_fraction_low", rows.low);
-    rl_metrics_add(metrics, prefix, "masked_fraction", s->masked / n);
-    rl_metrics_add(metrics, prefix, "seq_masked_fraction", (double)s->rows_masked / (double)j->r->n_filled);
+    rl_metrics_add(metrics, prefix, "mean", s.tokens.sum / n);
+    rl_metrics_add(metrics, prefix, "max", token ? s.tokens.max : s.max);
+    rl_metrics_add(metrics, prefix, "min", token ? s.tokens.min : s.min);
+    rl_metrics_add(metrics, prefix, "fraction_high", token ? s.tokens.high / n : s.high / rows);
+    rl_metrics_add(metrics, prefix, "fraction_low",
+                   token ? s.tokens.low / n
+                   : k1  ? s.low / rows
+                         : 0);
+    rl_metrics_add(metrics, prefix, "std", d->n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
+    rl_metrics_add(metrics, prefix, "masked_fraction", s.tokens.masked / n);
+    report_rows(j, &s, rows, prefix);
+}
+
+RL_HOT static size_t count_rejected(const uint8_t *mask, const uint8_t *keep, size_t n)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < n; t++)
+        count += mask[t] > keep[t];
+    return count;
 }
 
 /* All options together; rows count whether or not they have a token. */
-static void report_all(const struct rl_log_ratios *r, const uint8_t *keep, struct rl_metrics *metrics)
+static void report_all(const struct rl_correcting *c, const struct rl_distance *d)
 {
     double masked = 0, rows = 0;
-    for (size_t i = 0; i < r->batch->n_rows; i++) {
-        bool any = false;
-        for (size_t t = i * r->batch->n_tokens; t < (i + 1) * r->batch->n_tokens; t++) {
-            bool rejected = r->batch->mask[t] && !keep[t];
-            masked += rejected;
-            any = any || rejected;
-        }
-        rows += any;
+    size_t n = c->p->batch->n_tokens;
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        size_t rejected = count_rejected(c->p->batch->mask + i * n, c->keep + i * n, n);
+        masked += (double)rejected;
+        rows += rejected > 0;
     }
-    rl_metrics_add(metrics, "rollout_rs_", "masked_fraction", masked / ((double)r->n_tokens + 1e-8));
-    rl_metrics_add(metrics, "rollout_rs_", "seq_masked_fraction", rows / (double)r->batch->n_rows);
+    rl_metrics_add(c->metrics, "rollout_rs_", "masked_fraction", masked / (d->n_tokens + 1e-8));
+    rl_metrics_add(c->metrics, "rollout_rs_", "seq_masked_fraction", rows / d->n_rows);
 }
 
-enum rl_status rl_correction_reject(const struct rl_log_ratios *r, const struct rl_correction_options *options,
-                                    uint8_t *keep, double *row, struct rl_metrics *metrics, struct rl_error *err)
+void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d)
 {
-    struct rl_rejection list[RL_REJECTIONS_MAX];
-    size_t n;
-    enum rl_status status = rl_rejections_parse(options->rs, options->rs_threshold, list, &n, err);
-    if (status != RL_OK || !n)
-        return status;
-    for (size_t i = 0; i < n; i++) {
-        struct rejecting j = {r, &list[i], row};
-        fill_rows(&j);
-        struct reject_sums sums = walk_tokens(&j, keep);
-        report(&j, &sums, metrics);
+    for (size_t i = 0; i < c->n_rejections; i++) {
+        struct rejecting j = {c, &c->rejections[i]};
+        walk_rows(&j);
+        report(&j, d);
     }
-    report_all(r, keep, metrics);
-    return RL_OK;
+    if (c->n_rejections)
+        report_all(c, d);
 }

@@ -1,167 +1,238 @@
 /* correction_weights.c: truncated importance weights and what is reported of them. */
-#include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "correction.h"
 #include "metrics.h"
+#include "real.h"
 
-struct rl_correction_memory rl_correction_take(struct rl_scratch *s, const struct rl_batch *batch)
+/* Weights of a chunk at the tokens of the mask; truncated in place. */
+RL_HOT static void add_weights(const double *on, double *w, size_t n, double cap,
+                               struct rl_weight_row *row)
 {
-    struct rl_correction_memory m;
-    size_t cells = batch->n_rows * batch->n_tokens;
-    m.l = rl_scratch_take(s, cells, sizeof *m.l);
-    m.weights = rl_scratch_take(s, cells, sizeof *m.weights);
-    m.row = rl_scratch_take(s, batch->n_rows, sizeof *m.row);
-    m.n = rl_scratch_take(s, batch->n_rows, sizeof *m.n);
-    return m;
-}
-
-static double limit(double x, double low, double high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-static double limit20(double l)
-{
-    return limit(l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT);
-}
-
-/* Token weights, or each row's product at its tokens; row receives the rows' sums of l. */
-static void make_weights(const struct rl_log_ratios *r, enum rl_is_level is, double *weights, double *row)
-{
-    size_t t_end = r->batch->n_tokens;
-    for (size_t i = 0; i < r->batch->n_rows; i++) {
-        const double *l = r->l + i * t_end;
-        double *w = weights + i * t_end;
-        row[i] = 0;
-        for (size_t t = 0; t < t_end; t++)
-            row[i] += l[t];
-        for (size_t t = 0; t < t_end; t++)
-            w[t] = r->batch->mask[i * t_end + t] ? exp(limit20(is == RL_IS_TOKEN ? l[t] : row[i])) : 0;
+    double sum = 0, shifted = 0, square = 0, capped = 0, high = 0, low = 0;
+    double min = row->min, max = row->max, floor = 1 / cap;
+#pragma omp simd reduction(+ : sum, shifted, square, capped, high, low) reduction(min : min) \
+    reduction(max : max)
+    for (size_t t = 0; t < n; t++) {
+        double o = on[t], r = w[t], u = o * (rl_limit(r, floor, cap) - 1);
+        double least = o > 0 ? r : INFINITY, most = o * r, c = o * (r < cap ? r : cap);
+        w[t] = c;
+        sum += most;
+        min = least < min ? least : min;
+        max = most > max ? most : max;
+        high += r > cap ? o : 0;
+        low += r < floor ? o : 0;
+        shifted += u;
+        square += u * u;
+        capped += c;
     }
+    row->sum += sum;
+    row->min = min;
+    row->max = max;
+    row->high += high;
+    row->low += low;
+    row->shifted += shifted;
+    row->shifted_square += square;
+    row->capped += capped;
 }
 
-struct moments {
-    double sum, min, max, high, low, clipped, clipped_square;
+struct walk {
+    const struct rl_correcting *c;
+    struct rl_weight_row row;
 };
 
-static struct moments token_moments(const struct rl_log_ratios *r, const double *weights, double cap)
+static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk, double *ratio)
 {
-    struct moments m = {.min = DBL_MAX, .max = -DBL_MAX};
-    for (size_t i = 0; i < r->batch->n_rows * r->batch->n_tokens; i++) {
-        if (!r->batch->mask[i])
-            continue;
-        double v = limit(weights[i], 1 / cap, cap);
-        m.sum += weights[i];
-        m.min = fmin(m.min, weights[i]);
-        m.max = fmax(m.max, weights[i]);
-        m.high += weights[i] > cap;
-        m.low += weights[i] < 1 / cap;
-        m.clipped += v;
-        m.clipped_square += v * v;
-    }
-    return m;
+    struct walk *w = context;
+    add_weights(chunk->on, ratio, chunk->n, w->c->options->is_threshold, &w->row);
+    w->c->sink.store(&w->c->sink, from, chunk->n, ratio);
 }
+
+/* One value at all response tokens of a row. */
+static void fill_row(const struct rl_correcting *c, size_t row, double value)
+{
+    size_t n = c->p->batch->n_tokens;
+    double values[RL_CHUNK];
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        size_t count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
+        const uint8_t *mask = c->p->batch->mask + row * n + t;
+        for (size_t i = 0; i < count; i++)
+            values[i] = mask[i] * value;
+        c->sink.store(&c->sink, row * n + t, count, values);
+    }
+}
+
+/* All tokens of a row weigh the same. */
+static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t row)
+{
+    const struct rl_ratio_row *sums = &c->m.ratios[row];
+    double cap = c->options->is_threshold, n = sums->n;
+    double w = exp(rl_limit(sums->l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
+    double shift = rl_limit(w, 1 / cap, cap) - 1, capped = fmin(w, cap);
+    fill_row(c, row, capped);
+    return (struct rl_weight_row){.sum = n * w,
+                                  .shifted = n * shift,
+                                  .shifted_square = n * shift * shift,
+                                  .capped = n * capped};
+}
+
+static void walk_row(struct rl_correcting *c, size_t row)
+{
+    enum rl_is_level is = c->options->is;
+    struct walk w = {.c = c, .row = {.min = INFINITY}};
+    size_t n = c->p->batch->n_tokens;
+    c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
+    c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
+    if (n)
+        memcpy(c->keep + row * n, c->p->batch->mask + row * n, n);
+}
+
+void rl_correction_walk(struct rl_correcting *c)
+{
+    size_t rows = c->p->batch->n_rows;
+#pragma omp parallel for schedule(static) if (rows * c->p->batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        walk_row(c, row);
+}
+
+static struct rl_weight_row add_rows(const struct rl_correcting *c)
+{
+    struct rl_weight_row total = {.min = INFINITY};
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        const struct rl_weight_row *row = &c->m.weights[i];
+        total.sum += row->sum;
+        total.min = fmin(total.min, row->min);
+        total.max = fmax(total.max, row->max);
+        total.high += row->high;
+        total.low += row->low;
+        total.shifted += row->shifted;
+        total.shifted_square += row->shifted_square;
+        total.capped += row->capped;
+    }
+    return total;
+}
+
+/* What is reported of the ratios before truncation. */
+struct range {
+    double min, max, high, low;
+};
 
 /* Sequence level: extremes and fractions are of the rows' sums of l. */
-static void add_ratio_range(const struct rl_log_ratios *r, enum rl_is_level is, const struct moments *m,
-                            const double *sums, double cap, struct rl_metrics *metrics)
+static struct range sequence_range(const struct rl_correcting *c)
 {
-    double n = (double)r->n_tokens + 1e-8, low = m->low / n, high = m->high / n, min = m->min, max = m->max;
-    if (is == RL_IS_SEQUENCE) {
-        double lowest = DBL_MAX, highest = -DBL_MAX;
-        low = high = 0;
-        for (size_t i = 0; i < r->batch->n_rows; i++) {
-            lowest = fmin(lowest, sums[i]);
-            highest = fmax(highest, sums[i]);
-            high += sums[i] > log(cap);
-            low += sums[i] < -log(cap);
-        }
-        high /= (double)r->batch->n_rows;
-        low /= (double)r->batch->n_rows;
-        max = exp(fmin(highest, RL_LOG_RATIO_LIMIT));
-        min = exp(lowest);
+    double b = (double)c->p->batch->n_rows, bound = log(c->options->is_threshold);
+    struct range r = {INFINITY, -INFINITY, 0, 0};
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        double l = c->m.ratios[i].l;
+        r.min = fmin(r.min, l);
+        r.max = fmax(r.max, l);
+        r.high += l > bound;
+        r.low += l < -bound;
     }
-    rl_metrics_add(metrics, "rollout_is_", "max", max);
-    rl_metrics_add(metrics, "rollout_is_", "min", min);
-    rl_metrics_add(metrics, "rollout_is_", "ratio_fraction_high", high);
-    rl_metrics_add(metrics, "rollout_is_", "ratio_fraction_low", low);
+    return (struct range){exp(r.min), exp(fmin(r.max, RL_LOG_RATIO_LIMIT)), r.high / b, r.low / b};
 }
 
-/* mm_i(w) of each row. */
-static void row_means(const struct rl_log_ratios *r, const double *weights, double *row)
+static enum rl_status add_range(const struct rl_correcting *c, const struct rl_weight_row *total,
+                                double n, struct rl_error *err)
 {
-    size_t t_end = r->batch->n_tokens;
-    for (size_t i = 0; i < r->batch->n_rows; i++) {
-        row[i] = 0;
-        for (size_t t = 0; t < t_end; t++)
-            row[i] += weights[i * t_end + t];
-        row[i] /= (double)r->n[i] + 1e-8;
-    }
+    struct range r = {total->min, total->max, total->high / n, total->low / n};
+    if (c->options->is == RL_IS_SEQUENCE)
+        r = sequence_range(c);
+    if (!isfinite(r.min))
+        return rl_fail(
+            err, RL_EVALUE,
+            "train_log_prob exceeds rollout_log_prob by more than 709 in the sum of every "
+            "row: exp overflows in rollout_is_min, which has no limit");
+    rl_metrics_add(c->metrics, "rollout_is_", "max", r.max);
+    rl_metrics_add(c->metrics, "rollout_is_", "min", r.min);
+    rl_metrics_add(c->metrics, "rollout_is_", "ratio_fraction_high", r.high);
+    rl_metrics_add(c->metrics, "rollout_is_", "ratio_fraction_low", r.low);
+    return RL_OK;
 }
 
-static void add_row_metrics(const struct rl_log_ratios *r, const double *q, double cap, struct rl_metrics *metrics)
+/*
+ * Spread of v from the sums of v - 1, which lose no digits near on-policy: with s = N / (N + 1e-8),
+ * mm(v) = s + mm(v - 1). Effective sample size 1 / mm((v / mean)^2), a share of 1.
+ */
+static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
+                       double n_tokens)
 {
-    size_t b = r->batch->n_rows;
-    double sum = 0, square = 0, min = DBL_MAX, max = -DBL_MAX, deviation = 0, high = 0, low = 0;
+    double n = n_tokens + 1e-8, rest = 1e-8 / n, share = n_tokens / n;
+    double shift = total->shifted / n, square = total->shifted_square / n;
+    double variance = share * rest + 2 * shift * rest + square - shift * shift;
+    double mean = share + shift, scale = (mean + 1e-8) * (mean + 1e-8);
+    rl_metrics_add(c->metrics, "rollout_is_", "mean", total->sum / n);
+    rl_metrics_add(c->metrics, "rollout_is_", "std", n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
+    rl_metrics_add(c->metrics, "rollout_is_", "eff_sample_size",
+                   scale / (share + 2 * shift + square));
+}
+
+/* mm_i(w) of a row. */
+static double row_mean(const struct rl_correcting *c, size_t row)
+{
+    return c->m.weights[row].sum / (c->m.ratios[row].n + 1e-8);
+}
+
+static void add_row_metrics(const struct rl_correcting *c)
+{
+    size_t b = c->p->batch->n_rows;
+    double sum = 0, square = 0, cap = c->options->is_threshold, deviation = 0;
+    struct range r = {INFINITY, -INFINITY, 0, 0};
     for (size_t i = 0; i < b; i++) {
-        sum += q[i];
-        min = fmin(min, q[i]);
-        max = fmax(max, q[i]);
-        deviation = fmax(deviation, fabs(q[i] - 1));
-        high += q[i] > cap;
-        low += q[i] < 1 / cap;
+        double q = row_mean(c, i);
+        sum += q;
+        r.min = fmin(r.min, q);
+        r.max = fmax(r.max, q);
+        deviation = fmax(deviation, fabs(q - 1));
+        r.high += q > cap;
+        r.low += q < 1 / cap;
     }
     double mean = sum / (double)b;
     for (size_t i = 0; i < b; i++)
-        square += (q[i] - mean) * (q[i] - mean);
-    rl_metrics_add(metrics, "rollout_is_", "seq_mean", mean);
-    rl_metrics_add(metrics, "rollout_is_", "seq_std", b > 1 ? sqrt(square / (double)(b - 1)) : 0);
-    rl_metrics_add(metrics, "rollout_is_", "seq_max", max);
-    rl_metrics_add(metrics, "rollout_is_", "seq_min", min);
-    rl_metrics_add(metrics, "rollout_is_", "seq_max_deviation", deviation);
-    rl_metrics_add(metrics, "rollout_is_", "seq_fraction_high", high / (double)b);
-    rl_metrics_add(metrics, "rollout_is_", "seq_fraction_low", low / (double)b);
+        square += (row_mean(c, i) - mean) * (row_mean(c, i) - mean);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_mean", mean);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_std",
+                   b > 1 ? sqrt(square / (double)(b - 1)) : 0);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_max", r.max);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_min", r.min);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_max_deviation", deviation);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_fraction_high", r.high / (double)b);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_fraction_low", r.low / (double)b);
 }
 
-/* 1 / mm((v / mean(v))^2), a share of 1. */
-static void add_spread(const struct rl_log_ratios *r, const struct moments *m, struct rl_metrics *metrics)
-{
-    double n = (double)r->n_tokens + 1e-8, mean = m->clipped / n, square = m->clipped_square / n;
-    double scale = (mean + 1e-8) * (mean + 1e-8);
-    rl_metrics_add(metrics, "rollout_is_", "mean", m->sum / n);
-    rl_metrics_add(metrics, "rollout_is_", "std", r->n_tokens > 1 ? sqrt(fmax(0, square - mean * mean)) : 0);
-    rl_metrics_add(metrics, "rollout_is_", "eff_sample_size", scale / square);
-}
-
-static double batch_mean(const struct rl_log_ratios *r, enum rl_is_level is, const double *weights, double *row)
+/* Mean of the truncated weights: over tokens, or over non-empty rows of their means. */
+static double capped_mean(const struct rl_correcting *c, const struct rl_weight_row *total,
+                          const struct rl_distance *d)
 {
     double sum = 0;
-    row_means(r, weights, row);
-    for (size_t i = 0; i < r->batch->n_rows; i++)
-        sum += is == RL_IS_SEQUENCE ? (r->n[i] ? row[i] : 0) : row[i] * ((double)r->n[i] + 1e-8);
-    return is == RL_IS_SEQUENCE ? sum / (double)r->n_filled : sum / ((double)r->n_tokens + 1e-8);
+    if (c->options->is == RL_IS_TOKEN)
+        return total->capped / (d->n_tokens + 1e-8);
+    for (size_t i = 0; i < c->p->batch->n_rows; i++)
+        sum += c->m.weights[i].capped / (c->m.ratios[i].n + 1e-8);
+    return sum / d->n_filled;
 }
 
-void rl_correction_weights(const struct rl_log_ratios *r, const struct rl_correction_options *options, double *weights,
-                           double *row, struct rl_metrics *metrics)
+static void normalise(const struct rl_correcting *c, double mean)
 {
-    size_t cells = r->batch->n_rows * r->batch->n_tokens;
-    double cap = options->is_threshold, factor = 1;
-    make_weights(r, options->is, weights, row);
-    struct moments m = token_moments(r, weights, cap);
-    add_ratio_range(r, options->is, &m, row, cap, metrics);
-    add_spread(r, &m, metrics);
-    row_means(r, weights, row);
-    add_row_metrics(r, row, cap, metrics);
-    for (size_t i = 0; i < cells; i++)
-        weights[i] = fmin(weights[i], cap);
-    if (!options->is_batch_normalize)
-        return;
-    double mean = batch_mean(r, options->is, weights, row);
-    if (mean > 1e-8)
-        factor = mean;
-    for (size_t i = 0; i < cells; i++)
-        weights[i] /= factor;
-    rl_metrics_add(metrics, "rollout_is_", "batch_norm_factor", factor);
+    size_t rows = c->p->batch->n_rows, n = c->p->batch->n_tokens;
+    double factor = mean > 1e-8 ? mean : 1;
+#pragma omp parallel for schedule(static) if (rows * n >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        c->sink.divide(&c->sink, row * n, n, factor);
+    rl_metrics_add(c->metrics, "rollout_is_", "batch_norm_factor", factor);
+}
+
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
+                                     struct rl_error *err)
+{
+    struct rl_weight_row total = add_rows(c);
+    enum rl_status status = add_range(c, &total, d->n_tokens + 1e-8, err);
+    if (status != RL_OK)
+        return status;
+    add_spread(c, &total, d->n_tokens);
+    add_row_metrics(c);
+    if (c->options->is_batch_normalize)
+        normalise(c, capped_mean(c, &total, d));
+    return RL_OK;
 }

@@ -6,16 +6,15 @@
 #include "real.h"
 #include "rows.h"
 
-/* Workspace of a correction and, after it, a loss: they run one after the other in the same memory. */
+/* A correction and, after it, a loss run in the same memory. */
 static size_t inner_bytes(const struct rl_batch *batch)
 {
-    struct rl_scratch s = rl_scratch_begin(NULL);
-    rl_correction_take(&s, batch);
-    size_t loss = rl_rows_bytes(batch->n_rows);
-    return s.used > loss ? s.used : loss;
+    size_t correction = rl_correction_bytes(batch->n_rows), loss = rl_rows_bytes(batch->n_rows);
+    return correction > loss ? correction : loss;
 }
 
-/* The bypass loss keeps the correction's weights and mask in the front of the workspace, as part of its own. */
+/* The bypass loss keeps the correction's weights and mask in the front of the workspace, as part of
+ * its own. */
 struct RL(corrected) {
     struct rl_batch batch; /* with the mask that is left */
     real *weights;
@@ -23,8 +22,8 @@ struct RL(corrected) {
     struct rl_workspace rest;
 };
 
-static enum rl_status split(struct RL(corrected) *c, const struct rl_batch *batch, struct rl_workspace *ws,
-                            struct rl_error *err)
+static enum rl_status split(struct RL(corrected) * c, const struct rl_batch *batch,
+                            struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
     size_t cells = batch->n_rows * batch->n_tokens;
@@ -41,10 +40,11 @@ static enum rl_status split(struct RL(corrected) *c, const struct rl_batch *batc
 }
 
 enum rl_status RL(rl_bypass_loss)(const struct rl_batch *batch, enum rl_bypass_kind kind,
-                                  const struct rl_correction_options *correction, const struct rl_loss_options *options,
-                                  const real *log_prob, const real *rollout, const real *advantages, real *d_log_prob,
-                                  struct rl_loss_result *out, struct rl_metrics *metrics, struct rl_workspace *ws,
-                                  struct rl_error *err)
+                                  const struct rl_correction_options *correction,
+                                  const struct rl_loss_options *options, const real *log_prob,
+                                  const real *rollout, const real *advantages, real *d_log_prob,
+                                  struct rl_loss_result *out, struct rl_metrics *metrics,
+                                  struct rl_workspace *ws, struct rl_error *err)
 {
     struct RL(corrected) c;
     enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
@@ -52,10 +52,12 @@ enum rl_status RL(rl_bypass_loss)(const struct rl_batch *batch, enum rl_bypass_k
         status = split(&c, batch, ws, err);
     if (status != RL_OK)
         return status;
-    status = RL(rl_rollout_correction)(batch, correction, log_prob, rollout, c.weights, c.mask, metrics, &c.rest, err);
+    status = RL(rl_rollout_correction)(batch, correction, log_prob, rollout, c.weights, c.mask,
+                                       metrics, &c.rest, err);
     if (status != RL_OK)
         return status;
-    struct RL(rl_loss_input) in = {.log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
+    struct RL(rl_loss_input)
+        in = {.log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
     if (kind == RL_BYPASS_REINFORCE && correction->is != RL_IS_NONE)
         in.weights = c.weights;
     return kind == RL_BYPASS_REINFORCE
@@ -63,11 +65,14 @@ enum rl_status RL(rl_bypass_loss)(const struct rl_batch *batch, enum rl_bypass_k
                : RL(rl_ppo_loss)(&c.batch, &in, options, d_log_prob, out, &c.rest, err);
 }
 
-enum rl_status RL(rl_decoupled_loss)(const struct rl_batch *batch, const struct rl_correction_options *correction,
-                                     const struct rl_loss_options *options, const real *log_prob, const real *proximal,
-                                     const real *rollout, const real *advantages, real *weights,
-                                     uint8_t *modified_mask, real *d_log_prob, struct rl_loss_result *out,
-                                     struct rl_metrics *metrics, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status RL(rl_decoupled_loss)(const struct rl_batch *batch,
+                                     const struct rl_correction_options *correction,
+                                     const struct rl_loss_options *options, const real *log_prob,
+                                     const real *proximal, const real *rollout,
+                                     const real *advantages, real *weights, uint8_t *modified_mask,
+                                     real *d_log_prob, struct rl_loss_result *out,
+                                     struct rl_metrics *metrics, struct rl_workspace *ws,
+                                     struct rl_error *err)
 {
     struct rl_batch left = *batch;
     left.mask = modified_mask;
@@ -78,8 +83,8 @@ enum rl_status RL(rl_decoupled_loss)(const struct rl_batch *batch, const struct 
     rl_scratch_take(&s, inner_bytes(batch), 1);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    status =
-        RL(rl_rollout_correction)(batch, correction, proximal, rollout, weights, modified_mask, metrics, ws, err);
+    status = RL(rl_rollout_correction)(batch, correction, proximal, rollout, weights, modified_mask,
+                                       metrics, ws, err);
     if (status != RL_OK)
         return status;
     struct RL(rl_loss_input) in = {.log_prob = log_prob,

@@ -1,0 +1,62 @@
+/* two_policies.c: log-ratios into double precision, weights out of it. */
+#include "correction.h"
+#include "real.h"
+
+RL_HOT static void load(const struct rl_two_policies *p, size_t from, size_t n,
+                        struct rl_ratio_chunk *out)
+{
+    const real *train = (const real *)p->train + from, *rollout = (const real *)p->rollout + from;
+    const uint8_t *mask = p->batch->mask + from;
+    double train_sum = 0, rollout_sum = 0, *restrict on = out->on, *restrict l = out->l;
+    unsigned count = 0;
+    for (size_t t = 0; t < n; t++)
+        count += mask[t];
+    for (size_t t = 0; t < n; t++)
+        on[t] = mask[t];
+#pragma omp simd reduction(+ : train_sum, rollout_sum)
+    for (size_t t = 0; t < n; t++) {
+        double a = (double)train[t], b = (double)rollout[t];
+        a = on[t] > 0 ? a : 0;
+        b = on[t] > 0 ? b : 0;
+        l[t] = a - b;
+        train_sum += a;
+        rollout_sum += b;
+    }
+    out->n = n;
+    out->n_response = count;
+    out->train = train_sum;
+    out->rollout = rollout_sum;
+}
+
+static enum rl_status explain(const struct rl_two_policies *p, struct rl_error *err)
+{
+    enum rl_status status = RL(rl_batch_check_reals)("train_log_prob", p->train, p->batch, err);
+    return status == RL_OK ? RL(rl_batch_check_reals)("rollout_log_prob", p->rollout, p->batch, err)
+                           : status;
+}
+
+struct rl_two_policies RL(rl_two_policies)(const struct rl_batch *batch, const real *train,
+                                           const real *rollout)
+{
+    return (struct rl_two_policies){batch, train, rollout, load, explain};
+}
+
+RL_HOT static void store(const struct rl_weight_sink *to, size_t from, size_t n,
+                         const double *values)
+{
+    real *weights = (real *)to->weights + from;
+    for (size_t t = 0; t < n; t++)
+        weights[t] = (real)values[t];
+}
+
+RL_HOT static void divide(const struct rl_weight_sink *to, size_t from, size_t n, double by)
+{
+    real *weights = (real *)to->weights + from;
+    for (size_t t = 0; t < n; t++)
+        weights[t] = (real)((double)weights[t] / by);
+}
+
+struct rl_weight_sink RL(rl_weight_sink)(real *weights)
+{
+    return (struct rl_weight_sink){weights, store, divide};
+}
