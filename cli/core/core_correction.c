@@ -36,7 +36,8 @@ void core_put_metrics(struct core_call *call, const struct rl_metrics *metrics)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < metrics->n && i < metrics->capacity; i++)
-        if (json_object_set_new(object, metrics->items[i].name, json_real(metrics->items[i].value)) != 0)
+        if (json_object_set_new(object, metrics->items[i].name,
+                                json_real(metrics->items[i].value)) != 0)
             core_fail(call, "metric %s is not finite", metrics->items[i].name);
     core_put(call, "metrics", object);
 }

@@ -6,7 +6,7 @@
 
 #include "core_call.h"
 
-/* rollout_is, rollout_is_threshold, rollout_is_batch_normalize, rollout_rs, rollout_rs_threshold. */
+/* rollout_is, rollout_is_threshold, rollout_is_batch_normalize, rollout_rs and its threshold. */
 struct rl_correction_options core_correction_options(struct core_call *call);
 
 /* An empty list with room for any one call. */

@@ -12,8 +12,8 @@ static void run_passk(struct core_call *call)
     const int64_t *k = core_integers(call, "k", &n_k);
     double *each = core_alloc(call, p.n * n_k.n, sizeof *each);
     double *mean = core_alloc(call, n_k.n, sizeof *mean);
-    if (call->failed || core_again(call, rl_passk((enum rl_passk)estimator, p.n, n, c, n_k.n, k, each,
-                                                  mean, &call->err)))
+    if (call->failed || core_again(call, rl_passk((enum rl_passk)estimator, p.n, n, c, n_k.n, k,
+                                                  each, mean, &call->err)))
         return;
     if (call->failed)
         return;
@@ -44,7 +44,8 @@ static void run_fit(struct core_call *call)
     struct core_dim p = {0};
     const int64_t *n = core_integers(call, "n", &p), *c = core_integers(call, "c", &p);
     struct rl_beta_fit fit;
-    if (call->failed || core_again(call, rl_passk_beta_fit(p.n, n, c, &fit, &call->err)) || call->failed)
+    if (call->failed || core_again(call, rl_passk_beta_fit(p.n, n, c, &fit, &call->err)) ||
+        call->failed)
         return;
     core_put_number(call, "alpha", fit.alpha);
     core_put_number(call, "beta", fit.beta);

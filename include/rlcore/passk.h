@@ -1,8 +1,8 @@
 /*
  * rlcore/passk.h: pass@k: estimated from counts, extrapolated, fitted, and used as reward.
  *
- * All in double. n samples of a problem, c of them correct. Refused: c > n, k < 1, and values that are not
- * finite; the message names the array and index. Nothing here needs a workspace.
+ * All in double. n samples of a problem, c of them correct. Refused: c > n, k < 1, and values that
+ * are not finite; the message names the array and index. Nothing here needs a workspace.
  */
 #ifndef RLCORE_PASSK_H
 #define RLCORE_PASSK_H
@@ -18,24 +18,26 @@ extern "C" {
 
 enum rl_passk {
     RL_PASSK_UNBIASED, /* 1 - C(n-c, k) / C(n, k), 1 if n - c < k (arXiv 2107.03374); k <= n */
-    RL_PASSK_BERNOULLI /* 1 - (1 - c/n)^k for any k: extrapolates; good for ranking checkpoints only */
+    RL_PASSK_BERNOULLI /* 1 - (1 - c/n)^k for any k: extrapolates; good for ranking only */
 };
 
 /*
- * per_problem [n_problems][n_k] and mean [n_k] over problems, each unless NULL; n, c [n_problems], k [n_k].
- * Exact to rounding for any n: a sum of logarithms over min(c, k) terms, no factorials. n = 0 is refused, and
- * mean without a problem.
+ * per_problem [n_problems][n_k] and mean [n_k] over problems, each unless NULL; n, c [n_problems],
+ * k [n_k]. Exact to rounding for any n: a sum of logarithms over min(c, k) terms, no factorials. n
+ * = 0 is refused, and mean without a problem.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n,
-                                            const int64_t *c, size_t n_k, const int64_t *k,
-                                            double *per_problem, double *mean, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems,
+                                            const int64_t *n, const int64_t *c, size_t n_k,
+                                            const int64_t *k, double *per_problem, double *mean,
+                                            struct rl_error *err);
 
 /*
- * pass@k when pass rates are Beta(alpha, beta): 1 - B(alpha, beta + k) / B(alpha, beta). alpha, beta > 0.
- * k [n_k] -> passk [n_k].
+ * pass@k when pass rates are Beta(alpha, beta): 1 - B(alpha, beta + k) / B(alpha, beta). alpha,
+ * beta > 0. k [n_k] -> passk [n_k].
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_t *k,
-                                                 double *passk, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k,
+                                                 const int64_t *k, double *passk,
+                                                 struct rl_error *err);
 
 struct rl_beta_fit {
     double alpha, beta;
@@ -43,10 +45,10 @@ struct rl_beta_fit {
 };
 
 /*
- * The beta-binomial distribution of greatest likelihood; n may differ between problems (dynamic n: sample a
- * problem until it has one or two correct answers or the budget ends). Problems of n = 0 say nothing.
- * RL_ENOMAX if there is no maximum at finite alpha, beta: all c = 0, all c = n, or counts that vary no more
- * than a single pass rate explains.
+ * The beta-binomial distribution of greatest likelihood; n may differ between problems (dynamic n:
+ * sample a problem until it has one or two correct answers or the budget ends). Problems of n = 0
+ * say nothing. RL_ENOMAX if there is no maximum at finite alpha, beta: all c = 0, all c = n, or
+ * counts that vary no more than a single pass rate explains.
  */
 RL_API RL_NODISCARD enum rl_status rl_passk_beta_fit(size_t n_problems, const int64_t *n,
                                                      const int64_t *c, struct rl_beta_fit *fit,
@@ -60,9 +62,9 @@ struct rl_passk_sampling {
 };
 
 /*
- * How many samples to draw next for each of n_problems problems that have had n [n_problems] samples,
- * c of them correct: a round, or what is left of the budget; 0 once `enough` are correct or the
- * budget is spent. Call until all of more [n_problems] are 0, then give n and c to
+ * How many samples to draw next for each of n_problems problems that have had n [n_problems]
+ * samples, c of them correct: a round, or what is left of the budget; 0 once `enough` are correct
+ * or the budget is spent. Call until all of more [n_problems] are 0, then give n and c to
  * rl_passk_beta_fit, which takes unequal n. (The unbiased estimator does not: n that depends on c
  * biases it.)
  */
@@ -72,11 +74,11 @@ RL_API RL_NODISCARD enum rl_status rl_passk_more(const struct rl_passk_sampling 
                                                  struct rl_error *err);
 
 /*
- * pass@k as reward: rewards [n] of one problem in consecutive blocks of k; every rollout of a block gets the
- * block's largest. out [n] may be rewards. n that is no multiple of k is refused.
+ * pass@k as reward: rewards [n] of one problem in consecutive blocks of k; every rollout of a block
+ * gets the block's largest. out [n] may be rewards. n that is no multiple of k is refused.
  */
-RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double *out,
-                                                   struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k,
+                                                   double *out, struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -5,8 +5,8 @@
 
 #include "internal.h"
 
-static enum rl_status check_counts(size_t n_problems, const int64_t *n, const int64_t *c, int64_t least,
-                                   struct rl_error *err)
+static enum rl_status check_counts(size_t n_problems, const int64_t *n, const int64_t *c,
+                                   int64_t least, struct rl_error *err)
 {
     if (n_problems && (!n || !c))
         return rl_fail(err, RL_EINVAL, "n or c is missing");
@@ -32,8 +32,8 @@ static enum rl_status check_ks(size_t n_k, const int64_t *k, struct rl_error *er
 }
 
 /*
- * C(n-c, k) / C(n, k) is a product of 1 - k/(n-i) over i < c, and, k and c changing places, of 1 - c/(n-i)
- * over i < k: the shorter product serves.
+ * C(n-c, k) / C(n, k) is a product of 1 - k/(n-i) over i < c, and, k and c changing places, of 1 -
+ * c/(n-i) over i < k: the shorter product serves.
  */
 static double unbiased(int64_t n, int64_t c, int64_t k)
 {
@@ -61,14 +61,14 @@ static enum rl_status check_within(enum rl_passk estimator, size_t n_problems, c
     for (size_t i = 0; estimator == RL_PASSK_UNBIASED && i < n_problems; i++)
         for (size_t j = 0; j < n_k; j++)
             if (k[j] > n[i])
-                return rl_fail(err, RL_EVALUE, "k[%zu] is %lld, above n[%zu] = %lld", j, (long long)k[j],
-                               i, (long long)n[i]);
+                return rl_fail(err, RL_EVALUE, "k[%zu] is %lld, above n[%zu] = %lld", j,
+                               (long long)k[j], i, (long long)n[i]);
     return RL_OK;
 }
 
-enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n, const int64_t *c,
-                        size_t n_k, const int64_t *k, double *per_problem, double *mean,
-                        struct rl_error *err)
+enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_t *n,
+                        const int64_t *c, size_t n_k, const int64_t *k, double *per_problem,
+                        double *mean, struct rl_error *err)
 {
     enum rl_status status = check_counts(n_problems, n, c, 1, err);
     if (status == RL_OK)
@@ -92,7 +92,8 @@ enum rl_status rl_passk(enum rl_passk estimator, size_t n_problems, const int64_
     return status;
 }
 
-/* ln Gamma(x + a) - ln Gamma(x) for large x, by Stirling's series: no two large numbers are subtracted. */
+/* ln Gamma(x + a) - ln Gamma(x) for large x, by Stirling's series: no two large numbers are
+ * subtracted. */
 static double log_gamma_ratio(double x, double a)
 {
     double tail = (1 / (x + a) - 1 / x) / 12 - (pow(x + a, -3) - pow(x, -3)) / 360;
@@ -101,7 +102,8 @@ static double log_gamma_ratio(double x, double a)
 
 /*
  * ln of B(alpha, beta + k) / B(alpha, beta), the expected power of failing k times: a product of
- * (beta + i) / (alpha + beta + i) over i < k. Summed term by term while short, the rest through log-gamma.
+ * (beta + i) / (alpha + beta + i) over i < k. Summed term by term while short, the rest through
+ * log-gamma.
  */
 static double log_fail(double alpha, double beta, int64_t k)
 {
@@ -112,14 +114,16 @@ static double log_fail(double alpha, double beta, int64_t k)
         sum += log1p(-alpha / (alpha + beta + (double)i));
     if (summed == k)
         return sum;
-    return sum + log_gamma_ratio(beta + (double)summed, alpha) - log_gamma_ratio(beta + (double)k, alpha);
+    return sum + log_gamma_ratio(beta + (double)summed, alpha) -
+           log_gamma_ratio(beta + (double)k, alpha);
 }
 
 enum rl_status rl_passk_beta(double alpha, double beta, size_t n_k, const int64_t *k, double *passk,
                              struct rl_error *err)
 {
     if (!(alpha > 0 && isfinite(alpha) && beta > 0 && isfinite(beta)))
-        return rl_fail(err, RL_EINVAL, "alpha %g, beta %g: both must be positive and finite", alpha, beta);
+        return rl_fail(err, RL_EINVAL, "alpha %g, beta %g: both must be positive and finite", alpha,
+                       beta);
     enum rl_status status = check_ks(n_k, k, err);
     for (size_t j = 0; status == RL_OK && j < n_k; j++)
         passk[j] = -expm1(log_fail(alpha, beta, k[j]));
@@ -135,7 +139,8 @@ enum rl_status rl_passk_reward(size_t n, const double *rewards, size_t k, double
         return rl_fail(err, RL_EINVAL, "rewards are missing");
     for (size_t i = 0; i < n; i++)
         if (!isfinite(rewards[i]))
-            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i,
+                           rewards[i]);
     for (size_t block = 0; block < n; block += k) {
         double best = rewards[block];
         for (size_t i = block; i < block + k; i++)

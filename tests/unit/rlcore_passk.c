@@ -1,4 +1,5 @@
-/* rlcore_passk.c: pass@k against exact fractions, the Beta fit at its maximum, lengths, and bad input. */
+/* rlcore_passk.c: pass@k against exact fractions, the Beta fit at its maximum, lengths, and bad
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +39,8 @@ static void unbiased_is_the_ratio_of_binomials(void **state)
     for (int64_t n = 1; n <= 12; n++)
         for (int64_t c = 0; c <= n; c++)
             for (int64_t k = 1; k <= n; k++)
-                assert_near(one_passk(RL_PASSK_UNBIASED, n, c, k), 1 - choose(n - c, k) / choose(n, k),
-                            1e-14);
+                assert_near(one_passk(RL_PASSK_UNBIASED, n, c, k),
+                            1 - choose(n - c, k) / choose(n, k), 1e-14);
 }
 
 static void large_counts(void **state)
@@ -58,12 +59,12 @@ static void counts_that_are_refused(void **state)
     const int64_t bad[][3] = {{8, 1, 9}, {8, 1, 0}, {8, 9, 1}, {8, -1, 1}, {0, 0, 1}};
     double value;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(rl_passk(RL_PASSK_UNBIASED, 1, &bad[i][0], &bad[i][1], 1, &bad[i][2], &value, NULL,
-                                  &err),
+        assert_int_equal(rl_passk(RL_PASSK_UNBIASED, 1, &bad[i][0], &bad[i][1], 1, &bad[i][2],
+                                  &value, NULL, &err),
                          RL_EVALUE);
-    assert_int_equal(rl_passk(RL_PASSK_BERNOULLI, 1, &bad[0][0], &bad[0][1], 1, &bad[0][2], &value, NULL,
-                              &err),
-                     RL_OK);
+    assert_int_equal(
+        rl_passk(RL_PASSK_BERNOULLI, 1, &bad[0][0], &bad[0][1], 1, &bad[0][2], &value, NULL, &err),
+        RL_OK);
 }
 
 static void uniform_rates_pass_with_k_over_k_plus_one(void **state)
@@ -83,7 +84,8 @@ static double log_likelihood(double alpha, double beta, size_t n_problems, const
     double sum = 0;
     for (size_t i = 0; i < n_problems; i++)
         sum += lgamma((double)c[i] + alpha) + lgamma((double)(n[i] - c[i]) + beta) -
-               lgamma((double)n[i] + alpha + beta) - lgamma(alpha) - lgamma(beta) + lgamma(alpha + beta);
+               lgamma((double)n[i] + alpha + beta) - lgamma(alpha) - lgamma(beta) +
+               lgamma(alpha + beta);
     return sum;
 }
 
@@ -98,8 +100,8 @@ static void the_fit_is_at_a_maximum(void **state)
     for (int a = -1; a <= 1; a++)
         for (int b = -1; b <= 1; b++)
             if (a || b)
-                assert_true(log_likelihood(fit.alpha * (1 + a * 1e-3), fit.beta * (1 + b * 1e-3), 7, n, c) <
-                            best);
+                assert_true(log_likelihood(fit.alpha * (1 + a * 1e-3), fit.beta * (1 + b * 1e-3), 7,
+                                           n, c) < best);
 }
 
 static void fits_without_a_maximum(void **state)

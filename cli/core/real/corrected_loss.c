@@ -24,8 +24,8 @@ static void run_bypass(struct core_call *call)
     batch.n_tokens = t.n;
     do {
         metrics.n = 0;
-        status = RL(rl_bypass_loss)(&batch, kind, &correction, &options, log_prob, rollout, advantages, d_log_prob, &out,
-                                    &metrics, &call->ws, &call->err);
+        status = RL(rl_bypass_loss)(&batch, kind, &correction, &options, log_prob, rollout,
+                                    advantages, d_log_prob, &out, &metrics, &call->ws, &call->err);
     } while (core_again(call, status));
     if (call->failed)
         return;
@@ -39,8 +39,9 @@ static void run_bypass(struct core_call *call)
     core_put_metrics(call, &metrics);
 }
 
-static void put_decoupled(struct core_call *call, const struct rl_loss_result *out, const real *weights,
-                          const uint8_t *mask, const real *d_log_prob, size_t b, size_t t)
+static void put_decoupled(struct core_call *call, const struct rl_loss_result *out,
+                          const real *weights, const uint8_t *mask, const real *d_log_prob,
+                          size_t b, size_t t)
 {
     core_put_number(call, "loss", out->loss);
     core_put_number(call, "ppo_kl", out->ppo_kl);
@@ -76,29 +77,36 @@ static void run_decoupled(struct core_call *call)
     batch.n_tokens = t.n;
     do {
         metrics.n = 0;
-        status = RL(rl_decoupled_loss)(&batch, &correction, &options, log_prob, proximal, rollout, advantages, weights,
-                                       mask, d_log_prob, &out, &metrics, &call->ws, &call->err);
+        status = RL(rl_decoupled_loss)(&batch, &correction, &options, log_prob, proximal, rollout,
+                                       advantages, weights, mask, d_log_prob, &out, &metrics,
+                                       &call->ws, &call->err);
     } while (core_again(call, status));
     if (call->failed)
         return;
-    put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n, t.n);
+    put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n,
+                  t.n);
     core_put_metrics(call, &metrics);
 }
 
 const struct core_kernel RL(core_bypass_loss) = {
     .family = "bypass_loss",
-    .summary = "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
-    .inputs = "loss_type (ppo_clip|reinforce), loss_agg_mode, response_mask, log_prob, rollout_log_prob, advantages [B][T], "
-              "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, rollout_is?, rollout_is_threshold?, "
-              "rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
+    .summary =
+        "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
+    .inputs =
+        "loss_type (ppo_clip|reinforce), loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
+        "advantages [B][T], "
+        "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, rollout_is?, rollout_is_threshold?, "
+        "rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
     .run = run_bypass,
 };
 
 const struct core_kernel RL(core_decoupled_loss) = {
     .family = "decoupled_loss",
     .summary = "decoupled PPO: current, proximal and sampling policy",
-    .inputs = "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, advantages [B][T], "
-              "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, rollout_is?, rollout_is_threshold?, "
-              "rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
+    .inputs =
+        "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, advantages "
+        "[B][T], "
+        "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, rollout_is?, rollout_is_threshold?, "
+        "rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
     .run = run_decoupled,
 };

@@ -43,8 +43,9 @@ static void run(struct core_call *call)
     struct rl_distill_result result;
     enum rl_status status;
     while (!call->failed) {
-        status = RL(rl_distill)(&c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards, advantages,
-                                d_log_prob, pass_rate, eligible, &result, &call->ws, &call->err);
+        status = RL(rl_distill)(&c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages,
+                                c.rewards, advantages, d_log_prob, pass_rate, eligible, &result,
+                                &call->ws, &call->err);
         if (!core_again(call, status))
             break;
     }
@@ -62,8 +63,10 @@ static void run(struct core_call *call)
 
 const struct core_kernel RL(core_distillation) = {
     .family = "distillation",
-    .summary = "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
-    .inputs = "response_mask, log_prob, teacher_log_prob, rl_advantages [B][T], group_index [B], rewards [B], "
+    .summary =
+        "on-policy distillation: teacher as advantage (K1) and as loss (K2) for failed rollouts",
+    .inputs = "response_mask, log_prob, teacher_log_prob, rl_advantages [B][T], group_index [B], "
+              "rewards [B], "
               "pass_rate_threshold, horizon, normalise, kd_coef",
     .run = run,
 };

@@ -7,7 +7,8 @@ struct RL(two_policies) {
     const real *train, *rollout;
 };
 
-static struct RL(two_policies) read_policies(struct core_call *call, struct core_dim *b, struct core_dim *t)
+static struct RL(two_policies)
+    read_policies(struct core_call *call, struct core_dim *b, struct core_dim *t)
 {
     struct RL(two_policies) p = {.batch = {.mask = core_mask(call, "response_mask", b, t)},
                                  .train = RL(core_reals)(call, "train_log_prob", b, t),
@@ -23,7 +24,8 @@ static void run_metrics(struct core_call *call)
     struct RL(two_policies) p = read_policies(call, &b, &t);
     struct rl_metrics metrics = core_metrics(call);
     if (!call->failed)
-        core_again(call, RL(rl_offpolicy_metrics)(&p.batch, p.train, p.rollout, &metrics, &call->err));
+        core_again(call,
+                   RL(rl_offpolicy_metrics)(&p.batch, p.train, p.rollout, &metrics, &call->err));
     if (!call->failed)
         core_put_metrics(call, &metrics);
 }
@@ -41,8 +43,8 @@ static void run_correction(struct core_call *call)
         return;
     do {
         metrics.n = 0;
-        status = RL(rl_rollout_correction)(&p.batch, &options, p.train, p.rollout, weights, mask, &metrics, &call->ws,
-                                           &call->err);
+        status = RL(rl_rollout_correction)(&p.batch, &options, p.train, p.rollout, weights, mask,
+                                           &metrics, &call->ws, &call->err);
     } while (core_again(call, status));
     if (call->failed)
         return;
@@ -64,7 +66,9 @@ const struct core_kernel RL(core_offpolicy_metrics) = {
 const struct core_kernel RL(core_rollout_correction) = {
     .family = "rollout_correction",
     .summary = "truncated importance weights and rejection masks with their metrics",
-    .inputs = "response_mask [B][T], train_log_prob [B][T], rollout_log_prob [B][T], rollout_is (token|sequence)?, "
-              "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
+    .inputs =
+        "response_mask [B][T], train_log_prob [B][T], rollout_log_prob [B][T], rollout_is "
+        "(token|sequence)?, "
+        "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_rs?, rollout_rs_threshold?",
     .run = run_correction,
 };

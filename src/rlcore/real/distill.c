@@ -14,8 +14,8 @@ struct RL(distilling) {
     uint8_t *eligible;
 };
 
-static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold, double *pass_rate,
-                          uint8_t *eligible)
+static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold,
+                          double *pass_rate, uint8_t *eligible)
 {
     for (size_t g = 0; g < groups->n; g++) {
         double passed = 0;
@@ -30,13 +30,14 @@ static void find_eligible(const struct rl_groups *groups, const double *rewards,
 }
 
 /* Calls for each selected token; what it is given lives in the caller. */
-typedef void RL(selected_fn)(const struct RL(distilling) *d, size_t cell, void *context);
+typedef void RL(selected_fn)(const struct RL(distilling) * d, size_t cell, void *context);
 
-static void each_selected(const struct RL(distilling) *d, RL(selected_fn) *visit, void *context)
+static void each_selected(const struct RL(distilling) * d, RL(selected_fn) * visit, void *context)
 {
     for (size_t row = 0; row < d->batch->n_rows; row++) {
         size_t before = 0;
-        for (size_t i = row * d->batch->n_tokens; d->eligible[row] && i < (row + 1) * d->batch->n_tokens; i++)
+        for (size_t i = row * d->batch->n_tokens;
+             d->eligible[row] && i < (row + 1) * d->batch->n_tokens; i++)
             if (d->batch->mask[i] && before++ < d->options->horizon)
                 visit(d, i, context);
     }
@@ -48,7 +49,7 @@ struct RL(sums) {
     real *out;
 };
 
-static void add_gap(const struct RL(distilling) *d, size_t i, void *context)
+static void add_gap(const struct RL(distilling) * d, size_t i, void *context)
 {
     struct RL(sums) *sums = context;
     double gap = (double)d->t[i] - (double)d->s[i];
@@ -57,27 +58,27 @@ static void add_gap(const struct RL(distilling) *d, size_t i, void *context)
     sums->square += gap * gap;
 }
 
-static void add_deviation(const struct RL(distilling) *d, size_t i, void *context)
+static void add_deviation(const struct RL(distilling) * d, size_t i, void *context)
 {
     struct RL(sums) *sums = context;
     double gap = (double)d->t[i] - (double)d->s[i] - sums->mean;
     sums->deviation += gap * gap;
 }
 
-static void put_advantage(const struct RL(distilling) *d, size_t i, void *context)
+static void put_advantage(const struct RL(distilling) * d, size_t i, void *context)
 {
     struct RL(sums) *sums = context;
     sums->out[i] = (real)(((double)d->t[i] - (double)d->s[i] - sums->mean) / sums->scale);
 }
 
-static void put_gradient(const struct RL(distilling) *d, size_t i, void *context)
+static void put_gradient(const struct RL(distilling) * d, size_t i, void *context)
 {
     struct RL(sums) *sums = context;
     sums->out[i] = (real)(d->options->kd_coef * ((double)d->s[i] - (double)d->t[i]) / sums->n);
 }
 
-static void write_advantages(const struct RL(distilling) *d, const real *rl_advantages, struct RL(sums) *sums,
-                             real *advantages)
+static void write_advantages(const struct RL(distilling) * d, const real *rl_advantages,
+                             struct RL(sums) * sums, real *advantages)
 {
     size_t t_end = d->batch->n_tokens;
     for (size_t i = 0; i < d->batch->n_rows * t_end; i++)
@@ -93,8 +94,8 @@ static void write_advantages(const struct RL(distilling) *d, const real *rl_adva
     each_selected(d, put_advantage, sums);
 }
 
-static enum rl_status check(const struct RL(distilling) *d, const real *rl_advantages, const double *rewards,
-                            struct rl_error *err)
+static enum rl_status check(const struct RL(distilling) * d, const real *rl_advantages,
+                            const double *rewards, struct rl_error *err)
 {
     enum rl_status status = rl_batch_check(d->batch, RL_NEEDS_GROUPS, err);
     if (status == RL_OK)
@@ -105,19 +106,24 @@ static enum rl_status check(const struct RL(distilling) *d, const real *rl_advan
         status = RL(rl_batch_check_reals)("rl_advantages", rl_advantages, d->batch, err);
     for (size_t i = 0; status == RL_OK && i < d->batch->n_rows; i++)
         if (!isfinite(rewards[i]))
-            status = rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
-    if (status == RL_OK && !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
-        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not 0..1", d->options->pass_rate_threshold);
+            status =
+                rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+    if (status == RL_OK &&
+        !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
+        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not 0..1",
+                         d->options->pass_rate_threshold);
     if (status == RL_OK && !(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
-        status = rl_fail(err, RL_EINVAL, "kd_coef is %g, not a number from 0 on", d->options->kd_coef);
+        status =
+            rl_fail(err, RL_EINVAL, "kd_coef is %g, not a number from 0 on", d->options->kd_coef);
     return status;
 }
 
-enum rl_status RL(rl_distill)(const struct rl_batch *batch, const struct rl_distill_options *options,
-                              const real *log_prob, const real *teacher, const real *rl_advantages,
-                              const double *rewards, real *advantages, real *d_log_prob, double *pass_rate,
-                              uint8_t *eligible, struct rl_distill_result *result, struct rl_workspace *ws,
-                              struct rl_error *err)
+enum rl_status RL(rl_distill)(const struct rl_batch *batch,
+                              const struct rl_distill_options *options, const real *log_prob,
+                              const real *teacher, const real *rl_advantages, const double *rewards,
+                              real *advantages, real *d_log_prob, double *pass_rate,
+                              uint8_t *eligible, struct rl_distill_result *result,
+                              struct rl_workspace *ws, struct rl_error *err)
 {
     struct RL(distilling) d = {batch, options, log_prob, teacher, eligible};
     struct RL(sums) sums = {0};
