@@ -1,6 +1,7 @@
 /*
- * advantage_baseline.c: the optimal token baseline. A position is a token position, or with `compact` a rank
- * among the response tokens of the row; everything else is the same for both forms.
+ * advantage_baseline.c: the optimal token baseline. A position is a token position, or with
+ * `compact` a rank among the response tokens of the row; everything else is the same for both
+ * forms. Groups run in parallel, in a fixed number of lanes that each have sums of their own.
  */
 #include "groups.h"
 #include "outcome.h"
@@ -11,8 +12,15 @@ struct task {
     const struct RL(rl_token_baseline_input) *in;
     const struct rl_token_baseline_options *options;
     size_t *lengths;            /* [B] response tokens */
-    double *returns_sum, *sums; /* [T] numerator and denominator of the baseline */
     real *advantages, *returns; /* returns may be NULL */
+};
+
+enum { LANES = 16 };
+
+/* Scratch of one lane, each [T]. */
+struct lane {
+    double *numerator, *denominator; /* of the baseline of the group at hand */
+    double *returns;                 /* G of the row at hand */
 };
 
 static double energy(const struct RL(rl_token_baseline_input) *in, size_t i)
@@ -22,8 +30,8 @@ static double energy(const struct RL(rl_token_baseline_input) *in, size_t i)
     return e * weight * weight;
 }
 
-/* Add a row, whose G is returns [T], to the sums of its group. */
-static void add_row(const struct task *task, size_t row, const double *returns)
+/* Add a row, whose G is in the lane, to the sums of its group. */
+static void add_row(const struct task *task, const struct lane *lane, size_t row)
 {
     size_t n = task->batch->n_tokens, rank = 0;
     double cumulated = 0;
@@ -33,33 +41,33 @@ static void add_row(const struct task *task, size_t row, const double *returns)
             continue;
         size_t at = task->options->compact ? rank++ : t;
         cumulated += energy(task->in, i);
-        task->returns_sum[at] += returns[t] * cumulated;
-        task->sums[at] += cumulated;
+        lane->numerator[at] += lane->returns[t] * cumulated;
+        lane->denominator[at] += cumulated;
     }
 }
 
-/* G of one row into returns [T]. */
-static void row_returns(const struct task *task, size_t row, double *returns)
+/* G of one row into the lane. */
+static void row_returns(const struct task *task, const struct lane *lane, size_t row)
 {
     size_t n = task->batch->n_tokens;
     double sum = 0;
     for (size_t t = n; t-- > 0;) {
         sum += task->batch->mask[row * n + t] ? (double)task->in->rewards[row * n + t] : 0;
-        returns[t] = sum;
+        lane->returns[t] = sum;
     }
 }
 
 /* Baseline at a position of a row: 0 from `tail` on. */
-static void write_row(const struct task *task, size_t row, const double *returns, size_t tail)
+static void write_row(const struct task *task, const struct lane *lane, size_t row, size_t tail)
 {
     size_t n = task->batch->n_tokens, rank = 0;
     for (size_t t = 0; t < n; t++) {
         size_t i = row * n + t, at = task->options->compact ? rank : t;
         double baseline =
-            at < tail ? task->returns_sum[at] / (task->sums[at] + task->options->epsilon) : 0;
-        task->advantages[i] = task->batch->mask[i] ? (real)(returns[t] - baseline) : 0;
+            at < tail ? lane->numerator[at] / (lane->denominator[at] + task->options->epsilon) : 0;
+        task->advantages[i] = task->batch->mask[i] ? (real)(lane->returns[t] - baseline) : 0;
         if (task->returns)
-            task->returns[i] = (real)returns[t];
+            task->returns[i] = (real)lane->returns[t];
         rank += task->batch->mask[i];
     }
 }
@@ -87,23 +95,43 @@ static struct lengths measure(const struct task *task, const size_t *rows, size_
     return l;
 }
 
-static void run_group(const struct task *task, const size_t *rows, size_t n, double *returns)
+static void run_group(const struct task *task, const struct lane *lane, const size_t *rows,
+                      size_t n)
 {
     size_t n_tokens = task->batch->n_tokens;
     struct lengths l = measure(task, rows, n);
     for (size_t t = 0; t < n_tokens; t++)
-        task->returns_sum[t] = task->sums[t] = 0;
+        lane->numerator[t] = lane->denominator[t] = 0;
     for (size_t j = 0; j < n && l.rows > 1; j++) {
-        row_returns(task, rows[j], returns);
-        add_row(task, rows[j], returns);
+        row_returns(task, lane, rows[j]);
+        add_row(task, lane, rows[j]);
     }
     for (size_t j = 0; j < n; j++) {
         bool alone = task->options->handle_zero_tail && l.longest > l.second &&
                      task->lengths[rows[j]] == l.longest;
         size_t tail = l.rows < 2 ? 0 : alone ? l.second : n_tokens;
-        row_returns(task, rows[j], returns);
-        write_row(task, rows[j], returns, tail);
+        row_returns(task, lane, rows[j]);
+        write_row(task, lane, rows[j], tail);
     }
+}
+
+static void run_groups(const struct task *task, const struct rl_groups *groups,
+                       const struct lane *lanes)
+{
+#pragma omp parallel for schedule(static) \
+    if (task->batch->n_rows * task->batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t k = 0; k < LANES; k++)
+        for (size_t g = k * groups->n / LANES; g < (k + 1) * groups->n / LANES; g++)
+            run_group(task, &lanes[k], groups->order + groups->start[g], rl_group_size(groups, g));
+}
+
+static struct lane take_lane(struct rl_scratch *s, size_t n_tokens)
+{
+    struct lane lane;
+    lane.numerator = rl_scratch_take(s, n_tokens, sizeof *lane.numerator);
+    lane.denominator = rl_scratch_take(s, n_tokens, sizeof *lane.denominator);
+    lane.returns = rl_scratch_take(s, n_tokens, sizeof *lane.returns);
+    return lane;
 }
 
 static enum rl_status check(const struct task *task, struct rl_error *err)
@@ -139,8 +167,9 @@ static void count_lengths(const struct task *task)
 
 enum rl_status RL(rl_token_baseline)(const struct rl_batch *batch,
                                      const struct RL(rl_token_baseline_input) *in,
-                                     const struct rl_token_baseline_options *options, real *advantages,
-                                     real *returns, struct rl_workspace *ws, struct rl_error *err)
+                                     const struct rl_token_baseline_options *options,
+                                     real *advantages, real *returns, struct rl_workspace *ws,
+                                     struct rl_error *err)
 {
     struct task task = {
         .batch = batch, .in = in, .options = options, .advantages = advantages, .returns = returns};
@@ -150,14 +179,13 @@ enum rl_status RL(rl_token_baseline)(const struct rl_batch *batch,
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
     task.lengths = rl_scratch_take(&s, batch->n_rows, sizeof *task.lengths);
-    task.returns_sum = rl_scratch_take(&s, batch->n_tokens, sizeof *task.returns_sum);
-    task.sums = rl_scratch_take(&s, batch->n_tokens, sizeof *task.sums);
-    double *row = rl_scratch_take(&s, batch->n_tokens, sizeof *row);
+    struct lane lanes[LANES];
+    for (size_t k = 0; k < LANES; k++)
+        lanes[k] = take_lane(&s, batch->n_tokens);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     rl_groups_build(&groups, batch->group);
     count_lengths(&task);
-    for (size_t g = 0; g < groups.n; g++)
-        run_group(&task, groups.order + groups.start[g], rl_group_size(&groups, g), row);
+    run_groups(&task, &groups, lanes);
     return RL(rl_batch_check_reals)("advantages", advantages, batch, err);
 }
