@@ -55,21 +55,28 @@ static RL_INLINE real rl_exp_tail(real r)
 #endif
 }
 
-/* exp of x - n ln2, for the whole n nearest x / ln2. */
+/*
+ * exp of x - n ln2, for the whole n nearest x / ln2. The remainder is high - low, high being exact:
+ * low joins where the terms are small.
+ */
 static RL_INLINE real rl_exp_rest(real x, real n)
 {
     real high = x - n * rl_ln2_high, low = n * rl_ln2_low;
-    real r = high - low,
-         lost = (high - r) - low; /* r + lost is the remainder to twice the digits */
-    return 1 + (r + (r * r * rl_exp_tail(r) + lost));
+    real r = high - low;
+    return 1 + (high + (r * r * rl_exp_tail(r) - low));
+}
+
+static RL_INLINE rl_bits rl_bits_of(real x)
+{
+    rl_bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
 }
 
 /* 2^n from n + RL_EXP_ROUND, for a whole n such that the result is a normal number. */
 static RL_INLINE real rl_exp2_rounded(real shifted)
 {
-    rl_bits bits;
-    memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + RL_EXP_BIAS) << RL_EXP_MANTISSA;
+    rl_bits bits = (rl_bits_of(shifted) + RL_EXP_BIAS) << RL_EXP_MANTISSA;
     memcpy(&shifted, &bits, sizeof bits);
     return shifted;
 }
@@ -88,8 +95,10 @@ static RL_INLINE real rl_exp(real x)
 /* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */
 static RL_INLINE real rl_exp_near(real x)
 {
-    real shifted = x * rl_log2e + RL_EXP_ROUND;
-    return rl_exp_rest(x, shifted - RL_EXP_ROUND) * rl_exp2_rounded(shifted);
+    real shifted = x * rl_log2e + RL_EXP_ROUND, rest = rl_exp_rest(x, shifted - RL_EXP_ROUND);
+    rl_bits bits = rl_bits_of(rest) + (rl_bits_of(shifted) << RL_EXP_MANTISSA);
+    memcpy(&rest, &bits, sizeof bits);
+    return rest;
 }
 
 #endif

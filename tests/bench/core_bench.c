@@ -21,9 +21,13 @@
 #endif
 
 #include <rlcore/a2tgpo.h>
+#include <rlcore/adca.h>
 #include <rlcore/advantage.h>
+#include <rlcore/distill.h>
 #include <rlcore/loss.h>
 #include <rlcore/offpolicy.h>
+#include <rlcore/process.h>
+#include <rlcore/stream_loss.h>
 
 #include "support/random_batch.h"
 
@@ -38,6 +42,10 @@ struct bench {
     struct rl_workspace ws;
     double *spare[2]; /* arrays of the copy */
     uint8_t *mask_out;
+    struct rl_stream_metrics *stream_metrics;
+    size_t *starts; /* of rows as sequences, or of their steps */
+    double *step_values, *step_sums;
+    uint8_t *flags;
     struct random_batch *all_data[BATCHES];
     double *all_out[BATCHES], *all_out2[BATCHES];
 };
@@ -132,6 +140,66 @@ static enum rl_status grpo(struct bench *b, struct rl_error *err)
                               err);
 }
 
+static enum rl_status gae(struct bench *b, struct rl_error *err)
+{
+    return rl_gae(&b->data->batch, 0.99, 0.95, b->data->turn_rewards, b->data->values, b->out,
+                  b->out2, &b->ws, err);
+}
+
+static enum rl_status reinforce_plus_plus(struct bench *b, struct rl_error *err)
+{
+    return rl_reinforce_plus_plus(&b->data->batch, 0.99, false, b->data->turn_rewards, b->out,
+                                  b->out2, &b->ws, err);
+}
+
+static enum rl_status token_baseline(struct bench *b, struct rl_error *err)
+{
+    const struct rl_token_baseline_input in = {.rewards = b->data->turn_rewards,
+                                               .old_log_prob = b->data->old_log_prob,
+                                               .sum_pi_squared = b->data->weights};
+    struct rl_token_baseline_options options;
+    rl_token_baseline_options_init(&options);
+    options.compact = true;
+    return rl_token_baseline(&b->data->batch, &in, &options, b->out, b->out2, &b->ws, err);
+}
+
+/* Turns as steps, flags at random. */
+static enum rl_status prm(struct bench *b, struct rl_error *err)
+{
+    struct rl_prm_options options;
+    const struct rl_batch *batch = &b->data->batch;
+    const struct rl_prm_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
+                                    b->starts,     b->flags,        b->starts};
+    const struct rl_prm_output out = {.step_rewards = b->step_values,
+                                      .step_advantages = b->step_sums};
+    rl_prm_options_init(&options);
+    enum rl_status status =
+        rl_prm_step_starts(batch->n_rows, batch->n_tokens, batch->turn, b->starts, err);
+    if (status != RL_OK)
+        return status;
+    return rl_prm_advantage(&in, &options, b->data->turn_rewards, b->out, &out, &b->ws, err);
+}
+
+static enum rl_status stream(struct bench *b, const double *rl_weights, struct rl_error *err)
+{
+    const struct rl_sequences rows = {ROWS, b->starts, b->data->mask};
+    const struct rl_streams in = {.trainer = b->data->log_prob,
+                                  .inference = b->data->rollout_log_prob,
+                                  .advantages = b->data->advantages,
+                                  .rl_weights = rl_weights};
+    struct rl_stream_options options;
+    struct rl_stream_result result;
+    rl_stream_options_init(&options);
+    for (size_t i = 0; i <= ROWS; i++)
+        b->starts[i] = i * TOKENS;
+    return rl_stream_loss(&rows, &in, &options, b->out, b->stream_metrics, &result, err);
+}
+
+static enum rl_status prime(struct bench *b, struct rl_error *err)
+{
+    return stream(b, NULL, err);
+}
+
 static enum rl_status correction(struct bench *b, struct rl_error *err)
 {
     const struct rl_correction_options options = {.is = RL_IS_TOKEN, .is_threshold = 2};
@@ -175,6 +243,11 @@ static const struct entry {
     {"a2tgpo_turn_loss", turn_loss, 1 + 4 + 5 * 8, "1.15"},
     {"a2tgpo_advantage_v1d", a2tgpo, 1 + 4 + 3 * 8, "2.1"},
     {"grpo_advantage", grpo, 1 + 2 * 8, "0.002-0.005"},
+    {"gae_advantage", gae, 1 + 4 * 8, ""},
+    {"reinforce_plus_plus", reinforce_plus_plus, 1 + 3 * 8, ""},
+    {"tir_token_baseline", token_baseline, 1 + 5 * 8, ""},
+    {"prm_advantage", prm, 4 + 2 * 8, ""},
+    {"prime_loss", prime, 1 + 4 * 8, ""},
     {"rollout_correction", correction, 2 + 3 * 8, ""},
     {"kl_penalty_k3", k3, 4 * 8, ""},
     {"value_loss", value, 1 + 4 * 8, ""},
@@ -302,6 +375,13 @@ int main(int argc, char **argv)
     rl_loss_options_init(&b.options);
     make_batches(&b);
     b.mask_out = test_alloc(cells, 1);
+    b.stream_metrics = test_alloc(ROWS, sizeof *b.stream_metrics);
+    b.starts = test_alloc(ROWS + 1, sizeof *b.starts);
+    b.step_values = test_alloc(ROWS * TURNS, sizeof *b.step_values);
+    b.step_sums = test_alloc(ROWS * TURNS, sizeof *b.step_sums);
+    b.flags = test_alloc(ROWS * TURNS, sizeof *b.flags);
+    for (size_t i = 0; i < ROWS * TURNS; i++)
+        b.flags[i] = i % 3 > 0;
     for (size_t i = 0; i < 2; i++) {
         b.spare[i] = test_alloc(COPY_ARRAYS * cells, sizeof *b.spare[i]);
         memset(b.spare[i], 1, COPY_ARRAYS * cells * sizeof *b.spare[i]);
@@ -310,6 +390,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < 2; i++)
         free(b.spare[i]);
     free(b.mask_out);
+    free(b.stream_metrics);
+    free(b.starts);
+    free(b.step_values);
+    free(b.step_sums);
+    free(b.flags);
     free(b.ws.data);
     free_batches(&b);
     return 0;
