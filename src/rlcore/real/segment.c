@@ -9,83 +9,95 @@ struct log_ratio {
     bool poisoned;
 };
 
-/* x - x is 0 for a finite x only. */
+/* A sum is not finite if any term is not. */
 RL_HOT static void add_log_ratio(const struct RL(rl_segment) * s, size_t from, size_t to,
                                  struct log_ratio *out)
 {
     const real *log_prob = s->log_prob + from, *old_log_prob = s->old_log_prob + from;
-    real sum = 0, poison = 0, count = 0, mask[RL_CHUNK];
+    real sum = 0, count = 0, mask[RL_CHUNK];
     rl_fetch_ahead(log_prob);
     rl_fetch_ahead(old_log_prob);
     rl_fetch_ahead(s->advantages + from);
     rl_mask_reals(s->mask + from, to - from, mask);
-#pragma omp simd reduction(+ : sum, poison, count)
+#pragma omp simd reduction(+ : sum, count)
     for (size_t t = 0; t < to - from; t++) {
-        real on = mask[t], p = log_prob[t], q = old_log_prob[t];
-        p = on > 0 ? p : 0;
-        q = on > 0 ? q : 0;
-        sum += p - q;
+        real on = mask[t], l = log_prob[t] - old_log_prob[t];
+        l = on > 0 ? l : 0;
+        sum += l;
         count += on;
-        poison += (p - p) + (q - q);
     }
     out->sum += (double)sum;
     out->count += (size_t)count;
-    out->poisoned |= !(poison == 0);
+    out->poisoned |= !isfinite(sum);
 }
 
-/* The arrays of a chunk with nothing absent. */
+/* The arrays of a chunk. */
 struct chunk {
     size_t n;
     const uint8_t *mask;
-    const real *advantages, *weights, *clip_scale;
+    const real *advantages;
+    const real *weights, *clip_scale; /* or NULL for 1 */
     real *slope;
 };
 
-RL_HOT static void add_losses(const struct chunk *chunk, const struct RL(rl_segment) * s,
-                              real ratio, bool limited, struct rl_row_sums *sums)
+static RL_INLINE void loss_pass(const struct chunk *chunk, const struct RL(rl_segment) * s,
+                                real ratio, real slope_weight, bool weighted, bool scaled,
+                                struct rl_row_sums *sums)
 {
     const struct chunk at = *chunk; /* a copy cannot be what the gradient is written to */
     const real low = (real)s->low, high = (real)s->high;
-    const real slope_weight = limited ? 0 : (real)s->row_weight;
-    real loss = 0, clipped = 0, poison = 0, mask[RL_CHUNK];
-    if (s->clip_scale)
-        rl_fetch_ahead(at.clip_scale);
-    if (s->weights)
-        rl_fetch_ahead(at.weights);
-    rl_fetch_ahead(at.slope);
+    real loss = 0, clipped = 0, sum = 0, least = 0, mask[RL_CHUNK];
     rl_mask_reals(at.mask, at.n, mask);
-#pragma omp simd reduction(+ : loss, clipped, poison)
+#pragma omp simd reduction(+ : loss, clipped, sum) reduction(min : least)
     for (size_t t = 0; t < at.n; t++) {
-        real on = mask[t], a = at.advantages[t], w = at.weights[t], scale = at.clip_scale[t];
+        real on = mask[t], a = at.advantages[t], w = weighted ? at.weights[t] : 1;
+        real scale = scaled ? at.clip_scale[t] : 1;
         a = on > 0 ? a : 0;
-        w = on > 0 ? w : 0;
-        scale = on > 0 ? scale : 1;
+        w = !weighted || on > 0 ? w : 0;
+        scale = !scaled || on > 0 ? scale : 1;
         real bounded = rl_limit(ratio, 1 - low * scale, 1 + high * scale);
-        real first = -a * ratio, second = -a * bounded;
+        real first = -a * ratio, second = -a * bounded, least_here = w < scale ? w : scale;
         loss += w * (second > first ? second : first);
         clipped += second > first ? 1 : 0;
         at.slope[t] = second > first ? 0 : w * first * slope_weight;
-        poison += (a - a) + (w - w) + (scale - scale) + (w < 0 ? 1 : 0) + (scale < 0 ? 1 : 0);
+        sum += a + (weighted ? w : 0) + (scaled ? scale : 0);
+        least = least_here < least ? least_here : least;
     }
     sums->loss += (double)loss;
     sums->clipped += (double)clipped;
-    sums->poisoned |= !(poison == 0);
+    sums->poisoned |= !isfinite(sum) || least < 0;
+}
+
+RL_HOT static void add_losses(const struct chunk *at, const struct RL(rl_segment) * s, real ratio,
+                              real slope_weight, struct rl_row_sums *sums)
+{
+    rl_fetch_ahead(at->slope);
+    if (at->clip_scale)
+        rl_fetch_ahead(at->clip_scale);
+    if (at->weights)
+        rl_fetch_ahead(at->weights);
+    if (at->weights && at->clip_scale)
+        loss_pass(at, s, ratio, slope_weight, true, true, sums);
+    else if (at->weights)
+        loss_pass(at, s, ratio, slope_weight, true, false, sums);
+    else if (at->clip_scale)
+        loss_pass(at, s, ratio, slope_weight, false, true, sums);
+    else
+        loss_pass(at, s, ratio, slope_weight, false, false, sums);
 }
 
 static void add_all_losses(const struct RL(rl_segment) * s, double ratio, bool limited,
                            struct rl_row_sums *sums)
 {
-    real ones[RL_CHUNK], unwanted[RL_CHUNK];
-    for (size_t t = 0; t < RL_CHUNK && (!s->weights || !s->clip_scale); t++)
-        ones[t] = 1;
+    real unwanted[RL_CHUNK];
     for (size_t t = 0; t < s->n; t += RL_CHUNK) {
-        struct chunk at = {.n = s->n - t < RL_CHUNK ? s->n - t : RL_CHUNK,
-                           .mask = s->mask + t,
-                           .advantages = s->advantages + t,
-                           .weights = s->weights ? s->weights + t : ones,
-                           .clip_scale = s->clip_scale ? s->clip_scale + t : ones,
-                           .slope = s->d_log_prob ? s->d_log_prob + t : unwanted};
-        add_losses(&at, s, (real)ratio, limited, sums);
+        const struct chunk at = {.n = s->n - t < RL_CHUNK ? s->n - t : RL_CHUNK,
+                                 .mask = s->mask + t,
+                                 .advantages = s->advantages + t,
+                                 .weights = s->weights ? s->weights + t : NULL,
+                                 .clip_scale = s->clip_scale ? s->clip_scale + t : NULL,
+                                 .slope = s->d_log_prob ? s->d_log_prob + t : unwanted};
+        add_losses(&at, s, (real)ratio, limited ? 0 : (real)s->row_weight, sums);
     }
 }
 
