@@ -101,7 +101,7 @@ struct trainer_warm_start {
     double learning_rate; /* 4e-3, after warmup steps along a cosine to 5 % */
     int32_t warmup;       /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
-    struct trainer_demo_options demo;
+    struct trainer_demo_options demo; /* "demonstrator" */
 };
 
 struct trainer_training {
@@ -220,16 +220,23 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_load(struct tra
                                                                       const char *path,
                                                                       struct trainer_error *err);
 
-/* Check the whole recipe (ranges, and what does not go together); fills in model.tokens and max_tokens. */
+/*
+ * Check the whole recipe (ranges, and what does not go together); fills in model.tokens, max_tokens and the
+ * world of every task.
+ */
 TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe,
                                                                        struct trainer_error *err);
 
 /* The whole recipe as JSON text with every key (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 
+/* schema/recipe.schema.json (free), or NULL when out of memory. */
+TRAINER_API char *trainer_recipe_schema(void);
+
 /*
- * Visit every numeric setting under its path without the braces: "training.learning_rate", and for the
- * first environment "algorithm.alpha", "env.k_min". For logs of what a trial was.
+ * Visit every numeric setting (true is 1, false 0) under its path without the braces:
+ * "training.learning_rate", and for the first environment "algorithm.alpha", "env.k_min". For logs of what a
+ * trial was.
  */
 typedef void trainer_setting_fn(void *context, const char *path, double value);
 TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,

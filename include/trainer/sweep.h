@@ -54,8 +54,8 @@ struct trainer_trial {
     char parent_exp[TRAINER_NAME_MAX]; /* TRAINER_PARENT_EXP */
     /*
      * The same for the same recipe and parent, in this sweep or another: an XXH64 digest of
-     * trainer_recipe_text and the parent's text. What changes no result is left out of it: hypothesis,
-     * expected_delta and threads.
+     * trainer_recipe_text and of the parent (the key of an earlier trial, "best", an exp_id). What changes
+     * no result is left out of it: hypothesis, expected_delta and threads.
      */
     uint64_t key;
     struct trainer_recipe recipe; /* checked */

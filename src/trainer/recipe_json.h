@@ -1,0 +1,23 @@
+/* recipe_json.h: recipes and sweeps from JSON: files, syntax errors, keys. */
+#ifndef TRAINER_RECIPE_JSON_H
+#define TRAINER_RECIPE_JSON_H
+
+#include <jansson.h>
+
+#include <trainer/recipe.h>
+
+/* Put "name: " in front of the message of err (may be NULL); returns status. */
+enum trainer_status recipe_blame(struct trainer_error *err, const char *name, enum trainer_status status);
+
+/* The JSON object in text, or NULL; name stands in the message. */
+json_t *recipe_object_parse(const char *name, const char *text, size_t length, struct trainer_error *err);
+
+/* A whole file of at most 16 MiB (free). */
+enum trainer_status recipe_file_read(char **text, size_t *length, const char *path,
+                                     struct trainer_error *err);
+
+/* Read an object over the defaults, and check. Messages begin with the path of the key. */
+enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
+                                     struct trainer_error *err);
+
+#endif

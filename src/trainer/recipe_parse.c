@@ -1,0 +1,141 @@
+/* recipe_parse.c: a recipe from JSON, key by key. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "recipe_fields.h"
+#include "recipe_json.h"
+#include "recipe_nearest.h"
+#include "recipe_value.h"
+
+#define PATH_SIZE 128
+
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
+                                       const struct recipe_place *place, json_t *object,
+                                       struct trainer_error *err);
+
+static void init_task(struct trainer_recipe *recipe, int32_t i)
+{
+    recipe->tasks[i] = (struct trainer_task){.env.world = recipe->world};
+    recipe_value_init(&recipe_task, &recipe->tasks[i]);
+}
+
+void trainer_recipe_init(struct trainer_recipe *recipe)
+{
+    *recipe = (struct trainer_recipe){.n_tasks = 1};
+    recipe_value_init(&recipe_root, recipe);
+    init_task(recipe, 0);
+}
+
+static enum trainer_status unknown_key(const struct recipe_place *place, const char *key,
+                                       struct trainer_error *err)
+{
+    char nearest[PATH_SIZE], shown[64], where[PATH_SIZE];
+    json_t *string = json_string(key);
+    recipe_shown(shown, string);
+    json_decref(string);
+    recipe_nearest(nearest, place, key);
+    int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
+    if (length > 0 && where[length - 1] == '.')
+        where[length - 1] = 0;
+    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s", where,
+                        where[0] ? ": " : "", shown, nearest);
+}
+
+static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value,
+                                      struct trainer_error *err)
+{
+    char shown[64];
+    recipe_shown(shown, value);
+    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", path, shown, needed);
+}
+
+static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list,
+                                      struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    size_t n = json_array_size(list);
+    if (n < 1 || n > TRAINER_ENVS_MAX)
+        return wrong_type("environments", "a list of 1 to 4 objects", list, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+        char prefix[32];
+        json_t *object = json_array_get(list, i);
+        struct recipe_place place = {&recipe_task, prefix, ""};
+        snprintf(prefix, sizeof prefix, "environments[%zu]", i);
+        if (!json_is_object(object))
+            return wrong_type(prefix, "an object", object, err);
+        strcat(prefix, ".");
+        init_task(recipe, (int32_t)i);
+        status = read_object(recipe, &recipe->tasks[i], &place, object, err);
+    }
+    recipe->n_tasks = (int32_t)n;
+    return status;
+}
+
+static enum trainer_status read_key(struct trainer_recipe *recipe, void *base,
+                                    const struct recipe_place *place, const char *key,
+                                    json_t *value, struct trainer_error *err)
+{
+    char path[PATH_SIZE], shown[PATH_SIZE];
+    snprintf(path, sizeof path, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
+    const struct recipe_field *field = strchr(key, '.') ? NULL : recipe_find(place->table, path);
+    if (!field)
+        return unknown_key(place, key, err);
+    snprintf(shown, sizeof shown, "%s%s", place->prefix, field->path);
+    if (field->kind == RECIPE_TASKS)
+        return read_tasks(recipe, value, err);
+    if (field->kind != RECIPE_OBJECT)
+        return recipe_value_read(field, shown, base, value, err);
+    if (!json_is_object(value))
+        return wrong_type(shown, "an object", value, err);
+    struct recipe_place inside = {place->table, place->prefix, path};
+    return read_object(recipe, base, &inside, value, err);
+}
+
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
+                                       const struct recipe_place *place, json_t *object,
+                                       struct trainer_error *err)
+{
+    const char *key;
+    json_t *value;
+    enum trainer_status status = TRAINER_OK;
+    json_object_foreach(object, key, value) {
+        status = read_key(recipe, base, place, key, value, err);
+        if (status != TRAINER_OK)
+            break;
+    }
+    return status;
+}
+
+enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
+                                     struct trainer_error *err)
+{
+    struct recipe_place top = {&recipe_root, "", ""};
+    trainer_recipe_init(recipe);
+    enum trainer_status status = read_object(recipe, recipe, &top, object, err);
+    return status == TRAINER_OK ? trainer_recipe_check(recipe, err) : status;
+}
+
+enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name,
+                                         const char *text, size_t length, struct trainer_error *err)
+{
+    json_t *object = recipe_object_parse(name, text, length, err);
+    if (!object)
+        return TRAINER_EINVAL;
+    enum trainer_status status = recipe_from_json(recipe, object, err);
+    json_decref(object);
+    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
+}
+
+enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
+                                        struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status == TRAINER_OK)
+        status = trainer_recipe_parse(recipe, path, text, length, err);
+    free(text);
+    return status;
+}

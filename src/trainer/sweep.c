@@ -1,0 +1,490 @@
+/*
+ * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point, merged as
+ * JSON and then read like any recipe.
+ */
+#include <trainer/sweep.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "internal.h"
+#include "recipe_json.h"
+#include "recipe_nearest.h"
+#include "recipe_value.h"
+#include "sweep_merge.h"
+
+struct trainer_sweep {
+    char name[TRAINER_NAME_MAX];
+    size_t n;
+    struct trainer_trial *trials; /* [n] */
+};
+
+/* A sweep being expanded. */
+struct plan {
+    json_t *base;        /* owned */
+    json_t *trials, *grid;
+    const char *parent;  /* of trials that name none */
+    size_t n_trials, n_points;
+    bool grid_first;     /* order "grid" */
+};
+
+static const char *const keys[] = {"name", "recipe", "base", "parent", "trials", "grid", "order", NULL};
+
+static enum trainer_status wrong(const char *key, const char *needed, const json_t *value,
+                                 struct trainer_error *err)
+{
+    char shown[64];
+    recipe_shown(shown, value);
+    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", key, shown, needed);
+}
+
+static enum trainer_status check_key(const char *key, struct trainer_error *err)
+{
+    const char *nearest = keys[0];
+    for (size_t i = 1; keys[i]; i++)
+        if (recipe_distance(key, keys[i]) < recipe_distance(key, nearest))
+            nearest = keys[i];
+    if (strcmp(key, nearest) == 0)
+        return TRAINER_OK;
+    char shown[64];
+    json_t *string = json_string(key);
+    recipe_shown(shown, string);
+    json_decref(string);
+    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown, nearest);
+}
+
+static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
+{
+    const char *key;
+    json_t *value;
+    enum trainer_status status = TRAINER_OK;
+    json_object_foreach(root, key, value) {
+        status = check_key(key, err);
+        if (status != TRAINER_OK)
+            break;
+    }
+    return status;
+}
+
+/* A string of less than size bytes, or the fallback if it is absent. */
+static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size,
+                                     const char *fallback, struct trainer_error *err)
+{
+    const json_t *value = json_object_get(root, key);
+    *text = value ? json_string_value(value) : fallback;
+    if (*text && **text && strlen(*text) < size)
+        return TRAINER_OK;
+    return wrong(key, "a short text", value, err);
+}
+
+/* ---- the base ---- */
+
+static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory, const char *file,
+                                     struct trainer_error *err)
+{
+    bool relative = directory && file[0] != '/';
+    int length = snprintf(path, TRAINER_PATH_MAX, "%s%s%s", relative ? directory : "",
+                          relative ? "/" : "", file);
+    if (length < TRAINER_PATH_MAX)
+        return TRAINER_OK;
+    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes", TRAINER_PATH_MAX);
+}
+
+static enum trainer_status load_object(json_t **object, const char *path, struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    *object = recipe_object_parse(path, text, length, err);
+    free(text);
+    return *object ? TRAINER_OK : TRAINER_EINVAL;
+}
+
+static enum trainer_status read_base(struct plan *plan, json_t *root, const char *directory,
+                                     struct trainer_error *err)
+{
+    json_t *file = json_object_get(root, "recipe"), *over = json_object_get(root, "base");
+    enum trainer_status status = TRAINER_OK;
+    char path[TRAINER_PATH_MAX];
+    if (file && !json_is_string(file))
+        return wrong("recipe", "the path of a recipe", file, err);
+    if (over && !json_is_object(over))
+        return wrong("base", "an object", over, err);
+    if (file)
+        status = join_path(path, directory, json_string_value(file), err);
+    if (status == TRAINER_OK && file)
+        status = load_object(&plan->base, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    if (!file)
+        plan->base = json_object();
+    return !over || sweep_lay_over(plan->base, over) ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+}
+
+/* ---- trials and grid ---- */
+
+static enum trainer_status read_trials(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    size_t i;
+    json_t *trial;
+    if (!json_object_get(root, "trials"))
+        json_object_set_new(root, "trials", json_pack("[{}]"));
+    plan->trials = json_object_get(root, "trials");
+    plan->n_trials = json_array_size(plan->trials);
+    if (plan->n_trials == 0)
+        return wrong("trials", "a list of objects", plan->trials, err);
+    json_array_foreach(plan->trials, i, trial)
+        if (!json_is_object(trial))
+            return wrong("trials", "a list of objects", trial, err);
+    return TRAINER_OK;
+}
+
+static bool is_scalar(const json_t *value)
+{
+    return json_is_number(value) || json_is_boolean(value) || json_is_string(value);
+}
+
+static enum trainer_status check_axis(const char *path, json_t *values, struct trainer_error *err)
+{
+    size_t i;
+    json_t *value;
+    bool good = json_array_size(values) > 0;
+    json_array_foreach(values, i, value)
+        good = good && is_scalar(value);
+    return good ? TRAINER_OK : wrong(path, "a list of numbers, texts or booleans", values, err);
+}
+
+static enum trainer_status read_grid(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    const char *path;
+    json_t *values;
+    enum trainer_status status = TRAINER_OK;
+    if (!json_object_get(root, "grid"))
+        json_object_set_new(root, "grid", json_object());
+    plan->grid = json_object_get(root, "grid");
+    if (!json_is_object(plan->grid))
+        return wrong("grid", "an object", plan->grid, err);
+    plan->n_points = 1;
+    json_object_foreach(plan->grid, path, values) {
+        status = check_axis(path, values, err);
+        if (status != TRAINER_OK)
+            return recipe_blame(err, "grid", status);
+        plan->n_points *= json_array_size(values);
+        if (plan->n_points * plan->n_trials > TRAINER_SWEEP_TRIALS_MAX)
+            break;
+    }
+    if (plan->n_points * plan->n_trials > TRAINER_SWEEP_TRIALS_MAX)
+        return trainer_fail(err, TRAINER_EINVAL, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX);
+    return TRAINER_OK;
+}
+
+static enum trainer_status read_order(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    const char *order;
+    enum trainer_status status = read_text(&order, root, "order", 16, "trials", err);
+    plan->grid_first = status == TRAINER_OK && strcmp(order, "grid") == 0;
+    if (status == TRAINER_OK && !plan->grid_first && strcmp(order, "trials") != 0)
+        return wrong("order", "\"trials\" or \"grid\"", json_object_get(root, "order"), err);
+    return status;
+}
+
+static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root,
+                                     const char *directory, struct trainer_error *err)
+{
+    const char *name = NULL;
+    enum trainer_status status = check_keys(root, err);
+    if (status == TRAINER_OK)
+        status = read_text(&name, root, "name", sizeof sweep->name, "sweep", err);
+    if (status == TRAINER_OK)
+        status = read_text(&plan->parent, root, "parent", TRAINER_NAME_MAX, "base", err);
+    if (status == TRAINER_OK)
+        status = read_base(plan, root, directory, err);
+    if (status == TRAINER_OK)
+        status = read_trials(plan, root, err);
+    if (status == TRAINER_OK)
+        status = read_grid(plan, root, err);
+    if (status == TRAINER_OK)
+        status = read_order(plan, root, err);
+    if (status == TRAINER_OK)
+        strcpy(sweep->name, name);
+    return status;
+}
+
+/* ---- one trial ---- */
+
+/* Position in the night of trial t at grid point g. */
+static size_t position(const struct plan *plan, size_t t, size_t g)
+{
+    return plan->grid_first ? t * plan->n_points + g : g * plan->n_trials + t;
+}
+
+static const char *trial_name(const struct plan *plan, size_t t)
+{
+    const char *name = json_string_value(json_object_get(json_array_get(plan->trials, t), "name"));
+    if (!name)
+        name = json_string_value(json_object_get(plan->base, "name"));
+    return name ? name : "trial";
+}
+
+/* The last part of a path, or all of it if another axis ends alike. */
+static const char *axis_name(json_t *grid, const char *path)
+{
+    const char *dot = strrchr(path, '.'), *other;
+    json_t *values;
+    if (!dot)
+        return path;
+    json_object_foreach(grid, other, values) {
+        const char *its = strrchr(other, '.');
+        if (strcmp(other, path) != 0 && strcmp(its ? its + 1 : other, dot + 1) == 0)
+            return path;
+    }
+    return dot + 1;
+}
+
+static void scalar_text(char *text, size_t size, const json_t *value)
+{
+    char number[32];
+    if (json_is_number(value))
+        recipe_number_text(number, json_number_value(value));
+    else
+        snprintf(number, sizeof number, "%s", json_is_true(value) ? "true" : "false");
+    snprintf(text, size, "%s", json_is_string(value) ? json_string_value(value) : number);
+}
+
+/* Put the values of grid point g into a recipe, and write them down as the end of the trial's name. */
+static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
+                                       char suffix[TRAINER_TRIAL_NAME_MAX], struct trainer_error *err)
+{
+    const char *path;
+    json_t *values;
+    size_t stride = plan->n_points, used = 0;
+    suffix[0] = 0;
+    json_object_foreach(plan->grid, path, values) {
+        char text[TRAINER_TRIAL_NAME_MAX];
+        size_t n = json_array_size(values);
+        stride /= n;
+        json_t *value = json_array_get(values, g / stride % n);
+        if (!sweep_put(recipe, path, value))
+            return trainer_fail(err, TRAINER_EINVAL, "grid: the recipe has no place '%.80s'", path);
+        scalar_text(text, sizeof text, value);
+        size_t room = TRAINER_TRIAL_NAME_MAX - used;
+        used += (size_t)snprintf(suffix + used, room, " %s=%s", axis_name(plan->grid, path), text);
+        if (used >= TRAINER_TRIAL_NAME_MAX)
+            return trainer_fail(err, TRAINER_EINVAL, "grid: the trial's name would be too long");
+    }
+    return TRAINER_OK;
+}
+
+/* The base with trial t over it, or NULL when out of memory. */
+static json_t *lay_trial(const struct plan *plan, size_t t)
+{
+    json_t *recipe = json_deep_copy(plan->base), *trial = json_copy(json_array_get(plan->trials, t));
+    json_object_del(trial, "parent");
+    bool made = recipe && trial && sweep_lay_over(recipe, trial);
+    json_decref(trial);
+    if (made)
+        return recipe;
+    json_decref(recipe);
+    return NULL;
+}
+
+static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial, size_t t,
+                                       size_t g, struct trainer_error *err)
+{
+    char suffix[TRAINER_TRIAL_NAME_MAX];
+    json_t *recipe = lay_trial(plan, t);
+    enum trainer_status status = recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    if (status == TRAINER_OK)
+        status = apply_point(plan, g, recipe, suffix, err);
+    if (status == TRAINER_OK)
+        status = recipe_from_json(&trial->recipe, recipe, err);
+    json_decref(recipe);
+    if (status != TRAINER_OK)
+        return status;
+    int length = snprintf(trial->name, sizeof trial->name, "%s%s", trial->recipe.name, suffix);
+    if ((size_t)length >= sizeof trial->name)
+        return trainer_fail(err, TRAINER_EINVAL, "grid: the trial's name would be too long");
+    return TRAINER_OK;
+}
+
+static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial, size_t t,
+                                       size_t g, struct trainer_error *err)
+{
+    const char *parent;
+    enum trainer_status status = read_text(&parent, json_array_get(plan->trials, t), "parent",
+                                           sizeof trial->parent_exp, plan->parent, err);
+    if (status != TRAINER_OK)
+        return status;
+    trial->parent = strcmp(parent, "base") == 0   ? TRAINER_PARENT_BASE
+                    : strcmp(parent, "best") == 0 ? TRAINER_PARENT_BEST
+                                                  : TRAINER_PARENT_EXP;
+    if (trial->parent != TRAINER_PARENT_EXP)
+        return TRAINER_OK;
+    for (size_t other = 0; other < plan->n_trials; other++) {
+        if (strcmp(trial_name(plan, other), parent) != 0)
+            continue;
+        if (other >= t)
+            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it", parent);
+        trial->parent = TRAINER_PARENT_TRIAL;
+        trial->parent_trial = position(plan, other, g);
+        return TRAINER_OK;
+    }
+    strcpy(trial->parent_exp, parent);
+    return TRAINER_OK;
+}
+
+static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials,
+                                    struct trainer_error *err)
+{
+    char parent[TRAINER_NAME_MAX + 32];
+    struct trainer_recipe recipe = trial->recipe;
+    recipe.hypothesis[0] = recipe.expected_delta[0] = 0;
+    recipe.threads = 0;
+    char *text = trainer_recipe_text(&recipe);
+    if (!text)
+        return trainer_no_memory(err, sizeof recipe);
+    uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? trials[trial->parent_trial].key : 0;
+    snprintf(parent, sizeof parent, "%d %016llx %s", (int)trial->parent, (unsigned long long)above,
+             trial->parent_exp);
+    trial->key = XXH64(parent, strlen(parent), XXH64(text, strlen(text), 0));
+    free(text);
+    return TRAINER_OK;
+}
+
+/* ---- all trials ---- */
+
+static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials, size_t i,
+                                        struct trainer_error *err)
+{
+    struct trainer_trial *trial = &trials[i];
+    size_t t = plan->grid_first ? i / plan->n_points : i % plan->n_trials;
+    size_t g = plan->grid_first ? i % plan->n_points : i / plan->n_trials;
+    enum trainer_status status = read_recipe(plan, trial, t, g, err);
+    if (status == TRAINER_OK)
+        status = read_parent(plan, trial, t, g, err);
+    if (status == TRAINER_OK)
+        return make_key(trial, trials, err);
+    char name[128];
+    snprintf(name, sizeof name, "trial '%.63s'", trial_name(plan, t));
+    return recipe_blame(err, name, status);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct trainer_trial *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct trainer_trial *const *x = a, *const *y = b;
+    return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
+}
+
+static enum trainer_status check_unique(const struct trainer_sweep *sweep,
+                                        int (*compare)(const void *, const void *), const char *what,
+                                        struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    const struct trainer_trial **sorted = malloc(sweep->n * sizeof *sorted);
+    if (!sorted)
+        return trainer_no_memory(err, sweep->n * sizeof *sorted);
+    for (size_t i = 0; i < sweep->n; i++)
+        sorted[i] = &sweep->trials[i];
+    qsort(sorted, sweep->n, sizeof *sorted, compare);
+    for (size_t i = 1; i < sweep->n && status == TRAINER_OK; i++)
+        if (compare(&sorted[i - 1], &sorted[i]) == 0)
+            status = trainer_fail(err, TRAINER_EINVAL, "trials %zu and %zu, '%s', have the same %s",
+                                  (size_t)(sorted[i - 1] - sweep->trials),
+                                  (size_t)(sorted[i] - sweep->trials), sorted[i]->name, what);
+    free(sorted);
+    return status;
+}
+
+static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan,
+                                  struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    sweep->n = plan->n_trials * plan->n_points;
+    sweep->trials = calloc(sweep->n, sizeof *sweep->trials);
+    if (!sweep->trials)
+        return trainer_no_memory(err, sweep->n * sizeof *sweep->trials);
+    for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
+        status = expand_trial(plan, sweep->trials, i, err);
+    if (status == TRAINER_OK)
+        status = check_unique(sweep, by_name, "name", err);
+    return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
+}
+
+enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text,
+                                        size_t length, const char *directory, struct trainer_error *err)
+{
+    struct plan plan = {0};
+    *sweep = NULL;
+    json_t *root = recipe_object_parse(name, text, length, err);
+    if (!root)
+        return TRAINER_EINVAL;
+    struct trainer_sweep *made = calloc(1, sizeof *made);
+    enum trainer_status status = made ? read_plan(&plan, made, root, directory, err)
+                                      : trainer_no_memory(err, sizeof *made);
+    if (status == TRAINER_OK)
+        status = expand(made, &plan, err);
+    json_decref(plan.base);
+    json_decref(root);
+    if (status == TRAINER_OK) {
+        *sweep = made;
+        return TRAINER_OK;
+    }
+    trainer_sweep_free(made);
+    return recipe_blame(err, name, status);
+}
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    return slash ? strndup(length ? path : "/", length ? length : 1) : strdup(".");
+}
+
+enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char *path,
+                                       struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    *sweep = NULL;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    char *directory = directory_of(path);
+    status = directory ? trainer_sweep_parse(sweep, path, text, length, directory, err)
+                       : trainer_no_memory(err, strlen(path));
+    free(directory);
+    free(text);
+    return status;
+}
+
+void trainer_sweep_free(struct trainer_sweep *sweep)
+{
+    if (sweep)
+        free(sweep->trials);
+    free(sweep);
+}
+
+const char *trainer_sweep_name(const struct trainer_sweep *sweep)
+{
+    return sweep->name;
+}
+
+size_t trainer_sweep_count(const struct trainer_sweep *sweep)
+{
+    return sweep->n;
+}
+
+const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep, size_t i)
+{
+    return i < sweep->n ? &sweep->trials[i] : NULL;
+}
