@@ -1,0 +1,565 @@
+/* rlcore_algorithm.c: each named algorithm's samples and streams, and what is refused. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/algorithm.h>
+
+#include "support/random_batch.h"
+#include "support/rollout_case.h"
+
+static const char *const all[] = {
+    "grpo", "max_rl", "hierarchical_grpo", "rae", "reward", "custom", "echo", "opd", "opsd", "sft"};
+enum { ALL = sizeof all / sizeof *all };
+
+static const struct rl_algorithm *find(const char *name)
+{
+    const struct rl_algorithm *algorithm = NULL;
+    assert_int_equal(rl_algorithm_find(name, &algorithm, NULL), RL_OK);
+    return algorithm;
+}
+
+static void ok(struct rollout_case *c, const char *algorithm)
+{
+    enum rl_status status = rollout_case_run(c, algorithm);
+    if (status != RL_OK)
+        print_error("%s: %s\n", algorithm, c->err.text);
+    assert_int_equal(status, RL_OK);
+}
+
+static void refused(struct rollout_case *c, enum rl_status got, enum rl_status want,
+                    const char *text)
+{
+    assert_int_equal(got, want);
+    assert_non_null(strstr(c->err.text, text));
+}
+
+static struct rl_pack_sample view(const struct rollout_case *c, size_t i)
+{
+    struct rl_pack_sample sample;
+    rl_samples_view(&c->samples, i, &sample);
+    return sample;
+}
+
+static void assert_reals(const double *got, const double *want, size_t n)
+{
+    assert_non_null(got);
+    for (size_t t = 0; t < n; t++)
+        assert_true(fabs(got[t] - want[t]) < 1e-12);
+}
+
+/* A sample's advantages where node 1 has a, node 3 or 5 has b at its sampled tokens. */
+static void assert_advantages(const struct rollout_case *c, size_t i, double a, double b)
+{
+    double first[FIRST_LENGTH] = {0, 0, 0, a, a, 0, 0, 0, b, 0};
+    double second[SECOND_LENGTH] = {0, 0, 0, a, a, 0, 0, b, b};
+    struct rl_pack_sample s = view(c, i);
+    assert_reals(s.advantages, s.n_tokens == FIRST_LENGTH ? first : second, s.n_tokens);
+}
+
+static void names_are_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALL; i++) {
+        assert_string_equal(rl_algorithm_name(find(all[i])), all[i]);
+        assert_ptr_equal(rl_algorithm_at(i), find(all[i]));
+        assert_true(strlen(rl_algorithm_summary(find(all[i]))) > 0);
+    }
+    assert_null(rl_algorithm_at(ALL));
+}
+
+static void an_unknown_name_lists_the_known(void **state)
+{
+    (void)state;
+    const struct rl_algorithm *algorithm = find("grpo");
+    struct rl_error err;
+    assert_int_equal(rl_algorithm_find("grp", &algorithm, &err), RL_EINVAL);
+    assert_null(algorithm);
+    assert_non_null(strstr(err.text, "'grp'"));
+    for (size_t i = 0; i < ALL; i++)
+        assert_non_null(strstr(err.text, all[i]));
+}
+
+static void settings_that_train_wrong_are_refused(void **state)
+{
+    (void)state;
+    const enum rl_model policy = RL_MODEL_POLICY, frozen = RL_MODEL_FROZEN, none = RL_MODEL_NONE;
+    const struct {
+        const char *name;
+        struct rl_algorithm_setting setting;
+        const char *text; /* NULL: accepted */
+    } cases[] = {
+        {"grpo", {1, policy, none}, "grpo needs groups of at least 2 rollouts, not 1"},
+        {"max_rl", {1, policy, none}, "max_rl needs groups of at least 2"},
+        {"hierarchical_grpo", {1, policy, none}, "hierarchical_grpo needs groups of at least 2"},
+        {"echo", {1, policy, none}, "echo needs groups of at least 2"},
+        {"rae", {1, policy, none}, NULL},
+        {"reward", {1, policy, none}, NULL},
+        {"custom", {1, policy, none}, NULL},
+        {"reward", {0, policy, none}, "at least 1"},
+        {"grpo", {2, policy, none}, NULL},
+        {"opd", {1, policy, policy}, "opd needs a frozen model as reference, not the live policy"},
+        {"opd", {1, policy, none}, "opd needs a frozen model as reference, not none"},
+        {"opd", {1, policy, frozen}, NULL},
+        {"opsd", {1, policy, frozen}, "opsd needs the live policy as reference, not a frozen"},
+        {"opsd", {1, policy, policy}, NULL},
+        {"sft", {1, policy, none}, "sft needs a frozen model as source"},
+        {"sft", {1, frozen, none}, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rl_error err = {.text = ""};
+        enum rl_status status = rl_algorithm_check(find(cases[i].name), &cases[i].setting, &err);
+        assert_int_equal(status, cases[i].text ? RL_EINVAL : RL_OK);
+        if (cases[i].text)
+            assert_non_null(strstr(err.text, cases[i].text));
+    }
+}
+
+static void a_shared_node_trains_once(void **state)
+{
+    (void)state;
+    static const uint8_t first[FIRST_LENGTH] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0};
+    static const uint8_t second[SECOND_LENGTH] = {0, 0, 0, 0, 0, 0, 0, 1, 1};
+    struct rollout_case *c = rollout_case_new(2);
+    assert_int_equal(rollout_case_cut(c), RL_OK);
+    assert_int_equal(c->samples.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        struct rl_pack_sample s = view(c, i);
+        assert_int_equal(c->samples.rollout[i], i / 2);
+        assert_int_equal(c->samples.branch[i], i % 2);
+        assert_int_equal(s.n_tokens, i % 2 ? SECOND_LENGTH : FIRST_LENGTH);
+        assert_memory_equal(s.mask, i % 2 ? second : first, s.n_tokens);
+        assert_int_equal(s.token_ids[3], 1000 * (i / 2) + 3);
+        assert_int_equal(s.token_ids[5], 1000 * (i / 2) + (i % 2 ? 10 : 5));
+        assert_true(s.logprobs[4] == c->logprobs[i / 2][4]);
+        assert_true(s.logprobs[0] == 0 && s.logprobs[5] == 0);
+    }
+    rollout_case_free(c);
+}
+
+static void failed_rollouts_give_no_samples(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(4);
+    c->traces[0].has_error = true;
+    c->traces[2].not_trainable = true;
+    ok(c, "grpo");
+    assert_int_equal(c->samples.n, 4);
+    assert_int_equal(c->samples.rollout[0], 1);
+    assert_int_equal(c->samples.rollout[2], 3);
+    assert_advantages(c, 0, -1, -1);
+    assert_advantages(c, 2, 1, 1);
+    rollout_case_free(c);
+}
+
+static void nothing_trainable_gives_no_samples(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ALL; i++) {
+        struct rollout_case *c = rollout_case_new(2);
+        struct rl_baseline baselines[1];
+        size_t n_baselines = 0;
+        c->options.baselines = baselines;
+        c->options.n_baselines = &n_baselines;
+        c->options.max_baselines = 1;
+        memset(c->masks, 0, sizeof c->masks);
+        if (strcmp(all[i], "custom") != 0)
+            ok(c, all[i]);
+        assert_int_equal(c->samples.n, 0);
+        rollout_case_free(c);
+    }
+}
+
+static void an_empty_group_is_fine(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(0);
+    ok(c, "grpo");
+    assert_int_equal(c->samples.n, 0);
+    ok(c, "echo");
+    ok(c, "opd");
+    assert_int_equal(c->samples.start[0], 0);
+    rollout_case_free(c);
+}
+
+static void group_advantages_reach_the_tokens(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"grpo", "max_rl", "hierarchical_grpo", "reward"};
+    static const double wanted[4][3] = {{-1, 0, 1}, {-1, 0, 1}, {-1, 0, 1}, {0, 1, 2}};
+    for (size_t k = 0; k < 4; k++) {
+        struct rollout_case *c = rollout_case_new(3);
+        ok(c, names[k]);
+        for (size_t i = 0; i < 6; i++) {
+            assert_advantages(c, i, wanted[k][i / 2], wanted[k][i / 2]);
+            assert_int_equal(c->samples.streams[i], RL_SAMPLE_ADVANTAGES);
+        }
+        rollout_case_free(c);
+    }
+}
+
+static void options_reach_the_advantages(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(2);
+    const struct rl_length_weights penalty = {.output = 0.5};
+    c->options.length_penalty = &penalty;
+    c->traces[0].n_output_tokens = c->traces[0].n_total_tokens = 10;
+    c->traces[1].n_output_tokens = c->traces[1].n_total_tokens = 20;
+    ok(c, "grpo"); /* rewards 0 - 0.125 and 1 - 0.25 */
+    assert_advantages(c, 0, -0.4375, -0.4375);
+    ok(c, "echo");
+    assert_advantages(c, 2, 0.4375, 0.4375);
+    static const char *const agents[] = {"solver"};
+    c->options.episode_agents = agents;
+    c->options.n_episode_agents = 1;
+    c->traces[0].agent = c->traces[1].agent = "solver";
+    c->traces[0].episode = "a";
+    c->traces[1].episode = "b";
+    ok(c, "hierarchical_grpo");
+    assert_advantages(c, 2, 0, 0);
+    rollout_case_free(c);
+}
+
+static void rae_keeps_baselines_over_groups(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(1);
+    struct rl_baseline baselines[2];
+    size_t n_baselines = 0;
+    c->options.decay = 0.5;
+    refused(c, rollout_case_run(c, "rae"), RL_EINVAL, "rae has no baselines");
+    c->options.baselines = baselines;
+    c->options.n_baselines = &n_baselines;
+    c->options.max_baselines = 2;
+    c->traces[0].reward = 4;
+    ok(c, "rae");
+    assert_advantages(c, 0, 4, 4);
+    ok(c, "rae");
+    assert_advantages(c, 0, 2, 2);
+    assert_true(baselines[0].value == 3);
+    rollout_case_free(c);
+}
+
+/* custom: 1, 2, 3, .. in the order of the sampled tokens of the group; answers *context. */
+static int count_up(void *context, const struct rl_rollouts *rollouts, const size_t *start,
+                    double *credit)
+{
+    for (size_t k = 0; k < start[rollouts->n]; k++)
+        credit[k] = (double)(k + 1);
+    return *(const int *)context;
+}
+
+static int give_nan(void *context, const struct rl_rollouts *rollouts, const size_t *start,
+                    double *credit)
+{
+    (void)context;
+    credit[start[rollouts->n - 1] + 2] = NAN;
+    return 0;
+}
+
+static void custom_has_a_value_per_token(void **state)
+{
+    (void)state;
+    static const double first[FIRST_LENGTH] = {0, 0, 0, 6, 7, 0, 0, 0, 8, 0};
+    static const double second[SECOND_LENGTH] = {0, 0, 0, 6, 7, 0, 0, 9, 10};
+    struct rollout_case *c = rollout_case_new(2);
+    int answer = 0;
+    c->options.credit = count_up;
+    c->options.credit_context = &answer;
+    ok(c, "custom");
+    assert_reals(view(c, 2).advantages, first, FIRST_LENGTH);
+    assert_reals(view(c, 3).advantages, second, SECOND_LENGTH);
+    answer = 3;
+    refused(c, rollout_case_run(c, "custom"), RL_ECALLBACK, "returned 3");
+    c->options.credit = give_nan;
+    refused(c, rollout_case_run(c, "custom"), RL_EVALUE, "rollout 1 is nan at sampled token 2");
+    c->options.credit = NULL;
+    refused(c, rollout_case_run(c, "custom"), RL_EINVAL, "custom has no function");
+    rollout_case_free(c);
+}
+
+static void opd_pulls_towards_the_reference(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"opd", "opsd"};
+    static const double weights[FIRST_LENGTH] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0}, zeros[FIRST_LENGTH];
+    static const double later[SECOND_LENGTH] = {0, 0, 0, 0, 0, 0, 0, 1, 1};
+    /* The shared node keeps what the first sample was given. */
+    static const double first[FIRST_LENGTH] = {0, 0, 0, -4, -5, 0, 0, 0, -9, 0};
+    static const double second[SECOND_LENGTH] = {0, 0, 0, -4, -5, 0, 0, -18, -19};
+    double ref[FIRST_LENGTH + SECOND_LENGTH];
+    for (size_t t = 0; t < FIRST_LENGTH + SECOND_LENGTH; t++)
+        ref[t] = -1 - (double)t;
+    ref[0] = NAN; /* never read: not sampled */
+    for (size_t k = 0; k < 2; k++) {
+        struct rollout_case *c = rollout_case_new(1);
+        c->scores.ref_logprobs = ref;
+        ok(c, names[k]);
+        struct rl_pack_sample a = view(c, 0), b = view(c, 1);
+        assert_reals(a.rl_weights, zeros, FIRST_LENGTH);
+        assert_reals(a.ref_kl_weights, weights, FIRST_LENGTH);
+        assert_reals(a.ref_logprobs, first, FIRST_LENGTH);
+        assert_reals(b.ref_kl_weights, later, SECOND_LENGTH);
+        assert_reals(b.ref_logprobs, second, SECOND_LENGTH);
+        assert_true(!a.advantages && !a.ce_weights && !b.advantages && !b.ce_weights);
+        rollout_case_free(c);
+    }
+}
+
+static void missing_reference_is_refused(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(1);
+    double ref[FIRST_LENGTH + SECOND_LENGTH] = {0};
+    refused(c, rollout_case_run(c, "opd"), RL_EINVAL,
+            "opd: token 3 of rollout 0, branch 0 has no reference log-prob");
+    c->scores.ref_logprobs = ref;
+    ref[8] = -INFINITY;
+    refused(c, rollout_case_run(c, "opsd"), RL_EVALUE, "ref_logprobs is -inf at token 8");
+    rollout_case_free(c);
+}
+
+static void sft_copies_its_sampler(void **state)
+{
+    (void)state;
+    static const double weights[FIRST_LENGTH] = {0, 0, 0, 1, 1, 0, 0, 0, 1, 0}, zeros[FIRST_LENGTH];
+    struct rollout_case *c = rollout_case_new(1);
+    ok(c, "sft");
+    struct rl_pack_sample s = view(c, 0);
+    assert_reals(s.rl_weights, zeros, FIRST_LENGTH);
+    assert_reals(s.ce_weights, weights, FIRST_LENGTH);
+    assert_true(!s.advantages && !s.ref_kl_weights && !s.ref_logprobs);
+    rollout_case_free(c);
+}
+
+static void echo_learns_what_tools_answered(void **state)
+{
+    (void)state;
+    static const double first[FIRST_LENGTH] = {0, 0, 0, 0, 0, 0, 0.1, 0.1, 0, 0};
+    static const double second[SECOND_LENGTH] = {0, 0, 0, 0, 0, 0.1, 0.1, 0, 0};
+    struct rollout_case *c = rollout_case_new(2);
+    ok(c, "echo");
+    for (size_t i = 0; i < 4; i++) {
+        struct rl_pack_sample s = view(c, i);
+        assert_reals(s.ce_weights, i % 2 ? second : first, s.n_tokens);
+        assert_true(!s.rl_weights && !s.ref_kl_weights);
+        assert_advantages(c, i, i < 2 ? -0.5 : 0.5, i < 2 ? -0.5 : 0.5);
+    }
+    rollout_case_free(c);
+}
+
+static void echo_reads_its_role_table(void **state)
+{
+    (void)state;
+    static const struct rl_role_weight roles[] = {{"user", 0.5}, {"assistant", 0.25}};
+    static const struct rl_role_weight nothing[] = {{"tool", 0}}, bad[] = {{"tool", -1}};
+    struct rollout_case *c = rollout_case_new(2);
+    c->options.roles = roles;
+    c->options.n_roles = 2;
+    ok(c, "echo"); /* the user's node is the prompt, the assistant's are sampled */
+    assert_null(view(c, 0).ce_weights);
+    c->nodes[0][4].role = "user";
+    ok(c, "echo");
+    assert_null(view(c, 0).ce_weights);
+    assert_true(view(c, 1).ce_weights[5] == 0.5);
+    c->options.roles = nothing;
+    c->options.n_roles = 1;
+    ok(c, "echo");
+    assert_null(view(c, 0).ce_weights);
+    c->options.n_roles = 0;
+    ok(c, "echo");
+    assert_null(view(c, 0).ce_weights);
+    c->options.roles = bad;
+    c->options.n_roles = 1;
+    refused(c, rollout_case_run(c, "echo"), RL_EVALUE, "weight of role 'tool' is -1");
+    rollout_case_free(c);
+}
+
+static void echo_keeps_what_its_filter_keeps(void **state)
+{
+    (void)state;
+    uint8_t keep[2 * (FIRST_LENGTH + SECOND_LENGTH)] = {0};
+    static const double first[FIRST_LENGTH] = {0, 0, 0, 0, 0, 0, 0, 0.1, 0, 0};
+    struct rollout_case *c = rollout_case_new(2);
+    c->scores.keep = keep;
+    ok(c, "echo");
+    for (size_t i = 0; i < 4; i++)
+        assert_null(view(c, i).ce_weights);
+    keep[0] = keep[5] = keep[7] = 1; /* the prompt, a token of the template, a token of the body */
+    ok(c, "echo");
+    assert_reals(view(c, 0).ce_weights, first, FIRST_LENGTH);
+    assert_null(view(c, 1).ce_weights);
+    keep[7] = 2;
+    refused(c, rollout_case_run(c, "echo"), RL_EVALUE, "keep at token 7 is 2");
+    rollout_case_free(c);
+}
+
+/* Both branches hold the tool's node 2; their filters keep one token of it, and both of them. */
+static void echo_trains_a_shared_answer_once(void **state)
+{
+    (void)state;
+    static const size_t longer[] = {0, 1, 2, 5};
+    static const double first[FIRST_LENGTH] = {0, 0, 0, 0, 0, 0, 0.1, 0.1, 0, 0};
+    uint8_t keep[4 * FIRST_LENGTH] = {0};
+    struct rollout_case *c = rollout_case_new(2);
+    c->branches[0][1].nodes = longer;
+    keep[6] = keep[FIRST_LENGTH + 6] = keep[FIRST_LENGTH + 7] = 1;
+    c->scores.keep = keep;
+    ok(c, "echo");
+    assert_reals(view(c, 0).ce_weights, first, FIRST_LENGTH);
+    assert_null(view(c, 1).ce_weights);
+    rollout_case_free(c);
+}
+
+static void groups_of_one_are_refused(void **state)
+{
+    (void)state;
+    static const char *const relative[] = {"grpo", "max_rl", "hierarchical_grpo", "echo"};
+    struct rollout_case *c = rollout_case_new(1);
+    for (size_t i = 0; i < 4; i++)
+        refused(c, rollout_case_run(c, relative[i]), RL_EINVAL, "this one has 1");
+    ok(c, "reward");
+    rollout_case_free(c);
+}
+
+static void missing_advantages_are_refused(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(2);
+    double credit[2 * CASE_SAMPLED] = {0};
+    refused(c, rollout_case_route(c, "grpo", NULL), RL_EINVAL,
+            "grpo: token 3 of rollout 0, branch 0 trains with rl, but has no advantage");
+    assert_int_equal(rollout_case_route(c, "sft", NULL), RL_OK);
+    assert_int_equal(rollout_case_route(c, "grpo", credit), RL_OK);
+    credit[CASE_SAMPLED] = INFINITY;
+    refused(c, rollout_case_route(c, "grpo", credit), RL_EVALUE,
+            "rollout 1 is inf at sampled token 0");
+    rollout_case_free(c);
+}
+
+static void given_advantages_stand_beside_ce_only(void **state)
+{
+    (void)state;
+    static const double credit[CASE_SAMPLED] = {1, 2, 3, 4, 5};
+    static const double first[FIRST_LENGTH] = {0, 0, 0, 1, 2, 0, 0, 0, 3, 0};
+    double ref[FIRST_LENGTH + SECOND_LENGTH] = {0};
+    struct rollout_case *c = rollout_case_new(1);
+    c->scores.ref_logprobs = ref;
+    assert_int_equal(rollout_case_route(c, "sft", credit), RL_OK);
+    assert_reals(view(c, 0).advantages, first, FIRST_LENGTH);
+    assert_int_equal(rollout_case_route(c, "opd", credit), RL_OK);
+    assert_null(view(c, 0).advantages);
+    rollout_case_free(c);
+}
+
+static void rewards_that_are_no_numbers_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"grpo", "max_rl", "hierarchical_grpo", "reward", "echo"};
+    struct rollout_case *c = rollout_case_new(2);
+    c->traces[1].reward = NAN;
+    for (size_t i = 0; i < 5; i++)
+        refused(c, rollout_case_run(c, names[i]), RL_EVALUE, "reward of trace 1 is nan");
+    c->traces[1].has_error = true;
+    ok(c, "reward");
+    rollout_case_free(c);
+}
+
+static void credit_alone_is_the_same(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(3);
+    struct rl_workspace ws = {0};
+    enum rl_status status;
+    double credit[3 * CASE_SAMPLED];
+    bool assigned;
+    c->traces[0].has_error = true;
+    do
+        status = rl_algorithm_credit(find("reward"), &c->rollouts, &c->options, credit, &assigned,
+                                     &ws, &c->err);
+    while (test_again(&ws, status));
+    assert_int_equal(status, RL_OK);
+    assert_true(assigned);
+    for (size_t k = 0; k < 3 * CASE_SAMPLED; k++)
+        assert_true(credit[k] == (double)(k / CASE_SAMPLED));
+    assert_int_equal(rl_algorithm_credit(find("opd"), &c->rollouts, &c->options, credit, &assigned,
+                                         &ws, &c->err),
+                     RL_OK);
+    assert_false(assigned);
+    free(ws.data);
+    rollout_case_free(c);
+}
+
+static void broken_trees_are_named(void **state)
+{
+    (void)state;
+    static const size_t strange[] = {0, 6};
+    struct rollout_case *c = rollout_case_new(2);
+    c->branches[1][1] = (struct rl_branch){strange, 2};
+    refused(c, rollout_case_cut(c), RL_EINVAL, "rollout 1, branch 1: node 6 is not there, of 6");
+    rollout_case_free(c);
+    c = rollout_case_new(2);
+    c->masks[1][0] = 1;
+    refused(c, rollout_case_cut(c), RL_EVALUE,
+            "rollout 1, node 0: mask is 1, but the node is not sampled");
+    rollout_case_free(c);
+    c = rollout_case_new(2);
+    c->masks[0][8] = 2;
+    refused(c, rollout_case_cut(c), RL_EVALUE, "rollout 0, node 3: mask[0] is 2");
+    rollout_case_free(c);
+    c = rollout_case_new(2);
+    c->content[0][1] = 7;
+    refused(c, rollout_case_cut(c), RL_EVALUE, "rollout 0, node 2: is_content[1] is 7");
+    rollout_case_free(c);
+}
+
+static void tokens_without_logprobs_are_named(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(2);
+    c->nodes[1][3].logprobs = NULL;
+    refused(c, rollout_case_cut(c), RL_EINVAL, "rollout 1, node 3 has no logprobs");
+    rollout_case_free(c);
+    c = rollout_case_new(2);
+    c->logprobs[1][4] = NAN;
+    refused(c, rollout_case_cut(c), RL_EVALUE, "rollout 1, node 1: logprobs[1] is nan");
+    rollout_case_free(c);
+    c = rollout_case_new(2);
+    c->nodes[0][0].token_ids = NULL;
+    refused(c, rollout_case_cut(c), RL_EINVAL, "rollout 0, node 0 has no token_ids");
+    rollout_case_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_found),
+                                       cmocka_unit_test(an_unknown_name_lists_the_known),
+                                       cmocka_unit_test(settings_that_train_wrong_are_refused),
+                                       cmocka_unit_test(a_shared_node_trains_once),
+                                       cmocka_unit_test(failed_rollouts_give_no_samples),
+                                       cmocka_unit_test(nothing_trainable_gives_no_samples),
+                                       cmocka_unit_test(an_empty_group_is_fine),
+                                       cmocka_unit_test(group_advantages_reach_the_tokens),
+                                       cmocka_unit_test(options_reach_the_advantages),
+                                       cmocka_unit_test(rae_keeps_baselines_over_groups),
+                                       cmocka_unit_test(custom_has_a_value_per_token),
+                                       cmocka_unit_test(opd_pulls_towards_the_reference),
+                                       cmocka_unit_test(missing_reference_is_refused),
+                                       cmocka_unit_test(sft_copies_its_sampler),
+                                       cmocka_unit_test(echo_learns_what_tools_answered),
+                                       cmocka_unit_test(echo_reads_its_role_table),
+                                       cmocka_unit_test(echo_keeps_what_its_filter_keeps),
+                                       cmocka_unit_test(echo_trains_a_shared_answer_once),
+                                       cmocka_unit_test(groups_of_one_are_refused),
+                                       cmocka_unit_test(missing_advantages_are_refused),
+                                       cmocka_unit_test(given_advantages_stand_beside_ce_only),
+                                       cmocka_unit_test(rewards_that_are_no_numbers_are_refused),
+                                       cmocka_unit_test(credit_alone_is_the_same),
+                                       cmocka_unit_test(broken_trees_are_named),
+                                       cmocka_unit_test(tokens_without_logprobs_are_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
