@@ -18,7 +18,8 @@ struct advantage_case {
     size_t n_baselines;
 };
 
-static double member(struct core_call *call, const json_t *object, const char *name, double fallback)
+static double member(struct core_call *call, const json_t *object, const char *name,
+                     double fallback)
 {
     const json_t *value = json_object_get(object, name);
     if (value && !json_is_null(value) && !json_is_number(value))
@@ -50,7 +51,8 @@ static struct rl_trace read_trace(struct core_call *call, const json_t *object)
                              .episode = json_string_value(json_object_get(object, "episode")),
                              .has_error = json_is_true(json_object_get(object, "has_error")),
                              .not_trainable = json_is_false(json_object_get(object, "trainable"))};
-    if (!json_is_number(json_object_get(object, "reward")))
+    bool counts = !trace.has_error && !trace.not_trainable;
+    if (!json_is_number(json_object_get(object, "reward")) && counts)
         core_fail(call, "a trace has no reward");
     trace.reward = json_number_value(json_object_get(object, "reward"));
     trace.n_output_tokens = member(call, object, "num_output_tokens", 0);
@@ -59,18 +61,22 @@ static struct rl_trace read_trace(struct core_call *call, const json_t *object)
     return trace;
 }
 
-static enum rl_status run_one(struct core_call *call, struct advantage_case *c, const struct rl_trace *traces, size_t n,
-                              double *advantages, uint8_t *counted)
+static enum rl_status run_one(struct core_call *call, struct advantage_case *c,
+                              const struct rl_trace *traces, size_t n, double *advantages,
+                              uint8_t *counted)
 {
     switch (c->algorithm) {
     case GRPO:
-        return rl_group_grpo(traces, n, c->has_penalty ? &c->penalty : NULL, advantages, counted, &call->err);
+        return rl_group_grpo(traces, n, c->has_penalty ? &c->penalty : NULL, advantages, counted,
+                             &call->err);
     case MAX_RL: return rl_group_max_rl(traces, n, advantages, counted, &call->err);
     case HIERARCHICAL:
-        return rl_group_hierarchical(traces, n, c->episode_agents, c->n_episode_agents, advantages, counted, &call->err);
+        return rl_group_hierarchical(traces, n, c->episode_agents, c->n_episode_agents, advantages,
+                                     counted, &call->err);
     case RAE: break;
     }
-    return rl_group_rae(traces, n, c->decay, c->baselines, &c->n_baselines, MAX_AGENTS, advantages, counted, &call->err);
+    return rl_group_rae(traces, n, c->decay, c->baselines, &c->n_baselines, MAX_AGENTS, advantages,
+                        counted, &call->err);
 }
 
 /* The group's list of advantages, null for a trace that does not count. */
@@ -117,7 +123,8 @@ static void run(struct core_call *call)
 const struct core_kernel core_prime_advantage = {
     .family = "prime_advantage",
     .summary = "prime-rl's advantages of whole rollouts: grpo, max_rl, hierarchical_grpo, rae",
-    .inputs = "algorithm, groups (lists of {reward, agent?, episode?, trainable?, has_error?, num_output_tokens?, "
+    .inputs = "algorithm, groups (lists of {reward, agent?, episode?, trainable?, has_error?, "
+              "num_output_tokens?, "
               "num_total_tokens?, num_turns?}), length_penalty?, episode_agents?, decay?",
     .run = run,
 };

@@ -11,15 +11,26 @@ static bool same(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-static enum rl_status begin(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted,
-                            struct rl_error *err)
+static enum rl_status begin(const struct rl_trace *traces, size_t n, double *advantages,
+                            uint8_t *counted, struct rl_error *err)
 {
     for (size_t i = 0; i < n; i++) {
         counted[i] = !traces[i].has_error && !traces[i].not_trainable;
         advantages[i] = 0;
         if (counted[i] && !isfinite(traces[i].reward))
-            return rl_fail(err, RL_EVALUE, "reward of trace %zu is %g, not a finite number", i, traces[i].reward);
+            return rl_fail(err, RL_EVALUE, "reward of trace %zu is %g, not a finite number", i,
+                           traces[i].reward);
     }
+    return RL_OK;
+}
+
+/* Rewards near the end of double's range can still give something else. */
+static enum rl_status finish(const double *advantages, size_t n, struct rl_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(advantages[i]))
+            return rl_fail(err, RL_EVALUE, "advantage of trace %zu is %g, not a finite number", i,
+                           advantages[i]);
     return RL_OK;
 }
 
@@ -35,7 +46,8 @@ static double mean_of(const double *values, const uint8_t *counted, size_t n)
     return members ? sum / (double)members : 0;
 }
 
-static void take_rewards(const struct rl_trace *traces, const uint8_t *counted, size_t n, double *values)
+static void take_rewards(const struct rl_trace *traces, const uint8_t *counted, size_t n,
+                         double *values)
 {
     for (size_t i = 0; i < n; i++)
         if (counted[i])
@@ -47,16 +59,18 @@ static enum rl_status check_counts(const struct rl_trace *trace, size_t i, struc
     const double counts[] = {trace->n_output_tokens, trace->n_total_tokens, trace->n_turns};
     for (size_t j = 0; j < 3; j++)
         if (!isfinite(counts[j]) || counts[j] < 0)
-            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, not a number from 0 on", i, counts[j]);
+            return rl_fail(err, RL_EVALUE, "trace %zu: a count is %g, not a number from 0 on", i,
+                           counts[j]);
     if (trace->n_output_tokens > trace->n_total_tokens)
-        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of %g in all", i, trace->n_output_tokens,
-                       trace->n_total_tokens);
+        return rl_fail(err, RL_EVALUE, "trace %zu: %g output tokens of %g in all", i,
+                       trace->n_output_tokens, trace->n_total_tokens);
     return RL_OK;
 }
 
 /* Lowers each counted value by its share of the mean reward. */
 static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *counted, size_t n,
-                               const struct rl_length_weights *w, double *values, struct rl_error *err)
+                               const struct rl_length_weights *w, double *values,
+                               struct rl_error *err)
 {
     double output = 1, input = 1, turns = 1, mean = mean_of(values, counted, n);
     for (size_t i = 0; i < n; i++) {
@@ -71,14 +85,16 @@ static enum rl_status penalise(const struct rl_trace *traces, const uint8_t *cou
     }
     for (size_t i = 0; i < n; i++)
         if (counted[i])
-            values[i] -= mean * (w->output * traces[i].n_output_tokens / output +
-                                 w->input * (traces[i].n_total_tokens - traces[i].n_output_tokens) / input +
-                                 w->turns * traces[i].n_turns / turns);
+            values[i] -=
+                mean * (w->output * traces[i].n_output_tokens / output +
+                        w->input * (traces[i].n_total_tokens - traces[i].n_output_tokens) / input +
+                        w->turns * traces[i].n_turns / turns);
     return RL_OK;
 }
 
-enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n, const struct rl_length_weights *penalty,
-                             double *advantages, uint8_t *counted, struct rl_error *err)
+enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n,
+                             const struct rl_length_weights *penalty, double *advantages,
+                             uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status != RL_OK)
@@ -89,11 +105,11 @@ enum rl_status rl_group_grpo(const struct rl_trace *traces, size_t n, const stru
     double mean = mean_of(advantages, counted, n);
     for (size_t i = 0; i < n; i++)
         advantages[i] = counted[i] ? advantages[i] - mean : 0;
-    return RL_OK;
+    return finish(advantages, n, err);
 }
 
-enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages, uint8_t *counted,
-                               struct rl_error *err)
+enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *advantages,
+                               uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status != RL_OK)
@@ -102,7 +118,7 @@ enum rl_status rl_group_max_rl(const struct rl_trace *traces, size_t n, double *
     double mean = mean_of(advantages, counted, n);
     for (size_t i = 0; i < n; i++)
         advantages[i] = counted[i] && mean > 0 ? (advantages[i] - mean) / mean : 0;
-    return RL_OK;
+    return finish(advantages, n, err);
 }
 
 static bool by_episode(const char *agent, const char *const *episode_agents, size_t n)
@@ -119,9 +135,9 @@ static bool same_episode(const struct rl_trace *a, const struct rl_trace *b)
     return a == b || (a->episode && b->episode && strcmp(a->episode, b->episode) == 0);
 }
 
-enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n, const char *const *episode_agents,
-                                     size_t n_episode_agents, double *advantages, uint8_t *counted,
-                                     struct rl_error *err)
+enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n,
+                                     const char *const *episode_agents, size_t n_episode_agents,
+                                     double *advantages, uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     for (size_t i = 0; status == RL_OK && i < n; i++) {
@@ -138,10 +154,11 @@ enum rl_status rl_group_hierarchical(const struct rl_trace *traces, size_t n, co
             }
         advantages[i] = traces[i].reward - sum / (double)members;
     }
-    return status;
+    return status == RL_OK ? finish(advantages, n, err) : status;
 }
 
-static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity, const char *agent)
+static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n, size_t capacity,
+                                       const char *agent)
 {
     for (size_t i = 0; i < *n; i++)
         if (same(baselines[i].agent, agent))
@@ -152,24 +169,25 @@ static struct rl_baseline *baseline_of(struct rl_baseline *baselines, size_t *n,
     return &baselines[(*n)++];
 }
 
-/* Whether an earlier counted trace belongs to the same episode, which is then already dealt with. */
-static bool is_continued(const struct rl_trace *traces, const uint8_t *counted, size_t i)
+/* Whether an earlier trace, counted or not, opened the same episode, which is then already dealt
+ * with. */
+static bool is_continued(const struct rl_trace *traces, size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (counted[j] && same_episode(&traces[j], &traces[i]))
+        if (same_episode(&traces[j], &traces[i]))
             return true;
     return false;
 }
 
-enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay, struct rl_baseline *baselines,
-                            size_t *n_baselines, size_t capacity, double *advantages, uint8_t *counted,
-                            struct rl_error *err)
+enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double decay,
+                            struct rl_baseline *baselines, size_t *n_baselines, size_t capacity,
+                            double *advantages, uint8_t *counted, struct rl_error *err)
 {
     enum rl_status status = begin(traces, n, advantages, counted, err);
     if (status == RL_OK && !(decay >= 0 && decay <= 1))
         status = rl_fail(err, RL_EINVAL, "decay is %g, not in 0..1", decay);
     for (size_t first = 0; status == RL_OK && first < n; first++) {
-        if (!counted[first] || is_continued(traces, counted, first))
+        if (is_continued(traces, first))
             continue;
         for (size_t i = first; i < n; i++) {
             if (!counted[i] || !same_episode(&traces[first], &traces[i]))
@@ -182,5 +200,5 @@ enum rl_status rl_group_rae(const struct rl_trace *traces, size_t n, double deca
             b->value = decay * b->value + (1 - decay) * traces[i].reward;
         }
     }
-    return status;
+    return status == RL_OK ? finish(advantages, n, err) : status;
 }
