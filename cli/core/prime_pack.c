@@ -27,8 +27,8 @@ static const json_t *list(struct reader *r, const char *name, bool optional)
     if (r->length == SIZE_MAX)
         r->length = length;
     if (length != r->length)
-        core_fail(r->call, "inputs.samples[%zu].%s has %zu tokens, token_ids %zu", r->index, name, length,
-                  r->length);
+        core_fail(r->call, "inputs.samples[%zu].%s has %zu tokens, token_ids %zu", r->index, name,
+                  length, r->length);
     return length == r->length ? value : NULL;
 }
 
@@ -39,7 +39,8 @@ static int64_t *integers(struct reader *r, const char *name)
     for (size_t t = 0; out && t < r->length; t++) {
         const json_t *item = json_array_get(values, t);
         if (!json_is_integer(item))
-            core_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name, t);
+            core_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name,
+                      t);
         out[t] = json_integer_value(item);
     }
     return out;
@@ -53,7 +54,8 @@ static uint8_t *flags(struct reader *r, const char *name)
         const json_t *item = json_array_get(values, t);
         double bit = json_number_value(item);
         if (!json_is_boolean(item) && !(json_is_number(item) && (bit == 0 || bit == 1)))
-            core_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name, t);
+            core_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name,
+                      t);
         out[t] = json_is_true(item) || bit == 1;
     }
     return out;
@@ -75,10 +77,12 @@ static double *numbers(struct reader *r, const char *name, bool optional)
 /* Whether a token of the whole sample, beyond seq_len too, is a member of rl. */
 static bool has_rl_member(const json_t *sample)
 {
-    const json_t *mask = json_object_get(sample, "mask"), *weights = json_object_get(sample, "rl_weights");
+    const json_t *mask = json_object_get(sample, "mask"),
+                 *weights = json_object_get(sample, "rl_weights");
     for (size_t i = 0; i < json_array_size(mask); i++) {
         const json_t *weight = json_array_get(weights, i);
-        if (json_is_true(json_array_get(mask, i)) && (!json_is_array(weights) || json_number_value(weight) != 0))
+        if (json_is_true(json_array_get(mask, i)) &&
+            (!json_is_array(weights) || json_number_value(weight) != 0))
             return true;
     }
     return false;
@@ -100,7 +104,8 @@ static struct rl_pack_sample read_sample(struct core_call *call, const json_t *s
                                .env_name = json_string_value(json_object_get(sample, "env_name"))};
     s.n_tokens = r.length == SIZE_MAX ? 0 : r.length;
     if (!s.advantages && has_rl_member(sample))
-        core_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream", index);
+        core_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream",
+                  index);
     return s;
 }
 
@@ -128,7 +133,8 @@ static json_t *real_list(const double *values, bool present, size_t n)
     return out;
 }
 
-static json_t *micro_batch(const struct rl_pack_micro_batch *m, const struct rl_pack_sample *samples)
+static json_t *micro_batch(const struct rl_pack_micro_batch *m,
+                           const struct rl_pack_sample *samples)
 {
     json_t *mask = json_array(), *names = json_array();
     for (size_t t = 0; t < m->n_tokens; t++) {
@@ -150,7 +156,8 @@ static json_t *micro_batch(const struct rl_pack_micro_batch *m, const struct rl_
         real_list(m->ref_kl_weights, m->has_ref_kl_weights, m->n_tokens));
 }
 
-static struct rl_pack_micro_batch new_micro_batch(struct core_call *call, size_t n, size_t n_samples)
+static struct rl_pack_micro_batch new_micro_batch(struct core_call *call, size_t n,
+                                                  size_t n_samples)
 {
     struct rl_pack_micro_batch m = {.lengths = core_alloc(call, n_samples, sizeof *m.lengths),
                                     .mask = core_alloc(call, n, sizeof *m.mask),
@@ -164,8 +171,9 @@ static struct rl_pack_micro_batch new_micro_batch(struct core_call *call, size_t
     return m;
 }
 
-static void put_workers(struct core_call *call, const struct rl_pack_sample *samples, const size_t *lengths,
-                        size_t n, const struct rl_pack_options *options, const struct rl_pack_plan *plan)
+static void put_workers(struct core_call *call, const struct rl_pack_sample *samples,
+                        const size_t *lengths, size_t n, const struct rl_pack_options *options,
+                        const struct rl_pack_plan *plan)
 {
     size_t most = 0, all = 0, per_worker = plan->n_slots / options->n_workers;
     for (size_t slot = 0; slot < plan->n_slots; slot++) {
@@ -174,8 +182,8 @@ static void put_workers(struct core_call *call, const struct rl_pack_sample *sam
         all += tokens;
     }
     if (all > MAX_TOKENS) {
-        core_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d", plan->n_slots,
-                  all, MAX_TOKENS);
+        core_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d",
+                  plan->n_slots, all, MAX_TOKENS);
         return;
     }
     json_t *workers = json_array();
@@ -202,7 +210,8 @@ static void run(struct core_call *call)
     const json_t *list_in = json_object_get(call->inputs, "samples");
     struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
                                       .n_workers = positive(call, "num_train_workers", MAX_WORKERS),
-                                      .pad_multiple = positive(call, "pad_to_multiple_of", INT32_MAX),
+                                      .pad_multiple =
+                                          positive(call, "pad_to_multiple_of", INT32_MAX),
                                       .cost_linear = core_number_or(call, "cost_linear", 1),
                                       .cost_quadratic = core_number_or(call, "cost_quadratic", 0)};
     size_t n = json_array_size(list_in);
@@ -216,8 +225,10 @@ static void run(struct core_call *call)
     }
     struct rl_pack_plan plan = {.order = core_alloc(call, n, sizeof *plan.order),
                                 .bin_start = core_alloc(call, n + 1, sizeof *plan.bin_start),
-                                .slots = core_alloc(call, n + options.n_workers, sizeof *plan.slots)};
-    if (call->failed || core_again(call, rl_pack_check(samples, n, &options, &call->err)) || call->failed)
+                                .slots =
+                                    core_alloc(call, n + options.n_workers, sizeof *plan.slots)};
+    if (call->failed || core_again(call, rl_pack_check(samples, n, &options, &call->err)) ||
+        call->failed)
         return;
     enum rl_status status;
     do
@@ -230,8 +241,10 @@ static void run(struct core_call *call)
 const struct core_kernel core_prime_pack = {
     .family = "prime_pack",
     .summary = "samples into micro batches of seq_len tokens, distributed over workers",
-    .inputs = "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, cost_quadratic?, samples "
-              "[{token_ids, mask, logprobs, temperatures, env_name, advantages?, ref_logprobs?, rl_weights?, "
-              "ce_weights?, ref_kl_weights?}]",
+    .inputs =
+        "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, cost_quadratic?, samples "
+        "[{token_ids, mask, logprobs, temperatures, env_name, advantages?, ref_logprobs?, "
+        "rl_weights?, "
+        "ce_weights?, ref_kl_weights?}]",
     .run = run,
 };

@@ -1,24 +1,26 @@
 /*
- * rlcore/stream_loss.h: the trainer-side loss of prime-rl's algorithm abstraction: per-token weight streams rl, ce and
- * ref_kl, each summed over its own members and divided by its own global token count. Components may overlap, and
- * any of them may be empty.
+ * rlcore/stream_loss.h: the trainer-side loss of prime-rl's algorithm abstraction: per-token weight
+ * streams rl, ce and ref_kl, each summed over its own members and divided by its own global token
+ * count. Components may overlap, and any of them may be empty.
  *
- * Sequences are ragged: arrays of tokens are flat, sequence s holds the tokens start[s] .. start[s+1].
+ * Sequences are ragged: token arrays are flat, sequence s holds the tokens start[s] .. start[s+1].
  *
- * Members: rl where loss_mask is 1 and the rl weight is not 0 (all of loss_mask without an rl stream); ce and ref_kl
- * where their weight is not 0, whatever loss_mask says. A weight of 0 is the same as the token being absent. Values at
- * tokens that are member of nothing are never read.
+ * Members: rl where loss_mask is 1 and the rl weight is not 0 (all of loss_mask without an rl
+ * stream); ce and ref_kl where their weight is not 0, whatever loss_mask says. A weight of 0 is the
+ * same as the token being absent. Values at tokens that are member of nothing are never read.
  *
- *   l = trainer - inference, r = exp(l) without a limit, D = exp(trainer) - exp(inference), W the weight (1 without a
- *   stream).
+ *   l = trainer - inference, r = exp(l) without a limit, D = exp(trainer) - exp(inference),
+ *   W the weight (1 without a stream).
  *   rl, DPPO+KL   out = [D > mask_high] where A > 0, else [D < -mask_low]
- *                 W (-[not out] adv_tau A r + kl_tau l^2), gradient W (-[not out] adv_tau A r + 2 kl_tau l)
+ *                 W (-[not out] adv_tau A r + kl_tau l^2),
+ *                 gradient W (-[not out] adv_tau A r + 2 kl_tau l)
  *   rl, IPO       out = [|D| > ipo_threshold], the same otherwise
  *   ce            -W trainer
  *   ref_kl        out = [D < -0.2], k = ref - trainer held constant:
  *                 W (-[not out] k r + 1e-3 l^2), gradient W (-[not out] k r + 2e-3 l)
  *
- * Source: prime-rl, src/prime_rl/trainer/rl/loss.py; definitions in fixtures/golden/README.md, "prime_loss".
+ * Source: prime-rl, src/prime_rl/trainer/rl/loss.py; definitions in fixtures/golden/README.md,
+ * "prime_loss".
  */
 #ifndef RLCORE_STREAM_LOSS_H
 #define RLCORE_STREAM_LOSS_H
@@ -55,56 +57,60 @@ enum rl_stream_kind { RL_STREAM_DPPO, RL_STREAM_IPO };
 
 struct rl_stream_options {
     enum rl_stream_kind kind;
-    double dppo_mask_low;  /* 0.2 */
-    double dppo_mask_high; /* 0.2 */
-    double ipo_threshold;  /* 0.2 */
-    double adv_tau;        /* 1 */
-    double kl_tau;         /* 1e-3 */
+    double dppo_mask_low;                    /* 0.2 */
+    double dppo_mask_high;                   /* 0.2 */
+    double ipo_threshold;                    /* 0.2 */
+    double adv_tau;                          /* 1 */
+    double kl_tau;                           /* 1e-3 */
     double rl_scale, ce_scale, ref_kl_scale; /* global token counts (rl_stream_count), at least 1 */
 };
 
 RL_API void rl_stream_options_init(struct rl_stream_options *options);
 
 /*
- * Means over the members of one sequence (masked_*: over those that are out, unmasked_*: over the others; 0 over
- * none). A component that did not run there has ran false and the rest 0.
+ * Means over the members of one sequence (masked_*: over those that are out, unmasked_*: over the
+ * others; 0 over none). A component that did not run there has ran false and the rest 0.
  */
 struct rl_stream_metrics {
     bool rl_ran, ce_ran, ref_kl_ran;
-    double masked_mismatch_kl, unmasked_mismatch_kl, is_masked; /* r - l - 1 where out / where not; share out */
-    double is_masked_low, is_masked_high, masked_advantage_positive, masked_advantage_negative; /* DPPO */
-    double nll;                                                                                 /* -trainer */
-    double ref_masked_mismatch_kl, ref_unmasked_mismatch_kl, ref_is_masked, ref_kl;             /* ref - trainer */
+    double masked_mismatch_kl, unmasked_mismatch_kl; /* r - l - 1 where out, where not */
+    double is_masked;                                /* share out */
+    /* DPPO only */
+    double is_masked_low, is_masked_high, masked_advantage_positive, masked_advantage_negative;
+    double nll; /* -trainer */
+    double ref_masked_mismatch_kl, ref_unmasked_mismatch_kl, ref_is_masked;
+    double ref_kl; /* ref - trainer */
 };
 
 struct rl_stream_result {
     double loss, rl, ce, ref_kl; /* the sum, and the scaled components */
 };
 
-/* Members of each component, to be added over all micro batches of all workers; scales are max(count, 1). */
+/* Members of each component; scales are max(1, their sum over all micro batches of all workers). */
 struct rl_stream_counts {
     uint64_t rl, ce, ref_kl;
 };
 
 RL_API void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams,
                             struct rl_stream_counts *counts);
-RL_API void rl_stream_countf(const struct rl_sequences *sequences, const struct rl_streamsf *streams,
-                             struct rl_stream_counts *counts);
+RL_API void rl_stream_countf(const struct rl_sequences *sequences,
+                             const struct rl_streamsf *streams, struct rl_stream_counts *counts);
 
 /*
- * The loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL for scales below 1 and for
- * members of ref_kl without ref; RL_EVALUE for a value that is not finite where it is read.
+ * The loss, d loss / d trainer [start[n]] (or NULL), and metrics [n] (or NULL). RL_EINVAL for
+ * scales below 1 and for members of ref_kl without ref; RL_EVALUE for a value that is not finite
+ * where it is read.
  */
-RL_API RL_NODISCARD enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
-                                                  const struct rl_streams *streams,
-                                                  const struct rl_stream_options *options, double *d_trainer,
-                                                  struct rl_stream_metrics *metrics,
-                                                  struct rl_stream_result *result, struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_stream_lossf(const struct rl_sequences *sequences,
-                                                   const struct rl_streamsf *streams,
-                                                   const struct rl_stream_options *options, float *d_trainer,
-                                                   struct rl_stream_metrics *metrics,
-                                                   struct rl_stream_result *result, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_stream_loss(const struct rl_sequences *sequences, const struct rl_streams *streams,
+               const struct rl_stream_options *options, double *d_trainer,
+               struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+               struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_stream_lossf(const struct rl_sequences *sequences, const struct rl_streamsf *streams,
+                const struct rl_stream_options *options, float *d_trainer,
+                struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                struct rl_error *err);
 
 #ifdef __cplusplus
 }

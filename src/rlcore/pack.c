@@ -28,10 +28,13 @@ static double cost(double sum, double squares, const struct rl_pack_options *o)
 static enum rl_status check_options(const struct rl_pack_options *o, struct rl_error *err)
 {
     if (o->seq_len < 1 || o->n_workers < 1 || o->pad_multiple < 1)
-        return rl_fail(err, RL_EINVAL, "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive",
+        return rl_fail(err, RL_EINVAL,
+                       "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive",
                        o->seq_len, o->n_workers, o->pad_multiple);
-    if (!(o->cost_linear >= 0 && o->cost_quadratic >= 0) || isinf(o->cost_linear + o->cost_quadratic))
-        return rl_fail(err, RL_EINVAL, "cost_linear %g and cost_quadratic %g must be finite, not negative",
+    if (!(o->cost_linear >= 0 && o->cost_quadratic >= 0) ||
+        isinf(o->cost_linear + o->cost_quadratic))
+        return rl_fail(err, RL_EINVAL,
+                       "cost_linear %g and cost_quadratic %g must be finite, not negative",
                        o->cost_linear, o->cost_quadratic);
     return RL_OK;
 }
@@ -43,7 +46,8 @@ static enum rl_status check_stream(const double *values, const char *name, size_
         return rl_fail(err, RL_EINVAL, "sample %zu has no %s", sample, name);
     for (size_t t = 0; values && t < n; t++)
         if (!isfinite(values[t]))
-            return rl_fail(err, RL_EVALUE, "%s of sample %zu is %g at token %zu", name, sample, values[t], t);
+            return rl_fail(err, RL_EVALUE, "%s of sample %zu is %g at token %zu", name, sample,
+                           values[t], t);
     return RL_OK;
 }
 
@@ -51,21 +55,25 @@ static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, st
 {
     for (size_t t = 0; t < s->n_tokens; t++) {
         if (s->mask[t] > 1)
-            return rl_fail(err, RL_EVALUE, "mask of sample %zu is %d at token %zu", i, s->mask[t], t);
+            return rl_fail(err, RL_EVALUE, "mask of sample %zu is %d at token %zu", i, s->mask[t],
+                           t);
         if (!s->advantages && s->mask[t] && (!s->rl_weights || s->rl_weights[t] != 0))
-            return rl_fail(err, RL_EINVAL, "sample %zu has no advantages, but token %zu trains with rl", i, t);
+            return rl_fail(err, RL_EINVAL,
+                           "sample %zu has no advantages, but token %zu trains with rl", i, t);
     }
     return RL_OK;
 }
 
 static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
 {
-    const double *streams[] = {s->logprobs,     s->temperatures, s->advantages,    s->ref_logprobs,
+    const double *streams[] = {s->logprobs,   s->temperatures, s->advantages,    s->ref_logprobs,
                                s->rl_weights, s->ce_weights,   s->ref_kl_weights};
-    static const char *const names[] = {"logprobs",   "temperatures", "advantages",    "ref_logprobs",
-                                        "rl_weights", "ce_weights",   "ref_kl_weights"};
+    static const char *const names[] = {"logprobs",      "temperatures", "advantages",
+                                        "ref_logprobs",  "rl_weights",   "ce_weights",
+                                        "ref_kl_weights"};
     if (s->n_tokens == 0 || !s->token_ids || !s->mask || !s->env_name)
-        return rl_fail(err, RL_EINVAL, "sample %zu has no tokens, token ids, mask or environment name", i);
+        return rl_fail(err, RL_EINVAL,
+                       "sample %zu has no tokens, token ids, mask or environment name", i);
     if (strcmp(s->env_name, "all") == 0)
         return rl_fail(err, RL_EINVAL, "sample %zu: the environment name 'all' is reserved", i);
     for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
@@ -84,7 +92,8 @@ enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
 }
 
 /* Numbers of a bin's list; the bin must not be empty. */
-static void measure(struct bins *b, size_t bin, const size_t *lengths, const struct rl_pack_options *o)
+static void measure(struct bins *b, size_t bin, const size_t *lengths,
+                    const struct rl_pack_options *o)
 {
     double sum = 0, squares = 0;
     b->count[bin] = 0;
@@ -115,7 +124,8 @@ static size_t open_bin(struct bins *b)
     return b->n++;
 }
 
-static void first_fit(struct bins *b, const size_t *lengths, size_t n, const struct rl_pack_options *o)
+static void first_fit(struct bins *b, const size_t *lengths, size_t n,
+                      const struct rl_pack_options *o)
 {
     for (size_t i = 0; i < n; i++) {
         b->items[i] = i;
@@ -145,7 +155,8 @@ static size_t bin_to_split(const struct bins *b)
     return found;
 }
 
-static void split(struct bins *b, size_t left, const size_t *lengths, const struct rl_pack_options *o)
+static void split(struct bins *b, size_t left, const size_t *lengths,
+                  const struct rl_pack_options *o)
 {
     size_t n = 0, right = open_bin(b);
     for (size_t i = b->head[left]; i != SIZE_MAX; i = b->next[i]) {
@@ -168,7 +179,8 @@ static void split(struct bins *b, size_t left, const size_t *lengths, const stru
         measure(b, right, lengths, o);
 }
 
-static void split_for_workers(struct bins *b, const size_t *lengths, const struct rl_pack_options *o)
+static void split_for_workers(struct bins *b, const size_t *lengths,
+                              const struct rl_pack_options *o)
 {
     size_t target = (b->n + o->n_workers - 1) / o->n_workers * o->n_workers;
     while (b->n < target) {
@@ -228,7 +240,8 @@ static struct bins take_bins(struct rl_scratch *s, size_t n)
 }
 
 enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options,
-                            struct rl_pack_plan *plan, struct rl_workspace *ws, struct rl_error *err)
+                            struct rl_pack_plan *plan, struct rl_workspace *ws,
+                            struct rl_error *err)
 {
     enum rl_status status = check_options(options, err);
     if (status != RL_OK)
@@ -305,7 +318,9 @@ static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, b
 static void put_padding(size_t n, struct rl_pack_micro_batch *out)
 {
     size_t at = out->n_tokens;
-    double *streams[] = {out->advantages, out->logprobs, out->has_ref_logprobs ? out->ref_logprobs : NULL,
+    double *streams[] = {out->advantages,
+                         out->logprobs,
+                         out->has_ref_logprobs ? out->ref_logprobs : NULL,
                          out->has_rl_weights ? out->rl_weights : NULL,
                          out->has_ce_weights ? out->ce_weights : NULL,
                          out->has_ref_kl_weights ? out->ref_kl_weights : NULL};
@@ -331,7 +346,8 @@ void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_opt
     const size_t *first = plan->order + plan->bin_start[bin];
     const size_t *last = plan->order + plan->bin_start[bin + 1];
     out->n_samples = out->n_tokens = 0;
-    out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights = false;
+    out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights =
+        false;
     for (const size_t *i = first; i < last; i++) {
         out->has_ref_logprobs |= samples[*i].ref_logprobs != NULL;
         out->has_rl_weights |= trains && samples[*i].rl_weights;

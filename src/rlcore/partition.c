@@ -1,4 +1,5 @@
-/* partition.c: see partition.h. States merge in O(V log V); ties are broken as the definition orders them. */
+/* partition.c: see partition.h. States merge in O(V log V); ties are broken as the definition
+ * orders them. */
 #include "partition.h"
 
 #include <math.h>
@@ -112,7 +113,8 @@ static void bring_widest_last(struct rl_partition *p, size_t n_states)
 }
 
 /* Join set i of first with set V - 1 - i of second, into second's place. */
-static void join_states(struct rl_partition *p, const struct rl_part_set *first, struct rl_part_set *second)
+static void join_states(struct rl_partition *p, const struct rl_part_set *first,
+                        struct rl_part_set *second)
 {
     for (size_t i = 0; i < p->n_parts; i++) {
         struct rl_part_set *other = &second[p->n_parts - 1 - i];
@@ -159,8 +161,8 @@ static void find_extremes(const struct rl_partition *p, double sign, size_t *ext
 }
 
 /* The most extreme load of the parts but two; minus or plus infinity without any. */
-static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign, size_t but,
-                          size_t nor)
+static double extreme_but(const struct rl_partition *p, const size_t *extremes, double sign,
+                          size_t but, size_t nor)
 {
     for (size_t k = 0; k < 3 && extremes[k] != NO_ITEM; k++)
         if (extremes[k] != but && extremes[k] != nor)
@@ -168,8 +170,8 @@ static double extreme_but(const struct rl_partition *p, const size_t *extremes, 
     return -sign * INFINITY;
 }
 
-static void best_swap_between(const struct rl_partition *p, const size_t *items, size_t left, size_t right,
-                              double low, double high, struct swap *best)
+static void best_swap_between(const struct rl_partition *p, const size_t *items, size_t left,
+                              size_t right, double low, double high, struct swap *best)
 {
     size_t per_part = p->n_items / p->n_parts;
     for (size_t i = left * per_part; i < (left + 1) * per_part; i++)
@@ -182,7 +184,8 @@ static void best_swap_between(const struct rl_partition *p, const size_t *items,
         }
 }
 
-/* Loads are carried along, not summed anew, so that every step lowers what is compared: the search ends. */
+/* Loads are carried along, not summed anew, so that every step lowers what is compared: the search
+ * ends. */
 static void add_loads(struct rl_partition *p, const size_t *items)
 {
     size_t per_part = p->n_items / p->n_parts;

@@ -24,17 +24,20 @@ static struct RL(ragged) read_lengths(struct core_call *call, const char *name)
 }
 
 /* The same shape, or NULL for null. Booleans count as 0 and 1. */
-static real *read_ragged(struct core_call *call, const char *name, const struct RL(ragged) *shape)
+static real *read_ragged(struct core_call *call, const char *name, const struct RL(ragged) * shape)
 {
     const json_t *rows = json_object_get(call->inputs, name);
-    real *out = core_present(call, name) ? core_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
+    real *out =
+        core_present(call, name) ? core_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
     if (out && json_array_size(rows) != shape->n)
-        core_fail(call, "inputs.%s has %zu sequences where %zu are expected", name, json_array_size(rows), shape->n);
+        core_fail(call, "inputs.%s has %zu sequences where %zu are expected", name,
+                  json_array_size(rows), shape->n);
     for (size_t i = 0; out && !call->failed && i < shape->n; i++) {
         const json_t *row = json_array_get(rows, i);
         size_t length = shape->start[i + 1] - shape->start[i];
         if (json_array_size(row) != length)
-            core_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i, json_array_size(row), length);
+            core_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i,
+                      json_array_size(row), length);
         for (size_t j = 0; !call->failed && j < length; j++) {
             const json_t *item = json_array_get(row, j);
             if (!json_is_number(item) && !json_is_boolean(item))
@@ -45,7 +48,7 @@ static real *read_ragged(struct core_call *call, const char *name, const struct 
     return out;
 }
 
-static uint8_t *read_mask(struct core_call *call, const struct RL(ragged) *shape)
+static uint8_t *read_mask(struct core_call *call, const struct RL(ragged) * shape)
 {
     real *values = read_ragged(call, "loss_mask", shape);
     uint8_t *mask = core_alloc(call, shape->start[shape->n], sizeof *mask);
@@ -84,7 +87,8 @@ static void add_metric(json_t *object, const char *name, double value)
     json_array_append_new(list, json_real(value));
 }
 
-static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n, enum rl_stream_kind kind)
+static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
+                            enum rl_stream_kind kind)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++) {
@@ -112,18 +116,20 @@ static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n, e
     return object;
 }
 
-static void put_result(struct core_call *call, const struct rl_stream_result *result, const real *gradient,
-                       const struct RL(ragged) *shape)
+static void put_result(struct core_call *call, const struct rl_stream_result *result,
+                       const real *gradient, const struct RL(ragged) * shape)
 {
     json_t *rows = json_array();
     core_put_number(call, "loss", result->loss);
-    core_put(call, "components", json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl",
-                                           result->ref_kl));
+    core_put(
+        call, "components",
+        json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl", result->ref_kl));
     for (size_t i = 0; i < shape->n; i++) {
         json_t *row = json_array();
         for (size_t j = shape->start[i]; j < shape->start[i + 1]; j++)
             if (json_array_append_new(row, json_real((double)gradient[j])) != 0)
-                core_fail(call, "result d_trainer_logprobs[%zu][%zu] is not finite", i, j - shape->start[i]);
+                core_fail(call, "result d_trainer_logprobs[%zu][%zu] is not finite", i,
+                          j - shape->start[i]);
         json_array_append_new(rows, row);
     }
     core_put(call, "d_trainer_logprobs", rows);
@@ -147,9 +153,12 @@ static void run(struct core_call *call)
     struct rl_stream_metrics *metrics = core_alloc(call, shape.n, sizeof *metrics);
     struct rl_stream_result result;
     if (!call->failed && (!streams.inference || !streams.advantages))
-        core_fail(call, "inputs.%s is missing", streams.inference ? "advantages" : "inference_logprobs");
-    if (call->failed || core_again(call, RL(rl_stream_loss)(&sequences, &streams, &options, gradient, metrics, &result,
-                                                            &call->err)) || call->failed)
+        core_fail(call, "inputs.%s is missing",
+                  streams.inference ? "advantages" : "inference_logprobs");
+    if (call->failed ||
+        core_again(call, RL(rl_stream_loss)(&sequences, &streams, &options, gradient, metrics,
+                                            &result, &call->err)) ||
+        call->failed)
         return;
     put_result(call, &result, gradient, &shape);
     core_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));
@@ -158,7 +167,9 @@ static void run(struct core_call *call)
 const struct core_kernel RL(core_prime_loss) = {
     .family = "prime_loss",
     .summary = "prime-rl's trainer-side loss: rl (DPPO+KL or IPO), ce and ref_kl weight streams",
-    .inputs = "rl_loss (default|ipo), rl_scale, ce_scale, ref_kl_scale, lists per sequence: trainer_logprobs, "
-              "inference_logprobs, advantages, loss_mask, ref_logprobs?, rl_weights?, ce_weights?, ref_kl_weights?",
+    .inputs = "rl_loss (default|ipo), rl_scale, ce_scale, ref_kl_scale, lists per sequence: "
+              "trainer_logprobs, "
+              "inference_logprobs, advantages, loss_mask, ref_logprobs?, rl_weights?, ce_weights?, "
+              "ref_kl_weights?",
     .run = run,
 };

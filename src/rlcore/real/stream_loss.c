@@ -10,15 +10,16 @@ static const double ref_mask_low = 0.2, ref_kl_tau = 1e-3;
 
 struct RL(streaming) {
     const struct rl_sequences *sequences;
-    const struct RL(rl_streams) *streams;
+    const struct RL(rl_streams) * streams;
     const struct rl_stream_options *options;
     real *gradient; /* or NULL */
     struct rl_error *err;
 };
 
-static bool in_rl(const struct RL(streaming) *s, size_t i)
+static bool in_rl(const struct RL(streaming) * s, size_t i)
 {
-    return s->sequences->loss_mask[i] && (!s->streams->rl_weights || s->streams->rl_weights[i] != 0);
+    return s->sequences->loss_mask[i] &&
+           (!s->streams->rl_weights || s->streams->rl_weights[i] != 0);
 }
 
 static bool in_stream(const real *weights, size_t i)
@@ -26,14 +27,16 @@ static bool in_stream(const real *weights, size_t i)
     return weights && weights[i] != 0;
 }
 
-static enum rl_status bad(const struct RL(streaming) *s, size_t sequence, size_t i, const char *name, double value)
+static enum rl_status bad(const struct RL(streaming) * s, size_t sequence, size_t i,
+                          const char *name, double value)
 {
     return rl_fail(s->err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name, sequence,
                    i - s->sequences->start[sequence], value);
 }
 
 /* A ratio beyond double is refused like any value that is not finite. */
-static enum rl_status check_pair(const struct RL(streaming) *s, size_t sequence, size_t i, double l)
+static enum rl_status check_pair(const struct RL(streaming) * s, size_t sequence, size_t i,
+                                 double l)
 {
     if (!isfinite(s->streams->trainer[i]))
         return bad(s, sequence, i, "trainer_logprobs", (double)s->streams->trainer[i]);
@@ -42,7 +45,7 @@ static enum rl_status check_pair(const struct RL(streaming) *s, size_t sequence,
     return isfinite(exp(l)) ? RL_OK : bad(s, sequence, i, "importance ratio", exp(l));
 }
 
-static void add_gradient(const struct RL(streaming) *s, size_t i, double value)
+static void add_gradient(const struct RL(streaming) * s, size_t i, double value)
 {
     if (s->gradient)
         s->gradient[i] = (real)((double)s->gradient[i] + value);
@@ -60,7 +63,8 @@ static bool is_out(const struct rl_stream_options *o, double advantage, double d
     return advantage > 0 ? difference > o->dppo_mask_high : difference < -o->dppo_mask_low;
 }
 
-static enum rl_status rl_token(const struct RL(streaming) *s, size_t sequence, size_t i, struct RL(stream_sums) *sums)
+static enum rl_status rl_token(const struct RL(streaming) * s, size_t sequence, size_t i,
+                               struct RL(stream_sums) * sums)
 {
     const struct rl_stream_options *o = s->options;
     double l = (double)s->streams->trainer[i] - (double)s->streams->inference[i], ratio = exp(l);
@@ -86,7 +90,8 @@ static enum rl_status rl_token(const struct RL(streaming) *s, size_t sequence, s
     return RL_OK;
 }
 
-static enum rl_status ce_token(const struct RL(streaming) *s, size_t sequence, size_t i, struct RL(stream_sums) *sums)
+static enum rl_status ce_token(const struct RL(streaming) * s, size_t sequence, size_t i,
+                               struct RL(stream_sums) * sums)
 {
     double weight = (double)s->streams->ce_weights[i], log_prob = (double)s->streams->trainer[i];
     if (!isfinite(log_prob))
@@ -98,7 +103,8 @@ static enum rl_status ce_token(const struct RL(streaming) *s, size_t sequence, s
     return RL_OK;
 }
 
-static enum rl_status ref_token(const struct RL(streaming) *s, size_t sequence, size_t i, struct RL(stream_sums) *sums)
+static enum rl_status ref_token(const struct RL(streaming) * s, size_t sequence, size_t i,
+                                struct RL(stream_sums) * sums)
 {
     double l = (double)s->streams->trainer[i] - (double)s->streams->inference[i], ratio = exp(l);
     double weight = (double)s->streams->ref_kl_weights[i];
@@ -106,12 +112,13 @@ static enum rl_status ref_token(const struct RL(streaming) *s, size_t sequence, 
     if (status != RL_OK)
         return status;
     if (!s->streams->ref)
-        return rl_fail(s->err, RL_EINVAL, "ref_logprobs are missing for ref_kl_weights[%zu][%zu]", sequence,
-                       i - s->sequences->start[sequence]);
+        return rl_fail(s->err, RL_EINVAL, "ref_logprobs are missing for ref_kl_weights[%zu][%zu]",
+                       sequence, i - s->sequences->start[sequence]);
     if (!isfinite(s->streams->ref[i]))
         return bad(s, sequence, i, "ref_logprobs", (double)s->streams->ref[i]);
     double gap = (double)s->streams->ref[i] - (double)s->streams->trainer[i];
-    bool out = exp((double)s->streams->trainer[i]) - exp((double)s->streams->inference[i]) < -ref_mask_low;
+    bool out =
+        exp((double)s->streams->trainer[i]) - exp((double)s->streams->inference[i]) < -ref_mask_low;
     double pull = out ? 0 : gap * ratio;
     sums->loss += weight * (ref_kl_tau * l * l - pull);
     add_gradient(s, i, weight * (2 * ref_kl_tau * l - pull) / s->options->ref_kl_scale);
@@ -122,7 +129,7 @@ static enum rl_status ref_token(const struct RL(streaming) *s, size_t sequence, 
     return RL_OK;
 }
 
-static void rl_metrics_of(const struct RL(streaming) *s, const struct RL(stream_sums) *sums,
+static void rl_metrics_of(const struct RL(streaming) * s, const struct RL(stream_sums) * sums,
                           struct rl_stream_metrics *m)
 {
     double n = fmax(sums->n, 1), n_out = fmax(sums->out, 1);
@@ -136,7 +143,7 @@ static void rl_metrics_of(const struct RL(streaming) *s, const struct RL(stream_
     m->masked_advantage_negative = sums->negative / n_out;
 }
 
-static void ref_metrics_of(const struct RL(stream_sums) *sums, struct rl_stream_metrics *m)
+static void ref_metrics_of(const struct RL(stream_sums) * sums, struct rl_stream_metrics *m)
 {
     double n = fmax(sums->n, 1);
     m->ref_kl_ran = sums->n > 0;
@@ -146,12 +153,13 @@ static void ref_metrics_of(const struct RL(stream_sums) *sums, struct rl_stream_
     m->ref_kl = sums->other / n;
 }
 
-static enum rl_status one_sequence(const struct RL(streaming) *s, size_t sequence, struct rl_stream_metrics *m,
-                                   struct rl_stream_result *total)
+static enum rl_status one_sequence(const struct RL(streaming) * s, size_t sequence,
+                                   struct rl_stream_metrics *m, struct rl_stream_result *total)
 {
     struct RL(stream_sums) rl = {0}, ce = {0}, ref = {0};
     enum rl_status status = RL_OK;
-    for (size_t i = s->sequences->start[sequence]; status == RL_OK && i < s->sequences->start[sequence + 1]; i++) {
+    for (size_t i = s->sequences->start[sequence];
+         status == RL_OK && i < s->sequences->start[sequence + 1]; i++) {
         if (s->sequences->loss_mask[i] > 1)
             return rl_fail(s->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", sequence,
                            i - s->sequences->start[sequence], s->sequences->loss_mask[i]);
@@ -172,22 +180,24 @@ static enum rl_status one_sequence(const struct RL(streaming) *s, size_t sequenc
     return status;
 }
 
-static enum rl_status check_weights(const char *name, const real *weights, const struct rl_sequences *sequences,
-                                    struct rl_error *err)
+static enum rl_status check_weights(const char *name, const real *weights,
+                                    const struct rl_sequences *sequences, struct rl_error *err)
 {
     for (size_t i = 0; weights && i < sequences->start[sequences->n]; i++)
         if (!isfinite(weights[i]))
-            return rl_fail(err, RL_EVALUE, "%s at token %zu is %g, not a finite number", name, i, (double)weights[i]);
+            return rl_fail(err, RL_EVALUE, "%s at token %zu is %g, not a finite number", name, i,
+                           (double)weights[i]);
     return RL_OK;
 }
 
-static enum rl_status check(const struct RL(streaming) *s)
+static enum rl_status check(const struct RL(streaming) * s)
 {
     const struct rl_stream_options *o = s->options;
     if (!(o->rl_scale >= 1) || !(o->ce_scale >= 1) || !(o->ref_kl_scale >= 1))
-        return rl_fail(s->err, RL_EINVAL, "scales are %g, %g, %g: token counts must be at least 1", o->rl_scale, o->ce_scale,
-                       o->ref_kl_scale);
-    enum rl_status status = check_weights("rl_weights", s->streams->rl_weights, s->sequences, s->err);
+        return rl_fail(s->err, RL_EINVAL, "scales are %g, %g, %g: token counts must be at least 1",
+                       o->rl_scale, o->ce_scale, o->ref_kl_scale);
+    enum rl_status status =
+        check_weights("rl_weights", s->streams->rl_weights, s->sequences, s->err);
     if (status == RL_OK)
         status = check_weights("ce_weights", s->streams->ce_weights, s->sequences, s->err);
     if (status == RL_OK)
@@ -195,10 +205,11 @@ static enum rl_status check(const struct RL(streaming) *s)
     return status;
 }
 
-enum rl_status RL(rl_stream_loss)(const struct rl_sequences *sequences, const struct RL(rl_streams) *streams,
+enum rl_status RL(rl_stream_loss)(const struct rl_sequences *sequences,
+                                  const struct RL(rl_streams) * streams,
                                   const struct rl_stream_options *options, real *d_trainer,
-                                  struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                                  struct rl_error *err)
+                                  struct rl_stream_metrics *metrics,
+                                  struct rl_stream_result *result, struct rl_error *err)
 {
     struct RL(streaming) s = {sequences, streams, options, d_trainer, err};
     struct rl_stream_result total = {0};
@@ -220,8 +231,8 @@ enum rl_status RL(rl_stream_loss)(const struct rl_sequences *sequences, const st
     return status;
 }
 
-void RL(rl_stream_count)(const struct rl_sequences *sequences, const struct RL(rl_streams) *streams,
-                         struct rl_stream_counts *counts)
+void RL(rl_stream_count)(const struct rl_sequences *sequences,
+                         const struct RL(rl_streams) * streams, struct rl_stream_counts *counts)
 {
     struct RL(streaming) s = {.sequences = sequences, .streams = streams};
     for (size_t i = 0; i < sequences->start[sequences->n]; i++) {
