@@ -85,7 +85,11 @@ static void describe_range(char *text, size_t size, const struct recipe_field *f
     if (isinf(high->value))
         snprintf(text, size, "%s %s %s%s", noun, side, from, low->open ? "" : " on");
     else
-        snprintf(text, size, "%s %s %s %s %s", noun, side, from, high->open ? "and below" : "to", to);
+        snprintf(text, size, "%s %s %s %s %s", noun, side, from,
+                 high->open  ? "and below"
+                 : low->open ? "and at most"
+                             : "to",
+                 to);
 }
 
 static void describe_choices(char *text, size_t size, const struct recipe_field *field)
