@@ -51,18 +51,17 @@ void recipe_value_init(const struct recipe_table *table, void *base)
 
 void recipe_number_text(char text[32], double number)
 {
-    if (fabs(number) < 0x1p53 && number == floor(number)) {
-        snprintf(text, 32, "%.0f", number);
-        return;
-    }
+    char shortest[32];
+    bool whole = fabs(number) < 0x1p53 && number == floor(number);
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
+        snprintf(shortest, sizeof shortest, whole ? "%.*f" : "%.*g", whole ? 0 : digits, number);
+        if (strtod(shortest, NULL) == number)
             break;
     }
-    char *comma = strchr(text, ','); /* of the process's locale */
+    char *comma = strchr(shortest, ','); /* of the process's locale */
     if (comma)
         *comma = '.';
+    strcpy(text, shortest);
 }
 
 void recipe_shown(char text[64], const json_t *value)
