@@ -1,0 +1,264 @@
+/* stream_chunk.c: the three components in wide loops, for a chunk with nothing unusual in it. */
+#include "stream.h"
+#include "vexp.h"
+
+static const real widest_allowed = 40; /* of |log-prob|, so that every exp is near */
+#ifdef RL_SINGLE
+static const real nearest_allowed = 1e-5f; /* distance of a difference from its threshold */
+#else
+static const real nearest_allowed = 1e-13;
+#endif
+
+/* Pointers to the n tokens of a chunk. */
+struct chunk {
+    size_t n;
+    const uint8_t *mask;
+    const real *trainer, *inference, *other; /* other: advantages or reference log-probs */
+    const real *weights;
+    real *gradient;
+};
+
+/* What rl and ref_kl do differently; numbers in the element type. */
+struct rule {
+    real low, high; /* out if the difference is below low or above high */
+    real tau;       /* factor of the advantage, or of the distance to the reference */
+    real kl_tau, per_scale;
+};
+
+/* A chunk's members as reals; the sum of the weights is not finite if one of them is not. */
+struct members {
+    real on[RL_CHUNK], weight[RL_CHUNK];
+    bool plain;
+};
+
+static RL_INLINE void members_of(const struct chunk *at, bool masked, struct members *out)
+{
+    real sum = 0, mask[RL_CHUNK];
+    uint8_t bits = 0;
+    for (size_t t = 0; t < at->n; t++)
+        bits |= at->mask[t];
+    rl_mask_reals(at->mask, at->n, mask);
+    for (size_t t = 0; t < at->n && !at->weights; t++)
+        out->weight[t] = out->on[t] = mask[t];
+#pragma omp simd reduction(+ : sum)
+    for (size_t t = 0; t < (at->weights ? at->n : 0); t++) {
+        real w = at->weights[t], used = !masked || mask[t] > 0 ? w : 0;
+        sum += w;
+        out->weight[t] = used;
+        out->on[t] = used * used > 0 ? 1 : 0;
+    }
+    out->plain = bits <= 1 && isfinite(sum);
+}
+
+/* Ratio and difference of the probabilities of a chunk's members; 1 and 0 elsewhere. */
+struct pairs {
+    real ratio[RL_CHUNK], difference[RL_CHUNK];
+};
+
+static RL_INLINE real larger(real a, real b)
+{
+    return a > b ? a : b;
+}
+
+/* The largest |log-prob|; infinite if one of them is not finite. */
+static RL_INLINE real pair_pass(const struct chunk *at, const struct members *m, struct pairs *out)
+{
+    real widest = 0, sum = 0;
+#pragma omp simd reduction(max : widest) reduction(+ : sum)
+    for (size_t t = 0; t < at->n; t++) {
+        real on = m->on[t], p = at->trainer[t], q = at->inference[t];
+        p = on > 0 ? p : 0;
+        q = on > 0 ? q : 0;
+        real here = larger(larger(p, -p), larger(q, -q));
+        real r = rl_exp_near(p - q), before = rl_exp_near(q);
+        out->ratio[t] = r;
+        out->difference[t] = before * r - before;
+        widest = here > widest ? here : widest;
+        sum += p + q;
+    }
+    return isfinite(sum) ? widest : INFINITY;
+}
+
+/* What one chunk adds up; the gradient goes to a buffer until it is known to count. */
+struct chunk_sums {
+    real loss, n, in_kl, out_kl, out, positive, negative, other, nearest;
+    bool finite;
+};
+
+static RL_INLINE struct chunk_sums rule_pass(const struct chunk *at, const struct members *m,
+                                             const struct pairs *pairs, const struct rule *k,
+                                             bool dppo, bool ref, real *gradient)
+{
+    real loss = 0, n = 0, in_kl = 0, out_kl = 0, outs = 0, positive = 0, negative = 0, sum = 0;
+    real nearest = 1;
+#pragma omp simd reduction(+ : loss, n, in_kl, out_kl, outs, positive, negative, sum) \
+    reduction(min : nearest)
+    for (size_t t = 0; t < at->n; t++) {
+        real on = m->on[t], p = at->trainer[t], q = at->inference[t], a = at->other[t];
+        real r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
+        real l = on > 0 ? p - q : 0;
+        a = ref ? a - p : a;
+        a = on > 0 ? a : 0;
+        real above = d - k->high, below = k->low - d; /* out if above 0 */
+        real excess = dppo ? (a > 0 ? above : below) : ref ? below : larger(above, below);
+        real out = excess > 0 ? on : 0, near = larger(excess, -excess);
+        real pull = excess > 0 ? 0 : k->tau * a * r, mismatch = r - l - 1;
+        near = on > 0 ? near : 1;
+        gradient[t] = w * (2 * k->kl_tau * l - pull) * k->per_scale;
+        loss += w * (k->kl_tau * l * l - pull);
+        n += on;
+        in_kl += excess > 0 ? 0 : mismatch;
+        out_kl += excess > 0 ? mismatch : 0;
+        outs += out;
+        positive += a > 0 ? out : 0;
+        negative += a < 0 ? out : 0;
+        sum += a;
+        nearest = near < nearest ? near : nearest;
+    }
+    return (struct chunk_sums){loss,     n,        in_kl, out_kl,  outs,
+                               positive, negative, sum,   nearest, isfinite(sum)};
+}
+
+RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
+                                          const struct pairs *pairs, const struct rule *k,
+                                          real *gradient)
+{
+    return rule_pass(at, m, pairs, k, true, false, gradient);
+}
+
+RL_HOT static struct chunk_sums ipo_pass(const struct chunk *at, const struct members *m,
+                                         const struct pairs *pairs, const struct rule *k,
+                                         real *gradient)
+{
+    return rule_pass(at, m, pairs, k, false, false, gradient);
+}
+
+RL_HOT static struct chunk_sums ref_pass(const struct chunk *at, const struct members *m,
+                                         const struct pairs *pairs, const struct rule *k,
+                                         real *gradient)
+{
+    return rule_pass(at, m, pairs, k, false, true, gradient);
+}
+
+RL_HOT static void prepare(const struct chunk *at, bool masked, struct members *m)
+{
+    members_of(at, masked, m);
+}
+
+RL_HOT static real prepare_pairs(const struct chunk *at, const struct members *m,
+                                 struct pairs *pairs)
+{
+    rl_fetch_ahead(at->trainer);
+    rl_fetch_ahead(at->inference);
+    rl_fetch_ahead(at->other);
+    return pair_pass(at, m, pairs);
+}
+
+RL_HOT static void add_gradient(real *gradient, const real *from, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        gradient[t] += from[t];
+}
+
+static void add_sums(struct rl_stream_sums *to, const struct chunk_sums *from)
+{
+    to->loss += (double)from->loss;
+    to->n += (double)from->n;
+    to->out_kl += (double)from->out_kl;
+    to->in_kl += (double)from->in_kl;
+    to->out += (double)from->out;
+    to->positive += (double)from->positive;
+    to->negative += (double)from->negative;
+    to->high += (double)from->positive; /* with DPPO, where alone they are reported */
+    to->low += (double)from->negative;
+}
+
+static bool run_pairs(const struct chunk *at, const struct members *m, const struct rule *k,
+                      struct chunk_sums (*pass)(const struct chunk *, const struct members *,
+                                                const struct pairs *, const struct rule *, real *),
+                      struct rl_stream_sums *sums, bool ref)
+{
+    struct pairs pairs;
+    real gradient[RL_CHUNK];
+    if (!(prepare_pairs(at, m, &pairs) <= widest_allowed))
+        return false;
+    struct chunk_sums x = pass(at, m, &pairs, k, gradient);
+    if (!x.finite || !(x.nearest > nearest_allowed))
+        return false;
+    if (at->gradient)
+        add_gradient(at->gradient, gradient, at->n);
+    add_sums(sums, &x);
+    sums->other += ref ? (double)x.other : 0;
+    return true;
+}
+
+RL_HOT static bool run_ce(const struct chunk *at, const struct members *m, real per_scale,
+                          struct rl_stream_sums *sums)
+{
+    real loss = 0, sum = 0, n = 0;
+#pragma omp simd reduction(+ : loss, sum, n)
+    for (size_t t = 0; t < at->n; t++) {
+        real on = m->on[t], p = at->trainer[t];
+        p = on > 0 ? p : 0;
+        loss -= m->weight[t] * p;
+        sum += p;
+        n += on;
+    }
+    if (!isfinite(sum))
+        return false;
+    for (size_t t = 0; t < (at->gradient ? at->n : 0); t++)
+        at->gradient[t] -= m->weight[t] * per_scale;
+    sums->loss += (double)loss;
+    sums->other -= (double)sum;
+    sums->n += (double)n;
+    return true;
+}
+
+static struct rule rl_rule(const struct rl_stream_options *o)
+{
+    bool ipo = o->kind == RL_STREAM_IPO;
+    return (struct rule){.low = (real)-(ipo ? o->ipo_threshold : o->dppo_mask_low),
+                         .high = (real)(ipo ? o->ipo_threshold : o->dppo_mask_high),
+                         .tau = (real)o->adv_tau,
+                         .kl_tau = (real)o->kl_tau,
+                         .per_scale = (real)(1 / o->rl_scale)};
+}
+
+static struct chunk chunk_at(const struct RL(rl_streaming) * s, enum rl_component component,
+                             const struct rl_stretch *stretch)
+{
+    const struct RL(rl_streams) *in = s->streams;
+    const real *const weights[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
+    const real *other = component == RL_COMPONENT_REF_KL ? in->ref : in->advantages;
+    size_t i = s->sequences->start[stretch->sequence] + stretch->from;
+    return (struct chunk){.n = stretch->n,
+                          .mask = s->sequences->loss_mask + i,
+                          .trainer = in->trainer + i,
+                          .inference = in->inference ? in->inference + i : NULL,
+                          .other = other ? other + i : NULL,
+                          .weights = weights[component] ? weights[component] + i : NULL,
+                          .gradient = s->gradient ? s->gradient + i : NULL};
+}
+
+bool RL(rl_stream_chunk)(const struct RL(rl_streaming) * s, enum rl_component component,
+                         const struct rl_stretch *stretch, struct rl_stream_sums *sums)
+{
+    const struct rl_stream_options *o = s->options;
+    const struct chunk at = chunk_at(s, component, stretch);
+    struct members m;
+    prepare(&at, component == RL_COMPONENT_RL, &m);
+    if (!m.plain)
+        return false;
+    if (component == RL_COMPONENT_CE)
+        return run_ce(&at, &m, (real)(1 / o->ce_scale), sums);
+    if (!at.other || !at.inference)
+        return false;
+    if (component == RL_COMPONENT_RL) {
+        const struct rule rule = rl_rule(o);
+        return run_pairs(&at, &m, &rule, o->kind == RL_STREAM_IPO ? ipo_pass : dppo_pass, sums,
+                         false);
+    }
+    const struct rule rule = {-(real)RL_REF_MASK_LOW, 0, 1, (real)RL_REF_KL_TAU,
+                              (real)(1 / o->ref_kl_scale)};
+    return run_pairs(&at, &m, &rule, ref_pass, sums, true);
+}
