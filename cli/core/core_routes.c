@@ -1,0 +1,58 @@
+/* core_routes.c: see core_routes.h. */
+#include "core_routes.h"
+
+/* Element i of a list of n entries. */
+static const json_t *entry(struct core_call *call, const char *name, const json_t *list, size_t i,
+                           size_t n)
+{
+    if (!json_is_array(list) || json_array_size(list) != n) {
+        core_fail(call, "inputs.%s: a list is missing or not %zu long", name, n);
+        return NULL;
+    }
+    return json_array_get(list, i);
+}
+
+static void read_place(struct core_call *call, const char *name, const json_t *place,
+                       const struct rl_routes *shape, uint16_t *out)
+{
+    for (size_t k = 0; !call->failed && k < shape->top_k; k++) {
+        const json_t *item = entry(call, name, place, k, shape->top_k);
+        json_int_t id = json_integer_value(item);
+        if (!json_is_integer(item) || id < -1 || id > RL_NO_EXPERT)
+            core_fail(call, "inputs.%s holds something that is no expert id", name);
+        out[k] = id < 0 ? RL_NO_EXPERT : (uint16_t)id;
+    }
+}
+
+static void read_token(struct core_call *call, const char *name, const json_t *token,
+                       const struct rl_routes *shape, uint16_t *out)
+{
+    for (size_t l = 0; !call->failed && l < shape->n_layers; l++)
+        read_place(call, name, entry(call, name, token, l, shape->n_layers), shape,
+                   out + l * shape->top_k);
+}
+
+struct rl_routes core_routes(struct core_call *call, const char *name, size_t b, size_t t)
+{
+    const json_t *rows = json_object_get(call->inputs, name);
+    const json_t *first = json_array_get(json_array_get(rows, 0), 0);
+    int64_t n_experts = core_integer(call, "n_experts");
+    struct rl_routes r = {.n_layers = json_array_size(first),
+                          .top_k = json_array_size(json_array_get(first, 0)),
+                          .n_experts = n_experts > 0 ? (size_t)n_experts : 0};
+    size_t size = r.n_layers * r.top_k;
+    uint16_t *experts = core_alloc(call, b * t * size, sizeof *experts);
+    for (size_t i = 0; !call->failed && i < b; i++)
+        for (size_t j = 0; !call->failed && j < t; j++)
+            read_token(call, name, entry(call, name, entry(call, name, rows, i, b), j, t), &r,
+                       experts + (i * t + j) * size);
+    r.experts = experts;
+    return r;
+}
+
+enum rl_replay core_replay(struct core_call *call)
+{
+    static const char *const names[] = {"none", "R2", "R3", NULL};
+    return core_present(call, "replay") ? (enum rl_replay)core_choice(call, "replay", names)
+                                        : RL_REPLAY_NONE;
+}

@@ -1,0 +1,113 @@
+/* correction_plan.c: the decision tree, one branch per correction. */
+#include <rlcore/correction_plan.h>
+
+#include "internal.h"
+
+static struct rl_advice advise(bool needed, const char *why, const char *why_not)
+{
+    return (struct rl_advice){needed, needed ? why : why_not};
+}
+
+static struct rl_advice weights(const struct rl_setting *s)
+{
+    if (s->mixture && !s->other_engine)
+        return advise(true,
+                      "experts may be routed differently when sampling and when training, which "
+                      "moves log-probs as another engine would",
+                      NULL);
+    return advise(s->other_engine,
+                  "two engines give the same weights different log-probs: weight by learner / "
+                  "sampler, capped, or recompute the old log-probs",
+                  "one engine samples and trains: the factor is 1");
+}
+
+static struct rl_advice clip(const struct rl_setting *s, double n)
+{
+    if (s->asynchronous && n <= 1)
+        return advise(true,
+                      "the samples come from older weights: the ratio to the proximal policy "
+                      "is clipped",
+                      NULL);
+    return advise(
+        n > 1,
+        "several updates per batch: after the first one the samples are those of an older "
+        "policy",
+        "one update per batch: the ratio is 1");
+}
+
+static struct rl_advice admission(const struct rl_setting *s)
+{
+    return advise(s->asynchronous, "the sampler runs ahead: its lead is bounded before training",
+                  "the sampler waits for the learner");
+}
+
+static struct rl_advice decoupled(const struct rl_setting *s)
+{
+    return advise(s->asynchronous,
+                  "the weights have moved since sampling: weight by proximal / behaviour and clip "
+                  "around the proximal policy, or the clipped ratio does not start at 1",
+                  "the samples come from the weights that are trained");
+}
+
+static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_replay chosen,
+                               enum rl_replay asked)
+{
+    if (!s->mixture)
+        return advise(false, NULL, "a dense model routes nothing");
+    if (asked == RL_REPLAY_R2)
+        return advise(chosen == asked,
+                      "2 or 3 updates per batch: replaying the training engine's routes keeps the "
+                      "ratio about the weights",
+                      n <= 1 ? "one update per batch: importance weights do" : "R3 replaces it");
+    return advise(
+        chosen == asked,
+        "4 or more updates per batch: only the inference engine's routes keep the samples "
+        "likely",
+        "fewer than 4 updates per batch");
+}
+
+static struct rl_advice tool_mask(const struct rl_setting *s)
+{
+    return advise(s->agentic, "the policy did not write the tools' tokens",
+                  "the policy wrote every token of the response");
+}
+
+static struct rl_advice turn_ratios(const struct rl_setting *s)
+{
+    return advise(s->agentic, "one turn's drift must not spoil the ratios of the others",
+                  "there is one turn");
+}
+
+enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan,
+                                  struct rl_error *err)
+{
+    enum rl_replay chosen;
+    double n;
+    enum rl_status status =
+        rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err);
+    if (status != RL_OK)
+        return status;
+    *plan = (struct rl_correction_plan){.off_policiness = n,
+                                        .replay = setting->mixture ? chosen : RL_REPLAY_NONE,
+                                        .cap_low = 2,
+                                        .cap_high = 10,
+                                        .cap_loose = 100};
+    plan->advice[RL_CORRECT_WEIGHTS] = weights(setting);
+    plan->advice[RL_CORRECT_CLIP] = clip(setting, n);
+    plan->advice[RL_CORRECT_ADMISSION] = admission(setting);
+    plan->advice[RL_CORRECT_DECOUPLED] = decoupled(setting);
+    plan->advice[RL_CORRECT_R2] = replay(setting, n, chosen, RL_REPLAY_R2);
+    plan->advice[RL_CORRECT_R3] = replay(setting, n, chosen, RL_REPLAY_R3);
+    plan->advice[RL_CORRECT_TOOL_MASK] = tool_mask(setting);
+    plan->advice[RL_CORRECT_TURN_RATIOS] = turn_ratios(setting);
+    return RL_OK;
+}
+
+const char *rl_correction_name(enum rl_correction correction)
+{
+    static const char *const names[RL_CORRECTIONS] = {
+        "importance_weights", "clip",      "admission",   "decoupled_ppo", "routing_replay_r2",
+        "routing_replay_r3",  "tool_mask", "turn_ratios",
+    };
+    return (unsigned)correction < RL_CORRECTIONS ? names[correction] : "unknown";
+}

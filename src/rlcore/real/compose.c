@@ -1,0 +1,291 @@
+/*
+ * compose.c: the factors of a row one after the other in one buffer of log-ratios, then PPO on the
+ * last of them, with the product of the others as weights. Per turn, log-ratios become their mean
+ * over the turn, and so, by the chain rule, does the gradient.
+ */
+#include <rlcore/compose.h>
+
+#include "compose_internal.h"
+#include "correction.h"
+#include "real.h"
+#include "routing_internal.h"
+#include "rows.h"
+#include "turns.h"
+#include "vexp.h"
+
+struct RL(composing) {
+    struct rl_batch left; /* the batch with the mask that is left */
+    const struct rl_compose_options *options;
+    struct RL(rl_compose_input) in; /* with what is absent filled in */
+    const struct RL(rl_compose_output) * out;
+    real *l, *weights, *zeros; /* [B*T] */
+    int32_t *turn;             /* [B*T] where tools leave */
+    struct rl_compose_row *rows;
+    struct rl_workspace rest;
+};
+
+/* Absent policies are their neighbours. */
+static enum rl_status fill_in(struct RL(composing) * c, struct rl_error *err)
+{
+    struct RL(rl_compose_input) *in = &c->in;
+    if (!in->log_prob || !in->advantages || !(in->behaviour || in->sampler) || !c->out->mask)
+        return rl_fail(
+            err, RL_EINVAL,
+            "log_prob, advantages, one of behaviour and sampler, or the mask to write is "
+            "missing");
+    in->sampler = in->sampler ? in->sampler : in->behaviour;
+    in->behaviour = in->behaviour ? in->behaviour : in->sampler;
+    in->proximal = in->proximal ? in->proximal : in->behaviour;
+    return RL_OK;
+}
+
+static enum rl_status take(struct RL(composing) * c, struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_scratch s = rl_scratch_begin(ws);
+    size_t rows = c->left.n_rows, cells = rows * c->left.n_tokens, inner = rl_rows_bytes(rows);
+    const struct rl_routes *routes = c->in.data.used_routes;
+    size_t counts = routes ? rl_routes_bytes(rows, routes->n_layers) : 0;
+    c->l = rl_scratch_take(&s, cells, sizeof *c->l);
+    c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
+    c->zeros = rl_scratch_take(&s, cells, sizeof *c->zeros);
+    c->rows = rl_scratch_take(&s, rows, sizeof *c->rows);
+    c->turn = rl_scratch_take(&s, c->in.data.tool ? cells : 0, sizeof *c->turn);
+    size_t front = s.used;
+    rl_scratch_take(&s, counts > inner ? counts : inner, 1);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    c->rest = (struct rl_workspace){(unsigned char *)ws->data + front, ws->size - front, 0};
+    return RL_OK;
+}
+
+/* The mask without tools, in the caller's array from here on. */
+static enum rl_status take_mask(struct RL(composing) * c, struct rl_error *err)
+{
+    const struct rl_compose_options *o = c->options;
+    bool turns = o->per_turn || (o->use_opsm && o->opsm.unit == RL_OPSM_TURN);
+    const uint8_t *tool = c->in.data.tool, *mask = c->left.mask;
+    enum rl_status status = RL_OK;
+    if (tool)
+        status = rl_mask_tools(&c->left, tool, c->out->mask, turns ? c->turn : NULL, err);
+    for (size_t i = 0; !tool && i < c->left.n_rows * c->left.n_tokens; i++)
+        c->out->mask[i] = mask[i];
+    c->left.mask = c->out->mask;
+    c->left.turn = tool && turns ? c->turn : c->left.turn;
+    return status == RL_OK ? rl_batch_check(&c->left, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
+                           : status;
+}
+
+static enum rl_status check_reals(const struct RL(composing) * c, struct rl_error *err)
+{
+    const struct {
+        const char *name;
+        const real *values;
+    } arrays[] = {{"log_prob", c->in.log_prob},
+                  {"proximal_log_prob", c->in.proximal},
+                  {"behaviour_log_prob", c->in.behaviour},
+                  {"sampler_log_prob", c->in.sampler},
+                  {"advantages", c->in.advantages}};
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; status == RL_OK && i < sizeof arrays / sizeof *arrays; i++)
+        if (i == 0 || arrays[i].values != arrays[i - 1].values)
+            status = RL(rl_batch_check_reals)(arrays[i].name, arrays[i].values, &c->left, err);
+    return status;
+}
+
+static enum rl_status drop(struct RL(composing) * c, struct rl_opsm_result *result,
+                           struct rl_error *err)
+{
+    *result = (struct rl_opsm_result){0};
+    if (!c->options->use_opsm)
+        return RL_OK;
+    return RL(rl_opsm)(&c->left, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages,
+                       c->out->mask, NULL, result, err);
+}
+
+RL_HOT static void subtract(const uint8_t *mask, const real *a, const real *b, size_t n, real *l)
+{
+    for (size_t t = 0; t < n; t++)
+        l[t] = mask[t] ? a[t] - b[t] : 0;
+}
+
+RL_HOT static void average(const uint8_t *mask, size_t n, real *x)
+{
+    double sum = 0, count = 0;
+    for (size_t t = 0; t < n; t++) {
+        sum += mask[t] ? (double)x[t] : 0;
+        count += mask[t];
+    }
+    real mean = (real)(count > 0 ? sum / count : 0);
+    for (size_t t = 0; t < n; t++)
+        x[t] = mask[t] ? mean : 0;
+}
+
+static void average_turns(const struct rl_batch *batch, size_t row, real *x)
+{
+    size_t n = batch->n_tokens, begin = row * n;
+    const int32_t *turn = batch->turn + begin;
+    size_t from = rl_turn_next(turn, 0, n, -1);
+    for (int32_t k = 0; from < n; k++) {
+        size_t to = rl_turn_next(turn, from, n, k);
+        average(batch->mask + begin + from, to - from, x + begin + from);
+        from = to;
+    }
+}
+
+/* Log-ratios of a row, per token or per turn. */
+static void take_log_ratios(const struct RL(composing) * c, size_t row, const real *a,
+                            const real *b)
+{
+    size_t n = c->left.n_tokens, i = row * n;
+    subtract(c->left.mask + i, a + i, b + i, n, c->l + i);
+    if (c->options->per_turn)
+        average_turns(&c->left, row, c->l);
+}
+
+/* Up to RL_CHUNK factors, 0 at mask 0, capped. */
+RL_HOT static struct rl_factor_sums take_factors(const uint8_t *mask, const real *l, size_t n,
+                                                 real cap, real *restrict factors)
+{
+    real on[RL_CHUNK], sum = 0, min = INFINITY, max = -INFINITY, capped = 0, clamped = 0;
+    const real limit = (real)RL_LOG_RATIO_LIMIT;
+    rl_mask_reals(mask, n, on);
+#pragma omp simd reduction(+ : sum, capped, clamped) reduction(min : min) reduction(max : max)
+    for (size_t t = 0; t < n; t++) {
+        real o = on[t], w = rl_exp_near(rl_limit(l[t], -limit, limit));
+        real least = o > 0 ? w : INFINITY, most = o > 0 ? w : -INFINITY;
+        factors[t] = o * (w < cap ? w : cap);
+        sum += o * w;
+        min = least < min ? least : min;
+        max = most > max ? most : max;
+        capped += w > cap ? o : 0;
+        clamped += l[t] < -limit || l[t] > limit ? 1 : 0;
+    }
+    return (struct rl_factor_sums){(double)sum, (double)min, (double)max, (double)capped,
+                                   (double)clamped};
+}
+
+RL_HOT static void multiply(real *restrict weights, const real *factors, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        weights[t] *= factors[t];
+}
+
+static void copy(real *to, const real *from, size_t n)
+{
+    for (size_t t = 0; to && t < n; t++)
+        to[t] = from[t];
+}
+
+/* The factors of c->l in a row: into its weights, and to `to` unless NULL. */
+static struct rl_factor_sums weigh_row(const struct RL(composing) * c, size_t row, double cap,
+                                       real *to, real *weights)
+{
+    struct rl_factor_sums sums = {.min = INFINITY, .max = -INFINITY};
+    size_t n = c->left.n_tokens;
+    real factors[RL_CHUNK];
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        size_t i = row * n + t, count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
+        struct rl_factor_sums part =
+            take_factors(c->left.mask + i, c->l + i, count, (real)cap, factors);
+        rl_factor_add(&sums, &part);
+        copy(to ? to + i : NULL, factors, count);
+        if (weights)
+            multiply(weights + i, factors, count);
+    }
+    return sums;
+}
+
+RL_HOT static void begin_weights(const uint8_t *mask, size_t n, real *restrict weights,
+                                 real *restrict zeros)
+{
+    for (size_t t = 0; t < n; t++) {
+        weights[t] = mask[t];
+        zeros[t] = 0;
+    }
+}
+
+RL_HOT static void sum_weights(const uint8_t *mask, const real *weights, size_t n,
+                               struct rl_compose_row *row)
+{
+    double count = 0, sum = 0, square = 0;
+#pragma omp simd reduction(+ : count, sum, square)
+    for (size_t t = 0; t < n; t++) {
+        double w = (double)weights[t];
+        count += mask[t];
+        sum += w;
+        square += w * w;
+    }
+    row->n = count;
+    row->weight = sum;
+    row->square = square;
+}
+
+/* Weights of a row, then the log-ratios that PPO takes. */
+static void compose_row(const struct RL(composing) * c, size_t row)
+{
+    const struct RL(rl_compose_output) *out = c->out;
+    struct rl_compose_row *sums = &c->rows[row];
+    size_t n = c->left.n_tokens, i = row * n;
+    begin_weights(c->left.mask + i, n, c->weights + i, c->zeros + i);
+    take_log_ratios(c, row, c->in.behaviour, c->in.sampler);
+    sums->factor[RL_BACKEND] = weigh_row(c, row, c->options->backend_cap, out->backend, c->weights);
+    take_log_ratios(c, row, c->in.proximal, c->in.behaviour);
+    sums->factor[RL_STALENESS] =
+        weigh_row(c, row, c->options->staleness_cap, out->staleness, c->weights);
+    sum_weights(c->left.mask + i, c->weights + i, n, sums);
+    take_log_ratios(c, row, c->in.log_prob, c->in.proximal);
+    if (out->ratio)
+        weigh_row(c, row, INFINITY, out->ratio, NULL);
+}
+
+static enum rl_status run(struct RL(composing) * c, struct rl_compose_result *result,
+                          struct rl_error *err)
+{
+    size_t rows = c->left.n_rows, cells = rows * c->left.n_tokens;
+    const struct RL(rl_loss_input) in = {.log_prob = c->l,
+                                         .old_log_prob = c->zeros,
+                                         .advantages = c->in.advantages,
+                                         .weights = c->weights};
+    real *d = c->out->d_log_prob;
+#pragma omp parallel for schedule(static) if (cells >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        compose_row(c, row);
+    rl_compose_result_set(result, c->rows, rows);
+    enum rl_status status =
+        RL(rl_ppo_loss)(&c->left, &in, &c->options->loss, d, &result->loss, &c->rest, err);
+    if (status != RL_OK || !d || !c->options->per_turn)
+        return status;
+#pragma omp parallel for schedule(static) if (cells >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        average_turns(&c->left, row, d);
+    return RL_OK;
+}
+
+enum rl_status RL(rl_compose_loss)(const struct rl_batch *batch,
+                                   const struct RL(rl_compose_input) * in,
+                                   const struct rl_compose_options *options,
+                                   const struct RL(rl_compose_output) * out,
+                                   struct rl_compose_result *result, struct rl_workspace *ws,
+                                   struct rl_error *err)
+{
+    struct RL(composing) c = {.options = options, .in = *in, .out = out};
+    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK)
+        status = rl_compose_check(options, err);
+    if (status != RL_OK)
+        return status;
+    c.left = *batch;
+    status = fill_in(&c, err);
+    if (status == RL_OK)
+        status = take(&c, ws, err);
+    if (status == RL_OK)
+        status = take_mask(&c, err);
+    if (status == RL_OK)
+        status = check_reals(&c, err);
+    if (status == RL_OK)
+        status =
+            rl_compose_routes(&c.left, &c.in.data, options->replay, &result->routes, &c.rest, err);
+    if (status == RL_OK)
+        status = drop(&c, &result->opsm, err);
+    return status == RL_OK ? run(&c, result, err) : status;
+}
