@@ -374,12 +374,21 @@ static void assert_refused(struct micro *m, enum rl_status status, const char *t
     free(m);
 }
 
-static void missing_reference_is_refused(void **state)
+static void missing_arrays_are_refused(void **state)
 {
     (void)state;
     struct micro *m = micro_new(10, RL_STREAM_DPPO);
     m->streams.ref = NULL;
     assert_refused(m, RL_EINVAL, "ref_logprobs are missing for ref_kl_weights[");
+    m = micro_new(10, RL_STREAM_DPPO);
+    m->streams.advantages = NULL;
+    assert_refused(m, RL_EINVAL, "advantages are missing for rl_weights[");
+    m = micro_new(10, RL_STREAM_DPPO);
+    m->streams.inference = NULL;
+    assert_refused(m, RL_EINVAL, "inference_logprobs are missing for rl_weights[");
+    m = micro_new(10, RL_STREAM_DPPO);
+    m->streams.trainer = NULL;
+    assert_refused(m, RL_EINVAL, "trainer_logprobs is missing");
 }
 
 static void bad_values_are_named(void **state)
@@ -478,7 +487,7 @@ int main(void)
                                        cmocka_unit_test(components_add_up),
                                        cmocka_unit_test(nothing_to_train_on_is_fine),
                                        cmocka_unit_test(counts_are_the_members),
-                                       cmocka_unit_test(missing_reference_is_refused),
+                                       cmocka_unit_test(missing_arrays_are_refused),
                                        cmocka_unit_test(bad_values_are_named),
                                        cmocka_unit_test(scales_below_1_are_refused),
                                        cmocka_unit_test(chunks_agree_with_single_tokens),

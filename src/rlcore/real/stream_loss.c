@@ -121,12 +121,10 @@ static enum rl_status check_arrays(const struct rl_sequences *sequences,
                            sequences->start[i]);
     if (sequences->n == 0 || sequences->start[sequences->n] == 0)
         return RL_OK;
-    const char *missing = !sequences->loss_mask  ? "loss_mask"
-                          : !streams->trainer    ? "trainer_logprobs"
-                          : !streams->inference  ? "inference_logprobs"
-                          : !streams->advantages ? "advantages"
-                                                 : NULL;
-    return missing ? rl_fail(err, RL_EINVAL, "%s is missing", missing) : RL_OK;
+    if (!sequences->loss_mask || !streams->trainer)
+        return rl_fail(err, RL_EINVAL, "%s is missing",
+                       sequences->loss_mask ? "trainer_logprobs" : "loss_mask");
+    return RL_OK;
 }
 
 static enum rl_status check(const struct rl_sequences *sequences,

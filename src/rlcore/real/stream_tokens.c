@@ -3,9 +3,12 @@
 
 #include "stream.h"
 
+static const char *const component_names[] = {"rl_weights", "ce_weights", "ref_kl_weights"};
+
 /* One token and what it adds to. */
 struct place {
     const struct RL(rl_streaming) * s;
+    enum rl_component component;
     size_t sequence, token, i; /* i: in the flat arrays */
     struct rl_stream_sums *sums;
     struct rl_error *err;
@@ -19,6 +22,9 @@ static enum rl_status not_finite(const struct place *at, const char *name, doubl
 
 static enum rl_status check(const struct place *at, const char *name, const real *values)
 {
+    if (!values)
+        return rl_fail(at->err, RL_EINVAL, "%s are missing for %s[%zu][%zu]", name,
+                       component_names[at->component], at->sequence, at->token);
     return isfinite(values[at->i]) ? RL_OK : not_finite(at, name, (double)values[at->i]);
 }
 
@@ -108,9 +114,6 @@ static enum rl_status ref_token(const struct place *at, double weight)
 {
     const real *ref = at->s->streams->ref;
     enum rl_status status = check_pair(at);
-    if (status == RL_OK && !ref)
-        return rl_fail(at->err, RL_EINVAL, "ref_logprobs are missing for ref_kl_weights[%zu][%zu]",
-                       at->sequence, at->token);
     if (status == RL_OK)
         status = check(at, "ref_logprobs", ref);
     if (status != RL_OK)
@@ -124,21 +127,22 @@ static enum rl_status ref_token(const struct place *at, double weight)
     return RL_OK;
 }
 
-/* The weight of a token, 0 where it is no member; a weight that is not finite, or a mask of 2, is
-   refused at any token. */
-static enum rl_status weigh(const struct place *at, enum rl_component component, double *weight)
+/*
+ * The weight of a token, 0 where it is no member; a weight that is not finite, or a mask of 2, is
+ * refused at any token.
+ */
+static enum rl_status weigh(const struct place *at, double *weight)
 {
-    static const char *const names[] = {"rl_weights", "ce_weights", "ref_kl_weights"};
     const struct RL(rl_streams) *in = at->s->streams;
     const real *const streams[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
     uint8_t mask = at->s->sequences->loss_mask[at->i];
     if (mask > 1)
         return rl_fail(at->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", at->sequence,
                        at->token, mask);
-    *weight = streams[component] ? (double)streams[component][at->i] : 1;
+    *weight = streams[at->component] ? (double)streams[at->component][at->i] : 1;
     if (!isfinite(*weight))
-        return not_finite(at, names[component], *weight);
-    if (component == RL_COMPONENT_RL && !mask)
+        return not_finite(at, component_names[at->component], *weight);
+    if (at->component == RL_COMPONENT_RL && !mask)
         *weight = 0;
     return RL_OK;
 }
@@ -152,10 +156,15 @@ enum rl_status RL(rl_stream_tokens)(const struct RL(rl_streaming) * s, enum rl_c
     enum rl_status status = RL_OK;
     for (size_t j = 0; status == RL_OK && j < stretch->n; j++) {
         size_t token = stretch->from + j;
-        const struct place at = {s, stretch->sequence, token,
-                                 s->sequences->start[stretch->sequence] + token, sums, err};
+        const struct place at = {.s = s,
+                                 .component = component,
+                                 .sequence = stretch->sequence,
+                                 .token = token,
+                                 .i = s->sequences->start[stretch->sequence] + token,
+                                 .sums = sums,
+                                 .err = err};
         double weight = 0;
-        status = weigh(&at, component, &weight);
+        status = weigh(&at, &weight);
         if (status == RL_OK && (weight < 0 || weight > 0))
             status = add[component](&at, weight);
     }
