@@ -8,12 +8,13 @@ seconds=${1:-60}
 build="$here/build-fuzz"
 CC=clang cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_FUZZ=ON "-DLINEAGE_SANITIZE=address;undefined" \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_OPENMP=OFF >/dev/null
-ninja -C "$build" fuzz_tsv fuzz_notes fuzz_json
-for target in tsv notes json; do
+ninja -C "$build" fuzz_tsv fuzz_notes fuzz_json fuzz_recipe
+for target in tsv notes json recipe; do
     mkdir -p "$build/corpus-$target"
     echo "== fuzz_$target =="
     seeds="$here/tests/fuzz/corpus/$target"
     [ "$target" != json ] || seeds="$seeds $here/fixtures/golden"
+    [ "$target" != recipe ] || seeds="$seeds $here/fixtures/recipes"
     # shellcheck disable=SC2086 # a list of directories
     "$build/tests/fuzz_$target" -max_total_time="$seconds" -max_len=8192 -print_final_stats=1 -verbosity=0 \
         "$build/corpus-$target" $seeds
