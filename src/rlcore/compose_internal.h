@@ -27,6 +27,7 @@ static inline void rl_factor_add(struct rl_factor_sums *total, const struct rl_f
 struct rl_compose_row {
     struct rl_factor_sums factor[RL_FACTORS];
     double n, weight, square; /* tokens, sum of the weights and of their squares */
+    bool poisoned;            /* some log-ratio is not finite */
 };
 
 enum rl_status rl_compose_check(const struct rl_compose_options *o, struct rl_error *err);

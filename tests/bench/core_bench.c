@@ -23,6 +23,8 @@
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>
 #include <rlcore/advantage.h>
+#include <rlcore/compose.h>
+#include <rlcore/diagnostics.h>
 #include <rlcore/distill.h>
 #include <rlcore/loss.h>
 #include <rlcore/offpolicy.h>
@@ -210,6 +212,35 @@ static enum rl_status correction(struct bench *b, struct rl_error *err)
                                  err);
 }
 
+static enum rl_status metrics(struct bench *b, struct rl_error *err)
+{
+    struct rl_metric items[RL_METRICS_ENOUGH];
+    struct rl_metrics list = {.items = items, .capacity = RL_METRICS_ENOUGH};
+    return rl_offpolicy_metrics(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob,
+                                &list, err);
+}
+
+static enum rl_status diagnose(struct bench *b, struct rl_error *err)
+{
+    struct rl_diagnostics out;
+    return rl_diagnose(&b->data->batch, b->data->log_prob, b->data->rollout_log_prob, 0.2, 0.2,
+                       &out, &b->ws, err);
+}
+
+static enum rl_status compose(struct bench *b, struct rl_error *err)
+{
+    const struct rl_compose_input in = {.log_prob = b->data->log_prob,
+                                        .proximal = b->data->old_log_prob,
+                                        .behaviour = b->data->ref_log_prob,
+                                        .sampler = b->data->rollout_log_prob,
+                                        .advantages = b->data->advantages};
+    const struct rl_compose_output out = {.mask = b->mask_out, .d_log_prob = b->out};
+    struct rl_compose_options options;
+    struct rl_compose_result result;
+    rl_compose_options_of(&options, NULL);
+    return rl_compose_loss(&b->data->batch, &in, &options, &out, &result, &b->ws, err);
+}
+
 static enum rl_status k3(struct bench *b, struct rl_error *err)
 {
     return rl_kl_penalty(RL_KL_K3, false, cells, b->data->log_prob, b->data->ref_log_prob, b->out,
@@ -249,6 +280,9 @@ static const struct entry {
     {"prm_advantage", prm, 4 + 2 * 8, ""},
     {"prime_loss", prime, 1 + 4 * 8, ""},
     {"rollout_correction", correction, 2 + 3 * 8, ""},
+    {"offpolicy_metrics", metrics, 1 + 2 * 8, ""},
+    {"diagnose", diagnose, 1 + 2 * 8, ""},
+    {"compose_loss", compose, 2 + 6 * 8, ""},
     {"kl_penalty_k3", k3, 4 * 8, ""},
     {"value_loss", value, 1 + 4 * 8, ""},
 };

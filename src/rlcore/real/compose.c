@@ -5,6 +5,8 @@
  */
 #include <rlcore/compose.h>
 
+#include <string.h>
+
 #include "compose_internal.h"
 #include "correction.h"
 #include "real.h"
@@ -18,7 +20,7 @@ struct RL(composing) {
     const struct rl_compose_options *options;
     struct RL(rl_compose_input) in; /* with what is absent filled in */
     const struct RL(rl_compose_output) * out;
-    real *l, *weights, *zeros; /* [B*T] */
+    real *l, *weights, *zeros; /* [B*T], zeros per turn only */
     int32_t *turn;             /* [B*T] where tools leave */
     struct rl_compose_row *rows;
     struct rl_workspace rest;
@@ -29,10 +31,9 @@ static enum rl_status fill_in(struct RL(composing) * c, struct rl_error *err)
 {
     struct RL(rl_compose_input) *in = &c->in;
     if (!in->log_prob || !in->advantages || !(in->behaviour || in->sampler) || !c->out->mask)
-        return rl_fail(
-            err, RL_EINVAL,
-            "log_prob, advantages, one of behaviour and sampler, or the mask to write is "
-            "missing");
+        return rl_fail(err, RL_EINVAL,
+                       "log_prob, advantages, one of behaviour and sampler, or the "
+                       "mask to write is missing");
     in->sampler = in->sampler ? in->sampler : in->behaviour;
     in->behaviour = in->behaviour ? in->behaviour : in->sampler;
     in->proximal = in->proximal ? in->proximal : in->behaviour;
@@ -47,7 +48,7 @@ static enum rl_status take(struct RL(composing) * c, struct rl_workspace *ws, st
     size_t counts = routes ? rl_routes_bytes(rows, routes->n_layers) : 0;
     c->l = rl_scratch_take(&s, cells, sizeof *c->l);
     c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
-    c->zeros = rl_scratch_take(&s, cells, sizeof *c->zeros);
+    c->zeros = rl_scratch_take(&s, c->options->per_turn ? cells : 0, sizeof *c->zeros);
     c->rows = rl_scratch_take(&s, rows, sizeof *c->rows);
     c->turn = rl_scratch_take(&s, c->in.data.tool ? cells : 0, sizeof *c->turn);
     size_t front = s.used;
@@ -67,8 +68,8 @@ static enum rl_status take_mask(struct RL(composing) * c, struct rl_error *err)
     enum rl_status status = RL_OK;
     if (tool)
         status = rl_mask_tools(&c->left, tool, c->out->mask, turns ? c->turn : NULL, err);
-    for (size_t i = 0; !tool && i < c->left.n_rows * c->left.n_tokens; i++)
-        c->out->mask[i] = mask[i];
+    else if (c->left.n_rows && c->left.n_tokens)
+        memmove(c->out->mask, mask, c->left.n_rows * c->left.n_tokens);
     c->left.mask = c->out->mask;
     c->left.turn = tool && turns ? c->turn : c->left.turn;
     return status == RL_OK ? rl_batch_check(&c->left, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
@@ -102,10 +103,24 @@ static enum rl_status drop(struct RL(composing) * c, struct rl_opsm_result *resu
                        c->out->mask, NULL, result, err);
 }
 
-RL_HOT static void subtract(const uint8_t *mask, const real *a, const real *b, size_t n, real *l)
+/* Returns 0, or NaN if some l is not finite: x - x is 0 for a finite x only. */
+RL_HOT static real subtract(const uint8_t *mask, const real *a, const real *b, size_t n, real *l)
 {
-    for (size_t t = 0; t < n; t++)
-        l[t] = mask[t] ? a[t] - b[t] : 0;
+    real poison = 0;
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        size_t count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
+        real on[RL_CHUNK];
+        rl_mask_reals(mask + t, count, on);
+#pragma omp simd reduction(+ : poison)
+        for (size_t i = 0; i < count; i++) {
+            real x = a[t + i], y = b[t + i];
+            x = on[i] > 0 ? x : 0;
+            y = on[i] > 0 ? y : 0;
+            l[t + i] = x - y;
+            poison += l[t + i] - l[t + i];
+        }
+    }
+    return poison;
 }
 
 RL_HOT static void average(const uint8_t *mask, size_t n, real *x)
@@ -137,7 +152,8 @@ static void take_log_ratios(const struct RL(composing) * c, size_t row, const re
                             const real *b)
 {
     size_t n = c->left.n_tokens, i = row * n;
-    subtract(c->left.mask + i, a + i, b + i, n, c->l + i);
+    real poison = subtract(c->left.mask + i, a + i, b + i, n, c->l + i);
+    c->rows[row].poisoned |= !(poison == 0);
     if (c->options->per_turn)
         average_turns(&c->left, row, c->l);
 }
@@ -195,13 +211,10 @@ static struct rl_factor_sums weigh_row(const struct RL(composing) * c, size_t ro
     return sums;
 }
 
-RL_HOT static void begin_weights(const uint8_t *mask, size_t n, real *restrict weights,
-                                 real *restrict zeros)
+RL_HOT static void begin_weights(const uint8_t *mask, size_t n, real *weights)
 {
-    for (size_t t = 0; t < n; t++) {
+    for (size_t t = 0; t < n; t++)
         weights[t] = mask[t];
-        zeros[t] = 0;
-    }
 }
 
 RL_HOT static void sum_weights(const uint8_t *mask, const real *weights, size_t n,
@@ -220,42 +233,69 @@ RL_HOT static void sum_weights(const uint8_t *mask, const real *weights, size_t 
     row->square = square;
 }
 
-/* Weights of a row, then the log-ratios that PPO takes. */
+static void clear(real *x, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        x[t] = 0;
+}
+
+/* The log-ratios that PPO takes per turn; per token it takes the log-probs. */
+static void take_ratios(const struct RL(composing) * c, size_t row)
+{
+    if (c->options->per_turn)
+        clear(c->zeros + row * c->left.n_tokens, c->left.n_tokens);
+    if (c->options->per_turn || c->out->ratio)
+        take_log_ratios(c, row, c->in.log_prob, c->in.proximal);
+    if (c->out->ratio)
+        weigh_row(c, row, INFINITY, c->out->ratio, NULL);
+}
+
 static void compose_row(const struct RL(composing) * c, size_t row)
 {
     const struct RL(rl_compose_output) *out = c->out;
     struct rl_compose_row *sums = &c->rows[row];
     size_t n = c->left.n_tokens, i = row * n;
-    begin_weights(c->left.mask + i, n, c->weights + i, c->zeros + i);
+    sums->poisoned = false;
+    begin_weights(c->left.mask + i, n, c->weights + i);
     take_log_ratios(c, row, c->in.behaviour, c->in.sampler);
     sums->factor[RL_BACKEND] = weigh_row(c, row, c->options->backend_cap, out->backend, c->weights);
     take_log_ratios(c, row, c->in.proximal, c->in.behaviour);
     sums->factor[RL_STALENESS] =
         weigh_row(c, row, c->options->staleness_cap, out->staleness, c->weights);
     sum_weights(c->left.mask + i, c->weights + i, n, sums);
-    take_log_ratios(c, row, c->in.log_prob, c->in.proximal);
-    if (out->ratio)
-        weigh_row(c, row, INFINITY, out->ratio, NULL);
+    take_ratios(c, row);
+}
+
+static enum rl_status weigh(const struct RL(composing) * c, struct rl_compose_result *result,
+                            struct rl_error *err)
+{
+    size_t rows = c->left.n_rows;
+    bool poisoned = false;
+#pragma omp parallel for schedule(static) if (rows * c->left.n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        compose_row(c, row);
+    for (size_t row = 0; row < rows; row++)
+        poisoned |= c->rows[row].poisoned;
+    rl_compose_result_set(result, c->rows, rows);
+    return poisoned ? check_reals(c, err) : RL_OK;
 }
 
 static enum rl_status run(struct RL(composing) * c, struct rl_compose_result *result,
                           struct rl_error *err)
 {
-    size_t rows = c->left.n_rows, cells = rows * c->left.n_tokens;
-    const struct RL(rl_loss_input) in = {.log_prob = c->l,
-                                         .old_log_prob = c->zeros,
+    bool turns = c->options->per_turn;
+    size_t rows = c->left.n_rows;
+    const struct RL(rl_loss_input) in = {.log_prob = turns ? c->l : c->in.log_prob,
+                                         .old_log_prob = turns ? c->zeros : c->in.proximal,
                                          .advantages = c->in.advantages,
                                          .weights = c->weights};
     real *d = c->out->d_log_prob;
-#pragma omp parallel for schedule(static) if (cells >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < rows; row++)
-        compose_row(c, row);
-    rl_compose_result_set(result, c->rows, rows);
-    enum rl_status status =
-        RL(rl_ppo_loss)(&c->left, &in, &c->options->loss, d, &result->loss, &c->rest, err);
-    if (status != RL_OK || !d || !c->options->per_turn)
+    enum rl_status status = weigh(c, result, err);
+    if (status == RL_OK)
+        status = RL(rl_ppo_loss)(&c->left, &in, &c->options->loss, d, &result->loss, &c->rest, err);
+    if (status != RL_OK || !d || !turns)
         return status;
-#pragma omp parallel for schedule(static) if (cells >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rows * c->left.n_tokens >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < rows; row++)
         average_turns(&c->left, row, d);
     return RL_OK;
@@ -280,7 +320,7 @@ enum rl_status RL(rl_compose_loss)(const struct rl_batch *batch,
         status = take(&c, ws, err);
     if (status == RL_OK)
         status = take_mask(&c, err);
-    if (status == RL_OK)
+    if (status == RL_OK && options->use_opsm)
         status = check_reals(&c, err);
     if (status == RL_OK)
         status =
