@@ -15,15 +15,16 @@
  *       "order": "trials"
  *     }
  *
- * A trial's recipe is that of the file `recipe` (relative to the sweep's directory), with `base` laid over
- * it, then the trial, then one point of the grid. Objects are laid over objects key by key and lists over
- * lists element by element, so {"environments": [{"algorithm": {"alpha": 0.9}}]} changes one number. There
- * are trials x grid points of them; the last key of the grid varies fastest. With the order "trials" all
- * trials run at one grid point before the next one is begun (an interrupted night has whole comparisons),
- * with "grid" each trial runs at all points before the next trial. Without trials there is one, the base.
+ * A trial's recipe is that of the file `recipe` (relative to the sweep's directory), with `base`
+ * laid over it, then the trial, then one point of the grid. Objects are laid over objects key by
+ * key and lists over lists element by element, so {"environments": [{"algorithm": {"alpha": 0.9}}]}
+ * changes one number. There are trials x grid points of them; the last key of the grid varies
+ * fastest. With the order "trials" all trials run at one grid point before the next one is begun
+ * (an interrupted night has whole comparisons), with "grid" each trial runs at all points before
+ * the next trial. Without trials there is one, the base.
  *
- * A trial is called by its name and its grid point: "v1d learning_rate=0.0003 seed=2"; the recipe's own
- * name stays "v1d". Two trials of one name, or with the same recipe and parent, are refused.
+ * A trial is called by its name and its grid point: "v1d learning_rate=0.0003 seed=2"; the recipe's
+ * own name stays "v1d". Two trials of one name, or with the same recipe and parent, are refused.
  *
  * schema/sweep.schema.json is the published form.
  */
@@ -41,7 +42,7 @@ extern "C" {
 
 /* Whose checkpoint a trial starts from. */
 enum trainer_parent {
-    TRAINER_PARENT_BASE,  /* "base": start.checkpoint or the warm start of its own recipe; the default */
+    TRAINER_PARENT_BASE,  /* "base", the default: its recipe's checkpoint or warm start */
     TRAINER_PARENT_BEST,  /* "best": the best trial so far */
     TRAINER_PARENT_TRIAL, /* the name of an earlier trial of the sweep, at the same grid point */
     TRAINER_PARENT_EXP    /* anything else: a trial of the store, by its exp_id */
@@ -54,8 +55,8 @@ struct trainer_trial {
     char parent_exp[TRAINER_NAME_MAX]; /* TRAINER_PARENT_EXP */
     /*
      * The same for the same recipe and parent, in this sweep or another: an XXH64 digest of
-     * trainer_recipe_text and of the parent (the key of an earlier trial, "best", an exp_id). What changes
-     * no result is left out of it: hypothesis, expected_delta and threads.
+     * trainer_recipe_text and of the parent (the key of an earlier trial, "best", an exp_id). What
+     * changes no result is left out of it: hypothesis, expected_delta and threads.
      */
     uint64_t key;
     struct trainer_recipe recipe; /* checked */
@@ -64,25 +65,25 @@ struct trainer_trial {
 struct trainer_sweep;
 
 /*
- * Read and expand a sweep; every recipe is checked, so nothing is left to go wrong in the middle of a
- * night. text [length] is JSON, name stands in messages, directory (NULL: the working directory) is where
- * a relative `recipe` is looked for. TRAINER_EINVAL for a sweep that is not allowed; the message names the
- * trial and its key.
+ * Read and expand a sweep; every recipe is checked, so nothing is left to go wrong in the middle of
+ * a night. text [length] is JSON, name stands in messages, directory (NULL: the working directory)
+ * is where a relative `recipe` is looked for. TRAINER_EINVAL for a sweep that is not allowed; the
+ * message names the trial and its key.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text, size_t length,
                     const char *directory, struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep,
-                                                                     const char *path,
-                                                                     struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_sweep_load(struct trainer_sweep **sweep, const char *path, struct trainer_error *err);
 TRAINER_API void trainer_sweep_free(struct trainer_sweep *sweep);
 
 /* "sweep" unless the file says otherwise. */
 TRAINER_API const char *trainer_sweep_name(const struct trainer_sweep *sweep);
 
-/* Trials in the order in which they are to run; valid until trainer_sweep_free. NULL out of range. */
+/* Trials in the order in which they run, NULL out of range; valid until trainer_sweep_free. */
 TRAINER_API size_t trainer_sweep_count(const struct trainer_sweep *sweep);
-TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep, size_t i);
+TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep,
+                                                            size_t i);
 
 #ifdef __cplusplus
 }

@@ -23,11 +23,13 @@ static enum trainer_status check_table(const struct recipe_table *table, const v
     return status;
 }
 
-static enum trainer_status check_ranges(const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
+                                        struct trainer_error *err)
 {
     enum trainer_status status = check_table(&recipe_root, recipe, "", err);
     if (status == TRAINER_OK && (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX))
-        REFUSE("environments: there are %d, but must be 1 to %d", recipe->n_tasks, TRAINER_ENVS_MAX);
+        REFUSE("environments: there are %d, but must be 1 to %d", recipe->n_tasks,
+               TRAINER_ENVS_MAX);
     for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "environments[%d].", i);
@@ -52,15 +54,15 @@ static bool compares_in_group(enum trainer_algorithm_name name)
     }
 }
 
-static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm, int32_t group_size,
-                                           struct trainer_error *err)
+static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
+                                           int32_t group_size, struct trainer_error *err)
 {
     bool taught = algorithm->name == TRAINER_OPD || algorithm->name == TRAINER_SFT;
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher: %s needs a checkpoint", trainer_algorithm_text(algorithm->name));
     if (compares_in_group(algorithm->name) && group_size < 2)
-        REFUSE("algorithm.name: %s compares the rollouts of a group, so training.group_size must be at "
-               "least 2",
+        REFUSE("algorithm.name: %s compares the rollouts of a group, "
+               "so training.group_size must be at least 2",
                trainer_algorithm_text(algorithm->name));
     return TRAINER_OK;
 }
@@ -70,8 +72,8 @@ static bool is_warm_started(const struct trainer_recipe *recipe)
     return !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
 }
 
-static enum trainer_status check_hops(const struct trainer_recipe *recipe, const struct trainer_env *env,
-                                      struct trainer_error *err)
+static enum trainer_status check_hops(const struct trainer_recipe *recipe,
+                                      const struct trainer_env *env, struct trainer_error *err)
 {
     const struct trainer_warm_start *warm = &recipe->warm_start;
     bool covered = warm->k_min <= env->k_min && env->k_max <= warm->k_max;
@@ -100,14 +102,15 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
     return status;
 }
 
-static enum trainer_status check_warm_start(const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
+                                            struct trainer_error *err)
 {
     const struct trainer_warm_start *warm = &recipe->warm_start;
     if (warm->k_min > warm->k_max)
         REFUSE("start.warm_start.k_min %d is above k_max %d", warm->k_min, warm->k_max);
     if (is_warm_started(recipe) && warm->k_max > recipe->world.relations)
-        REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d", warm->k_max,
-               recipe->world.relations);
+        REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d",
+               warm->k_max, recipe->world.relations);
     if ((int64_t)warm->steps * warm->batch > INT32_MAX)
         REFUSE("start.warm_start: steps * batch is %lld demonstrations, but must be at most %d",
                (long long)warm->steps * warm->batch, INT32_MAX);
@@ -116,15 +119,16 @@ static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
 
 /* ---- training ---- */
 
-static enum trainer_status check_updates(const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_updates(const struct trainer_recipe *recipe,
+                                         struct trainer_error *err)
 {
     const struct trainer_training *training = &recipe->training;
     int64_t rollouts = 0;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
         rollouts += (int64_t)recipe->tasks[i].questions * training->group_size;
     if (training->minibatch > rollouts)
-        REFUSE("training.minibatch is %d, but an iteration has only %lld rollouts", training->minibatch,
-               (long long)rollouts);
+        REFUSE("training.minibatch is %d, but an iteration has only %lld rollouts",
+               training->minibatch, (long long)rollouts);
     int64_t updates = (rollouts + training->minibatch - 1) / training->minibatch * training->epochs;
     if (updates * training->iterations > INT32_MAX)
         REFUSE("training: %d iterations of %lld updates are more than %d", training->iterations,
@@ -132,7 +136,8 @@ static enum trainer_status check_updates(const struct trainer_recipe *recipe, st
     return TRAINER_OK;
 }
 
-static enum trainer_status check_loss(const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_loss(const struct trainer_recipe *recipe,
+                                      struct trainer_error *err)
 {
     enum trainer_loss_name name = recipe->loss.name;
     const char *text = name == TRAINER_LOSS_IPO ? "ipo" : "dppo";
@@ -149,9 +154,10 @@ static enum trainer_status check_loss(const struct trainer_recipe *recipe, struc
 static enum trainer_status check_rejection(const struct trainer_correction *correction,
                                            struct trainer_error *err)
 {
-    struct rl_correction_options options = {
-        .is = RL_IS_TOKEN, .is_threshold = correction->cap,
-        .rs = correction->reject, .rs_threshold = correction->reject_threshold};
+    struct rl_correction_options options = {.is = RL_IS_TOKEN,
+                                            .is_threshold = correction->cap,
+                                            .rs = correction->reject,
+                                            .rs_threshold = correction->reject_threshold};
     const uint8_t mask = 1;
     const struct rl_batch batch = {.n_rows = 1, .n_tokens = 1, .mask = &mask};
     struct rl_metric items[RL_METRICS_ENOUGH];
@@ -162,9 +168,10 @@ static enum trainer_status check_rejection(const struct trainer_correction *corr
     const double zero = 0;
     double weight;
     uint8_t left;
-    enum rl_status status = rl_rollout_correction(&batch, &options, &zero, &zero, &weight, &left, &metrics,
-                                                  &ws, &core);
-    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "correction.reject", status, &core);
+    enum rl_status status =
+        rl_rollout_correction(&batch, &options, &zero, &zero, &weight, &left, &metrics, &ws, &core);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "correction.reject", status, &core);
 }
 
 static enum trainer_status check_correction(const struct trainer_correction *correction,

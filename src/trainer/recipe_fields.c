@@ -35,9 +35,8 @@ static const char *const algorithms[] = {
     NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
-static const char *const losses[] = {"ppo", "turn",     "gspo",      "cispo", "sapo",
-                                     "gpg", "geo_mean", "reinforce", "dppo",  "ipo",
-                                     NULL};
+static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
+                                     "geo_mean", "reinforce", "dppo", "ipo",   NULL};
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
                                            "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
@@ -55,7 +54,8 @@ static const struct recipe_field root[] = {
     TEXT("hypothesis", hypothesis, "", "Why the trial is run."),
     TEXT("expected_delta", expected_delta, "", "What it should bring, e.g. '+0.02 EM'."),
     SEED("seed", seed, 1, "Fixes initial weights, demonstrations, questions and sampling."),
-    INT("threads", threads, 0, FROM(0), TO(1024), "Threads; 0 = all processors. Changes no number."),
+    INT("threads", threads, 0, FROM(0), TO(1024),
+        "Threads; 0 = all processors. Changes no number."),
 
     OBJECT("world", "The tokens: entities in regions, and relations between them."),
     INT("world.regions", world.regions, 16, FROM(1), TO(4096), "Regions."),
@@ -68,7 +68,8 @@ static const struct recipe_field root[] = {
     INT("model.layers", model.layers, 2, FROM(1), TO(64), "Layers."),
     INT("model.heads", model.heads, 2, FROM(1), TO(64), "Attention heads."),
     INT("model.mlp", model.mlp, 256, FROM(1), TO(16384), "Hidden units of each MLP."),
-    REAL("model.rope_base", model.rope_base, 1000, ABOVE(1), TO(1e9), "Base of the rotary positions."),
+    REAL("model.rope_base", model.rope_base, 1000, ABOVE(1), TO(1e9),
+         "Base of the rotary positions."),
     BOOL("model.previous_token", model.previous_token, true,
          "Add a second embedding, of the token before, at each position."),
 
@@ -92,10 +93,10 @@ static const struct recipe_field root[] = {
          "Probability per turn of answering early."),
     REAL("start.warm_start.demonstrator.p_wrong", warm_start.demo.p_wrong, 0.3, FROM(0), TO(1),
          "Probability of following a fact that was not asked for."),
-    REAL("start.warm_start.demonstrator.p_needless", warm_start.demo.p_needless, 0.1, FROM(0), TO(1),
-         "Probability of searching on when done."),
-    REAL("start.warm_start.demonstrator.p_hindsight", warm_start.demo.p_hindsight, 0.5, FROM(0), TO(1),
-         "Probability of answering right after stopping short."),
+    REAL("start.warm_start.demonstrator.p_needless", warm_start.demo.p_needless, 0.1, FROM(0),
+         TO(1), "Probability of searching on when done."),
+    REAL("start.warm_start.demonstrator.p_hindsight", warm_start.demo.p_hindsight, 0.5, FROM(0),
+         TO(1), "Probability of answering right after stopping short."),
     REAL("start.warm_start.demonstrator.p_belief", warm_start.demo.p_belief, 0.3, FROM(0), TO(1),
          "Share of demonstrations cut at the end of a turn and answered at once."),
 
@@ -113,7 +114,8 @@ static const struct recipe_field root[] = {
     REAL("training.final_rate", training.final_rate, 1, FROM(0), TO(1),
          "Share of the learning rate at the end of a cosine; 1 = constant."),
     REAL("training.adam_beta1", training.adam_beta1, 0.9, FROM(0), BELOW(1), "Decay of the mean."),
-    REAL("training.adam_beta2", training.adam_beta2, 0.95, FROM(0), BELOW(1), "Decay of the square."),
+    REAL("training.adam_beta2", training.adam_beta2, 0.95, FROM(0), BELOW(1),
+         "Decay of the square."),
     REAL("training.weight_decay", training.weight_decay, 0, FROM(0), TO(10), "Weight decay."),
     REAL("training.clip_norm", training.clip_norm, 1, ABOVE(0), NO_LIMIT,
          "Largest norm of a gradient."),
@@ -132,7 +134,8 @@ static const struct recipe_field root[] = {
     OBJECT("sampler", "Who samples: the learner at a lower precision, or some iterations ago."),
     CHOICE("sampler.precision", sampler.precision, precisions, TRAINER_FLOAT,
            "Precision of the sampler's weights."),
-    INT("sampler.staleness", sampler.staleness, 0, FROM(0), TO(64), "Age of its weights, iterations."),
+    INT("sampler.staleness", sampler.staleness, 0, FROM(0), TO(64),
+        "Age of its weights, iterations."),
     INT("sampler.max_staleness", sampler.max_staleness, -1, FROM(-1), TO(1000000),
         "Oldest rollouts that are trained on; -1 = all."),
 
@@ -147,7 +150,8 @@ static const struct recipe_field root[] = {
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Its bounds, one for all or one each, e.g. '0.5_2,1.5'."),
 
-    OBJECT("evaluation", "How well the policy does, on questions that are the same for every trial."),
+    OBJECT("evaluation",
+           "How well the policy does, on questions that are the same for every trial."),
     INT("evaluation.questions", evaluation.questions, 512, FROM(1), TO(1000000),
         "Questions of each environment."),
     SEED("evaluation.question_seed", evaluation.question_seed, 777, "Which questions."),
@@ -177,7 +181,8 @@ static const struct recipe_field task[] = {
         "Fewest hops of a question; shortest string to reverse."),
     INT("k_max", env.k_max, 5, FROM(1), TO(TRAINER_HOPS_MAX),
         "Most hops of a question; longest string to reverse."),
-    INT("max_turns", env.max_turns, 7, FROM(0), TO(TRAINER_TURNS_MAX), "hopworld: searches allowed."),
+    INT("max_turns", env.max_turns, 7, FROM(0), TO(TRAINER_TURNS_MAX),
+        "hopworld: searches allowed."),
     INT("facts", env.facts, 2, FROM(1), TO(TRAINER_FACTS_MAX),
         "hopworld: facts per answer of the tool, one of them the one asked for."),
     REAL("p_fail", env.p_fail, 0.1, FROM(0), TO(1),
@@ -191,7 +196,8 @@ static const struct recipe_field task[] = {
     REAL("algorithm.beta", algorithm.beta, 0.3, FROM(0), TO(1),
          "turn-group-v1d: reach of the adaptive clip scale; 0 turns it off."),
     BOOL("algorithm.norm_by_std", algorithm.norm_by_std, true, "Divide by the standard deviation."),
-    REAL("algorithm.epsilon", algorithm.epsilon, 1e-6, FROM(0), TO(1), "Added to what is divided by."),
+    REAL("algorithm.epsilon", algorithm.epsilon, 1e-6, FROM(0), TO(1),
+         "Added to what is divided by."),
     REAL("algorithm.advantage_scale", algorithm.advantage_scale, 1, FROM(0), TO(1e6),
          "Multiplies every advantage."),
     CHOICE("algorithm.gain", algorithm.gain, gains, TRAINER_GAIN_PROB,

@@ -2,8 +2,9 @@
  * recipe_fields.h: the table of everything a recipe can say. Defaults, parsing, range checks, text,
  * settings and schema/recipe.schema.json all come from it.
  *
- * A field is found by its path: "training.epochs" in the recipe, "algorithm.alpha" in an environment.
- * Objects stand in the table before their members, and members of one object beside each other.
+ * A field is found by its path: "training.epochs" in the recipe, "algorithm.alpha" in an
+ * environment. Objects stand in the table before their members, and members of one object beside
+ * each other.
  */
 #ifndef TRAINER_RECIPE_FIELDS_H
 #define TRAINER_RECIPE_FIELDS_H
@@ -17,8 +18,8 @@ enum recipe_kind {
     RECIPE_OBJECT, /* no value of its own */
     RECIPE_TASKS,  /* the list of environments */
     RECIPE_BOOL,
-    RECIPE_INT,    /* int32_t */
-    RECIPE_SEED,   /* uint64_t, at most 2^53 - 1 so that every JSON reader can hold it */
+    RECIPE_INT,  /* int32_t */
+    RECIPE_SEED, /* uint64_t, at most 2^53 - 1 so that every JSON reader can hold it */
     RECIPE_REAL,
     RECIPE_CHOICE, /* an enum or bool, by name */
     RECIPE_TEXT    /* char [size], one line of UTF-8 */
@@ -32,8 +33,8 @@ struct recipe_bound {
 struct recipe_field {
     const char *path;
     enum recipe_kind kind;
-    size_t offset, size;        /* of the member */
-    double initial;             /* of a choice: its index */
+    size_t offset, size; /* of the member */
+    double initial;      /* of a choice: its index */
     struct recipe_bound low, high;
     const char *const *choices; /* ended by NULL */
     const char *text;           /* initial value of a text */

@@ -10,7 +10,8 @@
 
 #define FILE_MAX (16u << 20)
 
-enum trainer_status recipe_blame(struct trainer_error *err, const char *name, enum trainer_status status)
+enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
+                                 enum trainer_status status)
 {
     if (err) {
         char text[TRAINER_ERROR_TEXT_MAX];
@@ -20,12 +21,14 @@ enum trainer_status recipe_blame(struct trainer_error *err, const char *name, en
     return status;
 }
 
-json_t *recipe_object_parse(const char *name, const char *text, size_t length, struct trainer_error *err)
+json_t *recipe_object_parse(const char *name, const char *text, size_t length,
+                            struct trainer_error *err)
 {
     json_error_t error;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!root) {
-        trainer_fail(err, TRAINER_EINVAL, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+        trainer_fail(err, TRAINER_EINVAL, "%s:%d:%d: %s", name, error.line, error.column,
+                     error.text);
         return NULL;
     }
     if (json_is_object(root))

@@ -7,10 +7,12 @@
 #include <trainer/recipe.h>
 
 /* Put "name: " in front of the message of err (may be NULL); returns status. */
-enum trainer_status recipe_blame(struct trainer_error *err, const char *name, enum trainer_status status);
+enum trainer_status recipe_blame(struct trainer_error *err, const char *name,
+                                 enum trainer_status status);
 
 /* The JSON object in text, or NULL; name stands in the message. */
-json_t *recipe_object_parse(const char *name, const char *text, size_t length, struct trainer_error *err);
+json_t *recipe_object_parse(const char *name, const char *text, size_t length,
+                            struct trainer_error *err);
 
 /* A whole file of at most 16 MiB (free). */
 enum trainer_status recipe_file_read(char **text, size_t *length, const char *path,

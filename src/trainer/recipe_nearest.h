@@ -12,8 +12,8 @@ struct recipe_place {
 };
 
 /*
- * The known path nearest to a key there: of the same object, or one of nearly the same name elsewhere in
- * the recipe.
+ * The known path nearest to a key there: of the same object, or one of nearly the same name
+ * elsewhere in the recipe.
  */
 void recipe_nearest(char path[128], const struct recipe_place *place, const char *key);
 

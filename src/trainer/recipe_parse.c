@@ -39,8 +39,8 @@ static enum trainer_status unknown_key(const struct recipe_place *place, const c
     int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
     if (length > 0 && where[length - 1] == '.')
         where[length - 1] = 0;
-    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s", where,
-                        where[0] ? ": " : "", shown, nearest);
+    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s",
+                        where, where[0] ? ": " : "", shown, nearest);
 }
 
 static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value,

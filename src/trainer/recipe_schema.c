@@ -8,13 +8,14 @@
 /* Lengths are in bytes, which a schema cannot say: the parser refuses what is too long in UTF-8. */
 #define ONE_LINE "^[^\\\\u0000-\\\\u001f\\\\u007f]*$"
 
-static const char head[] = "{\n"
-                           "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-                           "  \"title\": \"A recipe: everything that makes one training run. Every key "
-                           "has a default.\",\n"
-                           "  \"$ref\": \"#/$defs/recipe\",\n"
-                           "  \"unevaluatedProperties\": false,\n"
-                           "  \"$defs\": {";
+static const char head[] =
+    "{\n"
+    "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+    "  \"title\": \"A recipe: everything that makes one training run. Every key "
+    "has a default.\",\n"
+    "  \"$ref\": \"#/$defs/recipe\",\n"
+    "  \"unevaluatedProperties\": false,\n"
+    "  \"$defs\": {";
 
 static void print_bound(FILE *out, const char *name, const char *open_name,
                         const struct recipe_bound *bound)
@@ -57,7 +58,8 @@ static void print_property(FILE *out, const struct recipe_field *field, const vo
     if (field->kind == RECIPE_OBJECT) {
         fprintf(out, "\"$ref\": \"#/$defs/%s\"", recipe_key(field));
     } else if (field->kind == RECIPE_TASKS) {
-        fprintf(out, "\"type\": \"array\", \"minItems\": %g, \"maxItems\": %g, \"default\": [{}],\n",
+        fprintf(out,
+                "\"type\": \"array\", \"minItems\": %g, \"maxItems\": %g, \"default\": [{}],\n",
                 field->low.value, field->high.value);
         fputs("          \"items\": {\"$ref\": \"#/$defs/environment\"}", out);
     } else {
@@ -93,7 +95,8 @@ static void print_definitions(FILE *out, const struct recipe_table *table, const
     for (size_t i = 0; i < table->n; i++)
         if (table->fields[i].kind == RECIPE_OBJECT) {
             fputs(",", out);
-            print_definition(out, table, table->fields[i].path, recipe_key(&table->fields[i]), initial);
+            print_definition(out, table, table->fields[i].path, recipe_key(&table->fields[i]),
+                             initial);
         }
 }
 

@@ -95,8 +95,8 @@ char *trainer_recipe_text(const struct trainer_recipe *recipe)
     return recipe_text_end(out, &text);
 }
 
-static void visit_table(const struct recipe_table *table, const void *base, trainer_setting_fn *visit,
-                        void *context)
+static void visit_table(const struct recipe_table *table, const void *base,
+                        trainer_setting_fn *visit, void *context)
 {
     for (size_t i = 0; i < table->n; i++) {
         const struct recipe_field *field = &table->fields[i];
@@ -109,7 +109,8 @@ static void visit_table(const struct recipe_table *table, const void *base, trai
     }
 }
 
-void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit, void *context)
+void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
+                             void *context)
 {
     visit_table(&recipe_root, recipe, visit, context);
     visit_table(&recipe_task, &recipe->tasks[0], visit, context);

@@ -67,7 +67,8 @@ void recipe_number_text(char text[32], double number)
 void recipe_shown(char text[64], const json_t *value)
 {
     char json[1024] = ""; /* what does not fit is left out */
-    size_t length = json_dumpb(value, json, sizeof json - 1, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+    size_t length = json_dumpb(value, json, sizeof json - 1,
+                               JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
     snprintf(text, 64, "%.60s%s", length > 0 ? json : "?", length > 60 ? ".." : "");
 }
 
@@ -95,8 +96,8 @@ static void describe_choices(char *text, size_t size, const struct recipe_field 
 {
     size_t used = (size_t)snprintf(text, size, "one of");
     for (const char *const *name = field->choices; *name && used < size; name++)
-        used += (size_t)snprintf(text + used, size - used, "%s %s", name == field->choices ? "" : ",",
-                                 *name);
+        used += (size_t)snprintf(text + used, size - used, "%s %s",
+                                 name == field->choices ? "" : ",", *name);
 }
 
 static void describe(char *text, size_t size, const struct recipe_field *field)
@@ -111,8 +112,8 @@ static void describe(char *text, size_t size, const struct recipe_field *field)
         snprintf(text, size, "true or false");
 }
 
-static enum trainer_status refuse(const struct recipe_field *field, const char *path, const char *shown,
-                                  struct trainer_error *err)
+static enum trainer_status refuse(const struct recipe_field *field, const char *path,
+                                  const char *shown, struct trainer_error *err)
 {
     char allowed[320];
     describe(allowed, sizeof allowed, field);
@@ -149,8 +150,8 @@ static double read_number(const struct recipe_field *field, const json_t *value)
     return NAN;
 }
 
-enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path, void *base,
-                                      const json_t *value, struct trainer_error *err)
+enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
+                                      void *base, const json_t *value, struct trainer_error *err)
 {
     const char *text = json_string_value(value);
     bool is_text = field->kind == RECIPE_TEXT;

@@ -14,8 +14,8 @@ void recipe_value_init(const struct recipe_table *table, void *base);
 double recipe_number(const struct recipe_field *field, const void *base);
 
 /* Take a value from JSON; path stands in the message. */
-enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path, void *base,
-                                      const json_t *value, struct trainer_error *err);
+enum trainer_status recipe_value_read(const struct recipe_field *field, const char *path,
+                                      void *base, const json_t *value, struct trainer_error *err);
 
 /* Whether a value that a program has set is allowed. */
 enum trainer_status recipe_value_check(const struct recipe_field *field, const char *path,

@@ -1,6 +1,6 @@
 /*
- * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point, merged as
- * JSON and then read like any recipe.
+ * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point,
+ * merged as JSON and then read like any recipe.
  */
 #include <trainer/sweep.h>
 
@@ -23,14 +23,15 @@ struct trainer_sweep {
 
 /* A sweep being expanded. */
 struct plan {
-    json_t *base;        /* owned */
+    json_t *base; /* owned */
     json_t *trials, *grid;
-    const char *parent;  /* of trials that name none */
+    const char *parent; /* of trials that name none */
     size_t n_trials, n_points;
-    bool grid_first;     /* order "grid" */
+    bool grid_first; /* order "grid" */
 };
 
-static const char *const keys[] = {"name", "recipe", "base", "parent", "trials", "grid", "order", NULL};
+static const char *const keys[] = {"name",   "recipe", "base",  "parent",
+                                   "trials", "grid",   "order", NULL};
 
 static enum trainer_status wrong(const char *key, const char *needed, const json_t *value,
                                  struct trainer_error *err)
@@ -52,7 +53,8 @@ static enum trainer_status check_key(const char *key, struct trainer_error *err)
     json_t *string = json_string(key);
     recipe_shown(shown, string);
     json_decref(string);
-    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown, nearest);
+    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown,
+                        nearest);
 }
 
 static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
@@ -81,15 +83,16 @@ static enum trainer_status read_text(const char **text, json_t *root, const char
 
 /* ---- the base ---- */
 
-static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory, const char *file,
-                                     struct trainer_error *err)
+static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
+                                     const char *file, struct trainer_error *err)
 {
     bool relative = directory && file[0] != '/';
     int length = snprintf(path, TRAINER_PATH_MAX, "%s%s%s", relative ? directory : "",
                           relative ? "/" : "", file);
     if (length < TRAINER_PATH_MAX)
         return TRAINER_OK;
-    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes", TRAINER_PATH_MAX);
+    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes",
+                        TRAINER_PATH_MAX);
 }
 
 static enum trainer_status load_object(json_t **object, const char *path, struct trainer_error *err)
@@ -122,7 +125,9 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
         return status;
     if (!file)
         plan->base = json_object();
-    return !over || sweep_lay_over(plan->base, over) ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    return !over || sweep_lay_over(plan->base, over)
+               ? TRAINER_OK
+               : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
 }
 
 /* ---- trials and grid ---- */
@@ -137,9 +142,8 @@ static enum trainer_status read_trials(struct plan *plan, json_t *root, struct t
     plan->n_trials = json_array_size(plan->trials);
     if (plan->n_trials == 0)
         return wrong("trials", "a list of objects", plan->trials, err);
-    json_array_foreach(plan->trials, i, trial)
-        if (!json_is_object(trial))
-            return wrong("trials", "a list of objects", trial, err);
+    json_array_foreach(plan->trials, i, trial) if (!json_is_object(trial)) return wrong(
+        "trials", "a list of objects", trial, err);
     return TRAINER_OK;
 }
 
@@ -153,8 +157,7 @@ static enum trainer_status check_axis(const char *path, json_t *values, struct t
     size_t i;
     json_t *value;
     bool good = json_array_size(values) > 0;
-    json_array_foreach(values, i, value)
-        good = good && is_scalar(value);
+    json_array_foreach(values, i, value) good = good && is_scalar(value);
     return good ? TRAINER_OK : wrong(path, "a list of numbers, texts or booleans", values, err);
 }
 
@@ -255,9 +258,11 @@ static void scalar_text(char *text, size_t size, const json_t *value)
     snprintf(text, size, "%s", json_is_string(value) ? json_string_value(value) : number);
 }
 
-/* Put the values of grid point g into a recipe, and write them down as the end of the trial's name. */
+/* Put the values of grid point g into a recipe, and write them down as the end of the trial's name.
+ */
 static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
-                                       char suffix[TRAINER_TRIAL_NAME_MAX], struct trainer_error *err)
+                                       char suffix[TRAINER_TRIAL_NAME_MAX],
+                                       struct trainer_error *err)
 {
     const char *path;
     json_t *values;
@@ -282,7 +287,8 @@ static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t
 /* The base with trial t over it, or NULL when out of memory. */
 static json_t *lay_trial(const struct plan *plan, size_t t)
 {
-    json_t *recipe = json_deep_copy(plan->base), *trial = json_copy(json_array_get(plan->trials, t));
+    json_t *recipe = json_deep_copy(plan->base),
+           *trial = json_copy(json_array_get(plan->trials, t));
     json_object_del(trial, "parent");
     bool made = recipe && trial && sweep_lay_over(recipe, trial);
     json_decref(trial);
@@ -292,12 +298,13 @@ static json_t *lay_trial(const struct plan *plan, size_t t)
     return NULL;
 }
 
-static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial, size_t t,
-                                       size_t g, struct trainer_error *err)
+static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial,
+                                       size_t t, size_t g, struct trainer_error *err)
 {
     char suffix[TRAINER_TRIAL_NAME_MAX];
     json_t *recipe = lay_trial(plan, t);
-    enum trainer_status status = recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    enum trainer_status status =
+        recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
     if (status == TRAINER_OK)
         status = apply_point(plan, g, recipe, suffix, err);
     if (status == TRAINER_OK)
@@ -311,8 +318,8 @@ static enum trainer_status read_recipe(const struct plan *plan, struct trainer_t
     return TRAINER_OK;
 }
 
-static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial, size_t t,
-                                       size_t g, struct trainer_error *err)
+static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial,
+                                       size_t t, size_t g, struct trainer_error *err)
 {
     const char *parent;
     enum trainer_status status = read_text(&parent, json_array_get(plan->trials, t), "parent",
@@ -328,7 +335,8 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
         if (strcmp(trial_name(plan, other), parent) != 0)
             continue;
         if (other >= t)
-            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it", parent);
+            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it",
+                                parent);
         trial->parent = TRAINER_PARENT_TRIAL;
         trial->parent_trial = position(plan, other, g);
         return TRAINER_OK;
@@ -357,8 +365,8 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
 
 /* ---- all trials ---- */
 
-static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials, size_t i,
-                                        struct trainer_error *err)
+static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
+                                        size_t i, struct trainer_error *err)
 {
     struct trainer_trial *trial = &trials[i];
     size_t t = plan->grid_first ? i / plan->n_points : i % plan->n_trials;
@@ -386,8 +394,8 @@ static int by_key(const void *a, const void *b)
 }
 
 static enum trainer_status check_unique(const struct trainer_sweep *sweep,
-                                        int (*compare)(const void *, const void *), const char *what,
-                                        struct trainer_error *err)
+                                        int (*compare)(const void *, const void *),
+                                        const char *what, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     const struct trainer_trial **sorted = malloc(sweep->n * sizeof *sorted);
@@ -420,8 +428,9 @@ static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan
     return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
 }
 
-enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text,
-                                        size_t length, const char *directory, struct trainer_error *err)
+enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
+                                        const char *text, size_t length, const char *directory,
+                                        struct trainer_error *err)
 {
     struct plan plan = {0};
     *sweep = NULL;
@@ -429,8 +438,8 @@ enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char
     if (!root)
         return TRAINER_EINVAL;
     struct trainer_sweep *made = calloc(1, sizeof *made);
-    enum trainer_status status = made ? read_plan(&plan, made, root, directory, err)
-                                      : trainer_no_memory(err, sizeof *made);
+    enum trainer_status status =
+        made ? read_plan(&plan, made, root, directory, err) : trainer_no_memory(err, sizeof *made);
     if (status == TRAINER_OK)
         status = expand(made, &plan, err);
     json_decref(plan.base);

@@ -1,6 +1,6 @@
 /*
- * fuzz_recipe.c: hostile recipes and sweeps. What is accepted must come back from its own text, and every trial of
- * a sweep must be a recipe that is accepted on its own.
+ * fuzz_recipe.c: hostile recipes and sweeps. What is accepted must come back from its own text, and
+ * every trial of a sweep must be a recipe that is accepted on its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static void come_round(const struct trainer_recipe *recipe)
 {
     struct trainer_recipe again;
     char *text = trainer_recipe_text(recipe);
-    fuzz_assert(text && trainer_recipe_parse(&again, "text", text, strlen(text), NULL) == TRAINER_OK);
+    fuzz_assert(text &&
+                trainer_recipe_parse(&again, "text", text, strlen(text), NULL) == TRAINER_OK);
     char *same = trainer_recipe_text(&again);
     fuzz_assert(same && strcmp(text, same) == 0);
     free(same);

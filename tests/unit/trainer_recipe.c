@@ -11,12 +11,18 @@
 #include "recipe_nearest.h"
 #include "recipe_value.h"
 #include "support/files.h"
+#include "support/quotes.h"
 
 #define SCHEMA FIXTURES_DIR "/../schema/recipe.schema.json"
 
-static enum trainer_status parse(struct trainer_recipe *recipe, const char *text, struct trainer_error *err)
+/* JSON with single quotes. */
+static enum trainer_status parse(struct trainer_recipe *recipe, const char *text,
+                                 struct trainer_error *err)
 {
-    return trainer_recipe_parse(recipe, "r.json", text, strlen(text), err);
+    char *json = quotes(text);
+    enum trainer_status status = trainer_recipe_parse(recipe, "r.json", json, strlen(json), err);
+    free(json);
+    return status;
 }
 
 static struct trainer_recipe accepted(const char *text)
@@ -73,22 +79,24 @@ static void defaults_are_those_of_the_parts(void **state)
     assert_memory_equal(&e->world, &env.world, sizeof env.world);
     assert_true(r.model.width == model.width && r.model.layers == model.layers);
     assert_true(r.model.heads == model.heads && r.model.mlp == model.mlp);
-    assert_true(r.model.rope_base == model.rope_base && r.model.previous_token == model.previous_token);
+    assert_true(r.model.rope_base == model.rope_base &&
+                r.model.previous_token == model.previous_token);
     assert_memory_equal(&r.warm_start.demo, &demo, sizeof demo);
 }
 
 static void the_model_follows_from_world_and_environments(void **state)
 {
-    struct trainer_recipe r = accepted(
-        "{\"environments\": [{\"k_max\": 4}, {\"name\": \"reverse\", \"k_max\": 12}],"
-        " \"world\": {\"regions\": 3, \"region_size\": 5, \"relations\": 7}, \"start\": {\"checkpoint\": \"a\"}}");
+    struct trainer_recipe r =
+        accepted("{'environments': [{'k_max': 4}, {'name': 'reverse', 'k_max': 12}],"
+                 " 'world': {'regions': 3, 'region_size': 5, 'relations': 7}, 'start': "
+                 "{'checkpoint': 'a'}}");
     (void)state;
     assert_int_equal(r.model.tokens, TRAINER_N_MARKERS + 7 + 15);
     assert_int_equal(r.tasks[0].env.world.regions, 3);
     assert_int_equal(r.tasks[1].env.world.relations, 7);
     r.tasks[0].env.k_max = 5; /* of the warm start */
     assert_int_equal(r.model.max_tokens, trainer_env_max_tokens(&r.tasks[0].env));
-    r = accepted("{\"environments\": [{\"name\": \"reverse\", \"k_max\": 12}]}");
+    r = accepted("{'environments': [{'name': 'reverse', 'k_max': 12}]}");
     assert_int_equal(r.model.max_tokens, trainer_env_max_tokens(&r.tasks[0].env));
 }
 
@@ -96,43 +104,47 @@ static void the_model_follows_from_world_and_environments(void **state)
 
 /* Every key, none with its default. */
 static const char everything[] =
-    "{\"name\": \"n \\\"x\\\" \xc3\xa9\", \"domain\": \"d\", \"hypothesis\": \"h\", \"expected_delta\": \"+1\","
-    " \"seed\": 9007199254740991, \"threads\": 3,"
-    " \"world\": {\"regions\": 15, \"region_size\": 7, \"relations\": 17},"
-    " \"model\": {\"width\": 96, \"layers\": 3, \"heads\": 4, \"mlp\": 100, \"rope_base\": 10.5,"
-    "  \"previous_token\": false},"
-    " \"start\": {\"checkpoint\": \"a/b.ckpt\", \"warm_start\": {\"steps\": 1, \"batch\": 2,"
-    "  \"learning_rate\": 0.1, \"warmup\": 4, \"k_min\": 1, \"k_max\": 6, \"demonstrator\": {\"p_stop\": 0.01,"
-    "   \"p_wrong\": 0.02, \"p_needless\": 0.03, \"p_hindsight\": 0.04, \"p_belief\": 0.05}}},"
-    " \"environments\": [{\"name\": \"reverse\", \"questions\": 5, \"k_min\": 2, \"k_max\": 4, \"max_turns\": 3,"
-    "  \"facts\": 1, \"p_fail\": 0.7, \"algorithm\": {\"name\": \"adca\", \"alpha\": 0.31, \"gamma\": 0.9,"
-    "   \"beta\": 0.2, \"norm_by_std\": false, \"epsilon\": 0.001, \"advantage_scale\": 2.5,"
-    "   \"gain\": \"log_prob\", \"decay\": 0.8, \"echo_weight\": 0.4, \"prm_steps\": 9, \"teacher\": \"t\","
-    "   \"length_penalty\": \"anchor\", \"length_coef\": 0.06}}],"
-    " \"training\": {\"iterations\": 11, \"group_size\": 12, \"epochs\": 13, \"minibatch\": 14,"
-    "  \"learning_rate\": 0.15, \"warmup\": 16, \"final_rate\": 0.17, \"adam_beta1\": 0.18,"
-    "  \"adam_beta2\": 0.19, \"weight_decay\": 0.21, \"clip_norm\": 0.22, \"temperature\": 0.23},"
-    " \"loss\": {\"name\": \"turn\", \"aggregation\": \"seq-mean-token-sum-norm\", \"clip_low\": 0.24,"
-    "  \"clip_high\": 0.25, \"clip_c\": 2.6, \"kl_coef\": 0.27},"
-    " \"sampler\": {\"precision\": \"int8\", \"staleness\": 4, \"max_staleness\": 5},"
-    " \"correction\": {\"name\": \"decoupled\", \"level\": \"sequence\", \"cap\": 2.9,"
-    "  \"reject\": \"token_k1,seq_max_k2\", \"reject_threshold\": \"0.5_2,1.5\"},"
-    " \"evaluation\": {\"questions\": 31, \"question_seed\": 32, \"every\": 33, \"seeds\": 34,"
-    "  \"temperature\": 0.35},"
-    " \"budget\": {\"train_seconds\": 36, \"eval_seconds\": 37, \"artifact_bytes\": 38, \"memory_bytes\": 39}}";
+    "{'name': 'n \\u0022x\\u0022 \xc3\xa9', 'domain': 'd', 'hypothesis': 'h', 'expected_delta': "
+    "'+1',"
+    " 'seed': 9007199254740991, 'threads': 3,"
+    " 'world': {'regions': 15, 'region_size': 7, 'relations': 17},"
+    " 'model': {'width': 96, 'layers': 3, 'heads': 4, 'mlp': 100, 'rope_base': 10.5,"
+    "  'previous_token': false},"
+    " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
+    "  'learning_rate': 0.1, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': {'p_stop': 0.01,"
+    "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}}},"
+    " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
+    "  'facts': 1, 'p_fail': 0.7, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
+    "   'beta': 0.2, 'norm_by_std': false, 'epsilon': 0.001, 'advantage_scale': 2.5,"
+    "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
+    "   'length_penalty': 'anchor', 'length_coef': 0.06}}],"
+    " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
+    "  'learning_rate': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
+    "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
+    " 'loss': {'name': 'turn', 'aggregation': 'seq-mean-token-sum-norm', 'clip_low': 0.24,"
+    "  'clip_high': 0.25, 'clip_c': 2.6, 'kl_coef': 0.27},"
+    " 'sampler': {'precision': 'int8', 'staleness': 4, 'max_staleness': 5},"
+    " 'correction': {'name': 'decoupled', 'level': 'sequence', 'cap': 2.9,"
+    "  'reject': 'token_k1,seq_max_k2', 'reject_threshold': '0.5_2,1.5'},"
+    " 'evaluation': {'questions': 31, 'question_seed': 32, 'every': 33, 'seeds': 34,"
+    "  'temperature': 0.35},"
+    " 'budget': {'train_seconds': 36, 'eval_seconds': 37, 'artifact_bytes': 38, 'memory_bytes': "
+    "39}}";
 
 static void every_key_comes_round(void **state)
 {
     struct trainer_recipe recipe = accepted(everything);
     (void)state;
     char *text = trainer_recipe_text(&recipe);
-    json_t *in = json_loads(everything, 0, NULL), *out = json_loads(text, 0, NULL);
+    char *json = quotes(everything);
+    json_t *in = json_loads(json, 0, NULL), *out = json_loads(text, 0, NULL);
     assert_non_null(in);
     assert_true(json_equal(in, out));
     struct trainer_recipe again = accepted(text);
     assert_memory_equal(&recipe, &again, sizeof recipe);
     json_decref(in);
     json_decref(out);
+    free(json);
     free(text);
 }
 
@@ -159,8 +171,8 @@ static void everything_differs_from_the_defaults(void **state)
 
 static void several_environments_come_round(void **state)
 {
-    struct trainer_recipe recipe = accepted(
-        "{\"environments\": [{}, {\"name\": \"reverse\", \"algorithm\": {\"name\": \"max_rl\"}}, {\"k_max\": 4}]}");
+    struct trainer_recipe recipe = accepted("{'environments': [{}, {'name': 'reverse', "
+                                            "'algorithm': {'name': 'max_rl'}}, {'k_max': 4}]}");
     (void)state;
     char *text = trainer_recipe_text(&recipe);
     struct trainer_recipe again = accepted(text);
@@ -174,8 +186,17 @@ static void several_environments_come_round(void **state)
 
 static void numbers_are_the_shortest_that_read_back(void **state)
 {
-    static const char *const texts[] = {"0", "-1", "0.1", "0.0003", "1e-06", "0.3333333333333333", "1e+300",
-                                        "5e-324", "9007199254740991", "1000000", "0.30000000000000004"};
+    static const char *const texts[] = {"0",
+                                        "-1",
+                                        "0.1",
+                                        "0.0003",
+                                        "1e-06",
+                                        "0.3333333333333333",
+                                        "1e+300",
+                                        "5e-324",
+                                        "9007199254740991",
+                                        "1000000",
+                                        "0.30000000000000004"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[32];
@@ -194,14 +215,16 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
     for (int i = 0; i < TRAINER_N_ENVS; i++)
         assert_string_equal(env->choices[i], trainer_env_name((enum trainer_env_kind)i));
     for (int i = 0; i < TRAINER_N_ALGORITHMS; i++)
-        assert_string_equal(algorithm->choices[i], trainer_algorithm_text((enum trainer_algorithm_name)i));
+        assert_string_equal(algorithm->choices[i],
+                            trainer_algorithm_text((enum trainer_algorithm_name)i));
     assert_string_equal(trainer_algorithm_text(TRAINER_TURN_GROUP_V1D), "turn-group-v1d");
     assert_string_equal(trainer_algorithm_text(TRAINER_GRPO_PASSK), "grpo_passk");
     assert_string_equal(trainer_algorithm_text(TRAINER_ECHO), "echo");
     assert_null(trainer_algorithm_text(TRAINER_N_ALGORITHMS));
-    struct trainer_recipe r = accepted("{\"loss\": {\"name\": \"geo_mean\"}, \"sampler\": {\"precision\": \"bf16\"}}");
+    struct trainer_recipe r =
+        accepted("{'loss': {'name': 'geo_mean'}, 'sampler': {'precision': 'bf16'}}");
     assert_true(r.loss.name == TRAINER_LOSS_GEO_MEAN && r.sampler.precision == TRAINER_BF16);
-    r = accepted("{\"loss\": {\"name\": \"ipo\"}, \"correction\": {\"level\": \"token\"}}");
+    r = accepted("{'loss': {'name': 'ipo'}, 'correction': {'level': 'token'}}");
     assert_true(r.loss.name == TRAINER_LOSS_IPO && !r.correction.sequence_level);
 }
 
@@ -210,35 +233,39 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
 static void what_is_no_recipe_is_refused_with_its_line(void **state)
 {
     (void)state;
-    assert_refused("{\n\"seed\": }", "r.json:2:");
+    assert_refused("{\n'seed': }", "r.json:2:");
     assert_refused("[]", "must be a JSON object");
-    assert_refused("{\"seed\": 1, \"seed\": 2}", "duplicate");
-    assert_refused("{\"environments\": {}}", "environments is {}, but must be a list of 1 to 4 objects");
-    assert_refused("{\"environments\": []}", "a list of 1 to 4 objects");
-    assert_refused("{\"environments\": [{},{},{},{},{}]}", "a list of 1 to 4 objects");
-    assert_refused("{\"environments\": [{}, 3]}", "environments[1] is 3, but must be an object");
-    assert_refused("{\"training\": 3}", "training is 3, but must be an object");
-    assert_refused("{\"start\": {\"warm_start\": []}}", "start.warm_start is [], but must be an object");
+    assert_refused("{'seed': 1, 'seed': 2}", "duplicate");
+    assert_refused("{'environments': {}}",
+                   "environments is {}, but must be a list of 1 to 4 objects");
+    assert_refused("{'environments': []}", "a list of 1 to 4 objects");
+    assert_refused("{'environments': [{},{},{},{},{}]}", "a list of 1 to 4 objects");
+    assert_refused("{'environments': [{}, 3]}", "environments[1] is 3, but must be an object");
+    assert_refused("{'training': 3}", "training is 3, but must be an object");
+    assert_refused("{'start': {'warm_start': []}}",
+                   "start.warm_start is [], but must be an object");
 }
 
 static void an_unknown_key_is_refused_with_the_nearest(void **state)
 {
     (void)state;
-    assert_refused("{\"sede\": 1}", "unknown key \"sede\"; the nearest known one is seed");
-    assert_refused("{\"training\": {\"epoch\": 1}}",
+    assert_refused("{'sede': 1}", "unknown key \"sede\"; the nearest known one is seed");
+    assert_refused("{'training': {'epoch': 1}}",
                    "training: unknown key \"epoch\"; the nearest known one is training.epochs");
-    assert_refused("{\"environments\": [{}, {\"algoritm\": {}}]}",
-                   "environments[1]: unknown key \"algoritm\"; the nearest known one is environments[1].algorithm");
-    assert_refused("{\"environments\": [{\"algorithm\": {\"alhpa\": 1}}]}",
+    assert_refused("{'environments': [{}, {'algoritm': {}}]}",
+                   "environments[1]: unknown key \"algoritm\"; the nearest known one is "
+                   "environments[1].algorithm");
+    assert_refused("{'environments': [{'algorithm': {'alhpa': 1}}]}",
                    "environments[0].algorithm: unknown key \"alhpa\"; the nearest known one is "
                    "environments[0].algorithm.alpha");
-    assert_refused("{\"training\": {\"alpha\": 1}}", "nearest known one is environments[0].algorithm.alpha");
-    assert_refused("{\"learning_rate\": 1}", "learning_rate");
-    assert_refused("{\"training.epochs\": 1}", "nearest known one is training.epochs");
-    assert_refused("{\"loss\": {\"clip\": 1}}", "nearest known one is loss.clip_low");
-    assert_refused("{\"a\\nb\": 1}", "unknown key \"a\\nb\"");
-    assert_refused("{\"\": 1}", "unknown key \"\"");
-    assert_refused("{\"start\": {\"warm_start\": {\"demonstrator\": {\"p_stpo\": 1}}}}",
+    assert_refused("{'training': {'alpha': 1}}",
+                   "nearest known one is environments[0].algorithm.alpha");
+    assert_refused("{'learning_rate': 1}", "learning_rate");
+    assert_refused("{'training.epochs': 1}", "nearest known one is training.epochs");
+    assert_refused("{'loss': {'clip': 1}}", "nearest known one is loss.clip_low");
+    assert_refused("{'a\\nb': 1}", "unknown key \"a\\nb\"");
+    assert_refused("{'': 1}", "unknown key \"\"");
+    assert_refused("{'start': {'warm_start': {'demonstrator': {'p_stpo': 1}}}}",
                    "nearest known one is start.warm_start.demonstrator.p_stop");
 }
 
@@ -256,60 +283,75 @@ static void distances_count_letters(void **state)
 static void wrong_values_are_refused_with_their_path(void **state)
 {
     (void)state;
-    assert_refused("{\"environments\": [{\"algorithm\": {\"alpha\": \"x\"}}]}",
+    assert_refused("{'environments': [{'algorithm': {'alpha': 'x'}}]}",
                    "environments[0].algorithm.alpha is \"x\", but must be a number from 0 to 100");
-    assert_refused("{\"training\": {\"epochs\": 1.5}}", "training.epochs is 1.5, but must be a whole number from 1 to 1024");
-    assert_refused("{\"training\": {\"epochs\": 0}}", "training.epochs is 0");
-    assert_refused("{\"training\": {\"epochs\": 1e300}}", "training.epochs is 1");
-    assert_refused("{\"training\": {\"epochs\": null}}", "training.epochs is null");
-    assert_refused("{\"training\": {\"adam_beta1\": 1}}", "must be a number from 0 and below 1");
-    assert_refused("{\"training\": {\"temperature\": 0}}", "must be a number above 0 and at most 100");
-    assert_refused("{\"training\": {\"clip_norm\": 0}}", "must be a number above 0");
-    assert_refused("{\"loss\": {\"clip_c\": 1}}", "must be a number above 1");
-    assert_refused("{\"loss\": {\"kl_coef\": -1e-9}}", "must be a number from 0 on");
-    assert_refused("{\"seed\": -1}", "seed is -1");
-    assert_refused("{\"seed\": 9007199254740992}", "seed is 9007199254740992");
-    assert_refused("{\"seed\": \"1\"}", "seed is \"1\"");
-    assert_refused("{\"model\": {\"previous_token\": 1}}", "model.previous_token is 1, but must be true or false");
-    assert_refused("{\"name\": 3}", "name is 3, but must be one line of UTF-8 of at most 63 bytes");
-    assert_refused("{\"hypothesis\": \"a\\nb\"}", "hypothesis is \"a\\nb\"");
-    assert_refused("{\"name\": \"0123456789012345678901234567890123456789012345678901234567890123\"}", "at most 63 bytes");
-    assert_refused("{\"loss\": {\"name\": \"pop\"}}", "loss.name is \"pop\", but must be one of ppo, turn, gspo");
-    assert_refused("{\"loss\": {\"name\": 0}}", "loss.name is 0");
-    assert_refused("{\"correction\": {\"level\": \"row\"}}", "one of token, sequence");
-    accepted("{\"training\": {\"epochs\": 2.0}}");
+    assert_refused("{'training': {'epochs': 1.5}}",
+                   "training.epochs is 1.5, but must be a whole number from 1 to 1024");
+    assert_refused("{'training': {'epochs': 0}}", "training.epochs is 0");
+    assert_refused("{'training': {'epochs': 1e300}}", "training.epochs is 1");
+    assert_refused("{'training': {'epochs': null}}", "training.epochs is null");
+    assert_refused("{'training': {'adam_beta1': 1}}", "must be a number from 0 and below 1");
+    assert_refused("{'training': {'temperature': 0}}", "must be a number above 0 and at most 100");
+    assert_refused("{'training': {'clip_norm': 0}}", "must be a number above 0");
+    assert_refused("{'loss': {'clip_c': 1}}", "must be a number above 1");
+    assert_refused("{'loss': {'kl_coef': -1e-9}}", "must be a number from 0 on");
+    assert_refused("{'seed': -1}", "seed is -1");
+    assert_refused("{'seed': 9007199254740992}", "seed is 9007199254740992");
+    assert_refused("{'seed': '1'}", "seed is \"1\"");
+    assert_refused("{'model': {'previous_token': 1}}",
+                   "model.previous_token is 1, but must be true or false");
+    assert_refused("{'name': 3}", "name is 3, but must be one line of UTF-8 of at most 63 bytes");
+    assert_refused("{'hypothesis': 'a\\nb'}", "hypothesis is \"a\\nb\"");
+    assert_refused("{'name': '0123456789012345678901234567890123456789012345678901234567890123'}",
+                   "at most 63 bytes");
+    assert_refused("{'loss': {'name': 'pop'}}",
+                   "loss.name is \"pop\", but must be one of ppo, turn, gspo");
+    assert_refused("{'loss': {'name': 0}}", "loss.name is 0");
+    assert_refused("{'correction': {'level': 'row'}}", "one of token, sequence");
+    accepted("{'training': {'epochs': 2.0}}");
 }
 
 static void settings_that_do_not_go_together_are_refused(void **state)
 {
     (void)state;
-#define ENV(text) "{\"environments\": [{}, {" text "}]}"
-    assert_refused(ENV("\"algorithm\": {\"name\": \"opd\"}"), "environments[1]: algorithm.teacher: opd needs a checkpoint");
-    assert_refused(ENV("\"algorithm\": {\"name\": \"sft\"}"), "algorithm.teacher: sft needs a checkpoint");
-    assert_refused(ENV("\"k_min\": 5, \"k_max\": 4"), "environments[1]: k_min 5, k_max 4");
-    assert_refused(ENV("\"k_max\": 6"), "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
-    assert_refused(ENV("\"k_min\": 1"), "k_min..k_max is 1..5, which start.warm_start with 2..5");
-    accepted("{\"environments\": [{\"k_min\": 1, \"k_max\": 6}], \"start\": {\"checkpoint\": \"a\"}}");
-    accepted("{\"environments\": [{\"k_min\": 1, \"k_max\": 6}], \"start\": {\"warm_start\": {\"steps\": 0}}}");
-    accepted(ENV("\"name\": \"reverse\", \"k_min\": 1, \"k_max\": 12"));
-    accepted(ENV("\"algorithm\": {\"name\": \"opd\", \"teacher\": \"t\"}"));
-    assert_refused("{\"world\": {\"relations\": 4}, \"start\": {\"checkpoint\": \"a\"}}", "k_max 5");
-    assert_refused("{\"world\": {\"relations\": 4}, \"environments\": [{\"k_max\": 4}]}", "start.warm_start.k_max is 5");
-    assert_refused("{\"world\": {\"regions\": 4096, \"region_size\": 4096}}", "more than 65536 entities");
-    assert_refused("{\"start\": {\"warm_start\": {\"k_min\": 6}}}", "start.warm_start.k_min 6 is above k_max 5");
-    assert_refused("{\"start\": {\"warm_start\": {\"steps\": 1000000, \"batch\": 65536}}}", "65536000000 demonstrations");
-    assert_refused("{\"training\": {\"minibatch\": 257}}", "training.minibatch is 257, but an iteration has only 256");
-    accepted("{\"training\": {\"minibatch\": 512}, \"environments\": [{}, {}]}");
-    assert_refused("{\"training\": {\"iterations\": 1000000, \"epochs\": 1000, \"minibatch\": 1}}", "are more than 2147483647");
-    assert_refused("{\"loss\": {\"name\": \"dppo\", \"aggregation\": \"seq-mean-token-sum\"}}", "must be token-mean with loss.name dppo");
-    assert_refused("{\"loss\": {\"name\": \"ipo\"}, \"correction\": {\"name\": \"tis\"}}", "none with loss.name ipo");
-    assert_refused("{\"model\": {\"width\": 66, \"heads\": 4}}", "model.width 66");
-    assert_refused("{\"model\": {\"width\": 6, \"heads\": 2}}", "model.width 6");
+#define ENV(text) "{'environments': [{}, {" text "}]}"
+    assert_refused(ENV("'algorithm': {'name': 'opd'}"),
+                   "environments[1]: algorithm.teacher: opd needs a checkpoint");
+    assert_refused(ENV("'algorithm': {'name': 'sft'}"),
+                   "algorithm.teacher: sft needs a checkpoint");
+    assert_refused(ENV("'k_min': 5, 'k_max': 4"), "environments[1]: k_min 5, k_max 4");
+    assert_refused(ENV("'k_max': 6"),
+                   "environments[1]: k_min..k_max is 3..6, which start.warm_start with 2..5");
+    assert_refused(ENV("'k_min': 1"), "k_min..k_max is 1..5, which start.warm_start with 2..5");
+    accepted("{'environments': [{'k_min': 1, 'k_max': 6}], 'start': {'checkpoint': 'a'}}");
+    accepted("{'environments': [{'k_min': 1, 'k_max': 6}], 'start': {'warm_start': {'steps': 0}}}");
+    accepted(ENV("'name': 'reverse', 'k_min': 1, 'k_max': 12"));
+    accepted(ENV("'algorithm': {'name': 'opd', 'teacher': 't'}"));
+    assert_refused("{'world': {'relations': 4}, 'start': {'checkpoint': 'a'}}", "k_max 5");
+    assert_refused("{'world': {'relations': 4}, 'environments': [{'k_max': 4}]}",
+                   "start.warm_start.k_max is 5");
+    assert_refused("{'world': {'regions': 4096, 'region_size': 4096}}", "more than 65536 entities");
+    assert_refused("{'start': {'warm_start': {'k_min': 6}}}",
+                   "start.warm_start.k_min 6 is above k_max 5");
+    assert_refused("{'start': {'warm_start': {'steps': 1000000, 'batch': 65536}}}",
+                   "65536000000 demonstrations");
+    assert_refused("{'training': {'minibatch': 257}}",
+                   "training.minibatch is 257, but an iteration has only 256");
+    accepted("{'training': {'minibatch': 512}, 'environments': [{}, {}]}");
+    assert_refused("{'training': {'iterations': 1000000, 'epochs': 1000, 'minibatch': 1}}",
+                   "are more than 2147483647");
+    assert_refused("{'loss': {'name': 'dppo', 'aggregation': 'seq-mean-token-sum'}}",
+                   "must be token-mean with loss.name dppo");
+    assert_refused("{'loss': {'name': 'ipo'}, 'correction': {'name': 'tis'}}",
+                   "none with loss.name ipo");
+    assert_refused("{'model': {'width': 66, 'heads': 4}}", "model.width 66");
+    assert_refused("{'model': {'width': 6, 'heads': 2}}", "model.width 6");
 }
 
 static void only_algorithms_that_compare_need_a_group(void **state)
 {
-    static const char *const alone[] = {"reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", NULL};
+    static const char *const alone[] = {
+        "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", NULL};
     (void)state;
     for (int i = 0; i < TRAINER_N_ALGORITHMS; i++) {
         const char *name = trainer_algorithm_text((enum trainer_algorithm_name)i);
@@ -318,9 +360,11 @@ static void only_algorithms_that_compare_need_a_group(void **state)
         bool needs = true;
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;
-        snprintf(text, sizeof text,
-                 "{\"environments\": [{\"questions\": 64, \"algorithm\": {\"name\": \"%s\", \"teacher\": \"t\"}}],"
-                 " \"training\": {\"group_size\": 1}}", name);
+        snprintf(
+            text, sizeof text,
+            "{'environments': [{'questions': 64, 'algorithm': {'name': '%s', 'teacher': 't'}}],"
+            " 'training': {'group_size': 1}}",
+            name);
         if (needs)
             assert_refused(text, "training.group_size must be at least 2");
         else
@@ -332,10 +376,12 @@ static void rejections_are_those_of_the_core(void **state)
 {
     (void)state;
 #define REJECT(name, reject, threshold)                                                            \
-    "{\"correction\": {\"name\": \"" name "\", \"reject\": \"" reject "\", \"reject_threshold\": \"" threshold "\"}}"
+    "{'correction': {'name': '" name "', 'reject': '" reject "', 'reject_threshold': '" threshold  \
+    "'}}"
     accepted(REJECT("decoupled", "token_k1", "0.5_2"));
     accepted(REJECT("decoupled", "seq_sum_k1,seq_mean_k2,seq_max_k3", "2,1,1"));
-    assert_refused(REJECT("tis", "token_k1", "2"), "correction.reject needs correction.name decoupled");
+    assert_refused(REJECT("tis", "token_k1", "2"),
+                   "correction.reject needs correction.name decoupled");
     assert_refused(REJECT("decoupled", "token_k1", ""), "need each other");
     assert_refused(REJECT("decoupled", "", "2"), "need each other");
     assert_refused(REJECT("decoupled", "token_k9", "2"), "correction.reject: ");
@@ -362,18 +408,20 @@ static void what_a_program_sets_is_checked_too(void **state)
     REFUSES(r.n_tasks = 0, "environments: there are 0");
     REFUSES(r.n_tasks = 5, "environments: there are 5");
     REFUSES(r.seed = UINT64_MAX, "seed is 1");
-    REFUSES(r.tasks[0].algorithm.name = (enum trainer_algorithm_name)99, "environments[0].algorithm.name is 99");
-    REFUSES(r.loss.name = (enum trainer_loss_name)-1, "loss.name is");
+    REFUSES(r.tasks[0].algorithm.name = (enum trainer_algorithm_name)99,
+            "environments[0].algorithm.name is 99");
+    REFUSES(r.loss.name = (enum trainer_loss_name) - 1, "loss.name is");
     REFUSES(memset(r.name, 'x', sizeof r.name), "name is not terminated");
     REFUSES(strcpy(r.name, "\xff"), "name is something else");
-    REFUSES((r.n_tasks = 2, r.tasks[1] = r.tasks[0], r.tasks[1].questions = 0), "environments[1].questions is 0");
+    REFUSES((r.n_tasks = 2, r.tasks[1] = r.tasks[0], r.tasks[1].questions = 0),
+            "environments[1].questions is 0");
 }
 
 static void a_refusal_needs_no_error_struct(void **state)
 {
     struct trainer_recipe recipe;
     (void)state;
-    assert_int_equal(parse(&recipe, "{\"x\": 1}", NULL), TRAINER_EINVAL);
+    assert_int_equal(parse(&recipe, "{'x': 1}", NULL), TRAINER_EINVAL);
     assert_int_equal(parse(&recipe, "{", NULL), TRAINER_EINVAL);
     assert_int_equal(trainer_recipe_load(&recipe, "/nonexistent/r.json", NULL), TRAINER_ENOTFOUND);
 }
@@ -411,7 +459,8 @@ static void the_published_recipes_are_sound(void **state)
         if (trainer_recipe_load(&r[i], path, &err) != TRAINER_OK)
             fail_msg("%s", err.text);
         assert_string_equal(r[i].name, names[i]);
-        assert_true(r[i].warm_start.steps == 450 && r[i].warm_start.k_min == 2 && r[i].warm_start.k_max == 5);
+        assert_true(r[i].warm_start.steps == 450 && r[i].warm_start.k_min == 2 &&
+                    r[i].warm_start.k_max == 5);
     }
     assert_int_equal(r[0].training.iterations, 0);
     assert_true(r[1].loss.name == TRAINER_LOSS_PPO && r[1].loss.clip_high == 0.28);
@@ -493,10 +542,12 @@ static void every_number_is_visited_under_its_path(void **state)
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++)
-            numbers += recipe_is_number(&tables[t]->fields[i]) || tables[t]->fields[i].kind == RECIPE_BOOL;
+            numbers +=
+                recipe_is_number(&tables[t]->fields[i]) || tables[t]->fields[i].kind == RECIPE_BOOL;
     trainer_recipe_settings(&recipe, note_setting, &v);
     assert_int_equal(v.n, numbers);
-    assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 && v.previous_token == 0);
+    assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 &&
+                v.previous_token == 0);
     assert_false(v.strange);
 }
 

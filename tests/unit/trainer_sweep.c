@@ -8,13 +8,25 @@
 #include <trainer/sweep.h>
 
 #include "support/files.h"
+#include "support/quotes.h"
 #include "sweep_merge.h"
+
+/* JSON with single quotes. */
+static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text,
+                                      struct trainer_error *err)
+{
+    char *json = quotes(text);
+    enum trainer_status status =
+        trainer_sweep_parse(sweep, "s.json", json, strlen(json), NULL, err);
+    free(json);
+    return status;
+}
 
 static struct trainer_sweep *parse(const char *text)
 {
     struct trainer_sweep *sweep;
     struct trainer_error err = {0};
-    if (trainer_sweep_parse(&sweep, "s.json", text, strlen(text), NULL, &err) != TRAINER_OK)
+    if (read_sweep(&sweep, text, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return sweep;
 }
@@ -23,7 +35,7 @@ static void assert_refused(const char *text, const char *why)
 {
     struct trainer_sweep *sweep;
     struct trainer_error err = {0};
-    assert_int_equal(trainer_sweep_parse(&sweep, "s.json", text, strlen(text), NULL, &err), TRAINER_EINVAL);
+    assert_int_equal(read_sweep(&sweep, text, &err), TRAINER_EINVAL);
     assert_null(sweep);
     if (!strstr(err.text, why) || strncmp(err.text, "s.json:", 7) != 0)
         fail_msg("'%s' does not say '%s'", err.text, why);
@@ -53,7 +65,7 @@ static uint64_t key_of(const char *text, size_t i)
 static void a_sweep_without_trials_is_its_base(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep = parse("{\"base\": {\"seed\": 7, \"name\": \"x\"}}");
+    struct trainer_sweep *sweep = parse("{'base': {'seed': 7, 'name': 'x'}}");
     assert_string_equal(trainer_sweep_name(sweep), "sweep");
     assert_names(sweep, (const char *const[]){"x", NULL});
     const struct trainer_trial *trial = trainer_sweep_trial(sweep, 0);
@@ -67,12 +79,13 @@ static void a_trial_is_laid_over_the_base(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep = parse(
-        "{\"name\": \"s\","
-        " \"base\": {\"environments\": [{\"k_max\": 4, \"algorithm\": {\"name\": \"joint\", \"gamma\": 0.5}},"
-        "                              {\"name\": \"reverse\"}], \"loss\": {\"name\": \"turn\"}},"
-        " \"trials\": [{\"name\": \"a\"},"
-        "  {\"name\": \"b\", \"environments\": [{\"algorithm\": {\"name\": \"separate\"}}], \"loss\": {\"clip_low\": 0.1}},"
-        "  {\"name\": \"c\", \"environments\": [{}, {\"questions\": 3}, {\"k_min\": 4}]}]}");
+        "{'name': 's',"
+        " 'base': {'environments': [{'k_max': 4, 'algorithm': {'name': 'joint', 'gamma': 0.5}},"
+        "                              {'name': 'reverse'}], 'loss': {'name': 'turn'}},"
+        " 'trials': [{'name': 'a'},"
+        "  {'name': 'b', 'environments': [{'algorithm': {'name': 'separate'}}], 'loss': "
+        "{'clip_low': 0.1}},"
+        "  {'name': 'c', 'environments': [{}, {'questions': 3}, {'k_min': 4}]}]}");
     assert_string_equal(trainer_sweep_name(sweep), "s");
     assert_names(sweep, (const char *const[]){"a", "b", "c", NULL});
     const struct trainer_recipe *b = &trainer_sweep_trial(sweep, 1)->recipe;
@@ -90,9 +103,9 @@ static void a_trial_is_laid_over_the_base(void **state)
 }
 
 static const char grid[] =
-    "{\"base\": {\"environments\": [{\"algorithm\": {\"name\": \"turn-group-v1d\"}}]},"
-    " \"trials\": [{\"name\": \"a\"}, {\"name\": \"b\", \"loss\": {\"clip_low\": 0.1}, \"parent\": \"a\"}],"
-    " \"grid\": {\"environments[0].algorithm.alpha\": [0.1, 0.5], \"seed\": [1, 2, 3]}";
+    "{'base': {'environments': [{'algorithm': {'name': 'turn-group-v1d'}}]},"
+    " 'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'clip_low': 0.1}, 'parent': 'a'}],"
+    " 'grid': {'environments[0].algorithm.alpha': [0.1, 0.5], 'seed': [1, 2, 3]}";
 
 static struct trainer_sweep *parse_grid(const char *rest)
 {
@@ -105,14 +118,16 @@ static void all_trials_run_at_one_grid_point_before_the_next(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep = parse_grid("}");
-    assert_names(sweep, (const char *const[]){
-                            "a alpha=0.1 seed=1", "b alpha=0.1 seed=1", "a alpha=0.1 seed=2",
-                            "b alpha=0.1 seed=2", "a alpha=0.1 seed=3", "b alpha=0.1 seed=3",
-                            "a alpha=0.5 seed=1", "b alpha=0.5 seed=1", "a alpha=0.5 seed=2",
-                            "b alpha=0.5 seed=2", "a alpha=0.5 seed=3", "b alpha=0.5 seed=3", NULL});
+    assert_names(sweep, (const char *const[]){"a alpha=0.1 seed=1", "b alpha=0.1 seed=1",
+                                              "a alpha=0.1 seed=2", "b alpha=0.1 seed=2",
+                                              "a alpha=0.1 seed=3", "b alpha=0.1 seed=3",
+                                              "a alpha=0.5 seed=1", "b alpha=0.5 seed=1",
+                                              "a alpha=0.5 seed=2", "b alpha=0.5 seed=2",
+                                              "a alpha=0.5 seed=3", "b alpha=0.5 seed=3", NULL});
     const struct trainer_trial *trial = trainer_sweep_trial(sweep, 9);
     assert_string_equal(trial->recipe.name, "b");
-    assert_true(trial->recipe.tasks[0].algorithm.alpha == 0.5 && trial->recipe.loss.clip_low == 0.1);
+    assert_true(trial->recipe.tasks[0].algorithm.alpha == 0.5 &&
+                trial->recipe.loss.clip_low == 0.1);
     assert_int_equal(trial->recipe.seed, 2);
     assert_int_equal(trial->recipe.tasks[0].algorithm.name, TRAINER_TURN_GROUP_V1D);
     assert_int_equal(trial->parent, TRAINER_PARENT_TRIAL);
@@ -123,8 +138,8 @@ static void all_trials_run_at_one_grid_point_before_the_next(void **state)
 static void each_trial_runs_at_all_points_with_the_other_order(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep = parse_grid(", \"order\": \"grid\"}");
-    struct trainer_sweep *other = parse_grid(", \"order\": \"trials\"}");
+    struct trainer_sweep *sweep = parse_grid(", 'order': 'grid'}");
+    struct trainer_sweep *other = parse_grid(", 'order': 'trials'}");
     assert_string_equal(trainer_sweep_trial(sweep, 1)->name, "a alpha=0.1 seed=2");
     assert_string_equal(trainer_sweep_trial(sweep, 10)->name, "b alpha=0.5 seed=2");
     assert_int_equal(trainer_sweep_trial(sweep, 10)->parent_trial, 4);
@@ -136,12 +151,13 @@ static void each_trial_runs_at_all_points_with_the_other_order(void **state)
 static void axes_that_end_alike_are_named_in_full(void **state)
 {
     (void)state;
-    struct trainer_sweep *sweep =
-        parse("{\"grid\": {\"training.learning_rate\": [3e-4], \"start.warm_start.learning_rate\": [0.001],"
-              " \"model.previous_token\": [false], \"loss.name\": [\"gspo\"]}}");
-    assert_names(sweep, (const char *const[]){"trial training.learning_rate=0.0003 "
-                                              "start.warm_start.learning_rate=0.001 previous_token=false name=gspo",
-                                              NULL});
+    struct trainer_sweep *sweep = parse(
+        "{'grid': {'training.learning_rate': [3e-4], 'start.warm_start.learning_rate': [0.001],"
+        " 'model.previous_token': [false], 'loss.name': ['gspo']}}");
+    assert_names(sweep, (const char *const[]){
+                            "trial training.learning_rate=0.0003 "
+                            "start.warm_start.learning_rate=0.001 previous_token=false name=gspo",
+                            NULL});
     assert_false(trainer_sweep_trial(sweep, 0)->recipe.model.previous_token);
     assert_true(trainer_sweep_trial(sweep, 0)->recipe.warm_start.learning_rate == 0.001);
     trainer_sweep_free(sweep);
@@ -153,8 +169,8 @@ static void parents_are_base_best_a_trial_or_an_exp_id(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep =
-        parse("{\"parent\": \"best\", \"trials\": [{\"name\": \"a\"}, {\"name\": \"b\", \"parent\": \"base\"},"
-              " {\"name\": \"c\", \"parent\": \"b\"}, {\"name\": \"d\", \"parent\": \"017\"}]}");
+        parse("{'parent': 'best', 'trials': [{'name': 'a'}, {'name': 'b', 'parent': 'base'},"
+              " {'name': 'c', 'parent': 'b'}, {'name': 'd', 'parent': '017'}]}");
     assert_int_equal(trainer_sweep_trial(sweep, 0)->parent, TRAINER_PARENT_BEST);
     assert_int_equal(trainer_sweep_trial(sweep, 1)->parent, TRAINER_PARENT_BASE);
     assert_int_equal(trainer_sweep_trial(sweep, 2)->parent, TRAINER_PARENT_TRIAL);
@@ -167,45 +183,46 @@ static void parents_are_base_best_a_trial_or_an_exp_id(void **state)
 static void a_parent_comes_before_its_child(void **state)
 {
     (void)state;
-    assert_refused("{\"trials\": [{\"name\": \"a\", \"parent\": \"b\"}, {\"name\": \"b\"}]}",
+    assert_refused("{'trials': [{'name': 'a', 'parent': 'b'}, {'name': 'b'}]}",
                    "s.json: trial 'a': its parent 'b' does not come before it");
-    assert_refused("{\"trials\": [{\"name\": \"a\", \"parent\": \"a\"}]}", "does not come before");
-    assert_refused("{\"trials\": [{\"name\": \"a\", \"parent\": 3}]}", "trial 'a': parent is 3");
-    assert_refused("{\"parent\": \"\"}", "parent is \"\"");
+    assert_refused("{'trials': [{'name': 'a', 'parent': 'a'}]}", "does not come before");
+    assert_refused("{'trials': [{'name': 'a', 'parent': 3}]}", "trial 'a': parent is 3");
+    assert_refused("{'parent': ''}", "parent is \"\"");
 }
 
 /* ---- keys ---- */
 
 static void a_key_stands_for_what_decides_the_result(void **state)
 {
-    uint64_t key = key_of("{\"trials\": [{\"name\": \"a\"}]}", 0);
+    uint64_t key = key_of("{'trials': [{'name': 'a'}]}", 0);
     (void)state;
-    assert_true(key == key_of("{\"name\": \"other\", \"base\": {\"name\": \"a\"}}", 0));
-    assert_true(key == key_of("{\"trials\": [{\"name\": \"a\", \"hypothesis\": \"x\", \"expected_delta\": \"+1\","
-                              " \"threads\": 4, \"seed\": 1, \"parent\": \"base\"}]}", 0));
-    assert_true(key != key_of("{\"trials\": [{\"name\": \"a\", \"seed\": 2}]}", 0));
-    assert_true(key != key_of("{\"trials\": [{\"name\": \"b\"}]}", 0));
-    assert_true(key != key_of("{\"trials\": [{\"name\": \"a\", \"parent\": \"best\"}]}", 0));
-    assert_true(key_of("{\"trials\": [{\"name\": \"a\", \"parent\": \"1\"}]}", 0) !=
-                key_of("{\"trials\": [{\"name\": \"a\", \"parent\": \"2\"}]}", 0));
+    assert_true(key == key_of("{'name': 'other', 'base': {'name': 'a'}}", 0));
+    assert_true(key == key_of("{'trials': [{'name': 'a', 'hypothesis': 'x', 'expected_delta': '+1',"
+                              " 'threads': 4, 'seed': 1, 'parent': 'base'}]}",
+                              0));
+    assert_true(key != key_of("{'trials': [{'name': 'a', 'seed': 2}]}", 0));
+    assert_true(key != key_of("{'trials': [{'name': 'b'}]}", 0));
+    assert_true(key != key_of("{'trials': [{'name': 'a', 'parent': 'best'}]}", 0));
+    assert_true(key_of("{'trials': [{'name': 'a', 'parent': '1'}]}", 0) !=
+                key_of("{'trials': [{'name': 'a', 'parent': '2'}]}", 0));
 }
 
 static void a_child_is_another_trial_if_its_parent_is(void **state)
 {
     (void)state;
-    assert_true(key_of("{\"trials\": [{\"name\": \"a\", \"seed\": 1}, {\"name\": \"b\", \"parent\": \"a\"}]}", 1) !=
-                key_of("{\"trials\": [{\"name\": \"a\", \"seed\": 2}, {\"name\": \"b\", \"parent\": \"a\"}]}", 1));
+    assert_true(key_of("{'trials': [{'name': 'a', 'seed': 1}, {'name': 'b', 'parent': 'a'}]}", 1) !=
+                key_of("{'trials': [{'name': 'a', 'seed': 2}, {'name': 'b', 'parent': 'a'}]}", 1));
 }
 
 static void two_trials_of_one_name_or_recipe_are_refused(void **state)
 {
     (void)state;
-    assert_refused("{\"trials\": [{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": \"a\", \"seed\": 2}]}",
+    assert_refused("{'trials': [{'name': 'a'}, {'name': 'b'}, {'name': 'a', 'seed': 2}]}",
                    "'a', have the same name");
-    assert_refused("{\"trials\": [{}, {}]}", "have the same name");
-    assert_refused("{\"grid\": {\"seed\": [1, 1]}}", "'trial seed=1', have the same name");
-    assert_refused("{\"grid\": {\"seed\": [1, 1.0]}}", "have the same name");
-    assert_refused("{\"grid\": {\"threads\": [1, 2]}}", "have the same recipe");
+    assert_refused("{'trials': [{}, {}]}", "have the same name");
+    assert_refused("{'grid': {'seed': [1, 1]}}", "'trial seed=1', have the same name");
+    assert_refused("{'grid': {'seed': [1, 1.0]}}", "have the same name");
+    assert_refused("{'grid': {'threads': [1, 2]}}", "have the same recipe");
 }
 
 /* ---- refusals ---- */
@@ -213,53 +230,62 @@ static void two_trials_of_one_name_or_recipe_are_refused(void **state)
 static void what_is_no_sweep_is_refused(void **state)
 {
     (void)state;
-    assert_refused("{\n\n\"trials\"}", "s.json:3:");
+    assert_refused("{\n\n'trials'}", "s.json:3:");
     assert_refused("[]", "must be a JSON object");
-    assert_refused("{\"trails\": []}", "unknown key \"trails\"; the nearest known one is trials");
-    assert_refused("{\"environments\": []}", "unknown key \"environments\"");
-    assert_refused("{\"name\": \"\"}", "name is \"\"");
-    assert_refused("{\"base\": []}", "base is [], but must be an object");
-    assert_refused("{\"recipe\": 1}", "recipe is 1");
-    assert_refused("{\"trials\": []}", "trials is [], but must be a list of objects");
-    assert_refused("{\"trials\": {}}", "trials is {}");
-    assert_refused("{\"trials\": [{}, 2]}", "trials is 2");
-    assert_refused("{\"grid\": []}", "grid is [], but must be an object");
-    assert_refused("{\"grid\": {\"seed\": 1}}", "grid: seed is 1, but must be a list of numbers, texts or booleans");
-    assert_refused("{\"grid\": {\"seed\": []}}", "grid: seed is []");
-    assert_refused("{\"grid\": {\"seed\": [[1]]}}", "grid: seed is [[1]]");
-    assert_refused("{\"order\": \"up\"}", "order is \"up\", but must be \"trials\" or \"grid\"");
-    assert_refused("{\"base\": {\"parent\": \"best\"}}", "unknown key \"parent\"");
+    assert_refused("{'trails': []}", "unknown key \"trails\"; the nearest known one is trials");
+    assert_refused("{'environments': []}", "unknown key \"environments\"");
+    assert_refused("{'name': ''}", "name is \"\"");
+    assert_refused("{'base': []}", "base is [], but must be an object");
+    assert_refused("{'recipe': 1}", "recipe is 1");
+    assert_refused("{'trials': []}", "trials is [], but must be a list of objects");
+    assert_refused("{'trials': {}}", "trials is {}");
+    assert_refused("{'trials': [{}, 2]}", "trials is 2");
+    assert_refused("{'grid': []}", "grid is [], but must be an object");
+    assert_refused("{'grid': {'seed': 1}}",
+                   "grid: seed is 1, but must be a list of numbers, texts or booleans");
+    assert_refused("{'grid': {'seed': []}}", "grid: seed is []");
+    assert_refused("{'grid': {'seed': [[1]]}}", "grid: seed is [[1]]");
+    assert_refused("{'order': 'up'}", "order is \"up\", but must be \"trials\" or \"grid\"");
+    assert_refused("{'base': {'parent': 'best'}}", "unknown key \"parent\"");
 }
 
 static void a_trial_at_fault_is_named(void **state)
 {
     (void)state;
-    assert_refused("{\"trials\": [{\"name\": \"a\"}, {\"name\": \"b\", \"loss\": {\"nam\": 1}}]}",
-                   "s.json: trial 'b': loss: unknown key \"nam\"; the nearest known one is loss.name");
-    assert_refused("{\"trials\": [{\"name\": \"a\"}], \"grid\": {\"seed\": [1, -1]}}", "trial 'a': seed is -1");
-    assert_refused("{\"grid\": {\"environments[0].algorithm.alhpa\": [1]}}",
+    assert_refused(
+        "{'trials': [{'name': 'a'}, {'name': 'b', 'loss': {'nam': 1}}]}",
+        "s.json: trial 'b': loss: unknown key \"nam\"; the nearest known one is loss.name");
+    assert_refused("{'trials': [{'name': 'a'}], 'grid': {'seed': [1, -1]}}",
+                   "trial 'a': seed is -1");
+    assert_refused("{'grid': {'environments[0].algorithm.alhpa': [1]}}",
                    "environments[0].algorithm: unknown key \"alhpa\"");
 }
 
 static void a_grid_path_must_lead_somewhere(void **state)
 {
-    static const char *const paths[] = {"environments[1].questions", "environments[x].questions",
-                                        "environments[0]", "environments[0]questions", "", ".seed",
-                                        "environments.questions", NULL};
+    static const char *const paths[] = {"environments[1].questions",
+                                        "environments[x].questions",
+                                        "environments[0]",
+                                        "environments[0]questions",
+                                        "",
+                                        ".seed",
+                                        "environments.questions",
+                                        NULL};
     (void)state;
     for (size_t i = 0; paths[i]; i++) {
         char text[256], why[128];
-        snprintf(text, sizeof text, "{\"grid\": {\"%s\": [1]}, \"base\": {\"environments\": [{}]}}", paths[i]);
+        snprintf(text, sizeof text, "{'grid': {'%s': [1]}, 'base': {'environments': [{}]}}",
+                 paths[i]);
         snprintf(why, sizeof why, "grid: the recipe has no place '%s'", paths[i]);
         assert_refused(text, why);
     }
-    assert_refused("{\"grid\": {\"seed.x\": [1]}, \"base\": {\"seed\": 1}}", "no place 'seed.x'");
+    assert_refused("{'grid': {'seed.x': [1]}, 'base': {'seed': 1}}", "no place 'seed.x'");
 }
 
 static char *with_seeds(size_t n)
 {
     char *text = malloc(n * 8 + 64), *at = text;
-    at += sprintf(at, "{\"grid\": {\"seed\": [0");
+    at += sprintf(at, "{'grid': {'seed': [0");
     for (size_t i = 1; i < n; i++)
         at += sprintf(at, ",%zu", i);
     strcpy(at, "]}}");
@@ -268,7 +294,8 @@ static char *with_seeds(size_t n)
 
 static void too_many_trials_are_refused(void **state)
 {
-    char *most = with_seeds(TRAINER_SWEEP_TRIALS_MAX), *more = with_seeds(TRAINER_SWEEP_TRIALS_MAX + 1);
+    char *most = with_seeds(TRAINER_SWEEP_TRIALS_MAX),
+         *more = with_seeds(TRAINER_SWEEP_TRIALS_MAX + 1);
     (void)state;
     struct trainer_sweep *sweep = parse(most);
     assert_int_equal(trainer_sweep_count(sweep), TRAINER_SWEEP_TRIALS_MAX);
@@ -284,26 +311,35 @@ static void a_name_that_is_too_long_is_refused(void **state)
     (void)state;
     memset(value, 'x', sizeof value);
     value[299] = 0;
-    snprintf(text, sizeof text, "{\"grid\": {\"start.checkpoint\": [\"%s\"]}}", value);
+    snprintf(text, sizeof text, "{'grid': {'start.checkpoint': ['%s']}}", value);
     assert_refused(text, "name would be too long");
     value[230] = 0;
-    snprintf(text, sizeof text,
-             "{\"base\": {\"name\": \"%.60s\"}, \"grid\": {\"start.checkpoint\": [\"%s\"]}}", value, value);
+    snprintf(text, sizeof text, "{'base': {'name': '%.60s'}, 'grid': {'start.checkpoint': ['%s']}}",
+             value, value);
     assert_refused(text, "name would be too long");
 }
 
 /* ---- merging ---- */
 
+static json_t *json_of(const char *text)
+{
+    char *json = quotes(text);
+    json_t *value = json_loads(json, 0, NULL);
+    free(json);
+    return value;
+}
+
 static void merging_replaces_what_is_of_another_kind(void **state)
 {
-    json_t *a = json_loads("{\"a\": [1, {\"b\": 1}, [1]], \"c\": {\"d\": 1}, \"e\": 1}", 0, NULL);
-    json_t *b = json_loads("{\"a\": [{}, {\"f\": 2}, [2, 3], 4], \"c\": 5, \"e\": {\"g\": [6]}}", 0, NULL);
-    json_t *sum = json_loads("{\"a\": [{}, {\"b\": 1, \"f\": 2}, [2, 3], 4], \"c\": 5, \"e\": {\"g\": [6]}}", 0, NULL);
+    json_t *a = json_of("{'a': [1, {'b': 1}, [1]], 'c': {'d': 1}, 'e': 1}");
+    json_t *b = json_of("{'a': [{}, {'f': 2}, [2, 3], 4], 'c': 5, 'e': {'g': [6]}}");
+    json_t *sum = json_of("{'a': [{}, {'b': 1, 'f': 2}, [2, 3], 4], 'c': 5, 'e': {'g': [6]}}");
     (void)state;
     assert_true(sweep_lay_over(a, b));
     assert_true(json_equal(a, sum));
     json_object_set_new(json_object_get(a, "e"), "g", json_null());
-    assert_true(json_is_array(json_object_get(json_object_get(b, "e"), "g"))); /* a copy was laid over */
+    assert_true(
+        json_is_array(json_object_get(json_object_get(b, "e"), "g"))); /* a copy was laid over */
     json_decref(a);
     json_decref(b);
     json_decref(sum);
@@ -316,7 +352,8 @@ static void a_recipe_is_found_beside_the_sweep(void **state)
     struct trainer_sweep *sweep;
     struct trainer_error err;
     char *dir = make_dir(), *path = join(dir, "s.json"), *recipe = join(dir, "r.json");
-    static const char text[] = "{\"recipe\": \"r.json\", \"base\": {\"seed\": 3}}";
+    char *text = quotes("{'recipe': 'r.json', 'base': {'seed': 3}}");
+    char *base = quotes("{'name': 'r', 'seed': 1}");
     (void)state;
     write_file(path, text, strlen(text));
     assert_int_equal(trainer_sweep_load(&sweep, path, &err), TRAINER_ENOTFOUND);
@@ -324,11 +361,13 @@ static void a_recipe_is_found_beside_the_sweep(void **state)
     write_file(recipe, "{", 1);
     assert_int_equal(trainer_sweep_load(&sweep, path, &err), TRAINER_EINVAL);
     assert_non_null(strstr(err.text, "r.json:1:"));
-    write_file(recipe, "{\"name\": \"r\", \"seed\": 1}", 24);
+    write_file(recipe, base, strlen(base));
     assert_int_equal(trainer_sweep_load(&sweep, path, &err), TRAINER_OK);
     assert_string_equal(trainer_sweep_trial(sweep, 0)->name, "r");
     assert_int_equal(trainer_sweep_trial(sweep, 0)->recipe.seed, 3);
     trainer_sweep_free(sweep);
+    free(base);
+    free(text);
     free(recipe);
     free(path);
     remove_dir(dir);
@@ -338,22 +377,24 @@ static void a_recipe_is_found_beside_the_sweep(void **state)
 
 static void the_published_ladder_has_six_rungs(void **state)
 {
-    static const enum trainer_algorithm_name algorithms[] = {TRAINER_GRPO, TRAINER_JOINT, TRAINER_SEPARATE,
-                                                             TRAINER_TURN_GROUP, TRAINER_TURN_GROUP_V1D,
-                                                             TRAINER_TURN_GROUP_V1D};
+    static const enum trainer_algorithm_name algorithms[] = {
+        TRAINER_GRPO,       TRAINER_JOINT,          TRAINER_SEPARATE,
+        TRAINER_TURN_GROUP, TRAINER_TURN_GROUP_V1D, TRAINER_TURN_GROUP_V1D};
     struct trainer_sweep *sweep;
     struct trainer_error err;
     (void)state;
     if (trainer_sweep_load(&sweep, FIXTURES_DIR "/recipes/ladder.json", &err) != TRAINER_OK)
         fail_msg("%s", err.text);
-    assert_names(sweep, (const char *const[]){"grpo", "joint", "separate", "turn-group", "turn-group-v1d",
-                                              "v1d-alpha-0.9", NULL});
+    assert_names(sweep, (const char *const[]){"grpo", "joint", "separate", "turn-group",
+                                              "turn-group-v1d", "v1d-alpha-0.9", NULL});
     for (size_t i = 0; i < 6; i++) {
         const struct trainer_recipe *recipe = &trainer_sweep_trial(sweep, i)->recipe;
         assert_int_equal(recipe->tasks[0].algorithm.name, algorithms[i]);
         assert_int_equal(recipe->loss.name, i == 0 ? TRAINER_LOSS_PPO : TRAINER_LOSS_TURN);
-        assert_true(recipe->loss.clip_low == (i == 0 ? 0.2 : 0.1) && recipe->loss.clip_high == (i == 0 ? 0.28 : 0.13));
-        assert_int_equal(recipe->loss.aggregation, i == 0 ? TRAINER_TOKEN_MEAN : TRAINER_SEQ_MEAN_TOKEN_MEAN);
+        assert_true(recipe->loss.clip_low == (i == 0 ? 0.2 : 0.1) &&
+                    recipe->loss.clip_high == (i == 0 ? 0.28 : 0.13));
+        assert_int_equal(recipe->loss.aggregation,
+                         i == 0 ? TRAINER_TOKEN_MEAN : TRAINER_SEQ_MEAN_TOKEN_MEAN);
         assert_true(recipe->tasks[0].algorithm.alpha == (i == 5 ? 0.9 : 0.3));
         assert_int_equal(recipe->training.iterations, 120);
         assert_true(recipe->hypothesis[0]);
@@ -372,8 +413,8 @@ static void the_published_schema_knows_the_keys(void **state)
         char text[64];
         struct trainer_sweep *sweep;
         struct trainer_error err;
-        snprintf(text, sizeof text, "{\"%s\": null}", key);
-        assert_int_equal(trainer_sweep_parse(&sweep, "s", text, strlen(text), NULL, &err), TRAINER_EINVAL);
+        snprintf(text, sizeof text, "{'%s': null}", key);
+        assert_int_equal(read_sweep(&sweep, text, &err), TRAINER_EINVAL);
         assert_null(strstr(err.text, "unknown"));
     }
     json_decref(schema);
@@ -388,11 +429,13 @@ static void *failing_malloc(size_t size)
     return allocations_left-- > 0 ? malloc(size) : NULL;
 }
 
-/* Whatever allocation of the JSON library fails, the sweep is refused; leaks are the sanitizer's to find. */
+/* Whatever allocation of the JSON library fails, the sweep is refused; leaks are the sanitizer's to
+ * find. */
 static void memory_that_runs_out_is_reported(void **state)
 {
-    static const char text[] = "{\"base\": {\"name\": \"a\", \"loss\": {\"clip_low\": 0.1}}, \"trials\": [{}, {\"name\": \"b\"}],"
-                               " \"grid\": {\"seed\": [1, 2]}}";
+    static const char text[] =
+        "{'base': {'name': 'a', 'loss': {'clip_low': 0.1}}, 'trials': [{}, {'name': 'b'}],"
+        " 'grid': {'seed': [1, 2]}}";
     enum trainer_status status = TRAINER_EINVAL;
     size_t failures = 0;
     (void)state;
@@ -402,7 +445,7 @@ static void memory_that_runs_out_is_reported(void **state)
         assert_true(n < 10000);
         allocations_left = n;
         json_set_alloc_funcs(failing_malloc, free);
-        status = trainer_sweep_parse(&sweep, "s", text, strlen(text), NULL, &err);
+        status = read_sweep(&sweep, text, &err);
         json_set_alloc_funcs(malloc, free);
         assert_true(status == TRAINER_OK ? trainer_sweep_count(sweep) == 4 : !sweep && err.text[0]);
         trainer_sweep_free(sweep);
