@@ -1,0 +1,31 @@
+/* threads.h: OpenMP where there is one. */
+#ifndef TRAINER_THREADS_H
+#define TRAINER_THREADS_H
+
+#include <stdint.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* Threads to use when the recipe asks for n; 0 = all processors. */
+static inline int threads_wanted(int32_t n)
+{
+#ifdef _OPENMP
+    return n > 0 ? n : omp_get_num_procs();
+#else
+    (void)n;
+    return 1;
+#endif
+}
+
+static inline int threads_mine(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+#endif
