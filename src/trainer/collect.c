@@ -1,0 +1,217 @@
+/* collect.c: rollouts of an iteration, by whoever samples, and credit for them. */
+#include <rlcore/offpolicy.h>
+#include <string.h>
+
+#include "clock.h"
+#include "internal.h"
+#include "run.h"
+
+bool run_is_off_policy(const struct trainer_recipe *recipe)
+{
+    return recipe->sampler.precision != TRAINER_FLOAT || recipe->sampler.staleness > 0;
+}
+
+size_t run_rows(const struct trainer_recipe *recipe)
+{
+    size_t questions = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        questions += (size_t)recipe->tasks[i].questions;
+    return questions * (size_t)recipe->training.group_size;
+}
+
+/* ---- who samples --------------------------------------------------------------------------------- */
+
+/*
+ * The sampler works ahead: it would fill batch `iteration` with the weights of staleness iterations ago. If
+ * admission refuses that, it waits for newer ones.
+ */
+static enum trainer_status admitted_staleness(const struct run *run, int32_t iteration, int32_t *age,
+                                              struct trainer_error *err)
+{
+    const struct trainer_sampler *sampler = &run->recipe->sampler;
+    int64_t rows = (int64_t)run_rows(run->recipe);
+    struct rl_error core;
+    *age = sampler->staleness < iteration ? sampler->staleness : iteration;
+    while (sampler->max_staleness >= 0) {
+        bool admit = false;
+        enum rl_status status = rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age,
+                                                   sampler->max_staleness, &admit, &core);
+        if (status != RL_OK)
+            return trainer_core_failed(err, "staleness admission", status, &core);
+        if (admit || *age == 0)
+            return TRAINER_OK;
+        --*age;
+    }
+    return TRAINER_OK;
+}
+
+static enum trainer_status sampler_weights(struct run *run, int32_t iteration, const float **weights,
+                                           double *staleness, struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    size_t n = run->learner.n_params, kept = (size_t)recipe->sampler.staleness + 1;
+    int32_t age = 0;
+    *weights = run->learner.params;
+    if (!run_is_off_policy(recipe))
+        return TRAINER_OK;
+    memcpy(run->history + (size_t)iteration % kept * n, run->learner.params, n * sizeof(float));
+    enum trainer_status status = admitted_staleness(run, iteration, &age, err);
+    const float *source = run->history + (size_t)(iteration - age) % kept * n;
+    trainer_policy_lower(&recipe->model, recipe->sampler.precision, source, run->lowered);
+    *weights = run->lowered;
+    *staleness = age;
+    return status;
+}
+
+/* ---- references ---------------------------------------------------------------------------------- */
+
+/* The rows of a task as the learner takes them, wanting the policy's tokens. */
+static struct learner_rows task_rows(const struct trainer_rollouts *r, size_t first, size_t n)
+{
+    size_t at = first * r->width;
+    return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
+}
+
+/* Tokens that opsd puts behind the prompt: OBS, the last hop's relation and the true answer, /OBS. */
+enum { SHOWN = 4 };
+
+static bool can_show(const struct run *run, size_t row)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    return run->recipe->tasks[r->task[row]].env.kind == TRAINER_HOPWORLD &&
+           (size_t)r->length[row] + SHOWN <= r->width;
+}
+
+static void show_row(struct run *run, size_t row, size_t i)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    const struct trainer_env *env = &run->recipe->tasks[r->task[row]].env;
+    size_t at = row * r->width, to = i * r->width, prompt = (size_t)r->prompt[row];
+    size_t rest = (size_t)r->length[row] - prompt, shown = can_show(run, row) ? SHOWN : 0;
+    int32_t fact[SHOWN] = {TRAINER_OBS, r->tokens[at + prompt - 2], 0, TRAINER_END_OBS};
+    if (shown > 0)
+        (void)trainer_env_answer(env, &r->episode[row], fact + 2);
+    memcpy(run->shown + to, r->tokens + at, prompt * sizeof(int32_t));
+    memcpy(run->shown + to + prompt, fact, shown * sizeof(int32_t));
+    memcpy(run->shown + to + prompt + shown, r->tokens + at + prompt, rest * sizeof(int32_t));
+    memset(run->shown_wanted + to, 0, r->width);
+    memcpy(run->shown_wanted + to + prompt + shown, r->mask + at + prompt, rest);
+    run->shown_length[i] = (int32_t)(prompt + shown + rest);
+}
+
+static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t n, struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    for (size_t i = 0; i < n; i++)
+        show_row(run, first + i, i);
+    struct learner_rows rows = {n, r->width, run->shown, run->shown_length, run->shown_wanted};
+    enum trainer_status status =
+        learner_score(&run->learner, run->learner.params, &rows, run->shown_log_prob, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+        size_t prompt = (size_t)r->prompt[first + i], shown = can_show(run, first + i) ? SHOWN : 0;
+        memcpy(r->reference + (first + i) * r->width + prompt,
+               run->shown_log_prob + i * r->width + prompt + shown,
+               ((size_t)r->length[first + i] - prompt) * sizeof(float));
+    }
+    return status;
+}
+
+static enum trainer_status refer(struct run *run, int32_t task, size_t first, size_t n, struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct learner_rows rows = task_rows(r, first, n);
+    enum trainer_algorithm_name name = run->recipe->tasks[task].algorithm.name;
+    if (name == TRAINER_OPSD)
+        return refer_to_shown(run, first, n, err);
+    if (name == TRAINER_OPD)
+        return learner_score(&run->learner, run->teacher[task], &rows, r->reference + first * r->width, err);
+    return TRAINER_OK;
+}
+
+static enum trainer_status refer_to_start(struct run *run, struct trainer_error *err)
+{
+    struct learner_rows rows = task_rows(run->rollouts, 0, run->rollouts->n);
+    return run->start ? learner_score(&run->learner, run->start, &rows, run->rollouts->start, err) : TRAINER_OK;
+}
+
+/* ---- an iteration's rollouts --------------------------------------------------------------------- */
+
+static void plan(struct run *run, int32_t iteration)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    size_t first = 0;
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        struct rollouts_plan p = {.env = &recipe->tasks[task].env,
+                                  .task = task,
+                                  .questions = (size_t)recipe->tasks[task].questions,
+                                  .group_size = (size_t)recipe->training.group_size,
+                                  .question_seed = trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+                                  .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
+        rollouts_add(run->rollouts, &p, first);
+        first = run->rollouts->n;
+    }
+}
+
+static bool any_needs_values(const struct trainer_recipe *recipe)
+{
+    bool needed = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        needed = needed || credit_needs_values(recipe->tasks[i].algorithm.name);
+    return needed;
+}
+
+static enum trainer_status assign_credit(struct run *run, int32_t iteration, struct trainer_error *err)
+{
+    enum trainer_status status = refer_to_start(run, err);
+    size_t first = 0;
+    for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
+        size_t n = (size_t)run->recipe->tasks[task].questions * (size_t)run->recipe->training.group_size;
+        struct credit_task at = {run->recipe, task, first, n, iteration};
+        status = refer(run, task, first, n, err);
+        if (status == TRAINER_OK)
+            status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, err);
+        first += n;
+    }
+    return status;
+}
+
+static void measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
+{
+    struct credit_stats stats;
+    double n = (double)r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        metrics->reward += r->reward[i] / n;
+        metrics->turns += r->n_turns[i] / n;
+        metrics->malformed += r->malformed[i] / n;
+    }
+    credit_measure(r, &stats);
+    metrics->response_tokens = (double)metrics->sampled_tokens / n;
+    metrics->clip_scale_mean = stats.clip_scale_mean;
+    metrics->clip_scale_std = stats.clip_scale_std;
+    memcpy(metrics->gain, stats.gain, sizeof stats.gain);
+    metrics->n_gain = stats.n_gain;
+}
+
+enum trainer_status run_collect(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
+                                struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    struct sampler_job job = {.rollouts = run->rollouts,
+                              .temperature = recipe->training.temperature,
+                              .values = any_needs_values(recipe)};
+    const float *weights;
+    enum trainer_status status = sampler_weights(run, iteration, &weights, &metrics->staleness, err);
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        job.params[task] = recipe->tasks[task].algorithm.name == TRAINER_SFT ? run->teacher[task] : weights;
+    if (status != TRAINER_OK)
+        return status;
+    plan(run, iteration);
+    sampler_play(&run->sampler, &job);
+    metrics->generation_s = job.generation_s;
+    metrics->gain_s = job.gain_s;
+    metrics->sampled_tokens = job.sampled;
+    metrics->gain_tokens = job.gain_tokens;
+    status = assign_credit(run, iteration, err);
+    measure(run->rollouts, metrics);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* evaluate.c: see evaluate.h. */
+#include "evaluate.h"
+
+#include <stdlib.h>
+
+#include "internal.h"
+#include "threads.h"
+
+size_t evaluate_rows(const struct trainer_recipe *recipe)
+{
+    return (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
+}
+
+static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe, uint64_t seed)
+{
+    size_t n = (size_t)recipe->evaluation.questions;
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        struct rollouts_plan plan = {.env = &recipe->tasks[task].env,
+                                     .task = task,
+                                     .questions = n,
+                                     .group_size = 1,
+                                     .question_seed = recipe->evaluation.question_seed,
+                                     .noise_seed = trainer_seed(seed, 'e', (uint64_t)task)};
+        rollouts_add(rollouts, &plan, (size_t)task * n);
+    }
+}
+
+double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts, const float *params,
+                     uint64_t seed, double temperature, int64_t *correct)
+{
+    struct sampler_job job = {.rollouts = rollouts, .temperature = temperature};
+    double right = 0;
+    for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
+        job.params[task] = params;
+    ask(rollouts, sampler->recipe, seed);
+    sampler_play(sampler, &job);
+    for (size_t i = 0; i < rollouts->n; i++) {
+        right += rollouts->reward[i] > 0;
+        if (correct)
+            correct[i] += rollouts->reward[i] > 0;
+    }
+    return rollouts->n > 0 ? right / (double)rollouts->n : 0;
+}
+
+enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
+                                     uint64_t seed, double temperature, int64_t *correct,
+                                     struct trainer_error *err)
+{
+    struct sampler sampler = {0};
+    size_t rows = evaluate_rows(recipe);
+    struct trainer_rollouts *rollouts = rollouts_new(rows, (size_t)recipe->model.max_tokens);
+    enum trainer_status status = TRAINER_OK;
+    if (!rollouts)
+        return trainer_no_memory(err, rollouts_bytes(rows, (size_t)recipe->model.max_tokens));
+    status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
+    for (size_t i = 0; i < rows; i++)
+        correct[i] = 0;
+    for (int32_t s = 0; s < samples && status == TRAINER_OK; s++)
+        (void)evaluate_once(&sampler, rollouts, params, seed + (uint64_t)s, temperature, correct);
+    sampler_close(&sampler);
+    free(rollouts);
+    return status;
+}
