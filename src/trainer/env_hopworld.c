@@ -30,7 +30,7 @@ static enum trainer_status check(const struct trainer_env *env, struct trainer_e
 
 static size_t max_tokens(const struct trainer_env *env)
 {
-    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tokens_per_turn(env) + 4;
+    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tokens_per_turn(env) + 2;
 }
 
 /* The graph is never stored: an edge is a hash of where it starts. */
@@ -261,8 +261,8 @@ static void make_belief(struct demo *demo)
     for (size_t i = ends[0]; i < demo->n; i++)
         if (demo->tokens[i] == TRAINER_END_OBS)
             ends[n++] = i + 1;
-    demo->n = ends[trainer_rng_below(demo->rng, (int32_t)n)];
     memset(demo->mask, 0, demo->n);
+    demo->n = ends[trainer_rng_below(demo->rng, (int32_t)n)];
     put(demo, TRAINER_ANS, 0);
     put(demo, env_entity(demo->env, demo->episode.path[demo->episode.k]), 1);
 }

@@ -146,6 +146,17 @@ static enum trainer_status forward_chunk(struct learner_chunk *chunk, const floa
     return status;
 }
 
+static void keep_error(enum trainer_status *failed, struct trainer_error *kept, const struct trainer_error *err)
+{
+#ifdef _OPENMP
+#pragma omp critical(trainer_learner)
+#endif
+    {
+        *failed = err->status;
+        *kept = *err;
+    }
+}
+
 enum trainer_status learner_forward(struct learner *learner, const float *params,
                                     const struct learner_rows *rows, float *log_prob, float *entropy,
                                     struct trainer_error *err)
@@ -160,12 +171,8 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
         struct trainer_error local;
         enum trainer_status status = forward_chunk(&learner->chunks[c], params, rows, c * CHUNK_ROWS, log_prob,
                                                    entropy, &local);
-        if (status != TRAINER_OK) {
-#ifdef _OPENMP
-#pragma omp critical(trainer_learner)
-#endif
-            first_error = local, failed = status;
-        }
+        if (status != TRAINER_OK)
+            keep_error(&failed, &first_error, &local);
     }
     if (failed != TRAINER_OK && err)
         *err = first_error;
