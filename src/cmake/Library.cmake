@@ -30,7 +30,8 @@ function(project_library name)
 endfunction()
 
 # The two flavours are exported apart, so that a user of the shared library needs none of the
-# development packages of the libraries below it. Headers go in once, with the shared flavour.
+# development packages of the libraries below it. Headers go in once, with the shared flavour. In the
+# build tree the static libraries keep their private names, for tests of private parts.
 function(project_install name)
   install(TARGETS ${name}_shared EXPORT lineage-shared
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -38,6 +39,11 @@ function(project_install name)
   install(TARGETS ${name}_static EXPORT lineage-static
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  if(UNIX AND NOT APPLE AND CMAKE_OBJCOPY)
+    install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND sh
+      \"${PROJECT_SOURCE_DIR}/src/cmake/localize.sh\" \"${CMAKE_LINKER}\" \"${CMAKE_OBJCOPY}\" \"${CMAKE_AR}\"
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${name}.a\")")
+  endif()
   configure_file(${PROJECT_SOURCE_DIR}/src/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()

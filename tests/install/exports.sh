@@ -30,10 +30,26 @@ check()
 
 check lineage LINEAGE_API lineage_ "$(cd "$BUILD" && find src -name liblineage.so)"
 check rlcore RL_API rl_ "$(cd "$BUILD" && find src -name librlcore.so)"
+check trainer TRAINER_API trainer_ "$(cd "$BUILD" && find src -name libtrainer.so)"
 
 last="includes"
-must_equal "" "$(grep -rlE 'include [<"]rlcore/' "$SOURCE/src/store" "$SOURCE/include/lineage")" "store includes core"
-must_equal "" "$(grep -rlE 'include [<"]lineage/' "$SOURCE/src/rlcore" "$SOURCE/include/rlcore")" "core includes store"
-must_equal "" "$(grep -nE '#include "(\.\./|format/|log/|mirror/|render/|store/)' "$SOURCE"/cli/*.[ch])" \
+# lacks WHAT HEADERS LIBRARY: neither sources nor public headers of LIBRARY include <HEADERS/..>.
+lacks()
+{
+    sources=$SOURCE/src/$3
+    [ "$3" = lineage ] && sources=$SOURCE/src/store
+    must_equal "" "$(grep -rlE "include [<\"]($2)/" "$sources" "$SOURCE/include/$3")" "$1"
+}
+
+lacks "store includes core or trainer" "rlcore|trainer" lineage
+lacks "core includes store or trainer" "lineage|trainer" rlcore
+lacks "trainer includes store" lineage trainer
+must_equal "" "$(grep -rlE 'include [<"]rlcore/' "$SOURCE/include/trainer")" "the trainer's headers include core"
+must_equal "" "$(grep -nE '#include "(\.\./|format/|log/|mirror/|render/|store/|internal|real/)' "$SOURCE"/cli/*.[ch])" \
     "the command includes private headers"
+for header in "$SOURCE"/src/trainer/*.h; do
+    header=$(basename "$header")
+    [ -e "$SOURCE/cli/$header" ] ||
+        must_equal "" "$(grep -nF "#include \"$header\"" "$SOURCE"/cli/*.[ch])" "the command includes the trainer's $header"
+done
 finish

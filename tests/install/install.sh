@@ -5,7 +5,7 @@
 
 [ "$INSTRUMENTED" = no ] || skip "instrumented libraries need the same instrumentation in the project that uses them"
 
-# uses WHAT PROGRAM: the program appends a trial to a new store and reads it back.
+# uses WHAT PROGRAM: the program trains, appends a trial to a new store and reads it back.
 uses()
 {
     rm -rf store && mkdir store
@@ -29,7 +29,7 @@ through_pkg_config()
     last="pkg-config, $1"
     shift
     "$CC" -std=c17 -o "$program" "$SOURCE/tests/install/consumer/consumer.c" \
-        $(pkg-config "$@" --cflags --libs lineage rlcore) >out 2>err || show_output
+        $(pkg-config "$@" --cflags --libs lineage trainer rlcore) >out 2>err || show_output
     uses "$last" "./$program"
 }
 
@@ -66,6 +66,14 @@ mv kept/* "$(dirname "$lib")"
 last="ldd"
 ldd cmake-static/consumer ./pc-static >out
 must_lack out liblineage
+must_lack out libtrainer
+
+last="static libraries"
+for name in lineage rlcore trainer; do
+    prefix=$([ "$name" = rlcore ] && echo rl || echo "$name")_
+    must_equal "" "$(nm --defined-only --extern-only "$(dirname "$lib")/lib$name.a" |
+        awk -v p="$prefix" 'NF == 3 && $3 ~ /^[A-Za-z_]/ && index($3, p) != 1 { print $3 }')" "lib$name.a: private names"
+done
 
 last="installed command"
 must_equal "lineage $VERSION" "$(moved/bin/lineage --version)"

@@ -1,9 +1,36 @@
-/* consumer.c: appends to a store and reads it back through the installed headers and libraries. */
+/* consumer.c: trains a policy and appends to a store through the installed headers and libraries. */
 #include <stdio.h>
 
 #include <lineage/query.h>
 #include <lineage/store.h>
 #include <rlcore/status.h>
+#include <trainer/train.h>
+
+/* A program may use any name that the libraries use inside. */
+int objective(void);
+int objective(void)
+{
+    return 0;
+}
+
+/* One iteration on strings of one token, from random weights. */
+static int train(void)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err;
+    trainer_recipe_init(&recipe);
+    recipe.threads = 1;
+    recipe.warm_start.steps = 0;
+    recipe.training.iterations = 1;
+    recipe.evaluation.questions = 8;
+    trainer_env_init(&recipe.tasks[0].env, TRAINER_REVERSE);
+    recipe.tasks[0].env.k_min = recipe.tasks[0].env.k_max = 1;
+    if (trainer_recipe_check(&recipe, &err) == TRAINER_OK &&
+        trainer_run(&recipe, NULL, &err) == TRAINER_OK)
+        return objective();
+    fprintf(stderr, "%s\n", err.text);
+    return 1;
+}
 
 static int append_and_read(struct lineage_store *store)
 {
@@ -27,7 +54,7 @@ int main(int argc, char **argv)
     struct lineage_error err;
     if (argc != 2 || lineage_store_open(&store, argv[1], NULL, &err) != LINEAGE_OK)
         return 1;
-    int status = append_and_read(store);
+    int status = train() || append_and_read(store);
     lineage_store_close(store);
     return status;
 }
