@@ -6,13 +6,25 @@
 #include "cli.h"
 
 #define CLI_COMMAND(name) extern const struct cli_command cmd_##name;
+#define CLI_HIDDEN_COMMAND CLI_COMMAND
 #include "commands.def"
 #undef CLI_COMMAND
+#undef CLI_HIDDEN_COMMAND
 
 const struct cli_command *const cli_commands[] = {
 #define CLI_COMMAND(name) &cmd_##name,
+#define CLI_HIDDEN_COMMAND(name)
 #include "commands.def"
 #undef CLI_COMMAND
+#undef CLI_HIDDEN_COMMAND
+    NULL};
+
+static const struct cli_command *const hidden_commands[] = {
+#define CLI_COMMAND(name)
+#define CLI_HIDDEN_COMMAND(name) &cmd_##name,
+#include "commands.def"
+#undef CLI_COMMAND
+#undef CLI_HIDDEN_COMMAND
     NULL};
 
 static void print_usage(FILE *out)
@@ -42,6 +54,9 @@ static const struct cli_command *find_command(const char *name)
             return cli_commands[i];
         names[i] = cli_commands[i]->name;
     }
+    for (size_t i = 0; hidden_commands[i]; i++)
+        if (strcmp(hidden_commands[i]->name, name) == 0)
+            return hidden_commands[i];
     const char *near = cli_nearest(name, names);
     cli_error(CLI_USAGE, "no command '%s'%s%s%s; `lineage --help` lists them", name,
               near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");

@@ -1,0 +1,25 @@
+/*
+ * workdir.h: the directory in which a trial works, inside the store, gone when the trial is over.
+ * It is locked while in use; one that nobody holds was left by a process that was killed.
+ */
+#ifndef CLI_WORKDIR_H
+#define CLI_WORKDIR_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct workdir {
+    char path[PATH_MAX];
+    int fd; /* holds the lock */
+};
+
+/* Make one in dir, after removing those that were left there. False after printing why. */
+bool workdir_make(struct workdir *workdir, const char *dir);
+
+/* Path of a file in it; out holds PATH_MAX bytes. Returns out, or NULL after printing that it is
+ * too long. */
+char *workdir_file(char *out, const struct workdir *workdir, const char *name);
+
+void workdir_remove(struct workdir *workdir);
+
+#endif

@@ -1,0 +1,211 @@
+#!/bin/sh
+# train.sh: a trial from recipe to row; every way in which one can end, each by causing it.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/trainer.sh"
+
+# ---- a trial that is measured ----
+must_run train tiny.json -C t -q
+must_equal 000 "$(cat out)"
+must_equal '{"direction": "higher"}' "$(tr -d '\n' <t/lineage.json | sed 's/{ *"/{"/; s/ *}/}/')"
+must_run -C t show 000 --format json
+cp out row
+must_equal 'keep tiny what the recipe says multi-hop-qa' \
+    "$(json status) $(json specialist) $(json hypothesis) $(json domain)"
+must_equal '' "$(json parent_exp)"
+must_equal '1.0 0.0003 6.0 4.0 1.0 2.0' "$(for p in seed lr iterations group_size k_min k_max; do
+    json "params.$p"; done | tr '\n' ' ' | sed 's/ $//')"
+must_equal 0.02 "$(sed -n 's/.*start.warm_start.learning_rate=\([0-9.]*\);.*/\1/p' t/results.tsv)" "a setting by its path"
+must_lack t/results.tsv 'alpha=' # grpo has none
+must_lack t/results.tsv 'threads='
+must_equal '1.0 0.0' "$(json ig_clip_scale_mean) $(json ig_clip_scale_std)"
+score=$(json core_metric)
+must_equal 1 "$(awk "BEGIN {print ($score > 0.8)}")" "EM $score after the warm start"
+must_equal 1 "$(awk "BEGIN {print ($(json total_s) >= $(json train_s) && $(json train_s) > 0)}")" "times"
+must_equal 'policy.ckpt recipe.json' "$(echo $(ls t/snapshots/000_tiny))"
+must_equal 6.0 "$(json training.iterations t/snapshots/000_tiny/recipe.json | sed 's/^6$/6.0/')"
+must_run -C t sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND key = 'em'" --format tsv
+must_equal 4 "$(tail -n 1 out)" "evaluations at 0, 2, 4 and 6"
+must_run -C t sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND key = 'loss'" --format tsv
+must_equal 6 "$(tail -n 1 out)" "iterations"
+must_equal 100 "$(json 'warm_start.#' t/telemetry/000.json)"
+must_equal "$score" "$(json final.em t/telemetry/000.json)"
+must_run -C t verify
+
+# The same again is not better; another start is worse; a better one is kept.
+must_run train tiny.json -C t -q --format json
+must_equal "discard $score 0.0" "$(json status) $(json core_metric) $(json delta_vs_best)"
+must_equal '' "$(json snapshot_path)"
+must_run train tiny.json -C t -q --set start.warm_start.steps=0 --format json
+must_equal discard "$(json status)"
+must_run train tiny.json -C u -q --set start.warm_start.steps=0 --baseline --format json
+must_equal baseline "$(json status)"
+must_run train tiny.json -C u -q --format json
+must_equal keep "$(json status)"
+must_equal 1 "$(awk "BEGIN {print ($(json delta_vs_best) > 0.5)}")" "better than the baseline"
+
+# The same recipe and seed give the same row, whatever the number of threads.
+must_run train tiny.json -C again -q --threads 2
+without_times t/results.tsv | sed -n 2p >one
+without_times again/results.tsv | sed -n 2p >two
+must_match_file one two
+
+# ---- whose child it is, what options change ----
+must_run train tiny.json -C t -q --parent exp_000 --seed 5 --iterations 2 --hypothesis 'from options' \
+    --expected-delta '+0.01 EM' --set training.learning_rate=1e-3 --set algorithm.name=turn-group-v1d \
+    --set environments[0].algorithm.alpha=0.9 --set env.questions=2 --format json
+must_equal '000 from options +0.01 EM' "$(json parent_exp) $(json hypothesis) $(json expected_delta)"
+must_equal '5.0 2.0 0.001 0.9 0.3 1.0 2.0' "$(for p in seed iterations lr alpha beta gamma questions; do
+    json "params.$p"; done | tr '\n' ' ' | sed 's/ $//')"
+must_lack out 'start.warm_start' # it starts from its parent
+must_run train tiny.json -C t -q --parent best --format json
+must_equal 000 "$(json parent_exp)"
+must_run train tiny.json -C t -q --checkpoint t/snapshots/000_tiny/policy.ckpt --format json
+must_equal 000 "$(json parent_exp)" "the checkpoint says whose child"
+must_run -C t verify
+
+# ---- what is refused before there is a trial ----
+cp t/results.tsv before
+must_fail 2 'cannot read nowhere.json' train nowhere.json -C t
+must_fail 2 "no trial '999'" train tiny.json -C t --parent 999
+must_fail 2 "is not PATH=VALUE" train tiny.json -C t --set seed
+must_fail 2 "no such place" train tiny.json -C t --set environments[7].k_min=1
+must_fail 2 "is not a whole number" train tiny.json -C t --seed x
+must_fail 2 "missing argument" train -C t
+must_match_file before t/results.tsv
+must_run init lower
+must_fail 2 "lower score is better" train tiny.json -C lower -q
+must_run train tiny.json -C lower -q --direction higher
+
+# ---- every way to fail ----
+# fails LABEL TEXT ARGUMENT...: exit status 1, that label, TEXT in the message and in notes, no score.
+fails()
+{
+    label=$1 text=$2
+    shift 2
+    run train tiny.json -C fail -q --format json "$@"
+    must_exit 1
+    must_have err "$text"
+    must_equal "$label" "$(json status)"
+    must_equal null "$(json core_metric)"
+    case $(json notes) in *"$text"*) ;; *) fail "$last: no '$text' in notes: $(json notes)" ;; esac
+    must_equal '' "$(find fail -name '.trial-*')" "left behind"
+}
+
+printf '{"training": {"iterations": 6,}}' >broken.json
+run train broken.json -C fail -q
+must_exit 1
+must_have err 'preflight_crash'
+must_have err 'broken.json'
+must_equal 'broken preflight_crash' "$(field fail 3) $(field fail 9)"
+fails preflight_crash 'iteratoins' --set training.iteratoins=3 --hypothesis kept
+must_equal 'tiny kept' "$(json specialist) $(json hypothesis)"
+fails preflight_crash 'nowhere.ckpt' --checkpoint nowhere.ckpt
+head -c 2000 t/snapshots/000_tiny/policy.ckpt >short.ckpt
+fails preflight_crash 'short.ckpt' --checkpoint short.ckpt
+tr 'a' 'b' <t/snapshots/000_tiny/policy.ckpt >damaged.ckpt
+fails preflight_crash 'damaged.ckpt' --checkpoint damaged.ckpt
+fails preflight_crash 'width' --checkpoint t/snapshots/000_tiny/policy.ckpt --set model.width=32
+run train tiny.json -C t -q --parent 001
+must_exit 1
+must_equal '001 preflight_crash' "$(field t 4) $(field t 9)" "a discarded parent has no checkpoint"
+
+fails size_blocked 'artifact_bytes' --set budget.artifact_bytes=1000
+fails size_blocked 'memory_bytes' --set budget.memory_bytes=100000
+must_equal null "$(json train_s)" "nothing was trained"
+
+fails crash 'after step 1 of 50: iteration 2' --iterations 50 --set training.learning_rate=10 \
+    --set training.weight_decay=10
+must_have err 'not a finite number'
+case $(json notes) in *'EM 0.'*' at step 0'*) ;; *) fail "the last evaluation is not in notes" ;; esac
+
+large='--set model.width=1024 --set model.layers=16 --set model.mlp=4096'
+if [ "$INSTRUMENTED" = no ]; then
+    # shellcheck disable=SC2086
+    (ulimit -v 1500000 && run train tiny.json -C fail -q $large && must_exit 1)
+else
+    # shellcheck disable=SC2086
+    ASAN_OPTIONS="${ASAN_OPTIONS:-}:allocator_may_return_null=1:max_allocation_size_mb=300" \
+        run train tiny.json -C fail -q $large
+fi
+must_equal crash "$(field fail 9)" "out of memory"
+case $(field fail 17) in *'out of memory'*) ;; *) fail "out of memory is not in notes" ;; esac
+
+# shellcheck disable=SC2086
+fails train_budget_overrun 'training took more than 0.3 s, stopped after step' $endless \
+    --set budget.train_seconds=0.3
+must_equal 1 "$(awk "BEGIN {print ($(json total_s) < 5 && $(json 'steps.#' "fail/telemetry/$(json exp_id).json") > 0)}")" \
+    "killed, with what was measured"
+fails eval_budget_overrun 'the final evaluation took more than 0.2 s' --set budget.eval_seconds=0.2 \
+    --set evaluation.questions=20000 --set evaluation.seeds=64 --set evaluation.every=0
+# A budget that was overrun counts even if the trial ended before anybody looked.
+fails eval_budget_overrun 'the final evaluation took more than 1e-06 s' --set budget.eval_seconds=1e-6
+
+# ---- signals ----
+# begin ARGUMENT...: an endless trial in the background; its process in $parent, its child's in $child.
+begin()
+{
+    # shellcheck disable=SC2086
+    "$LINEAGE" train tiny.json -C sig $endless "$@" >out 2>err </dev/null &
+    parent=$!
+    last="lineage train $endless $* &"
+    wait_for grep -q parameters err || fail "$last: does not begin"
+    child=$(child_of "$parent")
+    [ "$child" ] || fail "$last: no child"
+    sleep 0.3
+}
+
+ends_with()
+{
+    wait "$parent"
+    status=$?
+    must_exit "$1"
+    ! kill -0 "$child" 2>/dev/null || fail "$last: the child lives on"
+}
+
+begin --set budget.memory_bytes=2e9
+must_equal 1 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^OPENBLAS_NUM_THREADS=1$')" "BLAS threads"
+if grep -q avx512f /proc/cpuinfo && [ -z "${OPENBLAS_CORETYPE:-}" ]; then
+    must_equal 1 "$(tr '\0' '\n' <"/proc/$child/environ" | grep -c '^OPENBLAS_CORETYPE=SKYLAKEX$')" "BLAS kernels"
+fi
+if [ "$INSTRUMENTED" = no ]; then
+    must_equal 0 "$(grep -c 'Max address space *unlimited' "/proc/$child/limits")" "address space limited"
+fi
+kill -KILL "$child"
+ends_with 1
+must_equal crash "$(field sig 9)"
+case $(field sig 17) in *'killed by signal 9'*' after step '*' of 1000000'*) ;; *) fail "notes: $(field sig 17)" ;; esac
+
+begin
+kill -TERM "$parent"
+ends_with 130
+must_equal harness_abort "$(field sig 9)"
+case $(field sig 17) in *'interrupted by the user after step '*) ;; *) fail "notes: $(field sig 17)" ;; esac
+
+# shellcheck disable=SC2086
+timeout -s INT 0.5 "$LINEAGE" train tiny.json -C sig -q $endless >out 2>err
+must_equal 3 "$(sed 1d sig/results.tsv | wc -l)"
+must_equal harness_abort "$(field sig 9)" "after SIGINT"
+must_equal '' "$(find sig -name '.trial-*')" "left behind"
+
+# Killed without a chance: no row, no child, and the next trial cleans up.
+begin
+kill -KILL "$parent"
+wait "$parent" 2>/dev/null
+wait_for eval "! kill -0 $child" || fail "the child of a killed command lives on"
+must_equal 3 "$(sed 1d sig/results.tsv | wc -l)" "rows after SIGKILL"
+must_equal 1 "$(find sig -name '.trial-*' | wc -l)"
+must_run train tiny.json -C sig -q
+must_equal '' "$(find sig -name '.trial-*')" "left behind by a killed command"
+must_run -C sig verify
+
+# ---- progress ----
+run train tiny.json -C p
+must_have err 'tiny: warm start 100/100'
+must_have err 'tiny: step 6/6, EM 0.'
+must_lack err "$(printf '\r')"
+if command -v script >/dev/null 2>&1; then
+    script -qec "$LINEAGE train tiny.json -C p" /dev/null >typescript 2>&1 </dev/null
+    must_have typescript "$(printf '\r\033[K')tiny: step 6/6, EM"
+    must_have typescript 'tokens/s'
+fi
+finish
