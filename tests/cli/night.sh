@@ -1,0 +1,148 @@
+#!/bin/sh
+# night.sh: a sweep on a store: order, parents, a shared warm start, what happens when it is cut off.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/trainer.sh"
+
+cat >ladder.json <<'END'
+{
+  "name": "ladder", "recipe": "tiny.json",
+  "trials": [
+    {"name": "grpo"},
+    {"name": "rloo", "environments": [{"algorithm": {"name": "rloo"}}]}
+  ],
+  "grid": {"seed": [1, 2]}
+}
+END
+
+rows()
+{
+    sed 1d "$1/results.tsv" 2>/dev/null | wc -l
+}
+
+# ---- a whole night ----
+run night ladder.json -C n
+must_exit 0
+must_have err 'warm start, seed 1: warm start 100/100'
+must_equal 2 "$(grep -c 'warm start 100/100' err)" "warm starts for four trials"
+must_have err '[4/4] rloo seed=2: step 6/6, EM'
+must_equal '000 baseline grpo seed=1|001 rloo seed=1|002 grpo seed=2|003 rloo seed=2|' \
+    "$(cut -f 1,2,4 out | sed 's/\tkeep\t/ /; s/\tdiscard\t/ /; s/\t/ /g' | tr '\n' '|')"
+must_equal 4 "$(rows n)"
+must_equal '1.0 1.0 2.0 2.0' "$(sed -n 's/.*; seed=\([0-9.]*\);.*/\1/p' n/results.tsv | tr '\n' ' ' | sed 's/ $//')"
+must_equal 4 "$(sed -n 's/.*night ladder, trial .* seed=[12], key \([0-9a-f]\{16\}\);.*/\1/p' n/results.tsv | sort -u | wc -l)" \
+    "keys"
+must_equal 2 "$(ls n/checkpoints/warm-*.ckpt | wc -l)"
+must_run -C n render
+must_match_file out n/KNOWLEDGE.md
+must_run -C n verify
+must_run night ladder.json -C n --list --format json
+must_equal '4 rloo seed=2 003' "$(json '#') $(json 3.trial) $(json 3.exp_id)"
+
+# A trial that begins with the shared warm start is the trial that runs its own.
+must_run train tiny.json -C own -q
+must_equal "$(field own 10)" "$(sed -n 2p n/results.tsv | cut -f 10)" "score with and without sharing"
+
+# Nothing is run twice; a person's insights survive.
+printf '## Key Insights\n\nread me\n' >>n/KNOWLEDGE.md
+cp n/results.tsv before
+must_run night ladder.json -C n
+must_equal '' "$(cat out)"
+must_match_file before n/results.tsv
+must_have n/KNOWLEDGE.md 'read me'
+
+# The same night elsewhere gives the same bytes but for times.
+must_run night ladder.json -C m -q
+without_times n/results.tsv >one
+without_times m/results.tsv >two
+must_match_file one two
+
+# A sweep that grew runs what is new.
+sed 's/\[1, 2\]/[1, 2, 3]/' ladder.json >longer.json
+must_run night longer.json -C n -q
+must_equal 2 "$(wc -l <out)" "new trials"
+run night ladder.json -C h --hours 0
+must_exit 0
+must_have err '4 of 4 trials are left'
+must_equal 0 "$(rows h)"
+
+# ---- parents ----
+cat >family.json <<'END'
+{
+  "name": "family", "recipe": "tiny.json",
+  "trials": [
+    {"name": "good"},
+    {"name": "poor", "start": {"warm_start": {"steps": 0}}},
+    {"name": "child", "parent": "poor"},
+    {"name": "heir", "parent": "best"},
+    {"name": "known", "parent": "000"},
+    {"name": "orphan", "parent": "no-such-trial"},
+    {"name": "mad", "training": {"learning_rate": 10, "weight_decay": 10, "iterations": 50}},
+    {"name": "grandchild", "parent": "mad"},
+    {"name": "last", "seed": 7}
+  ]
+}
+END
+must_run night family.json -C f -q
+must_equal 'baseline discard discard discard discard preflight_crash crash preflight_crash' \
+    "$(cut -f 2 out | head -n 8 | tr '\n' ' ' | sed 's/ $//')"
+must_equal ',,001,000,000,,,006,,' "$(sed 1d f/results.tsv | cut -f 4 | tr '\n' ',')" "parents"
+must_have f/results.tsv "no trial 'no-such-trial'"
+must_have f/results.tsv 'no checkpoint to start from'
+must_equal 1 "$(awk "BEGIN {print ($(sed -n 4p f/results.tsv | cut -f 10) < 0.5)}")" "the child of the poor is poor"
+must_equal 0 "$(ls f/snapshots | grep -c poor)"
+must_run -C f verify
+
+# ---- cut off ----
+cat >long.json <<'END'
+{
+  "name": "long", "recipe": "tiny.json",
+  "trials": [{"name": "a"}, {"name": "b", "start": {"warm_start": {"steps": 0}},
+              "training": {"iterations": 400}, "evaluation": {"every": 0}}, {"name": "c", "seed": 4}]
+}
+END
+
+# begin STORE: until the second trial is under way.
+begin()
+{
+    "$LINEAGE" night long.json -C "$1" >out 2>err </dev/null &
+    parent=$!
+    last="lineage night long.json -C $1 &"
+    wait_for grep -q '2/3. b: .*parameters' err || fail "$last: does not get to the second trial"
+    child=$(child_of "$parent")
+}
+
+begin k
+kill -KILL "$parent"
+wait "$parent" 2>/dev/null
+wait_for eval "! kill -0 ${child:-1}" || fail "the trial of a killed night lives on"
+must_equal 1 "$(rows k)" "rows after SIGKILL"
+must_run night long.json -C k -q
+must_equal '001 b|002 c|' "$(cut -f 1,4 out | tr '\t\n' ' |')"
+must_equal 3 "$(rows k)"
+must_equal '' "$(find k -name '.trial-*')" "left behind"
+must_run night long.json -C whole -q
+without_times k/results.tsv >one
+without_times whole/results.tsv >two
+must_match_file one two
+
+begin s
+run night long.json -C s
+must_exit 3
+must_have err 'another night runs'
+kill -TERM "$parent"
+wait "$parent"
+status=$?
+must_exit 130
+must_equal 'harness_abort' "$(field s 9)"
+must_equal 2 "$(rows s)"
+must_run night long.json -C s -q
+must_equal '002 b|003 c|' "$(cut -f 1,4 out | tr '\t\n' ' |')" # the aborted one is run again
+must_run -C s verify
+must_have s/KNOWLEDGE.md 'exp_003'
+
+# ---- refused ----
+must_fail 2 'nowhere.json' night nowhere.json -C n
+printf '{"trials": [{"name": "x", "training": {"iteratons": 3}}]}' >typo.json
+must_fail 2 'iteratons' night typo.json -C n
+must_fail 2 'is not a finite number' night ladder.json -C n --hours -1
+finish
