@@ -1,0 +1,54 @@
+/*
+ * policy_source.h: a trained policy and the recipe that belongs to it, from what a person has at
+ * hand: a recipe, a checkpoint, a snapshot directory, or the id of a trial.
+ */
+#ifndef CLI_POLICY_SOURCE_H
+#define CLI_POLICY_SOURCE_H
+
+#include <limits.h>
+
+#include <trainer/train.h>
+
+#include "cli.h"
+
+/* Zero it and put POLICY_OPTIONS(&source) into the table of a command. */
+struct policy_source {
+    char *store, *checkpoint, *recipe_file, *threads; /* options */
+    char **sets;
+
+    struct trainer_recipe recipe;
+    float *params;
+    uint64_t steps;      /* updates that made it */
+    char path[PATH_MAX]; /* of the checkpoint; "" if the warm start was trained here and now */
+};
+
+#define POLICY_OPTIONS(p)                                                                            \
+    {"directory", 'C', POPT_ARG_STRING, &(p)->store, 0, "the store (default: current directory)",    \
+     "DIR"},                                                                                         \
+        {"checkpoint", 0, POPT_ARG_STRING, &(p)->checkpoint, 0, "the policy, over the recipe's own", \
+         "FILE"},                                                                                    \
+        {"recipe",                                                                                   \
+         0,                                                                                          \
+         POPT_ARG_STRING,                                                                            \
+         &(p)->recipe_file,                                                                          \
+         0,                                                                                          \
+         "the recipe, over the checkpoint's own",                                                    \
+         "FILE"},                                                                                    \
+        {"set",       0, POPT_ARG_ARGV, &(p)->sets, 0, "any setting of the recipe; may be repeated", \
+         "PATH=VALUE"},                                                                              \
+    {                                                                                                \
+        "threads", 0, POPT_ARG_STRING, &(p)->threads, 0, "threads (0: all processors)", "N"          \
+    }
+
+/*
+ * RECIPE (its start.checkpoint, else its warm start is trained first, with progress on stderr),
+ * CHECKPOINT (recipe.json beside it, else the defaults with the checkpoint's sizes), snapshot
+ * directory or ID. CLI_GO_ON or an exit status. Release in any case.
+ */
+int policy_source_open(struct policy_source *source, const char *what);
+void policy_source_release(struct policy_source *source);
+
+/* Status of a trainer's failure as an exit status, after printing it. */
+int policy_fail(const struct trainer_error *err);
+
+#endif

@@ -1,0 +1,15 @@
+/* rollout_print.h: one rollout turn by turn, as lines for a person or as JSON. */
+#ifndef CLI_ROLLOUT_PRINT_H
+#define CLI_ROLLOUT_PRINT_H
+
+#include <jansson.h>
+
+#include <trainer/train.h>
+
+/* On stdout: question and outcome, then a table of turns. An exit status. */
+int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
+
+/* A new reference. */
+json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
+
+#endif
