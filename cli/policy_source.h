@@ -22,22 +22,13 @@ struct policy_source {
     char path[PATH_MAX]; /* of the checkpoint; "" if the warm start was trained here and now */
 };
 
-#define POLICY_OPTIONS(p)                                                                            \
-    {"directory", 'C', POPT_ARG_STRING, &(p)->store, 0, "the store (default: current directory)",    \
-     "DIR"},                                                                                         \
-        {"checkpoint", 0, POPT_ARG_STRING, &(p)->checkpoint, 0, "the policy, over the recipe's own", \
-         "FILE"},                                                                                    \
-        {"recipe",                                                                                   \
-         0,                                                                                          \
-         POPT_ARG_STRING,                                                                            \
-         &(p)->recipe_file,                                                                          \
-         0,                                                                                          \
-         "the recipe, over the checkpoint's own",                                                    \
-         "FILE"},                                                                                    \
-        {"set",       0, POPT_ARG_ARGV, &(p)->sets, 0, "any setting of the recipe; may be repeated", \
-         "PATH=VALUE"},                                                                              \
-    {                                                                                                \
-        "threads", 0, POPT_ARG_STRING, &(p)->threads, 0, "threads (0: all processors)", "N"          \
+#define POLICY_OPTIONS(p)                                                                          \
+    {"directory", 'C', POPT_ARG_STRING, &(p)->store, 0, "the store (default: .)", "DIR"},          \
+        {"checkpoint", 0, POPT_ARG_STRING, &(p)->checkpoint, 0, "another policy", "FILE"},         \
+        {"recipe", 0, POPT_ARG_STRING, &(p)->recipe_file, 0, "another recipe", "FILE"},            \
+        {"set", 0, POPT_ARG_ARGV, &(p)->sets, 0, "change a setting; repeatable", "PATH=VALUE"},    \
+    {                                                                                              \
+        "threads", 0, POPT_ARG_STRING, &(p)->threads, 0, "threads (0: all processors)", "N"        \
     }
 
 /*

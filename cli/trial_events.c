@@ -134,9 +134,13 @@ static void note(struct trial_record *record, const char *format, ...)
 static void note_algorithms(struct trial_record *record)
 {
     const struct trainer_recipe *recipe = record->recipe;
+    char *words = trial_params_words(recipe);
     for (int32_t i = 0; i < recipe->n_tasks; i++)
         note(record, "%s on %s", trainer_algorithm_text(recipe->tasks[i].algorithm.name),
              trainer_env_name(recipe->tasks[i].env.kind));
+    if (words && *words)
+        note(record, "%s", words);
+    free(words);
 }
 
 /* " after step 37 of 120", or of the warm start. */

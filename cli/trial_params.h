@@ -13,4 +13,11 @@
  */
 void trial_params_fill(struct trial_record *record, bool has_parent);
 
+/*
+ * The settings that are words and not at their default, as prose for notes: "loss.name turn,
+ * sampler.precision int8". Names and start.* are left out. Empty if there are none. free; NULL when
+ * out of memory.
+ */
+char *trial_params_words(const struct trainer_recipe *recipe);
+
 #endif
