@@ -7,18 +7,16 @@ RL_HOT static void load(const struct rl_two_policies *p, size_t from, size_t n,
 {
     const real *train = (const real *)p->train + from, *rollout = (const real *)p->rollout + from;
     const uint8_t *mask = p->batch->mask + from;
-    double train_sum = 0, rollout_sum = 0, *restrict on = out->on, *restrict l = out->l;
-    unsigned count = 0;
-    for (size_t t = 0; t < n; t++)
-        count += mask[t];
+    double count = 0, train_sum = 0, rollout_sum = 0, *restrict on = out->on, *restrict l = out->l;
     for (size_t t = 0; t < n; t++)
         on[t] = mask[t];
-#pragma omp simd reduction(+ : train_sum, rollout_sum)
+#pragma omp simd reduction(+ : count, train_sum, rollout_sum)
     for (size_t t = 0; t < n; t++) {
         double a = (double)train[t], b = (double)rollout[t];
         a = on[t] > 0 ? a : 0;
         b = on[t] > 0 ? b : 0;
         l[t] = a - b;
+        count += on[t];
         train_sum += a;
         rollout_sum += b;
     }
