@@ -33,7 +33,7 @@ static enum rl_status check_ks(size_t n_k, const int64_t *k, struct rl_error *er
 
 /*
  * C(n-c, k) / C(n, k) is a product of 1 - k/(n-i) over i < c, and, k and c changing places, of 1 -
- * c/(n-i) over i < k: the shorter product serves.
+ * c/(n-i) over i < k: the shorter product serves, as far as 1 minus it differs from 1.
  */
 static double unbiased(int64_t n, int64_t c, int64_t k)
 {
@@ -41,7 +41,7 @@ static double unbiased(int64_t n, int64_t c, int64_t k)
         return 1;
     double logarithm = 0, of = (double)(c > k ? c : k);
     int64_t terms = c > k ? k : c;
-    for (int64_t i = 0; i < terms; i++)
+    for (int64_t i = 0; i < terms && logarithm > -40; i++)
         logarithm += log1p(-of / (double)(n - i));
     return terms ? -expm1(logarithm) : 0;
 }

@@ -7,6 +7,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Optional: mutate data in place; returns its new size, at most max_size, or 0. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
 #define fuzz_assert(condition) ((condition) ? (void)0 : __builtin_trap())
 
 #endif

@@ -9,7 +9,11 @@
 #include "fuzz.h"
 #include "support/files.h"
 
-enum { MUTATIONS = 50 };
+enum { MUTATIONS = 50, ROOM = 1 << 16 };
+
+/* Targets of structured input have one. */
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                                                     unsigned seed);
 
 static void mutate(uint8_t *data, size_t size, unsigned *seed)
 {
@@ -29,6 +33,18 @@ static void run_mutations(const char *data, size_t size, unsigned *seed)
     }
 }
 
+static void run_custom_mutations(const char *data, size_t size, unsigned *seed)
+{
+    for (int i = 0; LLVMFuzzerCustomMutator && i < MUTATIONS / 2; i++) {
+        uint8_t *copy = malloc(size + ROOM);
+        memcpy(copy, data, size);
+        size_t n = LLVMFuzzerCustomMutator(copy, size, size + ROOM, (unsigned)rand_r(seed));
+        if (n)
+            LLVMFuzzerTestOneInput(copy, n);
+        free(copy);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned n_files = 0, seed = 1;
@@ -41,6 +57,7 @@ int main(int argc, char **argv)
             char *path = join(argv[i], names[j]), *data = read_file(path, &size);
             LLVMFuzzerTestOneInput((const uint8_t *)data, size);
             run_mutations(data, size, &seed);
+            run_custom_mutations(data, size, &seed);
             n_files++;
             free(data);
             free(path);
