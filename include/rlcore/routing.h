@@ -69,7 +69,8 @@ RL_API RL_NODISCARD enum rl_status rl_routes_replayed(const struct rl_batch *bat
 /*
  * Carry routes along when tokens move (packing, cutting, reordering): the token at out position i
  * is the one at position source[i] of routes, or none if source[i] is SIZE_MAX. out [n_out][L][K]
- * receives RL_NO_EXPERT there. RL_EINVAL for a source at or beyond n_tokens.
+ * receives RL_NO_EXPERT there. RL_EINVAL for a source at or beyond n_tokens. For a micro batch of
+ * rlcore/pack.h, source[i] is the first token of sample[i] + position_ids[i], SIZE_MAX in padding.
  */
 RL_API RL_NODISCARD enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
                                                    const size_t *source, size_t n_out,
