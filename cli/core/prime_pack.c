@@ -200,9 +200,10 @@ static void put_workers(struct core_call *call, const struct rl_pack_sample *sam
 static size_t positive(struct core_call *call, const char *name, int most)
 {
     int64_t value = core_integer(call, name);
-    if (value < 1 || value > most)
-        core_fail(call, "inputs.%s is %lld, not from 1 to %d", name, (long long)value, most);
-    return (size_t)value;
+    if (value >= 1 && value <= most)
+        return (size_t)value;
+    core_fail(call, "inputs.%s is %lld, not from 1 to %d", name, (long long)value, most);
+    return 1;
 }
 
 static void run(struct core_call *call)
