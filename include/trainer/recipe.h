@@ -98,7 +98,8 @@ struct trainer_task {
 struct trainer_warm_start {
     int32_t steps;        /* 450 */
     int32_t batch;        /* 128 demonstrations */
-    double learning_rate; /* 4e-3, after warmup steps along a cosine to 5 % */
+    double learning_rate; /* 4e-3 of AdamW, after warmup steps along a cosine to 5 % */
+    double matrix_rate;   /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them, too */
     int32_t warmup;       /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
     struct trainer_demo_options demo; /* "demonstrator" */

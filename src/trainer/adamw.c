@@ -37,10 +37,17 @@ TRAINER_HOT static void step(size_t n, float beta1, float beta2, float scale, fl
     }
 }
 
-void adamw_step(struct adamw *adam, double rate, double scale, const float *gradient, float *params)
+void adamw_begin(struct adamw *adam)
 {
-    double t = (double)++adam->steps;
+    adam->steps++;
+}
+
+void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient,
+                float *params)
+{
+    double t = (double)adam->steps;
     double m_scale = 1 / (1 - pow(adam->beta1, t)), v_scale = 1 / (1 - pow(adam->beta2, t));
-    step(adam->n, (float)adam->beta1, (float)adam->beta2, (float)scale, (float)(rate * m_scale), (float)v_scale,
-         (float)adam->epsilon, (float)(rate * adam->weight_decay), gradient, adam->m, adam->v, params);
+    step(n, (float)adam->beta1, (float)adam->beta2, (float)scale, (float)(rate * m_scale), (float)v_scale,
+         (float)adam->epsilon, (float)(rate * adam->weight_decay), gradient + first, adam->m + first, adam->v + first,
+         params + first);
 }

@@ -15,7 +15,14 @@ struct adamw {
 /* sqrt of the sum of squares. */
 double adamw_norm(size_t n, const float *gradient);
 
-/* params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params), with the gradient scaled first. */
-void adamw_step(struct adamw *adam, double rate, double scale, const float *gradient, float *params);
+/* One more update begins. */
+void adamw_begin(struct adamw *adam);
+
+/*
+ * Of params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params), with the
+ * gradient scaled first.
+ */
+void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient,
+                float *params);
 
 #endif

@@ -8,6 +8,7 @@
 #include "carve.h"
 #include "internal.h"
 #include "layout.h"
+#include "muon.h"
 #include "threads.h"
 
 /* CHUNK_ROWS rows, packed. */
@@ -34,11 +35,13 @@ static size_t chunks_for(size_t rows)
 
 static void carve_learner(struct learner *learner, struct carve *block)
 {
-    size_t n = chunk_tokens(&learner->model);
+    size_t n = chunk_tokens(&learner->model), d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
+    size_t most = m > d ? m : d;
     learner->params = carve(block, learner->n_params, sizeof(float));
     learner->gradient = carve(block, GRADIENT_LANES * learner->n_params, sizeof(float));
     learner->adam.m = carve(block, learner->n_params, sizeof(float));
     learner->adam.v = carve(block, learner->n_params, sizeof(float));
+    learner->muon = carve(block, muon_scratch(d, most), sizeof(float));
     learner->chunks = carve(block, learner->n_chunks, sizeof *learner->chunks);
     for (size_t i = 0; i < learner->n_chunks; i++) {
         struct learner_chunk chunk = {.tokens = carve(block, n, sizeof(int32_t)),
@@ -216,8 +219,44 @@ static void add_lanes(struct learner *learner)
             sum[i] += sum[lane * n + i];
 }
 
-enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, double rate,
-                                   double clip_norm, double *norm, struct trainer_error *err)
+static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns, size_t stride, double rate,
+                        double scale)
+{
+    struct muon_matrix matrix = {rows, columns, stride, learner->gradient + at, learner->adam.m + at,
+                                 learner->params + at};
+    muon_step(&matrix, rate, scale, learner->muon);
+}
+
+static void move_layer(struct learner *learner, struct net_layer at, const struct learner_rates *rates, double scale)
+{
+    size_t d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
+    for (size_t part = 0; part < 3; part++)
+        move_matrix(learner, at.qkv + part * d, d, d, 3 * d, rates->matrix_rate, scale);
+    move_matrix(learner, at.out, d, d, d, rates->matrix_rate, scale);
+    move_matrix(learner, at.up, d, m, m, rates->matrix_rate, scale);
+    move_matrix(learner, at.down, m, d, d, rates->matrix_rate, scale);
+    adamw_step(&learner->adam, at.norm1, d, rates->rate, scale, learner->gradient, learner->params);
+    adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
+}
+
+static void move(struct learner *learner, const struct learner_rates *rates, double scale)
+{
+    const struct trainer_model *model = &learner->model;
+    struct net_layout layout = net_layout(model);
+    adamw_begin(&learner->adam);
+    if (rates->matrix_rate <= 0) {
+        adamw_step(&learner->adam, 0, learner->n_params, rates->rate, scale, learner->gradient, learner->params);
+        return;
+    }
+    for (int32_t l = 0; l < model->layers; l++)
+        move_layer(learner, net_layer(model, &layout, l), rates, scale);
+    adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient, learner->params);
+    adamw_step(&learner->adam, layout.norm, layout.count - layout.norm, rates->rate, scale, learner->gradient,
+               learner->params);
+}
+
+enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
+                                   const struct learner_rates *rates, double *norm, struct trainer_error *err)
 {
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
@@ -228,7 +267,6 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
     *norm = adamw_norm(learner->n_params, learner->gradient);
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");
-    double scale = clip_norm > 0 && *norm > clip_norm ? clip_norm / (*norm + 1e-6) : 1;
-    adamw_step(&learner->adam, rate, scale, learner->gradient, learner->params);
+    move(learner, rates, rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
     return TRAINER_OK;
 }

@@ -31,6 +31,7 @@ struct learner {
     float *params;
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
+    float *muon; /* scratch */
     struct learner_chunk *chunks;
 };
 
@@ -52,12 +53,19 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err);
 
+/* How an update moves. */
+struct learner_rates {
+    double rate;        /* of AdamW */
+    double matrix_rate; /* of Muon for the matrices of the layers; 0 = AdamW for them as well */
+    double clip_norm;   /* longest gradient, 0 = any */
+};
+
 /*
  * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then an update.
- * *norm: of the gradient before it is cut to clip_norm (0 = no limit). TRAINER_ENUMERIC if it is not finite;
- * parameters are then unchanged.
+ * *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite; parameters are then
+ * unchanged.
  */
-enum trainer_status learner_update(struct learner *learner, const float *d_log_prob, double rate,
-                                   double clip_norm, double *norm, struct trainer_error *err);
+enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
+                                   const struct learner_rates *rates, double *norm, struct trainer_error *err);
 
 #endif

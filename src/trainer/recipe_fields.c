@@ -82,6 +82,8 @@ static const struct recipe_field root[] = {
         "Demonstrations per step."),
     REAL("start.warm_start.learning_rate", warm_start.learning_rate, 4e-3, FROM(0), TO(10),
          "Highest learning rate; falls along a cosine to 5 %."),
+    REAL("start.warm_start.matrix_rate", warm_start.matrix_rate, 0.02, FROM(0), TO(10),
+         "Learning rate of Muon for the matrices of the layers; 0 = AdamW for them as well."),
     INT("start.warm_start.warmup", warm_start.warmup, 50, FROM(0), TO(1000000),
         "Steps of linear warm-up."),
     INT("start.warm_start.k_min", warm_start.k_min, 2, FROM(1), TO(TRAINER_HOPS_MAX),

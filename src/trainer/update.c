@@ -36,8 +36,9 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
         status = objective(b, &run->recipe->loss, &run->workspace, result, err);
     if (status == TRAINER_OK && !isfinite(result->loss))
         status = trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");
+    struct learner_rates rates = {.rate = rate, .clip_norm = run->recipe->training.clip_norm};
     if (status == TRAINER_OK)
-        status = learner_update(&run->learner, b->d_log_prob, rate, run->recipe->training.clip_norm, norm, err);
+        status = learner_update(&run->learner, b->d_log_prob, &rates, norm, err);
     return status;
 }
 

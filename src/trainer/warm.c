@@ -57,18 +57,20 @@ static double cross_entropy(struct demos *demos)
     return loss / (double)wanted;
 }
 
-static double rate_at(const struct trainer_warm_start *warm, int32_t step)
+static double share_at(const struct trainer_warm_start *warm, int32_t step)
 {
     double begin = warm->warmup > 0 ? fmin(1, (step + 1.0) / warm->warmup) : 1;
     double cosine = 0.5 * (1 + cos(3.141592653589793 * step / warm->steps));
-    return warm->learning_rate * begin * (0.95 * cosine + 0.05);
+    return begin * (0.95 * cosine + 0.05);
 }
 
 static enum trainer_status step(struct learner *learner, struct demos *demos, const struct trainer_recipe *recipe,
                                 int32_t at, double *loss, struct trainer_error *err)
 {
     struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length, demos->wanted};
-    double norm;
+    double norm, share = share_at(&recipe->warm_start, at);
+    struct learner_rates rates = {share * recipe->warm_start.learning_rate, share * recipe->warm_start.matrix_rate,
+                                  recipe->training.clip_norm};
     demonstrate(demos, recipe, (uint64_t)at);
     enum trainer_status status = learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
     if (status != TRAINER_OK)
@@ -76,8 +78,7 @@ static enum trainer_status step(struct learner *learner, struct demos *demos, co
     *loss = cross_entropy(demos);
     if (!isfinite(*loss))
         return trainer_fail(err, TRAINER_ENUMERIC, "warm start, step %d: the loss is not finite", at + 1);
-    return learner_update(learner, demos->d_log_prob, rate_at(&recipe->warm_start, at), recipe->training.clip_norm,
-                          &norm, err);
+    return learner_update(learner, demos->d_log_prob, &rates, &norm, err);
 }
 
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
