@@ -42,7 +42,13 @@ struct rl_two_policies rl_two_policiesf(const struct rl_batch *batch, const floa
 /* Where weights go, double or float; the array may be NULL where none are made. */
 struct rl_weight_sink {
     void *weights;
-    void (*store)(const struct rl_weight_sink *to, size_t from, size_t n, const double *values);
+    /* ratios of a chunk, limited to cap, 0 at mask 0 */
+    void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
+                  const double *ratio, double cap);
+    /* one value at mask 1, 0 elsewhere */
+    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n, const uint8_t *mask,
+                 double value);
+    double (*sum)(const struct rl_weight_sink *to, size_t from, size_t n);
     void (*divide)(const struct rl_weight_sink *to, size_t from, size_t n, double by);
 };
 
@@ -58,7 +64,7 @@ struct rl_ratio_row {
 
 /* The sums of a row; ratio [..] of each chunk goes to visit, if there is one. */
 typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
-                            double *ratio);
+                            const double *ratio);
 struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
                                  void *context);
 
@@ -88,7 +94,7 @@ enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_
 struct rl_weight_row {
     double sum, min, max, high, low;
     double shifted, shifted_square; /* of v - 1, v being w limited to [1/U, U] */
-    double capped;                  /* of min(w, U) */
+    double capped;                  /* of min(w, U), taken for normalisation only */
 };
 
 /* Scratch memory of a correction. */

@@ -6,18 +6,17 @@
 #include "metrics.h"
 #include "real.h"
 
-/* Weights of a chunk at the tokens of the mask; truncated in place. */
-RL_HOT static void add_weights(const double *on, double *w, size_t n, double cap,
-                               struct rl_weight_row *row)
+/* Sums over the ratios of a chunk. */
+RL_HOT static void add_ratios(const double *on, const double *ratio, size_t n, double cap,
+                              struct rl_weight_row *row)
 {
-    double sum = 0, shifted = 0, square = 0, capped = 0, high = 0, low = 0;
+    double sum = 0, shifted = 0, square = 0, high = 0, low = 0;
     double min = row->min, max = row->max, floor = 1 / cap;
-#pragma omp simd reduction(+ : sum, shifted, square, capped, high, low) reduction(min : min) \
+#pragma omp simd reduction(+ : sum, shifted, square, high, low) reduction(min : min) \
     reduction(max : max)
     for (size_t t = 0; t < n; t++) {
-        double o = on[t], r = w[t], u = o * (rl_limit(r, floor, cap) - 1);
-        double least = o > 0 ? r : INFINITY, most = o * r, c = o * (r < cap ? r : cap);
-        w[t] = c;
+        double o = on[t], r = ratio[t], u = o * (rl_limit(r, floor, cap) - 1);
+        double least = o > 0 ? r : INFINITY, most = o * r;
         sum += most;
         min = least < min ? least : min;
         max = most > max ? most : max;
@@ -25,7 +24,6 @@ RL_HOT static void add_weights(const double *on, double *w, size_t n, double cap
         low += r < floor ? o : 0;
         shifted += u;
         square += u * u;
-        capped += c;
     }
     row->sum += sum;
     row->min = min;
@@ -34,7 +32,6 @@ RL_HOT static void add_weights(const double *on, double *w, size_t n, double cap
     row->low += low;
     row->shifted += shifted;
     row->shifted_square += square;
-    row->capped += capped;
 }
 
 struct walk {
@@ -42,25 +39,13 @@ struct walk {
     struct rl_weight_row row;
 };
 
-static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk, double *ratio)
+static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
+                  const double *ratio)
 {
     struct walk *w = context;
-    add_weights(chunk->on, ratio, chunk->n, w->c->options->is_threshold, &w->row);
-    w->c->sink.store(&w->c->sink, from, chunk->n, ratio);
-}
-
-/* One value at all response tokens of a row. */
-static void fill_row(const struct rl_correcting *c, size_t row, double value)
-{
-    size_t n = c->p->batch->n_tokens;
-    double values[RL_CHUNK];
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        size_t count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
-        const uint8_t *mask = c->p->batch->mask + row * n + t;
-        for (size_t i = 0; i < count; i++)
-            values[i] = mask[i] * value;
-        c->sink.store(&c->sink, row * n + t, count, values);
-    }
+    double cap = w->c->options->is_threshold;
+    w->c->sink.store(&w->c->sink, from, chunk, ratio, cap);
+    add_ratios(chunk->on, ratio, chunk->n, cap, &w->row);
 }
 
 /* All tokens of a row weigh the same. */
@@ -70,7 +55,8 @@ static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t
     double cap = c->options->is_threshold, n = sums->n;
     double w = exp(rl_limit(sums->l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
     double shift = rl_limit(w, 1 / cap, cap) - 1, capped = fmin(w, cap);
-    fill_row(c, row, capped);
+    size_t tokens = c->p->batch->n_tokens, begin = row * tokens;
+    c->sink.fill(&c->sink, begin, tokens, c->p->batch->mask + begin, capped);
     return (struct rl_weight_row){.sum = n * w,
                                   .shifted = n * shift,
                                   .shifted_square = n * shift * shift,
@@ -84,6 +70,8 @@ static void walk_row(struct rl_correcting *c, size_t row)
     size_t n = c->p->batch->n_tokens;
     c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
     c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
+    if (is == RL_IS_TOKEN && c->options->is_batch_normalize)
+        c->m.weights[row].capped = c->sink.sum(&c->sink, row * n, n);
     if (n)
         memcpy(c->keep + row * n, c->p->batch->mask + row * n, n);
 }
@@ -108,7 +96,6 @@ static struct rl_weight_row add_rows(const struct rl_correcting *c)
         total.low += row->low;
         total.shifted += row->shifted;
         total.shifted_square += row->shifted_square;
-        total.capped += row->capped;
     }
     return total;
 }
@@ -202,15 +189,14 @@ static void add_row_metrics(const struct rl_correcting *c)
 }
 
 /* Mean of the truncated weights: over tokens, or over non-empty rows of their means. */
-static double capped_mean(const struct rl_correcting *c, const struct rl_weight_row *total,
-                          const struct rl_distance *d)
+static double capped_mean(const struct rl_correcting *c, const struct rl_distance *d)
 {
-    double sum = 0;
-    if (c->options->is == RL_IS_TOKEN)
-        return total->capped / (d->n_tokens + 1e-8);
-    for (size_t i = 0; i < c->p->batch->n_rows; i++)
-        sum += c->m.weights[i].capped / (c->m.ratios[i].n + 1e-8);
-    return sum / d->n_filled;
+    double tokens = 0, rows = 0;
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        tokens += c->m.weights[i].capped;
+        rows += c->m.weights[i].capped / (c->m.ratios[i].n + 1e-8);
+    }
+    return c->options->is == RL_IS_TOKEN ? tokens / (d->n_tokens + 1e-8) : rows / d->n_filled;
 }
 
 static void normalise(const struct rl_correcting *c, double mean)
@@ -233,6 +219,6 @@ enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_di
     add_spread(c, &total, d->n_tokens);
     add_row_metrics(c);
     if (c->options->is_batch_normalize)
-        normalise(c, capped_mean(c, &total, d));
+        normalise(c, capped_mean(c, d));
     return RL_OK;
 }

@@ -39,12 +39,30 @@ struct rl_two_policies RL(rl_two_policies)(const struct rl_batch *batch, const r
     return (struct rl_two_policies){batch, train, rollout, load, explain};
 }
 
-RL_HOT static void store(const struct rl_weight_sink *to, size_t from, size_t n,
-                         const double *values)
+RL_HOT static void store(const struct rl_weight_sink *to, size_t from,
+                         const struct rl_ratio_chunk *chunk, const double *ratio, double cap)
 {
-    real *weights = (real *)to->weights + from;
+    real *restrict weights = (real *)to->weights + from;
+    for (size_t t = 0; t < chunk->n; t++)
+        weights[t] = (real)(chunk->on[t] * (ratio[t] > cap ? cap : ratio[t]));
+}
+
+RL_HOT static void fill(const struct rl_weight_sink *to, size_t from, size_t n, const uint8_t *mask,
+                        double value)
+{
+    real *restrict weights = (real *)to->weights + from, single = (real)value;
     for (size_t t = 0; t < n; t++)
-        weights[t] = (real)values[t];
+        weights[t] = mask[t] ? single : 0;
+}
+
+RL_HOT static double sum(const struct rl_weight_sink *to, size_t from, size_t n)
+{
+    const real *weights = (const real *)to->weights + from;
+    double total = 0;
+#pragma omp simd reduction(+ : total)
+    for (size_t t = 0; t < n; t++)
+        total += (double)weights[t];
+    return total;
 }
 
 RL_HOT static void divide(const struct rl_weight_sink *to, size_t from, size_t n, double by)
@@ -56,5 +74,5 @@ RL_HOT static void divide(const struct rl_weight_sink *to, size_t from, size_t n
 
 struct rl_weight_sink RL(rl_weight_sink)(real *weights)
 {
-    return (struct rl_weight_sink){weights, store, divide};
+    return (struct rl_weight_sink){weights, store, fill, sum, divide};
 }
