@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2034,SC2154 # shared with shell.sh and trainer.sh
 # night.sh: a sweep on a store: order, parents, a shared warm start, what happens when it is cut off.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
@@ -31,7 +32,7 @@ must_equal 4 "$(rows n)"
 must_equal '1.0 1.0 2.0 2.0' "$(sed -n 's/.*; seed=\([0-9.]*\);.*/\1/p' n/results.tsv | tr '\n' ' ' | sed 's/ $//')"
 must_equal 4 "$(sed -n 's/.*night ladder, trial .* seed=[12], key \([0-9a-f]\{16\}\);.*/\1/p' n/results.tsv | sort -u | wc -l)" \
     "keys"
-must_equal 2 "$(ls n/checkpoints/warm-*.ckpt | wc -l)"
+must_equal 2 "$(find n/checkpoints -name 'warm-*.ckpt' | wc -l)"
 must_run -C n render
 must_match_file out n/KNOWLEDGE.md
 must_run -C n verify
@@ -89,7 +90,7 @@ must_equal ',,001,000,000,,,006,,' "$(sed 1d f/results.tsv | cut -f 4 | tr '\n' 
 must_have f/results.tsv "no trial 'no-such-trial'"
 must_have f/results.tsv 'no checkpoint to start from'
 must_equal 1 "$(awk "BEGIN {print ($(sed -n 4p f/results.tsv | cut -f 10) < 0.5)}")" "the child of the poor is poor"
-must_equal 0 "$(ls f/snapshots | grep -c poor)"
+must_equal '' "$(find f/snapshots -name '*poor*')" "no snapshot of a discarded trial"
 must_run -C f verify
 
 # ---- cut off ----
@@ -104,6 +105,7 @@ END
 # begin STORE: until the second trial is under way.
 begin()
 {
+    rm -f err # that of the one before
     "$LINEAGE" night long.json -C "$1" >out 2>err </dev/null &
     parent=$!
     last="lineage night long.json -C $1 &"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
 # rollout.sh: looking at a policy: rollouts turn by turn, its score, its pass@k.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"

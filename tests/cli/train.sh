@@ -1,4 +1,5 @@
 #!/bin/sh
+# shellcheck disable=SC2034,SC2154 # shared with shell.sh and trainer.sh
 # train.sh: a trial from recipe to row; every way in which one can end, each by causing it.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/trainer.sh"
@@ -21,7 +22,7 @@ must_equal '1.0 0.0' "$(json ig_clip_scale_mean) $(json ig_clip_scale_std)"
 score=$(json core_metric)
 must_equal 1 "$(awk "BEGIN {print ($score > 0.8)}")" "EM $score after the warm start"
 must_equal 1 "$(awk "BEGIN {print ($(json total_s) >= $(json train_s) && $(json train_s) > 0)}")" "times"
-must_equal 'policy.ckpt recipe.json' "$(echo $(ls t/snapshots/000_tiny))"
+must_equal 'policy.ckpt recipe.json' "$(cd t/snapshots/000_tiny && echo *)"
 must_equal 6.0 "$(json training.iterations t/snapshots/000_tiny/recipe.json | sed 's/^6$/6.0/')"
 must_run -C t sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND key = 'em'" --format tsv
 must_equal 4 "$(tail -n 1 out)" "evaluations at 0, 2, 4 and 6"
@@ -120,7 +121,7 @@ case $(json notes) in *'EM 0.'*' at step 0'*) ;; *) fail "the last evaluation is
 
 large='--set model.width=1024 --set model.layers=16 --set model.mlp=4096'
 if [ "$INSTRUMENTED" = no ]; then
-    # shellcheck disable=SC2086
+    # shellcheck disable=SC2086,SC3045 # dash has it
     (ulimit -v 1500000 && run train tiny.json -C fail -q $large && must_exit 1)
 else
     # shellcheck disable=SC2086
@@ -144,6 +145,7 @@ fails eval_budget_overrun 'the final evaluation took more than 1e-06 s' --set bu
 # begin ARGUMENT...: an endless trial in the background; its process in $parent, its child's in $child.
 begin()
 {
+    rm -f err # that of the one before
     # shellcheck disable=SC2086
     "$LINEAGE" train tiny.json -C sig $endless "$@" >out 2>err </dev/null &
     parent=$!

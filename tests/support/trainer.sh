@@ -1,5 +1,5 @@
 # trainer.sh: what the tests of trained trials share. Sourced after shell.sh.
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 
 # A policy of 2576 parameters that learns to reverse two tokens in a tenth of a second.
 cat >tiny.json <<'END'
