@@ -23,7 +23,9 @@ struct passk_options {
 /* How often each question was asked and answered right. */
 struct counts {
     size_t n;
-    int64_t *asked, *right, *more, *now;
+    int64_t *asked, *right, *more;
+    size_t *which;  /* [n] questions of a round */
+    uint8_t *round; /* [n] whether they were answered right in it */
 };
 
 static int core_fail(const struct rl_error *err)
@@ -36,35 +38,53 @@ static int core_fail(const struct rl_error *err)
 static int allocate(struct counts *counts, const struct trainer_recipe *recipe)
 {
     counts->n = (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
-    counts->asked = calloc(counts->n * 4, sizeof *counts->asked);
-    counts->right = counts->asked + counts->n;
-    counts->more = counts->right + counts->n;
-    counts->now = counts->more + counts->n;
-    return counts->asked ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    counts->asked = calloc(counts->n, sizeof *counts->asked);
+    counts->right = calloc(counts->n, sizeof *counts->right);
+    counts->more = calloc(counts->n, sizeof *counts->more);
+    counts->which = calloc(counts->n, sizeof *counts->which);
+    counts->round = calloc(counts->n, sizeof *counts->round);
+    bool all = counts->asked && counts->right && counts->more && counts->which && counts->round;
+    return all ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
 }
 
-/* Ask everything `samples` times; a question counts only while more of it is wanted. */
-static int ask(const struct passk_options *o, struct counts *counts, int64_t samples, uint64_t seed)
+static void counts_release(struct counts *counts)
+{
+    free(counts->asked);
+    free(counts->right);
+    free(counts->more);
+    free(counts->which);
+    free(counts->round);
+}
+
+static int ask_all(const struct passk_options *o, struct counts *counts)
 {
     const struct trainer_recipe *recipe = &o->source.recipe;
     struct trainer_error err;
-    if (trainer_evaluate(recipe, o->source.params, (int32_t)samples, seed,
-                         recipe->evaluation.temperature, counts->now, &err) != TRAINER_OK)
+    if (trainer_evaluate(recipe, o->source.params, (int32_t)o->budget, o->first_seed,
+                         recipe->evaluation.temperature, counts->right, &err) != TRAINER_OK)
         return policy_fail(&err);
     for (size_t i = 0; i < counts->n; i++)
-        if (counts->more[i]) {
-            counts->asked[i] += samples;
-            counts->right[i] += counts->now[i];
-        }
+        counts->asked[i] = (int64_t)o->budget;
     return CLI_GO_ON;
 }
 
-static bool any(const int64_t *more, size_t n)
+/* Ask once more what more is wanted of; *n receives how many questions those are. */
+static int ask_round(const struct passk_options *o, struct counts *counts, uint64_t seed, size_t *n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (more[i])
-            return true;
-    return false;
+    const struct trainer_recipe *recipe = &o->source.recipe;
+    struct trainer_error err;
+    *n = 0;
+    for (size_t i = 0; i < counts->n; i++)
+        if (counts->more[i])
+            counts->which[(*n)++] = i;
+    if (trainer_evaluate_some(recipe, o->source.params, *n, counts->which, seed,
+                              recipe->evaluation.temperature, counts->round, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t k = 0; k < *n; k++) {
+        counts->asked[counts->which[k]]++;
+        counts->right[counts->which[k]] += counts->round[k];
+    }
+    return CLI_GO_ON;
 }
 
 /* Sample each question until enough answers are right or the budget is spent. */
@@ -72,24 +92,16 @@ static int ask_until_enough(const struct passk_options *o, struct counts *counts
 {
     struct rl_passk_sampling sampling = {(int64_t)o->n_enough, (int64_t)o->budget, 1};
     struct rl_error err;
-    for (size_t round = 0; round < o->budget; round++) {
+    size_t n = 1;
+    for (size_t round = 0; n > 0; round++) {
         if (rl_passk_more(&sampling, counts->n, counts->asked, counts->right, counts->more, &err) !=
             RL_OK)
             return core_fail(&err);
-        if (!any(counts->more, counts->n))
-            break;
-        int status = ask(o, counts, 1, o->first_seed + round);
+        int status = ask_round(o, counts, o->first_seed + round, &n);
         if (status != CLI_GO_ON)
             return status;
     }
     return CLI_GO_ON;
-}
-
-static int ask_all(const struct passk_options *o, struct counts *counts)
-{
-    for (size_t i = 0; i < counts->n; i++)
-        counts->more[i] = 1;
-    return ask(o, counts, (int64_t)o->budget, o->first_seed);
 }
 
 /* ---- curves ---- */
@@ -251,7 +263,7 @@ static int measure(const struct passk_options *o)
         status = fit_curves(&curves, o, &counts);
     if (status == CLI_GO_ON)
         status = print_curves(o, &counts, &curves);
-    free(counts.asked);
+    counts_release(&counts);
     return status;
 }
 

@@ -138,6 +138,16 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples, uint64_t seed,
                  double temperature, int64_t *correct, struct trainer_error *err);
 
+/*
+ * Answer some of those questions once: which [n], ascending, are indices into correct above; right [n]
+ * receives 1 or 0. A question is answered as trainer_evaluate answers it with the same seed, up to the
+ * rounding of sums of other length.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,
+                      const size_t *which, uint64_t seed, double temperature, uint8_t *right,
+                      struct trainer_error *err);
+
 #ifdef __cplusplus
 }
 #endif

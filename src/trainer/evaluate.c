@@ -11,16 +11,21 @@ size_t evaluate_rows(const struct trainer_recipe *recipe)
     return (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
 }
 
+static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task, uint64_t seed)
+{
+    return (struct rollouts_plan){.env = &recipe->tasks[task].env,
+                                  .task = task,
+                                  .questions = (size_t)recipe->evaluation.questions,
+                                  .group_size = 1,
+                                  .question_seed = recipe->evaluation.question_seed,
+                                  .noise_seed = trainer_seed(seed, 'e', (uint64_t)task)};
+}
+
 static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe, uint64_t seed)
 {
     size_t n = (size_t)recipe->evaluation.questions;
     for (int32_t task = 0; task < recipe->n_tasks; task++) {
-        struct rollouts_plan plan = {.env = &recipe->tasks[task].env,
-                                     .task = task,
-                                     .questions = n,
-                                     .group_size = 1,
-                                     .question_seed = recipe->evaluation.question_seed,
-                                     .noise_seed = trainer_seed(seed, 'e', (uint64_t)task)};
+        struct rollouts_plan plan = plan_for(recipe, task, seed);
         rollouts_add(rollouts, &plan, (size_t)task * n);
     }
 }
@@ -59,5 +64,51 @@ enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const 
         (void)evaluate_once(&sampler, rollouts, params, seed + (uint64_t)s, temperature, correct);
     sampler_close(&sampler);
     free(rollouts);
+    return status;
+}
+
+static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n, const size_t *which,
+                                       struct trainer_error *err)
+{
+    size_t rows = evaluate_rows(recipe);
+    for (size_t i = 0; i < n; i++)
+        if (which[i] >= rows || (i > 0 && which[i] <= which[i - 1]))
+            return trainer_fail(err, TRAINER_EINVAL, "which[%zu] is %zu: must ascend and be below %zu", i,
+                                which[i], rows);
+    return TRAINER_OK;
+}
+
+static void play_some(struct sampler *sampler, struct sampler_job *job, const float *params, size_t n,
+                      const size_t *which, uint64_t seed)
+{
+    size_t questions = (size_t)sampler->recipe->evaluation.questions;
+    for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
+        job->params[task] = params;
+    for (size_t i = 0; i < n; i++) {
+        struct rollouts_plan plan = plan_for(sampler->recipe, (int32_t)(which[i] / questions), seed);
+        rollouts_add_one(job->rollouts, &plan, which[i] % questions, which[i]);
+    }
+    sampler_play(sampler, job);
+}
+
+enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,
+                                          const size_t *which, uint64_t seed, double temperature,
+                                          uint8_t *right, struct trainer_error *err)
+{
+    struct sampler sampler = {0};
+    size_t width = (size_t)recipe->model.max_tokens;
+    enum trainer_status status = check_which(recipe, n, which, err);
+    if (status != TRAINER_OK || n == 0)
+        return status;
+    struct sampler_job job = {.rollouts = rollouts_new(n, width), .temperature = temperature};
+    if (!job.rollouts)
+        return trainer_no_memory(err, rollouts_bytes(n, width));
+    status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
+    if (status == TRAINER_OK)
+        play_some(&sampler, &job, params, n, which, seed);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++)
+        right[i] = job.rollouts->reward[i] > 0;
+    sampler_close(&sampler);
+    free(job.rollouts);
     return status;
 }

@@ -85,6 +85,13 @@ void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, 
     r->has_values = r->has_credit = false;
 }
 
+void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question,
+                      size_t noise_row)
+{
+    start_row(r, plan, r->n++, question, noise_row);
+    r->has_values = r->has_credit = false;
+}
+
 size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
 {
     return rollouts->n;

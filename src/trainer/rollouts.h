@@ -47,6 +47,10 @@ struct rollouts_plan {
 /* Start the rows of a plan behind those there are. */
 void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t first_row);
 
+/* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
+void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t question,
+                      size_t noise_row);
+
 /* Rows that go through the network together. A lane is always the same rows, whoever works on it. */
 enum { LANE_ROWS = 64 };
 
