@@ -11,7 +11,7 @@
  */
 struct rl_agg core_agg(struct core_call *call);
 
-/* The same, and clip_ratio_low, clip_ratio_high, clip_ratio_c, tau_pos, tau_neg over the defaults. */
+/* The same, and clip_ratio_low, _high and _c, tau_pos and tau_neg over the defaults. */
 struct rl_loss_options core_loss_options(struct core_call *call);
 
 #endif

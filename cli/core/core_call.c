@@ -292,7 +292,8 @@ void core_put_numbers(struct core_call *call, const char *name, const double *va
     core_put(call, name, array);
 }
 
-void core_put_mask(struct core_call *call, const char *name, const uint8_t *mask, size_t b, size_t t)
+void core_put_mask(struct core_call *call, const char *name, const uint8_t *mask, size_t b,
+                   size_t t)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < b; i++) {

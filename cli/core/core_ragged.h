@@ -13,7 +13,7 @@ struct core_ragged {
 /* Numbers, or booleans as 0 and 1. */
 struct core_ragged core_ragged_read(struct core_call *call, const char *name, struct core_dim *b);
 
-/* The input step_flags: GOOD (true or 1) and BAD. start receives where the flags of each row begin. */
+/* The input step_flags: GOOD (true or 1) and BAD. start: where the flags of each row begin. */
 uint8_t *core_ragged_flags(struct core_call *call, struct core_dim *b, const size_t **start);
 
 void core_ragged_put(struct core_call *call, const char *name, const double *values,
@@ -25,7 +25,6 @@ struct core_metric {
 };
 
 /* The result `metrics`. */
-void core_put_metric_list(struct core_call *call, const struct core_metric *metrics,
-                          size_t n);
+void core_put_metric_list(struct core_call *call, const struct core_metric *metrics, size_t n);
 
 #endif

@@ -13,11 +13,13 @@ typedef double real;
 #endif
 
 /* [b][t] of numbers; NULL for null or a missing key in the _or_null form. */
-real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t);
+real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b,
+                     struct core_dim *t);
 real *RL(core_reals_or_null)(struct core_call *call, const char *name, struct core_dim *b,
                              struct core_dim *t);
 /* [n] of numbers. */
 real *RL(core_real_list)(struct core_call *call, const char *name, struct core_dim *n);
-void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b, size_t t);
+void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b,
+                        size_t t);
 
 #endif

@@ -40,7 +40,8 @@ static void run(struct core_call *call)
     if (call->failed)
         return;
     do
-        status = rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws, &call->err);
+        status =
+            rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws, &call->err);
     while (core_again(call, status));
     if (!call->failed)
         core_put_numbers(call, "rewards", out, n.n);
@@ -49,6 +50,7 @@ static void run(struct core_call *call)
 const struct core_kernel core_length_penalty = {
     .family = "length_penalty",
     .summary = "rewards after a uniform, group-relative or anchor length penalty",
-    .inputs = "kind (uniform|group|anchor), rewards [n], lengths [n], coef?, group_index? [n], anchor? [n]",
+    .inputs = "kind (uniform|group|anchor), rewards [n], lengths [n], coef?, group_index? [n], "
+              "anchor? [n]",
     .run = run,
 };

@@ -27,7 +27,8 @@ static void put_rates(struct core_call *call)
         return;
     for (size_t i = 0; i < b.n * t.n; i++)
         outcomes[i / t.n] += rewards[i];
-    if (core_again(call, rl_prm_count_flags(b.n, outcomes, flags, start, &r, &call->err)) || call->failed)
+    if (core_again(call, rl_prm_count_flags(b.n, outcomes, flags, start, &r, &call->err)) ||
+        call->failed)
         return;
     const struct core_metric metrics[] = {
         {"prm/pos_traj_bad_rate", r.pos_bad},   {"prm/pos_traj_good_rate", r.pos_good},
@@ -51,7 +52,8 @@ static void run_schedule(struct core_call *call)
     };
     bool metrics = core_bool_or(call, "enable_adca_metric", false) || schedule.enable, applied;
     double alpha;
-    if (call->failed || core_again(call, rl_prm_schedule_at(&schedule, &applied, &alpha, &call->err)) ||
+    if (call->failed ||
+        core_again(call, rl_prm_schedule_at(&schedule, &applied, &alpha, &call->err)) ||
         call->failed)
         return;
     put_applied(call, applied, alpha);
@@ -64,8 +66,9 @@ static void run_schedule(struct core_call *call)
 const struct core_kernel core_prm_schedule = {
     .family = "prm_schedule",
     .summary = "when ADCA-GRPO's attribution applies, with which alpha, and how flags fall",
-    .inputs = "enable, global_step, prm_steps, alpha, token_level_rewards [B][T], step_flags (ragged), "
-              "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, alpha_progress?, total_steps?, "
-              "neg_unconsistent_scale?",
+    .inputs =
+        "enable, global_step, prm_steps, alpha, token_level_rewards [B][T], step_flags (ragged), "
+        "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, alpha_progress?, "
+        "total_steps?, neg_unconsistent_scale?",
     .run = run_schedule,
 };

@@ -7,9 +7,9 @@
  *     for each slot of the plan: rl_pack_fill(samples, &options, &plan, slot, &out);
  *                                rl_pack_verify(samples, &options, &plan, slot, &out, &err);
  *
- * The plan is a permutation: every sample stands in exactly one bin, and rl_pack_unpack reads it back.
- * Slots beyond the bins repeat bin 0 without training on it, so that all workers have equally many
- * micro batches.
+ * The plan is a permutation: every sample stands in exactly one bin, and rl_pack_unpack reads it
+ * back. Slots beyond the bins repeat bin 0 without training on it, so that all workers have equally
+ * many micro batches.
  *
  * Source: prime-rl, trainer/batch.py: first fit decreasing, then largest differencing with swaps.
  */
@@ -27,10 +27,10 @@ extern "C" {
 #endif
 
 struct rl_pack_options {
-    size_t seq_len;        /* longest sample and bin, in tokens, >= 1; longer samples are cut */
-    size_t n_workers;      /* V >= 1 */
-    size_t pad_multiple;   /* P >= 1: micro batches are padded to a multiple of it */
-    double cost_linear;    /* cost(lengths) = cost_linear sum(n) + cost_quadratic sum(n^2) */
+    size_t seq_len;      /* longest sample and bin, in tokens, >= 1; longer samples are cut */
+    size_t n_workers;    /* V >= 1 */
+    size_t pad_multiple; /* P >= 1: micro batches are padded to a multiple of it */
+    double cost_linear;  /* cost(lengths) = cost_linear sum(n) + cost_quadratic sum(n^2) */
     double cost_quadratic;
 };
 
@@ -51,8 +51,8 @@ struct rl_pack_plan {
     size_t n_slots;    /* out: n_bins rounded up to a multiple of n_workers */
     size_t *order;     /* [n] out: samples, bin after bin */
     size_t *bin_start; /* [n + 1] out: where each bin begins in order */
-    size_t *slots;     /* [n + n_workers] out: micro batches, worker after worker; a bin, or a number
-                          >= n_bins for a copy of bin 0 that trains nothing */
+    size_t *slots; /* [n + n_workers] out: micro batches, worker after worker; a bin, or a number
+                      >= n_bins for a copy of bin 0 that trains nothing */
 };
 
 /* One micro batch. Arrays of tokens hold rl_pack_tokens(...) elements; lengths one per sample. */
@@ -64,7 +64,7 @@ struct rl_pack_micro_batch {
     size_t *lengths;
     size_t *sample; /* per token: the sample it comes from, SIZE_MAX for padding */
     bool has_ref_logprobs, has_rl_weights, has_ce_weights, has_ref_kl_weights; /* out */
-    size_t n_samples, n_tokens;                                               /* out */
+    size_t n_samples, n_tokens;                                                /* out */
 };
 
 /*

@@ -2,17 +2,18 @@
  * rlcore/status.h: what every function of the training core returns.
  *
  * Errors
- *   A fallible function returns an enum rl_status: RL_OK (0) or a negative code. Its last parameter is a
- *   `struct rl_error *`, which may be NULL; on failure it holds the same code and one line of text that
- *   names the argument or array and the index at fault. On RL_OK it is left alone.
- *   A function that fails has written nothing its caller may rely on; inputs are never modified.
+ *   A fallible function returns an enum rl_status: RL_OK (0) or a negative code. Its last parameter
+ *   is a `struct rl_error *`, which may be NULL; on failure it holds the same code and one line of
+ *   text that names the argument or array and the index at fault. On RL_OK it is left alone. A
+ *   function that fails has written nothing its caller may rely on; inputs are never modified.
  *
  * Memory
- *   The library allocates nothing and keeps no state. Outputs are the caller's arrays. Scratch memory
- *   comes from a `struct rl_workspace`: the caller points it at a block; a kernel that finds it too small
- *   returns RL_EWORKSPACE with `needed` set to the size that suffices. So: call once with a zeroed
- *   workspace, allocate `needed` bytes, call again; the size depends on shapes only, so the block can be
- *   kept for the next batch. A workspace is in use during the call only. One per thread.
+ *   The library allocates nothing and keeps no state. Outputs are the caller's arrays. Scratch
+ *   memory comes from a `struct rl_workspace`: the caller points it at a block; a kernel that finds
+ *   it too small returns RL_EWORKSPACE with `needed` set to the size that suffices. So: call once
+ *   with a zeroed workspace, allocate `needed` bytes, call again; the size depends on shapes only,
+ *   so the block can be kept for the next batch. A workspace is in use during the call only. One
+ *   per thread.
  *
  *       struct rl_workspace ws = {0};
  *       if (rl_something(..., &ws, &err) == RL_EWORKSPACE) {
@@ -39,8 +40,8 @@ extern "C" {
 
 enum rl_status {
     RL_OK = 0,
-    RL_EINVAL = -1,     /* an argument, a shape or an option is not allowed */
-    RL_EVALUE = -2,     /* an array holds a value that is not allowed there (NaN, a mask of 2, ...) */
+    RL_EINVAL = -1, /* an argument, a shape or an option is not allowed */
+    RL_EVALUE = -2, /* an array holds a value that is not allowed there (NaN, a mask of 2, ...) */
     RL_EWORKSPACE = -3, /* the workspace is too small; see rl_workspace.needed */
     RL_ENOMAX = -4,     /* a fit has no maximum, a search has no answer */
     RL_ECALLBACK = -5   /* a function given by the caller reported failure */

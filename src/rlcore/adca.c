@@ -1,4 +1,4 @@
-/* adca.c: step rewards of ADCA-GRPO: raw, normalised within the group, combined with the outcome, summed. */
+/* adca.c: step rewards of ADCA-GRPO: raw, normalised in the group, with the outcome, summed. */
 #include <math.h>
 
 #include "adca_internal.h"
@@ -34,8 +34,10 @@ static void raw_rewards(const struct rl_prm_work *w, size_t row)
     }
 }
 
-/* Sum over the rows of a group of sum_j f(z_j), f the value or its squared distance from mean, each row's sum
- * divided by its number of steps if rows weigh alike. *weight: rows, or steps. */
+/*
+ * Sum over the rows of a group of sum_j f(z_j), f the value or its squared distance from mean, each
+ * row's sum divided by its number of steps if rows weigh alike. *weight: rows, or steps.
+ */
 static double group_sum(const struct rl_prm_work *w, size_t g, const double *mean, double *weight)
 {
     bool equal = w->options->equal_trajectory_weight;
@@ -60,7 +62,8 @@ static void normalise_steps(const struct rl_prm_work *w, size_t g)
         return;
     mean /= weight;
     double variance = group_sum(w, g, &mean, &weight) / weight, eps = w->options->eps;
-    double s = w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
+    double s =
+        w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
     for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
         size_t row = w->groups.order[i];
         for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++)
@@ -111,7 +114,8 @@ static enum rl_status check_options(const struct rl_prm_options *o, struct rl_er
                  {"alpha", o->alpha}};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!isfinite(reals[i].value))
-            return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name, reals[i].value);
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name,
+                           reals[i].value);
     if (o->eps < 0)
         return rl_fail(err, RL_EINVAL, "eps is %g, negative", o->eps);
     if ((unsigned)o->scheme > RL_PRM_ALLOCATION || (unsigned)o->outcome > RL_PRM_ONLY)

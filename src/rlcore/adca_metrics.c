@@ -1,4 +1,4 @@
-/* adca_metrics.c: what the attribution did: shares of outcome and steps, agreement of signs, spread of z. */
+/* adca_metrics.c: what the attribution did: shares of outcome and steps, signs, spread of z. */
 #include <math.h>
 
 #include "adca_internal.h"
@@ -31,7 +31,7 @@ static void sort(double *v, size_t n)
         }
 }
 
-/* Of v, which is sorted on the way: the entry at 95 % of the way, the index rounded to even at halves. */
+/* Of v, which is sorted on the way: the entry at 95 %, its index rounded to even at halves. */
 static double p95(double *v, size_t n)
 {
     if (n == 0)
@@ -44,7 +44,8 @@ static void measure_rows(const struct rl_prm_work *w, struct rl_prm_metrics *m)
 {
     struct mean share = {0}, effective = {0}, agree = {0}, good_wins = {0}, bad_wins = {0};
     for (size_t row = 0; row < w->in->n_rows; row++) {
-        size_t n = rl_prm_steps_of(w, row), good = rl_prm_count_good(w, row, rl_prm_success(w, row));
+        size_t n = rl_prm_steps_of(w, row),
+               good = rl_prm_count_good(w, row, rl_prm_success(w, row));
         double attribution = 0, sum = 0, o = fabs(w->o[row]);
         for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++) {
             attribution += fabs(w->options->alpha * w->z[j]);

@@ -1,4 +1,4 @@
-/* adca_steps.c: steps of a batch, the schedule of the attribution, and which rows skip the judge. */
+/* adca_steps.c: steps of a batch, the schedule of the attribution, who skips the judge. */
 #include <rlcore/adca.h>
 
 #include <math.h>
@@ -19,8 +19,8 @@ void rl_prm_options_init(struct rl_prm_options *options)
                                        .alpha = 1};
 }
 
-enum rl_status rl_prm_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id, size_t *start,
-                                  struct rl_error *err)
+enum rl_status rl_prm_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id,
+                                  size_t *start, struct rl_error *err)
 {
     if (!start || (n_rows && n_tokens && !step_id))
         return rl_fail(err, RL_EINVAL, "step_ids or starts are missing");
@@ -30,8 +30,8 @@ enum rl_status rl_prm_step_starts(size_t n_rows, size_t n_tokens, const int32_t 
         for (size_t t = 0; t < n_tokens; t++) {
             int32_t id = step_id[row * n_tokens + t];
             if (id < -1 || (id >= 0 && (size_t)id >= n_tokens))
-                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t, id,
-                               n_tokens - 1);
+                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t,
+                               id, n_tokens - 1);
             last = id > last ? id : last;
         }
         start[row + 1] = start[row] + (size_t)(last + 1);
@@ -39,8 +39,8 @@ enum rl_status rl_prm_step_starts(size_t n_rows, size_t n_tokens, const int32_t 
     return RL_OK;
 }
 
-enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_t *start, const double *values, double *sums,
-                                  struct rl_error *err)
+enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_t *start, const double *values,
+                                  double *sums, struct rl_error *err)
 {
     if (!start || (start[n_rows] && (!values || !sums)))
         return rl_fail(err, RL_EINVAL, "step starts, values or sums are missing");
@@ -49,8 +49,8 @@ enum rl_status rl_prm_suffix_sums(size_t n_rows, const size_t *start, const doub
         for (size_t j = start[row + 1]; j-- > start[row];) {
             sum += values[j];
             if (!isfinite(sum))
-                return rl_fail(err, RL_EVALUE, "step_rewards[%zu][%zu]: the sum from there is %g", row,
-                               j - start[row], sum);
+                return rl_fail(err, RL_EVALUE, "step_rewards[%zu][%zu]: the sum from there is %g",
+                               row, j - start[row], sum);
             sums[j] = sum;
         }
     }
@@ -70,7 +70,8 @@ enum rl_status rl_prm_schedule_at(const struct rl_prm_schedule *s, bool *applied
 {
     static const double PI = 0x1.921fb54442d18p+1;
     if (!s || !isfinite(s->alpha) || !isfinite(s->alpha_min))
-        return rl_fail(err, RL_EINVAL, "schedule is missing, or its alpha or alpha_min is not finite");
+        return rl_fail(err, RL_EINVAL,
+                       "schedule is missing, or its alpha or alpha_min is not finite");
     *applied = s->enable && s->global_step < s->prm_steps;
     *alpha = s->alpha;
     if (s->cosine_decay)

@@ -94,9 +94,8 @@ static bool rows_hold(const struct rl_batch *batch, bool turns)
 {
     size_t n = batch->n_tokens;
     bool bad = false;
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) reduction(|| : bad) \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++) {
         const uint8_t *mask = batch->mask + row * n;
         bad = !mask_row_holds(mask, n) ||

@@ -7,13 +7,15 @@
 
 #include "internal.h"
 
-enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities, struct rl_error *err)
+enum rl_status rl_marginal_utility(size_t n, const double *values, double *utilities,
+                                   struct rl_error *err)
 {
     if (n == 0 || !values || (n > 1 && !utilities))
         return rl_fail(err, RL_EINVAL, "prefix_values is empty: there is no prefix");
     for (size_t j = 0; j < n; j++)
         if (!isfinite(values[j]))
-            return rl_fail(err, RL_EVALUE, "prefix_values[%zu] is %g, not a finite number", j, values[j]);
+            return rl_fail(err, RL_EVALUE, "prefix_values[%zu] is %g, not a finite number", j,
+                           values[j]);
     for (size_t j = 0; j + 1 < n; j++)
         utilities[j] = values[j + 1] - values[j];
     return RL_OK;
@@ -38,7 +40,8 @@ static bool marker_at(const struct response *r, size_t byte)
     size_t left = r->token[r->n_tokens] - byte;
     for (size_t i = 0; i < r->options->n_markers; i++) {
         size_t length = strlen(r->options->markers[i]);
-        if (length > 0 && length <= left && memcmp(r->text + byte, r->options->markers[i], length) == 0)
+        if (length > 0 && length <= left &&
+            memcmp(r->text + byte, r->options->markers[i], length) == 0)
             return true;
     }
     return false;

@@ -9,16 +9,17 @@
 
 #include <rlcore/status.h>
 
-/* Fill *err (if not NULL) and return status: `return rl_fail(err, RL_EVALUE, "gamma is %g", gamma);` */
+/* Fill *err unless NULL, return status: `return rl_fail(err, RL_EVALUE, "gamma is %g", gamma);` */
 enum rl_status rl_fail(struct rl_error *err, enum rl_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /*
- * Bump allocation from a caller's workspace. Take every block first, then ask whether all of them fitted:
+ * Bump allocation from a caller's workspace. Take every block first, then ask whether all fitted:
  *     struct rl_scratch s = rl_scratch_begin(ws);
  *     double *sum = rl_scratch_take(&s, n, sizeof *sum);
  *     if (!rl_scratch_fits(&s)) return rl_scratch_short(&s, err);
- * Blocks are 64-byte aligned relative to each other and not cleared. A NULL ws counts as an empty one.
+ * Blocks are 64-byte aligned relative to each other and not cleared. A NULL ws counts as an empty
+ * one.
  */
 struct rl_scratch {
     struct rl_workspace *ws;

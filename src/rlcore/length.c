@@ -12,9 +12,11 @@ static enum rl_status check_rows(size_t n, const double *rewards, const double *
         return rl_fail(err, RL_EINVAL, "rewards or lengths are missing");
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(rewards[i]))
-            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+            return rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i,
+                           rewards[i]);
         if (!(lengths[i] >= 0) || isinf(lengths[i]))
-            return rl_fail(err, RL_EVALUE, "lengths[%zu] is %g, not a number of tokens", i, lengths[i]);
+            return rl_fail(err, RL_EVALUE, "lengths[%zu] is %g, not a number of tokens", i,
+                           lengths[i]);
     }
     return RL_OK;
 }
@@ -32,16 +34,18 @@ static enum rl_status anchored(double coef, const struct rl_length_input *in, do
         return rl_fail(err, RL_EINVAL, "anchor is missing");
     for (size_t i = 0; i < in->n; i++)
         if (in->anchor[i] <= 0 || isinf(in->anchor[i]))
-            return rl_fail(err, RL_EVALUE, "anchor[%zu] is %g, not a positive length", i, in->anchor[i]);
+            return rl_fail(err, RL_EVALUE, "anchor[%zu] is %g, not a positive length", i,
+                           in->anchor[i]);
     for (size_t i = 0; i < in->n; i++) {
-        double excess = (in->lengths[i] - in->anchor[i]) / in->anchor[i]; /* NaN without an anchor */
+        double excess =
+            (in->lengths[i] - in->anchor[i]) / in->anchor[i]; /* NaN without an anchor */
         out[i] = in->rewards[i] - (excess > 0 ? coef * excess : 0);
     }
     return RL_OK;
 }
 
-static void penalise_group(double coef, const struct rl_length_input *in, const size_t *rows, size_t n,
-                           double *out)
+static void penalise_group(double coef, const struct rl_length_input *in, const size_t *rows,
+                           size_t n, double *out)
 {
     double least = INFINITY, most = -INFINITY;
     for (size_t j = 0; j < n; j++) {
@@ -71,8 +75,8 @@ static enum rl_status grouped(double coef, const struct rl_length_input *in, dou
 }
 
 enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
-                                 const struct rl_length_input *in, double *out, struct rl_workspace *ws,
-                                 struct rl_error *err)
+                                 const struct rl_length_input *in, double *out,
+                                 struct rl_workspace *ws, struct rl_error *err)
 {
     if (!in || (in->n && !out))
         return rl_fail(err, RL_EINVAL, "input or output is missing");
@@ -89,8 +93,8 @@ enum rl_status rl_length_penalty(enum rl_length_penalty kind, double coef,
     return rl_fail(err, RL_EINVAL, "length penalty %d is unknown", (int)kind);
 }
 
-enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths, double *anchor,
-                                struct rl_error *err)
+enum rl_status rl_length_anchor(size_t n, const double *rewards, const double *lengths,
+                                double *anchor, struct rl_error *err)
 {
     enum rl_status status = check_rows(n, rewards, lengths, err);
     double correct = 0, tokens = 0;

@@ -1,4 +1,4 @@
-/* outcome.h: credit of whole rows from their scores, group by group; in double for both precisions. */
+/* outcome.h: credit of whole rows from their scores, group by group; in double for both. */
 #ifndef RLCORE_OUTCOME_H
 #define RLCORE_OUTCOME_H
 
@@ -17,8 +17,8 @@ struct rl_outcome {
 enum rl_status rl_group_check(const struct rl_group_options *options, struct rl_error *err);
 
 /* Fill credits. */
-enum rl_status rl_outcome_credits(const struct rl_outcome *outcome, const struct rl_group_options *options,
-                                  struct rl_error *err);
+enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
+                                  const struct rl_group_options *options, struct rl_error *err);
 
 /* Mean and standard deviation in the end of a whitening: refuses n < 2. */
 enum rl_status rl_whiten_check(size_t n, struct rl_error *err);

@@ -62,7 +62,8 @@ bool rl_scratch_fits(const struct rl_scratch *s)
 enum rl_status rl_scratch_short(struct rl_scratch *s, struct rl_error *err)
 {
     if (s->overflow)
-        return rl_fail(err, RL_EINVAL, "batch too large: its scratch memory does not fit in size_t");
+        return rl_fail(err, RL_EINVAL,
+                       "batch too large: its scratch memory does not fit in size_t");
     if (s->ws)
         s->ws->needed = s->used;
     return rl_fail(err, RL_EWORKSPACE, "workspace of %zu bytes is too small: %zu needed", s->size,

@@ -14,7 +14,7 @@ enum rl_component { RL_COMPONENT_RL, RL_COMPONENT_CE, RL_COMPONENT_REF_KL };
 
 struct RL(rl_streaming) {
     const struct rl_sequences *sequences;
-    const struct RL(rl_streams) *streams;
+    const struct RL(rl_streams) * streams;
     const struct rl_stream_options *options;
     real *gradient; /* or NULL */
 };

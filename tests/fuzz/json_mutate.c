@@ -19,9 +19,8 @@ static size_t below(struct rng *rng, size_t bound)
 
 static json_t *hostile_value(struct rng *rng)
 {
-    static const double reals[] = {0,     -0.0,  1,      -1,    0.5,       1e308,
-                                   -1e308, 5e-324, 1e-9,   -745,  709.9,     1e39,
-                                   -40.5, 20,    20.0001, 1e16,  2147483648, 0.1};
+    static const double reals[] = {0,    -0.0,  1,    -1,    0.5, 1e308,   -1e308, 5e-324,     1e-9,
+                                   -745, 709.9, 1e39, -40.5, 20,  20.0001, 1e16,   2147483648, 0.1};
     static const json_int_t integers[] = {0,  1,  2,  -1,         7,
                                           63, 64, -2, 2147483647, 9223372036854775807};
     static const char *const texts[] = {"",    "token", "token_k1", "all",

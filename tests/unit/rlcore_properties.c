@@ -84,9 +84,8 @@ static enum rl_status clip_scale(const struct call *c)
     struct rl_a2tgpo_options options;
     double *advantages = test_alloc(c->in->batch.n_rows * c->in->batch.n_tokens, sizeof(double));
     rl_a2tgpo_options_init(&options);
-    enum rl_status status =
-        rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards, advantages, c->out, NULL,
-                            c->ws, NULL);
+    enum rl_status status = rl_a2tgpo_advantage(&c->in->batch, &options, c->in->turn_rewards,
+                                                advantages, c->out, NULL, c->ws, NULL);
     free(advantages);
     return status;
 }
@@ -113,7 +112,7 @@ static enum rl_status policy_loss(const struct call *c)
     static enum rl_status (*const losses[])(
         const struct rl_batch *, const struct rl_loss_input *, const struct rl_loss_options *,
         double *, struct rl_loss_result *, struct rl_workspace *,
-        struct rl_error *) = {rl_ppo_loss, rl_gspo_loss,      rl_cispo_loss,    rl_sapo_loss,
+        struct rl_error *) = {rl_ppo_loss, rl_gspo_loss,      rl_cispo_loss,   rl_sapo_loss,
                               rl_gpg_loss, rl_reinforce_loss, rl_geo_mean_loss};
     const struct rl_loss_input in = loss_input(c);
     struct rl_loss_options options;
@@ -161,10 +160,9 @@ static enum rl_status distill(const struct call *c)
     double *pass_rate = test_alloc(batch->n_rows, sizeof(double));
     uint8_t *eligible = test_alloc(batch->n_rows, 1);
     bool slope = c->variant == 2;
-    enum rl_status status =
-        rl_distill(batch, &options, c->in->log_prob, c->in->ref_log_prob, c->in->advantages,
-                   c->in->scores, slope ? other : c->out, slope ? c->out : other, pass_rate,
-                   eligible, &result, c->ws, NULL);
+    enum rl_status status = rl_distill(
+        batch, &options, c->in->log_prob, c->in->ref_log_prob, c->in->advantages, c->in->scores,
+        slope ? other : c->out, slope ? c->out : other, pass_rate, eligible, &result, c->ws, NULL);
     free(other);
     free(pass_rate);
     free(eligible);
@@ -191,8 +189,8 @@ static enum rl_status process(const struct call *c)
 {
     uint8_t *event = test_alloc(c->in->batch.n_rows * c->in->batch.n_tokens, 1);
     mark_events(c->in, event);
-    enum rl_status status = rl_process_advantage(&c->in->batch, event, c->in->turn_rewards, c->out,
-                                                 c->ws, NULL);
+    enum rl_status status =
+        rl_process_advantage(&c->in->batch, event, c->in->turn_rewards, c->out, c->ws, NULL);
     free(event);
     return status;
 }
@@ -276,9 +274,9 @@ static double *run(const struct kernel *k, int variant, const struct random_batc
 static void copy_row(struct random_batch *to, size_t row, const struct random_batch *from,
                      size_t source)
 {
-    const double *const in[] = {from->log_prob, from->old_log_prob, from->ref_log_prob,
-                                from->rollout_log_prob, from->advantages, from->weights,
-                                from->values, from->turn_rewards};
+    const double *const in[] = {from->log_prob,         from->old_log_prob, from->ref_log_prob,
+                                from->rollout_log_prob, from->advantages,   from->weights,
+                                from->values,           from->turn_rewards};
     double *const out[] = {to->log_prob,   to->old_log_prob, to->ref_log_prob, to->rollout_log_prob,
                            to->advantages, to->weights,      to->values,       to->turn_rewards};
     size_t n = from->batch.n_tokens, a = row * to->batch.n_tokens, b = source * n;
@@ -290,7 +288,7 @@ static void copy_row(struct random_batch *to, size_t row, const struct random_ba
     to->scores[row] = from->scores[source];
 }
 
-/* The given rows, padded to n_tokens; rewards and values are 0 in the padding, the rest anything. */
+/* The given rows, padded to n_tokens; padded rewards and values are 0, the rest anything. */
 static struct random_batch *rows_of(const struct random_batch *r, const size_t *rows, size_t n,
                                     size_t n_tokens)
 {

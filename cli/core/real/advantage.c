@@ -34,8 +34,8 @@ static enum rl_status reinforce(struct problem *p)
     bool through = core_bool_or(p->call, "through_holes", false);
     if (p->call->failed)
         return RL_EINVAL;
-    return RL(rl_reinforce_plus_plus)(&p->batch, gamma, through, p->rewards, p->advantages, p->returns,
-                                      &p->call->ws, &p->call->err);
+    return RL(rl_reinforce_plus_plus)(&p->batch, gamma, through, p->rewards, p->advantages,
+                                      p->returns, &p->call->ws, &p->call->err);
 }
 
 static enum rl_status remax(struct problem *p)
@@ -91,13 +91,25 @@ static void run(struct core_call *call)
 {
     static const char *const estimators[] = {
         /* in the order of enum rl_estimator, then the others */
-        "grpo", "grpo_vectorized", "grpo_passk", "rloo", "rloo_vectorized", "opo", "gpg",
-        "reinforce_plus_plus_baseline", "reinforce_plus_plus", "remax", "gae", "optimal_token_baseline",
-        "tir_optimal_token_baseline", NULL};
+        "grpo",
+        "grpo_vectorized",
+        "grpo_passk",
+        "rloo",
+        "rloo_vectorized",
+        "opo",
+        "gpg",
+        "reinforce_plus_plus_baseline",
+        "reinforce_plus_plus",
+        "remax",
+        "gae",
+        "optimal_token_baseline",
+        "tir_optimal_token_baseline",
+        NULL};
     int estimator = core_choice(call, "estimator", estimators);
     struct problem p = {.call = call};
     p.batch.mask = core_mask(call, "response_mask", &p.b, &p.t);
-    p.batch.group = core_present(call, "group_index") ? core_integers(call, "group_index", &p.b) : NULL;
+    p.batch.group =
+        core_present(call, "group_index") ? core_integers(call, "group_index", &p.b) : NULL;
     p.rewards = RL(core_reals)(call, "token_level_rewards", &p.b, &p.t);
     p.advantages = core_alloc(call, p.b.n * p.t.n, sizeof *p.advantages);
     p.returns = core_alloc(call, p.b.n * p.t.n, sizeof *p.returns);
@@ -116,9 +128,10 @@ static void run(struct core_call *call)
 const struct core_kernel RL(core_advantage) = {
     .family = "advantage",
     .summary = "advantages of the GRPO family, REINFORCE++, ReMax, GAE and optimal token baselines",
-    .inputs = "estimator, response_mask [B][T], token_level_rewards [B][T], group_index [B], epsilon?, "
-              "norm_adv_by_std?, gamma?, lam?, values? [B][T], reward_baselines? [B], old_log_prob? "
-              "[B][T], sum_pi_squared? [B][T], rollout_is_weights? [B][T], handle_zero_tail?, "
-              "through_holes?",
+    .inputs =
+        "estimator, response_mask [B][T], token_level_rewards [B][T], group_index [B], epsilon?, "
+        "norm_adv_by_std?, gamma?, lam?, values? [B][T], reward_baselines? [B], old_log_prob? "
+        "[B][T], sum_pi_squared? [B][T], rollout_is_weights? [B][T], handle_zero_tail?, "
+        "through_holes?",
     .run = run,
 };

@@ -1,7 +1,8 @@
 /* core_real.c: [b][t] arrays of reals in and out of a JSON case. */
 #include "core_real.h"
 
-static void read_row(struct core_call *call, const char *name, const json_t *row, size_t i, real *out)
+static void read_row(struct core_call *call, const char *name, const json_t *row, size_t i,
+                     real *out)
 {
     for (size_t j = 0; j < json_array_size(row); j++) {
         const json_t *item = json_array_get(row, j);
@@ -11,8 +12,8 @@ static void read_row(struct core_call *call, const char *name, const json_t *row
     }
 }
 
-static real *read_rows(struct core_call *call, const char *name, const json_t *rows, struct core_dim *b,
-                       struct core_dim *t)
+static real *read_rows(struct core_call *call, const char *name, const json_t *rows,
+                       struct core_dim *b, struct core_dim *t)
 {
     real *out = NULL;
     for (size_t i = 0; i < b->n; i++) {
@@ -29,7 +30,8 @@ static real *read_rows(struct core_call *call, const char *name, const json_t *r
     return out;
 }
 
-real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t)
+real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b,
+                     struct core_dim *t)
 {
     const json_t *rows = json_object_get(call->inputs, name);
     if (!json_is_array(rows)) {
@@ -37,7 +39,8 @@ real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *
         return NULL;
     }
     if (b->known && json_array_size(rows) != b->n) {
-        core_fail(call, "inputs.%s has %zu rows where %zu are expected", name, json_array_size(rows), b->n);
+        core_fail(call, "inputs.%s has %zu rows where %zu are expected", name,
+                  json_array_size(rows), b->n);
         return NULL;
     }
     *b = (struct core_dim){json_array_size(rows), true};
@@ -59,7 +62,8 @@ real *RL(core_real_list)(struct core_call *call, const char *name, struct core_d
     return out;
 }
 
-void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b, size_t t)
+void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b,
+                        size_t t)
 {
     json_t *rows = json_array();
     for (size_t i = 0; i < b; i++) {

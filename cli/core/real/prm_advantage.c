@@ -55,11 +55,14 @@ static struct rl_prm_options read_options(struct core_call *call)
     if (core_present(call, "orm_distribution"))
         o.outcome = (enum rl_prm_outcome)core_choice(call, "orm_distribution", outcomes);
     o.consistent_scale = core_number_or(call, "consistent_scale", o.consistent_scale);
-    o.pos_unconsistent_scale = core_number_or(call, "pos_unconsistent_scale", o.pos_unconsistent_scale);
-    o.neg_unconsistent_scale = core_number_or(call, "neg_unconsistent_scale", o.neg_unconsistent_scale);
+    o.pos_unconsistent_scale =
+        core_number_or(call, "pos_unconsistent_scale", o.pos_unconsistent_scale);
+    o.neg_unconsistent_scale =
+        core_number_or(call, "neg_unconsistent_scale", o.neg_unconsistent_scale);
     o.eps = core_number_or(call, "eps", o.eps);
     o.do_batch_norm = core_bool_or(call, "do_batch_norm", o.do_batch_norm);
-    o.equal_trajectory_weight = core_bool_or(call, "equal_trajectory_weight", o.equal_trajectory_weight);
+    o.equal_trajectory_weight =
+        core_bool_or(call, "equal_trajectory_weight", o.equal_trajectory_weight);
     o.fix_base = core_number_or(call, "fix_base", o.fix_base);
     o.alpha = core_number_or(call, "alpha", o.alpha);
     o.length_normalisation =
@@ -103,7 +106,8 @@ static void run(struct core_call *call)
     if (call->failed)
         return;
     do
-        status = RL(rl_prm_advantage)(&in, &options, rewards, advantages, &out, &call->ws, &call->err);
+        status =
+            RL(rl_prm_advantage)(&in, &options, rewards, advantages, &out, &call->ws, &call->err);
     while (core_again(call, status));
     if (call->failed)
         return;
@@ -119,7 +123,8 @@ const struct core_kernel RL(core_prm_advantage) = {
     .summary = "ADCA-GRPO: advantages from GOOD and BAD steps beside the outcome",
     .inputs = "scheme (decouple|allocation), group_ids [B], step_ids [B][T], step_flags (ragged), "
               "token_level_rewards [B][T], orm_distribution? (last_step|all_steps|only_prm), "
-              "consistent_scale?, pos_unconsistent_scale?, neg_unconsistent_scale?, eps?, do_batch_norm?, "
+              "consistent_scale?, pos_unconsistent_scale?, neg_unconsistent_scale?, eps?, "
+              "do_batch_norm?, "
               "equal_trajectory_weight?, fix_base?, alpha?, enable_length_normalization?",
     .run = run,
 };

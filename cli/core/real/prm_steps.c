@@ -15,7 +15,8 @@ static void run(struct core_call *call)
     real *advantages = core_alloc(call, b.n * t.n, sizeof *advantages);
     if (call->failed)
         return;
-    enum rl_status status = rl_prm_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err);
+    enum rl_status status =
+        rl_prm_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err);
     if (status == RL_OK)
         status = RL(rl_prm_spread)(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err);
     if (core_again(call, status) || call->failed)

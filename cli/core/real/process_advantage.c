@@ -10,7 +10,8 @@ static uint8_t *read_events(struct core_call *call, struct core_dim *b, struct c
     uint8_t *out = core_alloc(call, b->n * t->n, sizeof *out);
     for (size_t i = 0; ids && out && i < b->n * t->n; i++) {
         if (ids[i] < 0 || ids[i] > RL_EVENT_OUTCOME)
-            core_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i / t->n, i % t->n, ids[i]);
+            core_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i / t->n, i % t->n,
+                      ids[i]);
         out[i] = (uint8_t)ids[i];
     }
     return out;
@@ -30,7 +31,8 @@ static void run(struct core_call *call)
     if (call->failed)
         return;
     do
-        status = RL(rl_process_advantage)(&batch, event, rewards, advantages, &call->ws, &call->err);
+        status =
+            RL(rl_process_advantage)(&batch, event, rewards, advantages, &call->ws, &call->err);
     while (core_again(call, status));
     if (!call->failed)
         RL(core_put_reals)(call, "advantages", advantages, b.n, t.n);
@@ -39,7 +41,8 @@ static void run(struct core_call *call)
 const struct core_kernel RL(core_process_advantage) = {
     .family = "process_advantage",
     .summary = "advantages that keep process rewards at their tokens",
-    .inputs = "response_mask [B][T], event [B][T] (0 none, 1 process, 2 outcome), token_level_rewards "
-              "[B][T], group_index [B]",
+    .inputs =
+        "response_mask [B][T], event [B][T] (0 none, 1 process, 2 outcome), token_level_rewards "
+        "[B][T], group_index [B]",
     .run = run,
 };

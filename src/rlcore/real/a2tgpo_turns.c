@@ -72,9 +72,8 @@ static enum rl_status gather(const struct rl_batch *batch, const size_t *start, 
     bool bad = false;
     if (start[batch->n_rows] && (!rewards || !values))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or turn values are missing");
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) reduction(|| : bad) \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++)
         bad = !gather_row(batch->turn + row * n, rewards + row * n, n, start[row + 1] - start[row],
                           values + start[row], lengths ? lengths + start[row] : NULL) ||

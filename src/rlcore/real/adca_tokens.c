@@ -1,4 +1,4 @@
-/* adca_tokens.c: ADCA-GRPO where it touches tokens: outcomes from rewards, step values onto tokens. */
+/* adca_tokens.c: ADCA-GRPO where it touches tokens: outcomes, step values onto tokens. */
 #include <math.h>
 
 #include "adca_internal.h"
@@ -106,6 +106,6 @@ enum rl_status RL(rl_prm_advantage)(const struct rl_prm_input *in,
         status = rl_prm_run(&w, out, err);
     if (status != RL_OK)
         return status;
-    return RL(rl_prm_spread)(in->n_rows, in->n_tokens, in->step_id, in->start,
-                             out->step_advantages, advantages, err);
+    return RL(rl_prm_spread)(in->n_rows, in->n_tokens, in->step_id, in->start, out->step_advantages,
+                             advantages, err);
 }

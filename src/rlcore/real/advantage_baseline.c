@@ -9,7 +9,7 @@
 
 struct task {
     const struct rl_batch *batch;
-    const struct RL(rl_token_baseline_input) *in;
+    const struct RL(rl_token_baseline_input) * in;
     const struct rl_token_baseline_options *options;
     size_t *lengths;            /* [B] response tokens */
     real *advantages, *returns; /* returns may be NULL */
@@ -23,7 +23,7 @@ struct lane {
     double *returns;                 /* G of the row at hand */
 };
 
-static double energy(const struct RL(rl_token_baseline_input) *in, size_t i)
+static double energy(const struct RL(rl_token_baseline_input) * in, size_t i)
 {
     double e = 1 - 2 * exp((double)in->old_log_prob[i]) + (double)in->sum_pi_squared[i];
     double weight = in->weights ? (double)in->weights[i] : 1;
@@ -166,7 +166,7 @@ static void count_lengths(const struct task *task)
 }
 
 enum rl_status RL(rl_token_baseline)(const struct rl_batch *batch,
-                                     const struct RL(rl_token_baseline_input) *in,
+                                     const struct RL(rl_token_baseline_input) * in,
                                      const struct rl_token_baseline_options *options,
                                      real *advantages, real *returns, struct rl_workspace *ws,
                                      struct rl_error *err)

@@ -1,4 +1,4 @@
-/* advantage_group.c: scores of rows, their credits onto tokens, and whitening over response tokens. */
+/* advantage_group.c: scores of rows, their credits onto tokens, and whitening. */
 #include "hot.h"
 #include "outcome.h"
 #include "real.h"
@@ -26,7 +26,8 @@ RL_HOT static void spread(const uint8_t *mask, size_t n, real credit, real *out)
         out[t] = mask[t] ? credit : 0;
 }
 
-static void score_rows(const struct rl_batch *batch, const real *rewards, const struct rl_outcome *outcome)
+static void score_rows(const struct rl_batch *batch, const real *rewards,
+                       const struct rl_outcome *outcome)
 {
     size_t n = batch->n_tokens;
 #pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
@@ -37,8 +38,8 @@ static void score_rows(const struct rl_batch *batch, const real *rewards, const 
 }
 
 /* A row whose sum is not finite is walked for the element at fault. */
-static enum rl_status check_scores(const struct rl_batch *batch, const real *rewards, const double *scores,
-                                   struct rl_error *err)
+static enum rl_status check_scores(const struct rl_batch *batch, const real *rewards,
+                                   const double *scores, struct rl_error *err)
 {
     for (size_t row = 0; row < batch->n_rows; row++) {
         if (isfinite(scores[row]))
@@ -94,7 +95,8 @@ static enum rl_status whiten(const struct rl_batch *batch, bool masked, real *x,
 {
     size_t n = batch->n_tokens, count = 0;
     double total = 0, squares = 0;
-#pragma omp parallel for schedule(static) reduction(+ : count) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) reduction(+ : count) \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++) {
         sums[row] = n ? masked_sum(batch->mask + row * n, x + row * n, n) : 0;
         count += n ? row_length(batch->mask + row * n, n) : 0;
@@ -119,8 +121,8 @@ static enum rl_status whiten(const struct rl_batch *batch, bool masked, real *x,
     return RL_OK;
 }
 
-enum rl_status RL(rl_whiten)(const struct rl_batch *batch, bool masked, real *x, struct rl_workspace *ws,
-                             struct rl_error *err)
+enum rl_status RL(rl_whiten)(const struct rl_batch *batch, bool masked, real *x,
+                             struct rl_workspace *ws, struct rl_error *err)
 {
     enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
@@ -132,8 +134,9 @@ enum rl_status RL(rl_whiten)(const struct rl_batch *batch, bool masked, real *x,
     return rl_scratch_fits(&s) ? whiten(batch, masked, x, sums, err) : rl_scratch_short(&s, err);
 }
 
-enum rl_status RL(rl_group_advantage)(const struct rl_batch *batch, const struct rl_group_options *options,
-                                      const real *rewards, real *advantages, struct rl_workspace *ws,
+enum rl_status RL(rl_group_advantage)(const struct rl_batch *batch,
+                                      const struct rl_group_options *options, const real *rewards,
+                                      real *advantages, struct rl_workspace *ws,
                                       struct rl_error *err)
 {
     enum rl_status status = rl_group_check(options, err);

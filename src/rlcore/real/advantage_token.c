@@ -1,4 +1,4 @@
-/* advantage_token.c: REINFORCE++, ReMax and GAE: one backward walk per row, then whitening where they whiten. */
+/* advantage_token.c: REINFORCE++, ReMax and GAE: a backward walk per row, then whitening. */
 #include "internal.h"
 #include "outcome.h"
 #include "real.h"
@@ -62,7 +62,7 @@ static void gae_row(const struct walk *w, size_t row)
 
 static void walk_rows(const struct walk *w, walk_fn *walk_row)
 {
-#pragma omp parallel for schedule(static)                                                           \
+#pragma omp parallel for schedule(static) \
     if (w->batch->n_rows * w->batch->n_tokens >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < w->batch->n_rows; row++)
         walk_row(w, row);
@@ -85,9 +85,10 @@ static enum rl_status check_output(const struct walk *w, struct rl_error *err)
     return rl_fail(err, RL_EINVAL, "advantages is missing");
 }
 
-enum rl_status RL(rl_reinforce_plus_plus)(const struct rl_batch *batch, double gamma, bool through_holes,
-                                          const real *rewards, real *advantages, real *returns,
-                                          struct rl_workspace *ws, struct rl_error *err)
+enum rl_status RL(rl_reinforce_plus_plus)(const struct rl_batch *batch, double gamma,
+                                          bool through_holes, const real *rewards, real *advantages,
+                                          real *returns, struct rl_workspace *ws,
+                                          struct rl_error *err)
 {
     const struct walk w = {.batch = batch,
                            .rewards = rewards,
@@ -108,8 +109,9 @@ enum rl_status RL(rl_reinforce_plus_plus)(const struct rl_batch *batch, double g
     return RL(rl_whiten)(batch, true, advantages, ws, err);
 }
 
-enum rl_status RL(rl_remax)(const struct rl_batch *batch, const real *rewards, const real *baselines,
-                            real *advantages, real *returns, struct rl_error *err)
+enum rl_status RL(rl_remax)(const struct rl_batch *batch, const real *rewards,
+                            const real *baselines, real *advantages, real *returns,
+                            struct rl_error *err)
 {
     const struct walk w = {.batch = batch,
                            .rewards = rewards,
@@ -133,9 +135,9 @@ enum rl_status RL(rl_remax)(const struct rl_batch *batch, const real *rewards, c
     return RL_OK;
 }
 
-enum rl_status RL(rl_gae)(const struct rl_batch *batch, double gamma, double lam, const real *rewards,
-                          const real *values, real *advantages, real *returns, struct rl_workspace *ws,
-                          struct rl_error *err)
+enum rl_status RL(rl_gae)(const struct rl_batch *batch, double gamma, double lam,
+                          const real *rewards, const real *values, real *advantages, real *returns,
+                          struct rl_workspace *ws, struct rl_error *err)
 {
     const struct walk w = {.batch = batch,
                            .rewards = rewards,

@@ -26,9 +26,8 @@ static bool all_finite(const real *values, const struct rl_batch *batch)
 {
     size_t n = batch->n_tokens;
     bool bad = false;
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) reduction(|| : bad) \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
     for (size_t row = 0; row < batch->n_rows; row++)
         bad =
             !row_is_finite(values + row * n, batch->mask ? batch->mask + row * n : NULL, n) || bad;

@@ -203,8 +203,7 @@ static RL_INLINE void token_chunk(const struct chunk *at, const struct constants
 }
 
 static RL_INLINE struct rl_row_sums token_row(const struct RL(rl_policy) * policy, size_t row,
-                                              double weight, struct traits traits,
-                                              token_rule *rule)
+                                              double weight, struct traits traits, token_rule *rule)
 {
     const struct constants k = constants_of(policy->options);
     const struct RL(rl_loss_input) *in = policy->in;

@@ -1,4 +1,4 @@
-/* process.c: token advantages from outcomes and process rewards, each normalised over its own set. */
+/* process.c: token advantages from outcomes and process rewards, each over its own set. */
 #include <rlcore/process.h>
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static double normalised(const struct set *set, double reward)
     return (reward - set->mean) / (sqrt(set->squares / set->count) + 1e-8);
 }
 
-/* Sums of both kinds over the rows of a group; in the second pass, of squared distances from the mean. */
+/* Sums of both kinds over a group; in the second pass, of squared distances from the mean. */
 static void gather(const struct task *task, const size_t *rows, size_t n, bool second_pass,
                    struct set sets[3])
 {
@@ -77,15 +77,16 @@ static enum rl_status check(const struct task *task, const real *advantages, str
             return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", i / n, i % n,
                            task->event[i]);
         if (task->event[i] && !isfinite(task->rewards[i]))
-            return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu][%zu] is %g, not a finite number",
-                           i / n, i % n, (double)task->rewards[i]);
+            return rl_fail(err, RL_EVALUE,
+                           "token_level_rewards[%zu][%zu] is %g, not a finite number", i / n, i % n,
+                           (double)task->rewards[i]);
     }
     return RL_OK;
 }
 
 enum rl_status RL(rl_process_advantage)(const struct rl_batch *batch, const uint8_t *event,
-                                        const real *rewards, real *advantages, struct rl_workspace *ws,
-                                        struct rl_error *err)
+                                        const real *rewards, real *advantages,
+                                        struct rl_workspace *ws, struct rl_error *err)
 {
     const struct task task = {batch, event, rewards};
     enum rl_status status = check(&task, advantages, err);

@@ -217,7 +217,7 @@ RL_HOT static bool run_ce(const struct chunk *at, const struct members *m, real 
 static struct rule rl_rule(const struct rl_stream_options *o)
 {
     bool ipo = o->kind == RL_STREAM_IPO;
-    return (struct rule){.low = (real)-(ipo ? o->ipo_threshold : o->dppo_mask_low),
+    return (struct rule){.low = (real)(ipo ? -o->ipo_threshold : -o->dppo_mask_low),
                          .high = (real)(ipo ? o->ipo_threshold : o->dppo_mask_high),
                          .tau = (real)o->adv_tau,
                          .kl_tau = (real)o->kl_tau,

@@ -169,12 +169,12 @@ static bool is_member(const real *weights, size_t i)
     return weights && (weights[i] < 0 || weights[i] > 0);
 }
 
-void RL(rl_stream_count)(const struct rl_sequences *sequences, const struct RL(rl_streams) * streams,
-                         struct rl_stream_counts *counts)
+void RL(rl_stream_count)(const struct rl_sequences *sequences,
+                         const struct RL(rl_streams) * streams, struct rl_stream_counts *counts)
 {
     for (size_t i = 0; i < (sequences->n ? sequences->start[sequences->n] : 0); i++) {
-        counts->rl += sequences->loss_mask[i] &&
-                      (!streams->rl_weights || is_member(streams->rl_weights, i));
+        counts->rl +=
+            sequences->loss_mask[i] && (!streams->rl_weights || is_member(streams->rl_weights, i));
         counts->ce += is_member(streams->ce_weights, i);
         counts->ref_kl += is_member(streams->ref_kl_weights, i);
     }
