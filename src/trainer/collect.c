@@ -198,7 +198,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration, struct train
     const struct trainer_recipe *recipe = run->recipe;
     struct sampler_job job = {.rollouts = run->rollouts,
                               .temperature = recipe->training.temperature,
-                              .values = any_needs_values(recipe)};
+                              .values = run->values || any_needs_values(recipe)};
     const float *weights;
     enum trainer_status status = sampler_weights(run, iteration, &weights, &metrics->staleness, err);
     for (int32_t task = 0; task < recipe->n_tasks; task++)

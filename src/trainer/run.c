@@ -132,6 +132,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
 enum trainer_status run_open(struct run *run, struct trainer_error *err)
 {
     run->threads = threads_wanted(run->recipe->threads);
+    run->threads_before = threads_limit(run->threads);
     openblas_set_num_threads(1); /* the threads are ours */
     enum trainer_status status =
         learner_open(&run->learner, &run->recipe->model, largest_batch(run->recipe), run->threads, err);
@@ -144,6 +145,7 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
 
 void run_close(struct run *run)
 {
+    (void)threads_limit(run->threads_before);
     learner_close(&run->learner);
     sampler_close(&run->sampler);
     workspace_free(&run->workspace);
@@ -356,7 +358,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts, const str
     few.sampler.staleness = 0;
     for (int32_t i = 0; i < few.n_tasks; i++)
         few.tasks[i].questions = n_questions;
-    struct run run = {.recipe = &few};
+    struct run run = {.recipe = &few, .values = true};
     enum trainer_status status = run_open(&run, err);
     *rollouts = NULL;
     if (status == TRAINER_OK) {

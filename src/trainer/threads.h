@@ -19,6 +19,18 @@ static inline int threads_wanted(int32_t n)
 #endif
 }
 
+/* Parallel regions that this thread starts, the core's among them, use n threads; returns how many it was. */
+static inline int threads_limit(int n)
+{
+#ifdef _OPENMP
+    int before = omp_get_max_threads();
+    omp_set_num_threads(n);
+    return before;
+#else
+    return n;
+#endif
+}
+
 static inline int threads_mine(void)
 {
 #ifdef _OPENMP

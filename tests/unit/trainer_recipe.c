@@ -111,7 +111,7 @@ static const char everything[] =
     " 'model': {'width': 96, 'layers': 3, 'heads': 4, 'mlp': 100, 'rope_base': 10.5,"
     "  'previous_token': false},"
     " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
-    "  'learning_rate': 0.1, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': {'p_stop': 0.01,"
+    "  'learning_rate': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': {'p_stop': 0.01,"
     "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}}},"
     " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
     "  'facts': 1, 'p_fail': 0.7, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"

@@ -18,33 +18,60 @@ static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows
     }
 }
 
-/* s[t] = x . kt[:, t] for t < n, in whole blocks. */
-static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *restrict x, const real *restrict kt,
-                                size_t pad, real *restrict s)
+/* Sums of even and odd features apart: additions need not wait for each other. */
+static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const real *x, const real *kt,
+                                          size_t pad, real *s)
 {
-    for (size_t t = 0; t < n; t += NET_BLOCK) {
-        real sum[NET_BLOCK] = {0};
-        for (size_t d = 0; d < head_dim; d++)
-            for (size_t j = 0; j < NET_BLOCK; j++)
-                sum[j] += x[d] * kt[d * pad + t + j];
-        for (size_t j = 0; j < NET_BLOCK; j++)
-            s[t + j] = sum[j];
+    net_vec even[4] = {{0}, {0}, {0}, {0}}, odd[4] = {{0}, {0}, {0}, {0}};
+    for (size_t d = 0; d < head_dim; d += 2)
+        for (size_t b = 0; b < blocks; b++) {
+            even[b] += x[d] * NET_READ(kt + d * pad + b * NET_BLOCK);
+            odd[b] += x[d + 1] * NET_READ(kt + (d + 1) * pad + b * NET_BLOCK);
+        }
+    for (size_t b = 0; b < blocks; b++)
+        NET_AT(s + b * NET_BLOCK) = even[b] + odd[b];
+}
+
+/* s[t] = x . kt[:, t] for t < n, in whole blocks. */
+static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const real *kt, size_t pad, real *s)
+{
+    size_t left = (n + NET_BLOCK - 1) / NET_BLOCK;
+    for (; left >= 4; left -= 4, kt += 4 * NET_BLOCK, s += 4 * NET_BLOCK)
+        dots_of_blocks(4, head_dim, x, kt, pad, s);
+    switch (left) {
+    case 3: dots_of_blocks(3, head_dim, x, kt, pad, s); break;
+    case 2: dots_of_blocks(2, head_dim, x, kt, pad, s); break;
+    case 1: dots_of_blocks(1, head_dim, x, kt, pad, s); break;
+    default: break;
+    }
+}
+
+static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, const real *rows, size_t stride,
+                                      real *out)
+{
+    net_vec even[2] = {{0}, {0}}, odd[2] = {{0}, {0}};
+    size_t t = 0;
+    for (; t + 2 <= n; t += 2)
+        for (size_t b = 0; b < blocks; b++) {
+            even[b] += p[t] * NET_READ(rows + t * stride + b * NET_BLOCK);
+            odd[b] += p[t + 1] * NET_READ(rows + (t + 1) * stride + b * NET_BLOCK);
+        }
+    for (size_t b = 0; b < blocks; b++) {
+        if (t < n)
+            even[b] += p[t] * NET_READ(rows + t * stride + b * NET_BLOCK);
+        NET_AT(out + b * NET_BLOCK) = even[b] + odd[b];
     }
 }
 
 /* out = sum over t < n of p[t] rows[t]. */
-static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *restrict p, const real *restrict rows,
-                               size_t stride, real *restrict out)
+static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *p, const real *rows, size_t stride,
+                               real *out)
 {
     size_t d = 0;
-    for (; d + NET_BLOCK <= head_dim; d += NET_BLOCK) {
-        real sum[NET_BLOCK] = {0};
-        for (size_t t = 0; t < n; t++)
-            for (size_t j = 0; j < NET_BLOCK; j++)
-                sum[j] += p[t] * rows[t * stride + d + j];
-        for (size_t j = 0; j < NET_BLOCK; j++)
-            out[d + j] = sum[j];
-    }
+    for (; d + 2 * NET_BLOCK <= head_dim; d += 2 * NET_BLOCK)
+        mix_blocks(2, n, p, rows + d, stride, out + d);
+    for (; d + NET_BLOCK <= head_dim; d += NET_BLOCK)
+        mix_blocks(1, n, p, rows + d, stride, out + d);
     for (; d < head_dim; d++) {
         out[d] = 0;
         for (size_t t = 0; t < n; t++)
@@ -117,11 +144,16 @@ static TRAINER_INLINE void softmax_backward(size_t n, real scale, const real *re
 }
 
 /* rows[t] += w[t] x for t < n. */
-static TRAINER_INLINE void spread(size_t n, size_t head_dim, const real *restrict w, const real *restrict x,
-                                  real *restrict rows)
+static TRAINER_INLINE void spread(size_t n, size_t head_dim, const real *w, const real *x, real *rows)
 {
-    for (size_t t = 0; t < n; t++)
-        for (size_t d = 0; d < head_dim; d++)
+    size_t d = 0;
+    for (; d + NET_BLOCK <= head_dim; d += NET_BLOCK) {
+        net_vec part = NET_READ(x + d);
+        for (size_t t = 0; t < n; t++)
+            NET_AT(rows + t * head_dim + d) += w[t] * part;
+    }
+    for (; d < head_dim; d++)
+        for (size_t t = 0; t < n; t++)
             rows[t * head_dim + d] += w[t] * x[d];
 }
 
