@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 uint64_t test_rng_next(struct test_rng *rng)
 {
@@ -129,6 +130,14 @@ static double **real_array(struct random_batch *r, size_t i)
     return arrays[i];
 }
 
+static const double *real_array_of(const struct random_batch *r, size_t i)
+{
+    const double *arrays[REAL_ARRAYS] = {r->log_prob,         r->old_log_prob, r->ref_log_prob,
+                                         r->rollout_log_prob, r->advantages,   r->weights,
+                                         r->values,           r->turn_rewards};
+    return arrays[i];
+}
+
 struct random_batch *random_batch_new(uint64_t seed, struct random_shape shape)
 {
     struct random_shape s = with_defaults(shape);
@@ -169,6 +178,20 @@ void random_batch_poison(struct random_batch *r)
     for (size_t i = 0; i < r->batch.n_rows * r->batch.n_tokens; i++)
         for (size_t a = 0; a < REAL_ARRAYS && !r->mask[i]; a++)
             (*real_array(r, a))[i] = NAN;
+}
+
+void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
+                           size_t to)
+{
+    size_t n = a->batch.n_tokens, width = b->batch.n_tokens, i = from * n, j = to * width;
+    for (size_t t = 0; t < width; t++) {
+        b->mask[j + t] = t < n ? a->mask[i + t] : 0;
+        b->turn[j + t] = t < n ? a->turn[i + t] : -1;
+    }
+    for (size_t k = 0; k < REAL_ARRAYS; k++)
+        memcpy(*real_array(b, k) + j, real_array_of(a, k) + i, n * sizeof(double));
+    b->group[to] = a->group[from];
+    b->scores[to] = a->scores[from];
 }
 
 double gradient_error(double (*f)(void *context), void *context, double *x, size_t n,

@@ -45,7 +45,7 @@ struct random_batch {
     double *log_prob, *old_log_prob, *ref_log_prob, *rollout_log_prob, *advantages, *weights,
         *values;
     double *turn_rewards; /* [B*T] non-zero only at the last token of a turn: gains, then 0 or 1 */
-    double *scores; /* [B] */
+    double *scores;       /* [B] */
 };
 
 struct random_batch *random_batch_new(uint64_t seed, struct random_shape shape);
@@ -53,6 +53,10 @@ void random_batch_free(struct random_batch *r);
 
 /* Write NaN into every array of reals at mask 0: no result may change. */
 void random_batch_poison(struct random_batch *r);
+
+/* Row `from` of one batch over row `to` of another that is at least as wide, padding masked. */
+void random_batch_copy_row(const struct random_batch *a, size_t from, struct random_batch *b,
+                           size_t to);
 
 /* A float copy of n values; the caller frees it. */
 float *floats_of(const double *values, size_t n);

@@ -290,6 +290,50 @@ static void values_outside_the_mask_are_not_read(void **state)
     trial_free(&poisoned);
 }
 
+static void row_order_and_padding_change_nothing(void **state)
+{
+    (void)state;
+    struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2},
+                        wider = {.rows = 6, .tokens = 260};
+    struct trial t = trial_new(13, shape), moved = trial_new(14, wider);
+    t.options.per_turn = moved.options.per_turn = true;
+    for (size_t row = 0; row < 6; row++)
+        random_batch_copy_row(t.data, row, moved.data, 5 - row);
+    run(&t);
+    run(&moved);
+    assert_close(moved.result.loss.loss, t.result.loss.loss);
+    assert_close(moved.result.weight_ess, t.result.weight_ess);
+    for (size_t i = 0; i < cells_of(&t); i++)
+        assert_close(moved.out.d_log_prob[(5 - i / 140) * 260 + i % 140], t.out.d_log_prob[i]);
+    trial_free(&t);
+    trial_free(&moved);
+}
+
+/* Parts of a batch with global counts add up to the whole. */
+static void splitting_with_global_counts_adds_up(void **state)
+{
+    (void)state;
+    for (int mode = 0; mode < 4; mode++) {
+        struct random_shape shape = {.rows = 8, .tokens = 150, .hole_share = 0.1};
+        struct trial whole = trial_new(15, shape), half = trial_new(15, shape);
+        whole.options.loss.agg.mode = half.options.loss.agg.mode = (enum rl_agg_mode)mode;
+        run(&whole);
+        half.options.loss.agg.batch_num_tokens = (double)whole.result.loss.n_tokens;
+        half.options.loss.agg.global_batch_size = 8;
+        half.data->batch.n_rows = 4;
+        run(&half);
+        double sum = half.result.loss.loss;
+        for (size_t row = 0; row < 4; row++)
+            random_batch_copy_row(whole.data, row + 4, half.data, row);
+        run(&half);
+        assert_close(sum + half.result.loss.loss, whole.result.loss.loss);
+        for (size_t i = 0; i < cells_of(&half); i++)
+            assert_close(half.out.d_log_prob[i], whole.out.d_log_prob[4 * 150 + i]);
+        trial_free(&whole);
+        trial_free(&half);
+    }
+}
+
 static void threads_change_no_bit(void **state)
 {
     (void)state;
@@ -425,6 +469,8 @@ int main(void)
         cmocka_unit_test(tools_leave_no_trace),
         cmocka_unit_test(opsm_drops_before_anything_counts),
         cmocka_unit_test(values_outside_the_mask_are_not_read),
+        cmocka_unit_test(row_order_and_padding_change_nothing),
+        cmocka_unit_test(splitting_with_global_counts_adds_up),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_input_is_named),

@@ -277,6 +277,33 @@ static void values_outside_the_mask_are_not_read(void **state)
     trial_free(poisoned);
 }
 
+static void row_order_and_padding_change_nothing(void **state)
+{
+    (void)state;
+    for (int is = RL_IS_NONE; is <= RL_IS_SEQUENCE; is++) {
+        struct random_shape shape = {.rows = 6, .tokens = 140, .hole_share = 0.2},
+                            wider = {.rows = 6, .tokens = 260};
+        struct trial *t = trial_new(62, shape), *moved = trial_new(63, wider);
+        t->options.is = moved->options.is = (enum rl_is_level)is;
+        t->options.rs = moved->options.rs = "seq_mean_k2,token_k3";
+        t->options.rs_threshold = moved->options.rs_threshold = "0.1,0.2";
+        for (size_t row = 0; row < 6; row++)
+            random_batch_copy_row(t->data, row, moved->data, 5 - row);
+        assert_int_equal(correct(t), RL_OK);
+        assert_int_equal(correct(moved), RL_OK);
+        assert_int_equal(t->metrics.n, moved->metrics.n);
+        for (size_t i = 0; i < t->metrics.n; i++)
+            assert_close(t->items[i].name, moved->items[i].value, t->items[i].value);
+        for (size_t i = 0; i < cells_of(t); i++) {
+            size_t there = (5 - i / 140) * 260 + i % 140;
+            assert_int_equal(moved->mask[there], t->mask[i]);
+            assert_close("weight", moved->weights[there], t->weights[i]);
+        }
+        trial_free(t);
+        trial_free(moved);
+    }
+}
+
 static void threads_change_no_bit(void **state)
 {
     (void)state;
@@ -672,6 +699,7 @@ int main(void)
         cmocka_unit_test(normalised_weights_have_mean_one),
         cmocka_unit_test(rejection_keeps_what_its_bounds_allow),
         cmocka_unit_test(values_outside_the_mask_are_not_read),
+        cmocka_unit_test(row_order_and_padding_change_nothing),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(single_precision_agrees),
         cmocka_unit_test(bad_values_and_overflow_are_named),
