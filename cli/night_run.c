@@ -200,6 +200,7 @@ static int write_knowledge(const struct night *night)
     struct lineage_render_options options;
     struct lineage_error err;
     lineage_render_options_init(&options);
+    options.specialist = trainer_sweep_name(night->sweep);
     snprintf(path, sizeof path, "%s/KNOWLEDGE.md", lineage_store_dir(night->store));
     if (lineage_render_file(night->store, path, &options, &err) != LINEAGE_OK)
         return cli_fail(&err);

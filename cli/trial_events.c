@@ -190,18 +190,25 @@ static void note_scores(struct trial_record *record, const struct trial_outcome 
 
 /* ---- statistics ---- */
 
+/* Statistics are read by people and language models, who have no use for more. */
+static double six_digits(double value)
+{
+    char text[32];
+    double rounded = value;
+    int n = snprintf(text, sizeof text, "%.6g", value);
+    lineage_number_parse(&rounded, text, (size_t)n);
+    return rounded;
+}
+
 static void fill_clip_scale(const struct trial_record *record, struct lineage_trial *trial)
 {
-    double n = record->n_iterations, mean = record->final.clip_scale_mean,
-           std = record->final.clip_scale_std;
+    double n = record->n_iterations;
+    double mean = record->done ? record->final.clip_scale_mean : record->clip_scale_mean / n;
+    double std = record->done ? record->final.clip_scale_std : record->clip_scale_std / n;
     if (record->n_iterations == 0)
         return;
-    if (!record->done) {
-        mean = round(record->clip_scale_mean / n * 1e9) / 1e9;
-        std = round(record->clip_scale_std / n * 1e9) / 1e9;
-    }
-    trial->ig_clip_scale_mean = (struct lineage_number){true, mean};
-    trial->ig_clip_scale_std = (struct lineage_number){true, std};
+    trial->ig_clip_scale_mean = (struct lineage_number){true, six_digits(mean)};
+    trial->ig_clip_scale_std = (struct lineage_number){true, six_digits(std)};
 }
 
 static void fill_turns(struct trial_record *record, struct lineage_trial *trial)
@@ -210,8 +217,8 @@ static void fill_turns(struct trial_record *record, struct lineage_trial *trial)
     int32_t n = record->done ? record->final.n_gain : record->n_gain;
     for (int32_t i = 0; i < n; i++)
         if (gain[i].count)
-            record->turns[trial->n_turns++] =
-                (struct lineage_turn_stat){(uint32_t)i, gain[i].mean, gain[i].std, gain[i].count};
+            record->turns[trial->n_turns++] = (struct lineage_turn_stat){
+                (uint32_t)i, six_digits(gain[i].mean), six_digits(gain[i].std), gain[i].count};
     trial->turns = record->turns;
 }
 

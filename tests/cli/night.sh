@@ -33,7 +33,7 @@ must_equal '1.0 1.0 2.0 2.0' "$(sed -n 's/.*; seed=\([0-9.]*\);.*/\1/p' n/result
 must_equal 4 "$(sed -n 's/.*night ladder, trial .* seed=[12], key \([0-9a-f]\{16\}\);.*/\1/p' n/results.tsv | sort -u | wc -l)" \
     "keys"
 must_equal 2 "$(find n/checkpoints -name 'warm-*.ckpt' | wc -l)"
-must_run -C n render
+must_run -C n render --for ladder
 must_match_file out n/KNOWLEDGE.md
 must_run -C n verify
 must_run night ladder.json -C n --list --format json
@@ -65,6 +65,10 @@ run night ladder.json -C h --hours 0
 must_exit 0
 must_have err '4 of 4 trials are left'
 must_equal 0 "$(rows h)"
+run night ladder.json -C h --hours 0.00001
+must_exit 0
+must_have err '3 of 4 trials are left'
+must_equal 1 "$(rows h)" "trials begun in 36 ms"
 
 # ---- parents ----
 cat >family.json <<'END'
@@ -98,11 +102,11 @@ cat >long.json <<'END'
 {
   "name": "long", "recipe": "tiny.json",
   "trials": [{"name": "a"}, {"name": "b", "start": {"warm_start": {"steps": 0}},
-              "training": {"iterations": 400}, "evaluation": {"every": 0}}, {"name": "c", "seed": 4}]
+              "training": {"iterations": 800}, "evaluation": {"every": 0}}, {"name": "c", "seed": 4}]
 }
 END
 
-# begin STORE: until the second trial is under way.
+# begin STORE: until the second trial is under way; it stands still, however slow the rest is.
 begin()
 {
     rm -f err # that of the one before
@@ -111,12 +115,13 @@ begin()
     last="lineage night long.json -C $1 &"
     wait_for grep -q '2/3. b: .*parameters' err || fail "$last: does not get to the second trial"
     child=$(child_of "$parent")
+    kill -STOP "$child" || fail "$last: no second trial to be stopped"
 }
 
 begin k
 kill -KILL "$parent"
 wait "$parent" 2>/dev/null
-wait_for eval "! kill -0 ${child:-1}" || fail "the trial of a killed night lives on"
+wait_for eval "! kill -0 $child" || fail "the trial of a killed night lives on"
 must_equal 1 "$(rows k)" "rows after SIGKILL"
 must_run night long.json -C k -q
 must_equal '001 b|002 c|' "$(cut -f 1,4 out | tr '\t\n' ' |')"

@@ -153,7 +153,7 @@ begin()
     wait_for grep -q parameters err || fail "$last: does not begin"
     child=$(child_of "$parent")
     [ "$child" ] || fail "$last: no child"
-    sleep 0.3
+    sleep 0.5
 }
 
 ends_with()
@@ -184,7 +184,7 @@ must_equal harness_abort "$(field sig 9)"
 case $(field sig 17) in *'interrupted by the user after step '*) ;; *) fail "notes: $(field sig 17)" ;; esac
 
 # shellcheck disable=SC2086
-timeout -s INT 0.5 "$LINEAGE" train tiny.json -C sig -q $endless >out 2>err
+timeout -s INT 1 "$LINEAGE" train tiny.json -C sig -q $endless >out 2>err
 must_equal 3 "$(sed 1d sig/results.tsv | wc -l)"
 must_equal harness_abort "$(field sig 9)" "after SIGINT"
 must_equal '' "$(find sig -name '.trial-*')" "left behind"

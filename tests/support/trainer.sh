@@ -28,9 +28,11 @@ wait_for()
     done
 }
 
-# child_of PID: the process that trains for it, once it is there.
+# child_of PID: the process that trains for it.
 child_of()
 {
+    children=$(cat "/proc/$1/task/$1/children" 2>/dev/null)
+    [ -z "$children" ] || { echo "${children%% *}" && return; }
     for stat in /proc/[0-9]*/stat; do
         read -r pid _ _ parent _ 2>/dev/null <"$stat" || continue
         [ "$parent" = "$1" ] && grep -q run-trial "/proc/$pid/cmdline" 2>/dev/null && echo "$pid" && return
