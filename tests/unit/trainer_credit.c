@@ -1,0 +1,580 @@
+/* trainer_credit.c: each algorithm on rollouts made by hand, by arithmetic or by a direct call of
+ * the core. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/a2tgpo.h>
+#include <rlcore/adca.h>
+#include <rlcore/advantage.h>
+#include <rlcore/length.h>
+#include <rlcore/process.h>
+
+#include "credit.h"
+#include "support/small_recipe.h"
+
+/* ---- rollouts made by hand ---- */
+
+enum { GROUP = 4, ROWS = 2 * GROUP, WIDTH = 32, FIRST = 3, PROMPT = 3, TOLD = 2 };
+
+/* Searches and reward of each row; a search has two or three tokens. */
+static const int32_t searches[ROWS] = {2, 0, 3, 1, 2, 2, 1, 3};
+static const double outcomes[ROWS] = {1, 0, 0, 1, 1, 0, 0, 0};
+static const uint32_t good[ROWS] = {3, 0, 5, 0, 1, 2, 1, 7};
+
+static double gain(size_t row, int32_t turn)
+{
+    return 0.05 * (double)((row * 7 + (size_t)turn * 5) % 11) - 0.2;
+}
+
+struct credited {
+    struct trainer_recipe recipe;
+    struct trainer_rollouts *r;
+    struct credit_memory memory;
+    struct workspace workspace;
+    /* a copy of what rows FIRST.. hold, as the core takes it */
+    float rewards[ROWS * WIDTH];
+    struct rl_batch batch;
+};
+
+static int32_t write_tokens(struct trainer_rollouts *r, size_t row, int32_t at, int32_t n,
+                            int32_t turn)
+{
+    for (int32_t t = at; t < at + n; t++) {
+        r->mask[row * WIDTH + (size_t)t] = turn >= 0;
+        r->turn[row * WIDTH + (size_t)t] = turn;
+    }
+    return at + n;
+}
+
+static void make_row(struct trainer_rollouts *r, size_t row, size_t i)
+{
+    int32_t at = PROMPT;
+    double value = 0.3;
+    (void)write_tokens(r, row, 0, WIDTH, -1);
+    r->prompt[row] = PROMPT;
+    r->value[row * ROLLOUT_VALUES] = value;
+    for (int32_t k = 0; k < searches[i]; k++) {
+        at = write_tokens(r, row, at, 2 + (int32_t)(i % 2), k);
+        at = write_tokens(r, row, at, TOLD, -1);
+        value += gain(i, k);
+        r->value[row * ROLLOUT_VALUES + (size_t)k + 1] = value;
+    }
+    r->length[row] = write_tokens(r, row, at, 1 + (int32_t)(i % 3), searches[i]);
+    r->n_turns[row] = searches[i];
+    r->reward[row] = outcomes[i];
+    r->group[row] = (int64_t)(i / GROUP);
+    r->task[row] = 1;
+    r->episode[row] = (struct trainer_episode){
+        .turn = searches[i], .good = good[i], .done = true, .reward = outcomes[i]};
+}
+
+/* Rows of task 1 stand behind others, which must stay as they are. */
+static struct credited *make(enum trainer_algorithm_name name)
+{
+    struct credited *c = calloc(1, sizeof *c);
+    c->recipe = small_recipe(TRAINER_HOPWORLD);
+    c->recipe.n_tasks = 2;
+    c->recipe.tasks[1] = c->recipe.tasks[0];
+    c->recipe.tasks[1].algorithm.name = name;
+    c->recipe.training.group_size = GROUP;
+    c->r = rollouts_new(FIRST + ROWS, WIDTH);
+    c->r->n = FIRST + ROWS;
+    for (size_t i = 0; i < (FIRST + ROWS) * WIDTH; i++)
+        c->r->advantage[i] = c->r->rl[i] = c->r->ce[i] = c->r->ref_kl[i] = c->r->clip_scale[i] =
+            -77;
+    for (size_t i = 0; i < ROWS; i++)
+        make_row(c->r, FIRST + i, i);
+    c->batch = (struct rl_batch){ROWS, WIDTH, c->r->mask + FIRST * WIDTH,
+                                 c->r->turn + FIRST * WIDTH, c->r->group + FIRST};
+    return c;
+}
+
+static void release(struct credited *c)
+{
+    workspace_free(&c->workspace);
+    trainer_rollouts_free(c->r);
+    free(c);
+}
+
+static void assign(struct credited *c, int32_t iteration)
+{
+    const struct credit_task task = {&c->recipe, 1, FIRST, ROWS, iteration};
+    struct trainer_error err;
+    if (credit_assign(c->r, &task, &c->memory, &c->workspace, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    assert_true(c->r->has_credit);
+    for (size_t i = 0; i < FIRST * WIDTH; i++)
+        assert_true(c->r->advantage[i] == -77 && c->r->rl[i] == -77 && c->r->clip_scale[i] == -77);
+}
+
+static struct credited *credited(enum trainer_algorithm_name name)
+{
+    struct credited *c = make(name);
+    assign(c, 0);
+    return c;
+}
+
+static struct trainer_algorithm *algorithm(struct credited *c)
+{
+    return &c->recipe.tasks[1].algorithm;
+}
+
+/* Gains at the last token of their turns if wanted, outcomes at the last token of all. */
+static void lay_rewards(struct credited *c, bool gains, const double *outcome)
+{
+    memset(c->rewards, 0, sizeof c->rewards);
+    for (size_t i = 0; i < ROWS; i++) {
+        const int32_t *turn = c->batch.turn + i * WIDTH;
+        for (int32_t t = 0; t + 1 < WIDTH; t++)
+            if (turn[t] >= 0 && turn[t + 1] != turn[t]) {
+                bool last = turn[t] == searches[i];
+                double value = last ? outcome[i] : gains ? gain(i, turn[t]) : 0;
+                c->rewards[i * WIDTH + (size_t)t] = (float)value;
+            }
+    }
+}
+
+static const float *advantages(const struct credited *c)
+{
+    return c->r->advantage + FIRST * WIDTH;
+}
+
+/* One value per row at response tokens, 0 elsewhere. */
+static void assert_rows(const struct credited *c, const double *expected)
+{
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_near((double)advantages(c)[i], c->batch.mask[i] ? expected[i / WIDTH] : 0, 1e-5);
+}
+
+static void assert_tokens(const struct credited *c, const float *expected)
+{
+    double size = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        assert_near((double)advantages(c)[i], (double)expected[i], 1e-6);
+        size += fabs((double)expected[i]);
+    }
+    assert_true(size > 1);
+}
+
+/* ---- outcomes against the group: by hand ---- */
+
+static void grpo_is_the_z_score(void **state)
+{
+    (void)state;
+    const double s = sqrt(1.0 / 3), z = 0.5 / s, one = 0.75 / 0.5, rest = -0.25 / 0.5;
+    struct credited *c = credited(TRAINER_GRPO);
+    assert_rows(c, (const double[]){z, -z, -z, z, one, rest, rest, rest});
+    release(c);
+}
+
+static void without_the_division_it_is_the_difference(void **state)
+{
+    (void)state;
+    const double expected[] = {0.5, -0.5, -0.5, 0.5, 0.75, -0.25, -0.25, -0.25};
+    struct credited *c = make(TRAINER_GRPO);
+    algorithm(c)->norm_by_std = false;
+    assign(c, 0);
+    assert_rows(c, expected);
+    release(c);
+    c = credited(TRAINER_DR_GRPO);
+    assert_rows(c, expected);
+    release(c);
+}
+
+static void rloo_leaves_one_out(void **state)
+{
+    (void)state;
+    const double a = 2.0 / 3, b = 1.0 / 3;
+    struct credited *c = credited(TRAINER_RLOO);
+    assert_rows(c, (const double[]){a, -a, -a, a, 1, -b, -b, -b});
+    release(c);
+}
+
+static void passk_credits_the_best(void **state)
+{
+    (void)state;
+    struct credited *c = credited(TRAINER_GRPO_PASSK);
+    assert_rows(c, (const double[]){0, 0, 0, 0, 1 / 0.5, 0, 0, 0});
+    release(c);
+}
+
+static void max_rl_divides_by_the_mean(void **state)
+{
+    (void)state;
+    struct credited *c = credited(TRAINER_MAX_RL);
+    assert_rows(c, (const double[]){1, -1, -1, 1, 3, -1, -1, -1});
+    release(c);
+}
+
+static void reward_is_the_outcome(void **state)
+{
+    (void)state;
+    struct credited *c = credited(TRAINER_REWARD);
+    assert_rows(c, outcomes);
+    release(c);
+}
+
+/* The baseline goes on from call to call, for its task alone. */
+static void rae_follows_a_moving_baseline(void **state)
+{
+    (void)state;
+    struct credited *c = make(TRAINER_RAE);
+    double baseline = 0, expected[ROWS];
+    for (int32_t iteration = 0; iteration < 3; iteration++) {
+        assign(c, iteration);
+        for (size_t i = 0; i < ROWS; i++) {
+            expected[i] = outcomes[i] - baseline;
+            baseline = 0.9 * baseline + 0.1 * outcomes[i];
+        }
+        assert_rows(c, expected);
+    }
+    assert_int_equal(c->memory.n_baselines[0], 0);
+    assert_int_equal(c->memory.n_baselines[1], 1);
+    assert_near(c->memory.baseline[1].value, baseline, 1e-12);
+    release(c);
+}
+
+static void advantages_are_scaled(void **state)
+{
+    (void)state;
+    struct credited *c = make(TRAINER_DR_GRPO);
+    algorithm(c)->advantage_scale = 3;
+    assign(c, 0);
+    assert_rows(c, (const double[]){1.5, -1.5, -1.5, 1.5, 2.25, -0.75, -0.75, -0.75});
+    release(c);
+}
+
+/* ---- turns and steps: by the core ---- */
+
+/* Call a kernel once more if it asks for scratch memory. */
+#define CORE(c, call)                                                                              \
+    do {                                                                                           \
+        enum rl_status status_;                                                                    \
+        CORE_CALL(status_, &(c)->workspace, call);                                                 \
+        assert_int_equal(status_, RL_OK);                                                          \
+    } while (0)
+
+static void reinforce_plus_plus_whitens_returns(void **state)
+{
+    (void)state;
+    float expected[ROWS * WIDTH];
+    struct credited *c = make(TRAINER_REINFORCE_PLUS_PLUS);
+    algorithm(c)->gamma = 0.9;
+    assign(c, 0);
+    lay_rewards(c, false, outcomes);
+    CORE(c, rl_reinforce_plus_plusf(&c->batch, 0.9, true, c->rewards, expected, NULL,
+                                    &c->workspace.ws, NULL));
+    assert_tokens(c, expected);
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        sum += (double)advantages(c)[i];
+        n += c->batch.mask[i];
+    }
+    assert_near(sum / n, 0, 1e-6);
+    release(c);
+}
+
+static void check_mode(enum trainer_algorithm_name name, enum rl_a2tgpo_mode mode)
+{
+    float expected[ROWS * WIDTH], scale[ROWS * WIDTH];
+    struct rl_a2tgpo_options options;
+    struct credited *c = make(name);
+    struct trainer_algorithm *a = algorithm(c);
+    a->alpha = 0.4;
+    a->gamma = 0.95;
+    a->beta = 0.2;
+    a->epsilon = 1e-4;
+    assign(c, 0);
+    lay_rewards(c, true, outcomes);
+    rl_a2tgpo_options_init(&options);
+    options.mode = mode;
+    options.alpha = 0.4;
+    options.gamma = 0.95;
+    options.clip_beta = 0.2;
+    options.epsilon = 1e-4;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        scale[i] = 1;
+    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, expected, scale, NULL,
+                                 &c->workspace.ws, NULL));
+    assert_tokens(c, expected);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_true(!c->batch.mask[i] || c->r->clip_scale[FIRST * WIDTH + i] == scale[i]);
+    release(c);
+}
+
+static void the_four_modes_are_those_of_the_core(void **state)
+{
+    (void)state;
+    check_mode(TRAINER_JOINT, RL_A2TGPO_JOINT);
+    check_mode(TRAINER_SEPARATE, RL_A2TGPO_SEPARATE);
+    check_mode(TRAINER_TURN_GROUP, RL_A2TGPO_TURN_GROUP);
+    check_mode(TRAINER_TURN_GROUP_V1D, RL_A2TGPO_TURN_GROUP_V1D);
+}
+
+static void process_rewards_stay_at_their_turns(void **state)
+{
+    (void)state;
+    float expected[ROWS * WIDTH];
+    uint8_t event[ROWS * WIDTH] = {0};
+    struct credited *c = credited(TRAINER_PROCESS);
+    lay_rewards(c, true, outcomes);
+    for (size_t i = 0; i < ROWS * WIDTH - 1; i++)
+        if (c->batch.mask[i] && c->batch.turn[i + 1] != c->batch.turn[i])
+            event[i] =
+                c->batch.turn[i] == searches[i / WIDTH] ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
+    CORE(c, rl_process_advantagef(&c->batch, event, c->rewards, expected, &c->workspace.ws, NULL));
+    assert_tokens(c, expected);
+    release(c);
+}
+
+/* Flags of all steps: bits of `good`, and the outcome for the closing one. */
+static void lay_flags(size_t *start, uint8_t *flags)
+{
+    start[0] = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        start[i + 1] = start[i] + (size_t)searches[i] + 1;
+        for (int32_t k = 0; k < searches[i]; k++)
+            flags[start[i] + (size_t)k] = good[i] >> k & 1;
+        flags[start[i + 1] - 1] = outcomes[i] > 0;
+    }
+}
+
+static void the_judge_is_asked_about_steps(void **state)
+{
+    (void)state;
+    float expected[ROWS * WIDTH];
+    size_t start[ROWS + 1];
+    uint8_t flags[ROWS * 4];
+    double steps[2][ROWS * 4];
+    struct rl_prm_options options;
+    struct credited *c = make(TRAINER_ADCA);
+    algorithm(c)->alpha = 0.7;
+    assign(c, 0);
+    lay_rewards(c, false, outcomes);
+    lay_flags(start, flags);
+    rl_prm_options_init(&options);
+    options.alpha = 0.7;
+    const struct rl_prm_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
+                                    start, flags, start};
+    const struct rl_prm_output out = {NULL, steps[0], steps[1], NULL};
+    CORE(c, rl_prm_advantagef(&in, &options, c->rewards, expected, &out, &c->workspace.ws, NULL));
+    assert_tokens(c, expected);
+    release(c);
+}
+
+static void after_its_steps_the_judge_is_not_asked(void **state)
+{
+    (void)state;
+    float judged[ROWS * WIDTH];
+    struct credited *c = make(TRAINER_ADCA), *grpo = credited(TRAINER_GRPO);
+    algorithm(c)->prm_steps = 2;
+    assign(c, 1);
+    memcpy(judged, advantages(c), sizeof judged);
+    assign(c, 2);
+    assert_tokens(c, advantages(grpo));
+    assert_memory_not_equal(judged, advantages(c), sizeof judged);
+    release(c);
+    release(grpo);
+}
+
+/* ---- length penalties ---- */
+
+static void response_lengths(const struct credited *c, double *length)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        length[i] = 0;
+        for (size_t t = 0; t < WIDTH; t++)
+            length[i] += c->batch.mask[i * WIDTH + t];
+    }
+}
+
+static void check_penalty(enum trainer_length_penalty kind, double coef,
+                          enum rl_length_penalty core, double core_coef)
+{
+    double length[ROWS], expected[ROWS], anchor[ROWS];
+    struct credited *c = make(TRAINER_REWARD);
+    algorithm(c)->length_penalty = kind;
+    algorithm(c)->length_coef = coef;
+    assign(c, 0);
+    response_lengths(c, length);
+    for (size_t i = 0; i < ROWS; i++)
+        anchor[i] = NAN;
+    const struct rl_length_input in = {ROWS, outcomes, length, c->batch.group, anchor};
+    CORE(c, rl_length_penalty(core, core_coef, &in, expected, &c->workspace.ws, NULL));
+    assert_rows(c, expected);
+    release(c);
+}
+
+static void outcomes_pay_for_length(void **state)
+{
+    (void)state;
+    check_penalty(TRAINER_LENGTH_UNIFORM, 0, RL_LENGTH_UNIFORM, 1e-4);
+    check_penalty(TRAINER_LENGTH_UNIFORM, 0.03, RL_LENGTH_UNIFORM, 0.03);
+    check_penalty(TRAINER_LENGTH_GROUP, 0, RL_LENGTH_GROUP, 0.1);
+    check_penalty(TRAINER_LENGTH_ANCHOR, 0, RL_LENGTH_ANCHOR,
+                  0.01); /* no group is right often enough */
+}
+
+/* A group that is all right sets its anchor to its mean length. */
+static void an_anchor_is_set_by_a_group_that_is_right(void **state)
+{
+    (void)state;
+    double length[ROWS], expected[ROWS], anchor;
+    struct credited *c = make(TRAINER_REWARD);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_ANCHOR;
+    algorithm(c)->length_coef = 0.5;
+    for (size_t i = 0; i < GROUP; i++)
+        c->r->reward[FIRST + i] = 1;
+    assign(c, 0);
+    response_lengths(c, length);
+    anchor = (length[0] + length[1] + length[2] + length[3]) / 4;
+    for (size_t i = 0; i < ROWS; i++)
+        expected[i] = i < GROUP ? 1 - 0.5 * fmax(0, (length[i] - anchor) / anchor) : outcomes[i];
+    assert_rows(c, expected);
+    release(c);
+}
+
+/* ---- weight streams ---- */
+
+static void check_streams(enum trainer_algorithm_name name, float rl, float ref_kl, float ce,
+                          float told)
+{
+    struct credited *c = credited(name);
+    const struct trainer_rollouts *r = c->r;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        size_t at = FIRST * WIDTH + i;
+        bool written = r->mask[at];
+        bool tool = !written && i % WIDTH >= PROMPT && i % WIDTH < (size_t)r->length[at / WIDTH];
+        assert_true(r->rl[at] == (written ? rl : 0));
+        assert_true(r->ref_kl[at] == (written ? ref_kl : 0));
+        assert_true(r->ce[at] == (written ? ce : tool ? told : 0));
+    }
+    release(c);
+}
+
+static void each_algorithm_fills_its_streams(void **state)
+{
+    (void)state;
+    for (enum trainer_algorithm_name name = TRAINER_GRPO; name <= TRAINER_REWARD; name++)
+        check_streams(name, 1, 0, 0, 0);
+    check_streams(TRAINER_OPD, 0, 1, 0, 0);
+    check_streams(TRAINER_OPSD, 0, 1, 0, 0);
+    check_streams(TRAINER_SFT, 0, 0, 1, 0);
+    check_streams(TRAINER_ECHO, 1, 0, 0, 0.1f);
+}
+
+static void echo_is_grpo_on_its_own_tokens(void **state)
+{
+    (void)state;
+    struct credited *echo = credited(TRAINER_ECHO), *grpo = credited(TRAINER_GRPO);
+    assert_tokens(echo, advantages(grpo));
+    release(echo);
+    release(grpo);
+}
+
+static void teachers_leave_no_advantage(void **state)
+{
+    (void)state;
+    const double nothing[ROWS] = {0};
+    const enum trainer_algorithm_name names[] = {TRAINER_OPD, TRAINER_OPSD, TRAINER_SFT};
+    for (size_t i = 0; i < 3; i++) {
+        struct credited *c = credited(names[i]);
+        assert_rows(c, nothing);
+        release(c);
+    }
+}
+
+/* ---- statistics ---- */
+
+static void gains_are_measured_by_turn(void **state)
+{
+    (void)state;
+    struct credited *c = credited(TRAINER_JOINT);
+    struct credit_stats stats;
+    for (size_t i = 0; i < FIRST * WIDTH; i++)
+        c->r->mask[i] = 0;
+    memset(c->r->n_turns, 0, FIRST * sizeof *c->r->n_turns);
+    c->r->has_values = true;
+    credit_measure(c->r, &stats);
+    assert_int_equal(stats.n_gain, 3);
+    for (int32_t k = 0; k < 3; k++) {
+        double n = 0, mean = 0, square = 0;
+        for (size_t i = 0; i < ROWS; i++)
+            n += searches[i] > k;
+        for (size_t i = 0; i < ROWS; i++)
+            mean += searches[i] > k ? gain(i, k) / n : 0;
+        for (size_t i = 0; i < ROWS; i++)
+            square += searches[i] > k ? pow(gain(i, k) - mean, 2) : 0;
+        assert_int_equal(stats.gain[k].count, (uint64_t)n);
+        assert_near(stats.gain[k].mean, mean, 1e-12);
+        assert_near(stats.gain[k].std, sqrt(square / (n - 1)), 1e-9);
+    }
+    release(c);
+}
+
+static void clip_scales_are_measured_over_response_tokens(void **state)
+{
+    (void)state;
+    double n = 0, mean = 0, square = 0;
+    struct credit_stats stats;
+    struct credited *c = credited(TRAINER_TURN_GROUP_V1D);
+    for (size_t i = 0; i < FIRST * WIDTH; i++)
+        c->r->mask[i] = 0;
+    credit_measure(c->r, &stats);
+    const float *scale = c->r->clip_scale + FIRST * WIDTH;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        n += c->batch.mask[i];
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        mean += c->batch.mask[i] ? (double)scale[i] / n : 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
+    assert_near(stats.clip_scale_mean, mean, 1e-9);
+    assert_near(stats.clip_scale_std, sqrt(square / (n - 1)), 1e-9);
+    assert_true(stats.clip_scale_std > 0.01);
+    assert_int_equal(stats.n_gain, 0); /* has_values is not set */
+    release(c);
+}
+
+/* Values that are not finite are an error with the core's words, not a quiet zero. */
+static void bad_gains_are_an_error(void **state)
+{
+    (void)state;
+    struct credited *c = make(TRAINER_JOINT);
+    const struct credit_task task = {&c->recipe, 1, FIRST, ROWS, 0};
+    struct trainer_error err;
+    c->r->value[FIRST * ROLLOUT_VALUES + 1] = NAN;
+    assert_int_equal(credit_assign(c->r, &task, &c->memory, &c->workspace, &err), TRAINER_ENUMERIC);
+    assert_non_null(strstr(err.text, "credit assignment"));
+    release(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grpo_is_the_z_score),
+        cmocka_unit_test(without_the_division_it_is_the_difference),
+        cmocka_unit_test(rloo_leaves_one_out),
+        cmocka_unit_test(passk_credits_the_best),
+        cmocka_unit_test(max_rl_divides_by_the_mean),
+        cmocka_unit_test(reward_is_the_outcome),
+        cmocka_unit_test(rae_follows_a_moving_baseline),
+        cmocka_unit_test(advantages_are_scaled),
+        cmocka_unit_test(reinforce_plus_plus_whitens_returns),
+        cmocka_unit_test(the_four_modes_are_those_of_the_core),
+        cmocka_unit_test(process_rewards_stay_at_their_turns),
+        cmocka_unit_test(the_judge_is_asked_about_steps),
+        cmocka_unit_test(after_its_steps_the_judge_is_not_asked),
+        cmocka_unit_test(outcomes_pay_for_length),
+        cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),
+        cmocka_unit_test(each_algorithm_fills_its_streams),
+        cmocka_unit_test(echo_is_grpo_on_its_own_tokens),
+        cmocka_unit_test(teachers_leave_no_advantage),
+        cmocka_unit_test(gains_are_measured_by_turn),
+        cmocka_unit_test(clip_scales_are_measured_over_response_tokens),
+        cmocka_unit_test(bad_gains_are_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,530 @@
+/* trainer_objective.c: minibatches, each loss against the core, and the gradient of the whole
+ * objective. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/a2tgpo.h>
+#include <rlcore/loss.h>
+#include <rlcore/stream_loss.h>
+
+#include "internal.h"
+#include "objective.h"
+#include "support/small_recipe.h"
+
+enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };
+
+/* What a row is trained by. */
+enum kind { RL, DISTILLED, IMITATED, ECHOED };
+
+struct given {
+    struct trainer_rollouts *r;
+    struct minibatch *b;
+    struct workspace workspace;
+    float log_prob[ROWS * WIDTH], entropy[ROWS * WIDTH],
+        advantage[ROWS * WIDTH]; /* by place in the rollouts */
+};
+
+static float between(struct trainer_rng *rng, double low, double high)
+{
+    return (float)(low + (high - low) * trainer_rng_uniform(rng));
+}
+
+/* A search of 2 to 3 tokens and its answer of 2, some times, then 1 to 2 tokens. */
+static int32_t mark_row(struct trainer_rollouts *r, size_t row, struct trainer_rng *rng)
+{
+    uint8_t *mask = r->mask + row * WIDTH;
+    int32_t *turn = r->turn + row * WIDTH, at = PROMPT, searches = trainer_rng_below(rng, 4);
+    memset(mask, 0, WIDTH);
+    for (int32_t t = 0; t < WIDTH; t++)
+        turn[t] = -1;
+    for (int32_t k = 0; k <= searches; k++) {
+        int32_t n = k < searches ? 2 + trainer_rng_below(rng, 2) : 1 + trainer_rng_below(rng, 2);
+        for (int32_t i = 0; i < n; i++, at++) {
+            mask[at] = 1;
+            turn[at] = k;
+        }
+        at += k < searches ? 2 : 0;
+    }
+    return at;
+}
+
+static void fill_token(struct given *g, size_t at, enum kind kind, struct trainer_rng *rng)
+{
+    struct trainer_rollouts *r = g->r;
+    float sampled = between(rng, -2.5, -0.2);
+    r->tokens[at] = (int32_t)at;
+    r->log_prob[at] = sampled;
+    r->old[at] = sampled + between(rng, -0.05, 0.05);
+    g->log_prob[at] = r->old[at] + between(rng, -0.35, 0.35);
+    g->entropy[at] = between(rng, 0.1, 2);
+    r->start[at] = g->log_prob[at] + between(rng, -0.5, 0.5);
+    r->reference[at] = between(rng, -2.5, -0.2);
+    g->advantage[at] = r->advantage[at] = kind == RL || kind == ECHOED ? between(rng, -2, 2) : 0;
+    r->clip_scale[at] = between(rng, 0.8, 1.2);
+    r->weight[at] = between(rng, 0.3, 2);
+    r->kept[at] = r->mask[at];
+    r->rl[at] = r->mask[at] && (kind == RL || kind == ECHOED);
+    r->ref_kl[at] = r->mask[at] && kind == DISTILLED;
+    r->ce[at] = r->mask[at] && kind == IMITATED;
+}
+
+static void fill_row(struct given *g, size_t row, enum kind kind, struct trainer_rng *rng)
+{
+    struct trainer_rollouts *r = g->r;
+    r->length[row] = mark_row(r, row, rng);
+    for (size_t t = 0; t < WIDTH; t++) {
+        fill_token(g, row * WIDTH + t, kind, rng);
+        bool told = t >= PROMPT && t < (size_t)r->length[row] && !r->mask[row * WIDTH + t];
+        if (kind == ECHOED && told)
+            r->ce[row * WIDTH + t] = 0.1f;
+    }
+}
+
+/* kinds [n_kinds]: those of the rows, in turn. */
+static struct given *given(const enum kind *kinds, size_t n_kinds)
+{
+    struct given *g = calloc(1, sizeof *g);
+    struct trainer_rng rng = {7};
+    g->r = rollouts_new(ROWS, WIDTH);
+    g->r->n = ROWS;
+    g->b = minibatch_new(ROWS, WIDTH);
+    for (size_t row = 0; row < ROWS; row++)
+        fill_row(g, row, kinds[row % n_kinds], &rng);
+    return g;
+}
+
+static void release(struct given *g)
+{
+    workspace_free(&g->workspace);
+    trainer_rollouts_free(g->r);
+    free(g->b);
+    free(g);
+}
+
+static const enum kind all_rl[] = {RL};
+static const enum kind mixed[] = {RL, DISTILLED, ECHOED, IMITATED, RL};
+
+/* Rows in an order of their own; what the learner would fill in is poisoned where nothing is
+ * wanted. */
+static void gather(struct given *g)
+{
+    size_t order[ROWS];
+    for (size_t i = 0; i < ROWS; i++)
+        order[i] = i * 5 % ROWS;
+    minibatch_gather(g->b, g->r, order, ROWS);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        g->b->log_prob[i] = g->b->wanted[i] ? g->log_prob[g->b->tokens[i]] : NAN;
+        g->b->entropy[i] = g->b->wanted[i] ? g->entropy[g->b->tokens[i]] : NAN;
+    }
+}
+
+static struct objective_result evaluate(struct given *g, const struct trainer_loss *loss)
+{
+    struct objective_result result;
+    struct trainer_error err;
+    gather(g);
+    if (objective(g->b, loss, &g->workspace, &result, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    return result;
+}
+
+static struct trainer_loss loss_of(enum trainer_loss_name name)
+{
+    struct trainer_recipe recipe;
+    trainer_recipe_init(&recipe);
+    recipe.loss.name = name;
+    return recipe.loss;
+}
+
+/* ---- minibatches ---- */
+
+static void rows_of_the_rl_component_come_first(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    gather(g);
+    assert_int_equal(g->b->n, ROWS);
+    assert_int_equal(g->b->n_rl, 7);
+    uint64_t seen = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        size_t from = (size_t)g->b->tokens[i * WIDTH] / WIDTH;
+        enum kind kind = mixed[from % 5];
+        seen |= UINT64_C(1) << from;
+        assert_int_equal(kind == RL || kind == ECHOED, i < 7);
+        assert_int_equal(g->b->length[i], g->r->length[from]);
+        assert_int_equal(g->b->first[i], i * WIDTH);
+        for (size_t t = 0; t < WIDTH; t++) {
+            size_t to = i * WIDTH + t, at = from * WIDTH + t;
+            assert_int_equal(g->b->written[to], g->r->mask[at]);
+            assert_int_equal(g->b->mask[to], i < 7 && g->r->mask[at]);
+            assert_int_equal(g->b->wanted[to], g->r->mask[at] || g->r->ce[at] > 0);
+            assert_true(g->b->old[to] == g->r->old[at] && g->b->sampled[to] == g->r->log_prob[at]);
+            assert_true(g->b->weight[to] == g->r->weight[at] && g->b->start[to] == g->r->start[at]);
+        }
+    }
+    assert_int_equal(seen, (1 << ROWS) - 1);
+    assert_int_equal(g->b->first[ROWS], ROWS * WIDTH);
+    release(g);
+}
+
+/* Rejection may empty a turn or a row: turns of what is left count on, empty rows go behind. */
+static void rejected_tokens_leave_the_rl_component(void **state)
+{
+    (void)state;
+    struct given *g = given(all_rl, 1);
+    size_t three = 0;
+    while (g->r->turn[three * WIDTH + (size_t)g->r->length[three] - 1] != 3)
+        three++;
+    for (size_t t = 0; t < WIDTH; t++) {
+        g->r->kept[((three + 1) % ROWS) * WIDTH + t] = 0;
+        g->r->kept[three * WIDTH + t] &= g->r->turn[three * WIDTH + t] != 1;
+    }
+    gather(g);
+    assert_int_equal(g->b->n_rl, ROWS - 1);
+    for (size_t i = 0; i < ROWS; i++)
+        if ((size_t)g->b->tokens[i * WIDTH] / WIDTH == three)
+            for (size_t t = 0; t < WIDTH; t++) {
+                int32_t turn = g->r->turn[three * WIDTH + t], now = g->b->turn[i * WIDTH + t];
+                assert_int_equal(now, turn <= 0 ? turn : turn == 1 ? -1 : turn - 1);
+            }
+    const struct rl_batch batch = {g->b->n_rl, WIDTH, g->b->mask, g->b->turn, NULL};
+    assert_int_equal(rl_batch_check(&batch, RL_NEEDS_TURNS, NULL), RL_OK);
+    const struct trainer_loss loss = loss_of(TRAINER_LOSS_TURN);
+    struct objective_result result = evaluate(g, &loss);
+    assert_true(isfinite(result.loss));
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_true(g->b->mask[i] || g->b->d_log_prob[i] == 0);
+    release(g);
+}
+
+/* ---- each loss ---- */
+
+typedef enum rl_status policy_loss_fn(const struct rl_batch *, const struct rl_loss_inputf *,
+                                      const struct rl_loss_options *, float *,
+                                      struct rl_loss_result *, struct rl_workspace *,
+                                      struct rl_error *);
+
+static const struct {
+    enum trainer_loss_name name;
+    policy_loss_fn *core;
+} policy_losses[] = {
+    {TRAINER_LOSS_PPO, rl_ppo_lossf},
+    {TRAINER_LOSS_GSPO, rl_gspo_lossf},
+    {TRAINER_LOSS_CISPO, rl_cispo_lossf},
+    {TRAINER_LOSS_SAPO, rl_sapo_lossf},
+    {TRAINER_LOSS_GPG, rl_gpg_lossf},
+    {TRAINER_LOSS_GEO_MEAN, rl_geo_mean_lossf},
+    {TRAINER_LOSS_REINFORCE, rl_reinforce_lossf},
+};
+
+static const struct {
+    enum trainer_aggregation name;
+    enum rl_agg_mode core;
+} aggregations[] = {
+    {TRAINER_TOKEN_MEAN, RL_AGG_TOKEN_MEAN},
+    {TRAINER_SEQ_MEAN_TOKEN_SUM, RL_AGG_SEQ_MEAN_TOKEN_SUM},
+    {TRAINER_SEQ_MEAN_TOKEN_MEAN, RL_AGG_SEQ_MEAN_TOKEN_MEAN},
+    {TRAINER_SEQ_MEAN_TOKEN_SUM_NORM, RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM},
+};
+
+static void assert_gradient(const struct given *g, const float *expected)
+{
+    double size = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        double here = g->b->mask[i] ? (double)expected[i] : 0;
+        assert_near((double)g->b->d_log_prob[i], here, 1e-7);
+        size += fabs(here);
+    }
+    assert_true(size > 0.1);
+}
+
+static void check_policy_loss(struct given *g, size_t i, size_t a)
+{
+    float expected[ROWS * WIDTH];
+    struct trainer_loss loss = loss_of(policy_losses[i].name);
+    struct rl_loss_options options;
+    struct rl_loss_result out;
+    enum rl_status status;
+    loss.aggregation = aggregations[a].name;
+    loss.clip_low = 0.15;
+    loss.clip_high = 0.25;
+    loss.clip_c = 2;
+    struct objective_result result = evaluate(g, &loss);
+    rl_loss_options_init(&options);
+    options.agg.mode = aggregations[a].core;
+    options.clip_low = 0.15;
+    options.clip_high = 0.25;
+    options.clip_c = 2;
+    const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
+    const struct rl_loss_inputf in = {g->b->log_prob, g->b->old, g->b->advantage, g->b->weight,
+                                      NULL};
+    CORE_CALL(status, &g->workspace,
+              policy_losses[i].core(&batch, &in, &options, expected, &out, &g->workspace.ws, NULL));
+    assert_int_equal(status, RL_OK);
+    assert_near(result.loss, out.loss, 1e-9);
+    assert_near(result.clip_fraction, out.pg_clipfrac, 1e-9);
+    assert_gradient(g, expected);
+}
+
+static void policy_losses_are_those_of_the_core(void **state)
+{
+    (void)state;
+    struct given *g = given(all_rl, 1);
+    for (size_t i = 0; i < sizeof policy_losses / sizeof *policy_losses; i++)
+        for (size_t a = 0; a < 4; a++)
+            check_policy_loss(g, i, a);
+    release(g);
+}
+
+static void the_turn_loss_is_that_of_the_core(void **state)
+{
+    (void)state;
+    float expected[ROWS * WIDTH];
+    struct given *g = given(all_rl, 1);
+    for (size_t a = 0; a < 4; a++) {
+        struct trainer_loss loss = loss_of(TRAINER_LOSS_TURN);
+        struct rl_turn_loss_options options;
+        struct rl_loss_result out;
+        enum rl_status status;
+        loss.aggregation = aggregations[a].name;
+        loss.clip_low = 0.1;
+        loss.clip_high = 0.13;
+        struct objective_result result = evaluate(g, &loss);
+        rl_turn_loss_options_init(&options);
+        options.mode = aggregations[a].core;
+        options.clip_low = 0.1;
+        options.clip_high = 0.13;
+        const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
+        const struct rl_loss_inputf in = {g->b->log_prob, g->b->old, g->b->advantage, g->b->weight,
+                                          NULL};
+        CORE_CALL(status, &g->workspace,
+                  rl_a2tgpo_turn_lossf(&batch, &in, g->b->clip_scale, &options, expected, NULL,
+                                       &out, &g->workspace.ws, NULL));
+        assert_int_equal(status, RL_OK);
+        assert_near(result.loss, out.loss, 1e-9);
+        assert_true(result.clip_fraction > 0);
+        assert_near(result.clip_fraction, out.pg_clipfrac, 1e-9);
+        assert_gradient(g, expected);
+    }
+    release(g);
+}
+
+/* One token of the rl stream: -[not out] A r W + kl_tau l^2 W, over the number of members. */
+static void check_rl_stream(enum trainer_loss_name name)
+{
+    struct given *g = given(all_rl, 1);
+    const struct trainer_loss loss = loss_of(name);
+    struct objective_result result = evaluate(g, &loss);
+    double expected = 0, members = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        members += g->b->mask[i];
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        if (!g->b->mask[i])
+            continue;
+        double now = (double)g->b->log_prob[i], then = (double)g->b->sampled[i],
+               a = (double)g->b->advantage[i];
+        double l = now - then, moved = exp(now) - exp(then),
+               weight = (double)g->b->weight[i] / members;
+        bool out = a > 0 ? moved > 0.2 : moved < -0.2;
+        if (name == TRAINER_LOSS_IPO)
+            out = fabs(moved) > 0.2;
+        expected += weight * ((out ? 0 : -a * exp(l)) + 1e-3 * l * l);
+        assert_near((double)g->b->d_log_prob[i], weight * ((out ? 0 : -a * exp(l)) + 2e-3 * l),
+                    1e-6);
+    }
+    assert_near(result.loss, expected, 1e-6);
+    release(g);
+}
+
+static void streams_take_the_samplers_log_probs(void **state)
+{
+    (void)state;
+    check_rl_stream(TRAINER_LOSS_DPPO);
+    check_rl_stream(TRAINER_LOSS_IPO);
+}
+
+/* ---- the whole objective ---- */
+
+/* Change the log-prob of one token; a reference whose difference is held constant goes with it. */
+static double moved_loss(struct given *g, const struct trainer_loss *loss, size_t at, float by)
+{
+    float log_prob = g->log_prob[at], reference = g->r->reference[at];
+    g->log_prob[at] += by;
+    g->r->reference[at] += g->log_prob[at] - log_prob;
+    double value = evaluate(g, loss).loss;
+    g->log_prob[at] = log_prob;
+    g->r->reference[at] = reference;
+    return value;
+}
+
+/* Largest error of the gradient as a share of its largest element; kinks within the step are left
+ * out. */
+static double gradient_error_of(struct given *g, const struct trainer_loss *loss, size_t *kinks)
+{
+    const float step = 4e-3f;
+    float gradient[ROWS * WIDTH] = {0}, most = 0;
+    double worst = 0, here = evaluate(g, loss).loss;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        gradient[g->b->tokens[i]] = g->b->d_log_prob[i];
+        most = fmaxf(most, fabsf(g->b->d_log_prob[i]));
+    }
+    *kinks = 0;
+    for (size_t at = 0; at < ROWS * WIDTH; at++) {
+        double above = (moved_loss(g, loss, at, step) - here) / (double)step;
+        double below = (here - moved_loss(g, loss, at, -step)) / (double)step;
+        if (fabs(above - below) > 0.2 * fabs((double)gradient[at]) + 0.01 * (double)most)
+            ++*kinks;
+        else
+            worst = fmax(worst, fabs((above + below) / 2 - (double)gradient[at]) / (double)most);
+    }
+    return worst;
+}
+
+static void check_gradient(enum trainer_loss_name name, double kl_coef)
+{
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(name);
+    size_t kinks;
+    loss.kl_coef = kl_coef;
+    double error = gradient_error_of(g, &loss, &kinks);
+    if (error > 5e-3 || kinks > 12)
+        fail_msg("loss %d: error %g, %zu kinks", (int)name, error, kinks);
+    release(g);
+}
+
+static void the_gradient_is_the_central_difference(void **state)
+{
+    (void)state;
+    const enum trainer_loss_name exact[] = {
+        TRAINER_LOSS_PPO,  TRAINER_LOSS_SAPO, TRAINER_LOSS_GPG,      TRAINER_LOSS_GEO_MEAN,
+        TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        check_gradient(exact[i], 0);
+        check_gradient(exact[i], 0.5);
+    }
+}
+
+/* k3 against the start, over all tokens of the policy, whatever else the loss is. */
+static void the_penalty_is_added_to_every_loss(void **state)
+{
+    (void)state;
+    float without[ROWS * WIDTH];
+    for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
+        struct given *g = given(mixed, 5);
+        struct trainer_loss loss = loss_of(name);
+        double plain = evaluate(g, &loss).loss, n = 0, k3 = 0;
+        memcpy(without, g->b->d_log_prob, sizeof without);
+        loss.kl_coef = 0.7;
+        double penalised = evaluate(g, &loss).loss;
+        for (size_t i = 0; i < ROWS * WIDTH; i++)
+            n += g->b->written[i];
+        for (size_t i = 0; i < ROWS * WIDTH; i++) {
+            double d = (double)(g->b->start[i] - g->log_prob[g->b->tokens[i]]);
+            double slope = g->b->written[i] ? 0.7 * (1 - exp(d)) / n : 0;
+            k3 += g->b->written[i] ? (exp(d) - d - 1) / n : 0;
+            assert_near((double)(g->b->d_log_prob[i] - without[i]), slope, 1e-6);
+        }
+        assert_near(penalised - plain, 0.7 * k3, 1e-6);
+        release(g);
+    }
+}
+
+/* Rows that are distilled change nothing for the others but the order, and the other way round. */
+static void components_do_not_meet(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    const struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    double whole = evaluate(g, &loss).loss, imitated = 0, distilled = 0, ce = 0, ref_kl = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        if (!g->b->wanted[i])
+            continue;
+        double now = (double)g->b->log_prob[i], then = (double)g->b->sampled[i];
+        double k = (double)g->b->reference[i] - now, l = now - then;
+        bool out = exp(now) - exp(then) < -0.2;
+        ce += g->b->ce[i] > 0;
+        ref_kl += g->b->ref_kl[i] > 0;
+        imitated -= (double)g->b->ce[i] * now;
+        distilled += (double)g->b->ref_kl[i] * ((out ? 0 : -k * exp(l)) + 1e-3 * l * l);
+    }
+    memset(g->r->ce, 0, ROWS * WIDTH * sizeof *g->r->ce);
+    memset(g->r->ref_kl, 0, ROWS * WIDTH * sizeof *g->r->ref_kl);
+    double rl = evaluate(g, &loss).loss;
+    assert_true(ce > 0 && ref_kl > 0);
+    assert_near(whole, rl + imitated / ce + distilled / ref_kl, 1e-6);
+    release(g);
+}
+
+static void statistics_are_over_the_policys_tokens(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    const struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    struct objective_result result = evaluate(g, &loss);
+    double n = 0, entropy = 0, kl = 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        if (g->r->mask[i]) {
+            n++;
+            entropy += (double)g->entropy[i];
+            kl += (double)(g->r->old[i] - g->log_prob[i]);
+        }
+    assert_int_equal(result.n_tokens, (uint64_t)n);
+    assert_near(result.entropy, entropy / n, 1e-6);
+    assert_near(result.kl, kl / n, 1e-6);
+    release(g);
+}
+
+static void nothing_to_train_is_no_loss(void **state)
+{
+    (void)state;
+    struct given *g = given(all_rl, 1);
+    for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
+        const struct trainer_loss loss = loss_of(name);
+        memset(g->r->kept, 0, ROWS * WIDTH);
+        struct objective_result result = evaluate(g, &loss);
+        assert_true(result.loss == 0);
+        for (size_t i = 0; i < ROWS * WIDTH; i++)
+            assert_true(g->b->d_log_prob[i] == 0);
+    }
+    release(g);
+}
+
+static void bad_log_probs_are_an_error(void **state)
+{
+    (void)state;
+    for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
+        struct given *g = given(all_rl, 1);
+        const struct trainer_loss loss = loss_of(name);
+        struct objective_result result;
+        struct trainer_error err;
+        gather(g);
+        size_t at = 0;
+        while (!g->b->mask[at])
+            at++;
+        g->b->log_prob[at] = NAN;
+        assert_int_equal(objective(g->b, &loss, &g->workspace, &result, &err), TRAINER_ENUMERIC);
+        assert_non_null(strstr(err.text, "loss"));
+        release(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_the_rl_component_come_first),
+        cmocka_unit_test(rejected_tokens_leave_the_rl_component),
+        cmocka_unit_test(policy_losses_are_those_of_the_core),
+        cmocka_unit_test(the_turn_loss_is_that_of_the_core),
+        cmocka_unit_test(streams_take_the_samplers_log_probs),
+        cmocka_unit_test(the_gradient_is_the_central_difference),
+        cmocka_unit_test(the_penalty_is_added_to_every_loss),
+        cmocka_unit_test(components_do_not_meet),
+        cmocka_unit_test(statistics_are_over_the_policys_tokens),
+        cmocka_unit_test(nothing_to_train_is_no_loss),
+        cmocka_unit_test(bad_log_probs_are_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
