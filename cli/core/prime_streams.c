@@ -23,11 +23,11 @@ static json_int_t whole(struct core_call *call, const json_t *value, const char 
 static uint8_t *flags(struct core_call *call, const json_t *list, size_t n, const char *what,
                       size_t index)
 {
-    uint8_t *out = core_alloc(call, n, sizeof *out);
     if (!json_is_array(list) || json_array_size(list) != n) {
         core_fail(call, "inputs.%s[%zu] is not a list of %zu flags", what, index, n);
         return NULL;
     }
+    uint8_t *out = core_alloc(call, n, sizeof *out);
     for (size_t t = 0; out && t < n; t++) {
         const json_t *item = json_array_get(list, t);
         double bit = json_is_boolean(item) ? json_is_true(item) : json_number_value(item);
