@@ -3,6 +3,19 @@
 
 #include <stdio.h>
 
+/* A string, or a number for a threshold that all options share. */
+static const char *read_thresholds(struct core_call *call, const char *name)
+{
+    enum { DIGITS = 32 };
+    const json_t *value = json_object_get(call->inputs, name);
+    if (!json_is_number(value))
+        return core_string_or(call, name, NULL);
+    char *text = core_alloc(call, DIGITS, 1);
+    if (text)
+        snprintf(text, DIGITS, "%.17g", json_number_value(value));
+    return text;
+}
+
 struct rl_correction_options core_correction_options(struct core_call *call)
 {
     static const char *const levels[] = {"none", "token", "sequence", NULL};
@@ -13,7 +26,7 @@ struct rl_correction_options core_correction_options(struct core_call *call)
         o.is_threshold = core_number(call, "rollout_is_threshold");
     o.is_batch_normalize = core_bool_or(call, "rollout_is_batch_normalize", false);
     o.rs = core_string_or(call, "rollout_rs", NULL);
-    o.rs_threshold = core_string_or(call, "rollout_rs_threshold", NULL);
+    o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
     return o;
 }
 

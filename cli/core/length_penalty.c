@@ -5,12 +5,12 @@
 
 #include "core_call.h"
 
-/* anchor [n], null where a prompt has none yet. */
+/* anchor [n], null where a prompt has none yet; null for all. */
 static double *read_anchors(struct core_call *call, size_t n)
 {
     const json_t *list = json_object_get(call->inputs, "anchor");
     double *out = core_alloc(call, n, sizeof *out);
-    if (json_array_size(list) != n)
+    if (core_present(call, "anchor") && (!json_is_array(list) || json_array_size(list) != n))
         core_fail(call, "inputs.anchor is not a list of %zu entries", n);
     for (size_t i = 0; !call->failed && i < n; i++) {
         const json_t *item = json_array_get(list, i);

@@ -21,6 +21,15 @@ must_equal 2.5 "$(json loss)"
 last="lineage core agg_loss <case.json"
 must_equal 2.5 "$("$LINEAGE" core agg_loss <case.json | "$JSON_GET" loss)"
 
+# A threshold may be written as a number, and prompts may have no anchor yet.
+printf '{"response_mask": [[1, 1]], "train_log_prob": [[-1, -3]], "rollout_log_prob": [[-1, -1]],
+    "rollout_rs": "token_k2", "rollout_rs_threshold": 1.5}' >case.json
+must_run core rollout_correction case.json
+must_equal '[[1,0]]' "$(json modified_response_mask)"
+printf '{"kind": "anchor", "rewards": [1], "lengths": [9], "anchor": null}' >case.json
+must_run core length_penalty case.json
+must_equal '[1.0]' "$(json rewards)"
+
 must_fail 2 "name a kernel" core
 must_fail 2 "did you mean 'agg_loss'" core agg_los case.json
 must_fail 2 "cannot read nowhere.json" core agg_loss nowhere.json
