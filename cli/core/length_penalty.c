@@ -14,7 +14,7 @@ static double *read_anchors(struct core_call *call, size_t n)
         core_fail(call, "inputs.anchor is not a list of %zu entries", n);
     for (size_t i = 0; !call->failed && i < n; i++) {
         const json_t *item = json_array_get(list, i);
-        if (!json_is_null(item) && !json_is_number(item))
+        if (item && !json_is_null(item) && !json_is_number(item))
             core_fail(call, "inputs.anchor[%zu] is not a number or null", i);
         out[i] = json_is_number(item) ? json_number_value(item) : NAN;
     }
