@@ -8,6 +8,22 @@ last="README.md"
 sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/README.md" >shown
 must_match_file "$examples/a2tgpo.c" shown
 
+# What its tables name is there.
+for name in $(grep -o '`rl_[a-z0-9_]*`' "$SOURCE/README.md" | tr -d '`' | sort -u); do
+    checks=$((checks + 1))
+    [ "$name" = rl_x ] || [ "$name" = rl_xf ] || grep -qrw "$name" "$SOURCE/include/rlcore" ||
+        fail "README.md names $name, which no header declares"
+done
+for header in $(grep -o 'include/[a-z]*/[a-z0-9_]*\.h' "$SOURCE/README.md" | sort -u); do
+    checks=$((checks + 1))
+    [ -f "$SOURCE/$header" ] || fail "README.md links $header, which is not there"
+done
+for header in "$SOURCE"/include/rlcore/*.h; do
+    checks=$((checks + 1))
+    case ${header##*/} in status.h | batch.h) continue ;; esac
+    must_have "$SOURCE/README.md" "include/rlcore/${header##*/}"
+done
+
 last="example"
 "$EXAMPLE" >program || fail "the example fails"
 sed -n '1s/.*loss \([^,]*\), clipped \(.*\)/\1 \2/p' program >loss
