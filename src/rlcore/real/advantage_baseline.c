@@ -6,6 +6,7 @@
 #include "groups.h"
 #include "outcome.h"
 #include "real.h"
+#include "vexp.h"
 
 struct task {
     const struct rl_batch *batch;
@@ -19,29 +20,38 @@ enum { LANES = 16 };
 
 /* Scratch of one lane, each [T]. */
 struct lane {
-    double *numerator, *denominator; /* of the baseline of the group at hand */
-    double *returns;                 /* G of the row at hand */
+    double *baseline, *denominator; /* of the group at hand; baseline: its numerator at first */
+    double *returns;                /* G of the row at hand */
+    real *energy;                   /* of its tokens, 0 at mask 0 */
 };
 
-static double energy(const struct RL(rl_token_baseline_input) * in, size_t i)
+RL_HOT static void energies(const uint8_t *mask, const real *log_prob, const real *pi_squared,
+                            const real *weights, size_t n, real *out)
 {
-    double e = 1 - 2 * exp((double)in->old_log_prob[i]) + (double)in->sum_pi_squared[i];
-    double weight = in->weights ? (double)in->weights[i] : 1;
-    return e * weight * weight;
+#pragma omp simd
+    for (size_t t = 0; t < n; t++) {
+        real e = 1 - 2 * rl_exp(log_prob[t]) + pi_squared[t];
+        out[t] = mask[t] ? e : 0;
+    }
+    for (size_t t = 0; t < (weights ? n : 0); t++)
+        out[t] = mask[t] ? out[t] * weights[t] * weights[t] : 0;
 }
 
 /* Add a row, whose G is in the lane, to the sums of its group. */
 static void add_row(const struct task *task, const struct lane *lane, size_t row)
 {
-    size_t n = task->batch->n_tokens, rank = 0;
+    const struct RL(rl_token_baseline_input) *in = task->in;
+    const uint8_t *mask = task->batch->mask + row * task->batch->n_tokens;
+    size_t n = task->batch->n_tokens, i = row * n, rank = 0;
     double cumulated = 0;
+    energies(mask, in->old_log_prob + i, in->sum_pi_squared + i,
+             in->weights ? in->weights + i : NULL, n, lane->energy);
     for (size_t t = 0; t < n; t++) {
-        size_t i = row * n + t;
-        if (!task->batch->mask[i])
+        if (!mask[t])
             continue;
         size_t at = task->options->compact ? rank++ : t;
-        cumulated += energy(task->in, i);
-        lane->numerator[at] += lane->returns[t] * cumulated;
+        cumulated += (double)lane->energy[t];
+        lane->baseline[at] += lane->returns[t] * cumulated;
         lane->denominator[at] += cumulated;
     }
 }
@@ -63,8 +73,7 @@ static void write_row(const struct task *task, const struct lane *lane, size_t r
     size_t n = task->batch->n_tokens, rank = 0;
     for (size_t t = 0; t < n; t++) {
         size_t i = row * n + t, at = task->options->compact ? rank : t;
-        double baseline =
-            at < tail ? lane->numerator[at] / (lane->denominator[at] + task->options->epsilon) : 0;
+        double baseline = at < tail ? lane->baseline[at] : 0;
         task->advantages[i] = task->batch->mask[i] ? (real)(lane->returns[t] - baseline) : 0;
         if (task->returns)
             task->returns[i] = (real)lane->returns[t];
@@ -101,11 +110,13 @@ static void run_group(const struct task *task, const struct lane *lane, const si
     size_t n_tokens = task->batch->n_tokens;
     struct lengths l = measure(task, rows, n);
     for (size_t t = 0; t < n_tokens; t++)
-        lane->numerator[t] = lane->denominator[t] = 0;
+        lane->baseline[t] = lane->denominator[t] = 0;
     for (size_t j = 0; j < n && l.rows > 1; j++) {
         row_returns(task, lane, rows[j]);
         add_row(task, lane, rows[j]);
     }
+    for (size_t t = 0; t < n_tokens && l.rows > 1; t++)
+        lane->baseline[t] /= lane->denominator[t] + task->options->epsilon;
     for (size_t j = 0; j < n; j++) {
         bool alone = task->options->handle_zero_tail && l.longest > l.second &&
                      task->lengths[rows[j]] == l.longest;
@@ -128,9 +139,10 @@ static void run_groups(const struct task *task, const struct rl_groups *groups,
 static struct lane take_lane(struct rl_scratch *s, size_t n_tokens)
 {
     struct lane lane;
-    lane.numerator = rl_scratch_take(s, n_tokens, sizeof *lane.numerator);
+    lane.baseline = rl_scratch_take(s, n_tokens, sizeof *lane.baseline);
     lane.denominator = rl_scratch_take(s, n_tokens, sizeof *lane.denominator);
     lane.returns = rl_scratch_take(s, n_tokens, sizeof *lane.returns);
+    lane.energy = rl_scratch_take(s, n_tokens, sizeof *lane.energy);
     return lane;
 }
 
