@@ -50,7 +50,9 @@ struct trainer_iteration {
     double mismatch_kl, mismatch_ess, weight_mean, rejected; /* sampler against learner */
     double staleness;       /* iterations between the sampler's weights and the learner's */
     double generation_s, gain_s, update_s;
-    uint64_t sampled_tokens, gain_tokens, trained_tokens;
+    uint64_t sampled_tokens;                /* written by the policy */
+    uint64_t fed_tokens;                    /* fed to the network for that, prompts and tools' included */
+    uint64_t gain_tokens, trained_tokens;   /* fed for gains and for updates */
 };
 
 struct trainer_event {

@@ -210,6 +210,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration, struct train
     metrics->generation_s = job.generation_s;
     metrics->gain_s = job.gain_s;
     metrics->sampled_tokens = job.sampled;
+    metrics->fed_tokens = job.fed;
     metrics->gain_tokens = job.gain_tokens;
     status = assign_credit(run, iteration, err);
     measure(run->rollouts, metrics);
