@@ -268,5 +268,7 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");
     move(learner, rates, rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
+    if (!isfinite(adamw_norm(learner->n_params, learner->params)))
+        return trainer_fail(err, TRAINER_ENUMERIC, "the weights are not finite");
     return TRAINER_OK;
 }

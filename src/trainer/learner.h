@@ -62,8 +62,8 @@ struct learner_rates {
 
 /*
  * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then an update.
- * *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite; parameters are then
- * unchanged.
+ * *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite (parameters are then
+ * unchanged), or the parameters are not after the update.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
                                    const struct learner_rates *rates, double *norm, struct trainer_error *err);

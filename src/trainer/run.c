@@ -250,16 +250,6 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
     return status == TRAINER_OK ? tell(run, &event, err) : status;
 }
 
-/* Which iteration it was belongs in front of what went wrong. */
-static enum trainer_status name_iteration(enum trainer_status status, int32_t iteration, struct trainer_error *err)
-{
-    if (status == TRAINER_OK || status == TRAINER_ESTOPPED || !err)
-        return status;
-    char text[TRAINER_ERROR_TEXT_MAX];
-    memcpy(text, err->text, sizeof text);
-    return trainer_fail(err, status, "iteration %d: %.400s", iteration + 1, text);
-}
-
 static enum trainer_status train(struct run *run, struct trainer_error *err)
 {
     int32_t iterations = run->recipe->training.iterations, every = run->recipe->evaluation.every;
@@ -267,7 +257,9 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
     if (status == TRAINER_OK && every > 0)
         status = look(run, 0, err);
     for (int32_t i = 0; i < iterations && status == TRAINER_OK; i++) {
-        status = name_iteration(iterate(run, i, err), i, err);
+        status = iterate(run, i, err);
+        if (status != TRAINER_OK && status != TRAINER_ESTOPPED)
+            return trainer_blame(err, status, "iteration", i + 1);
         if (status == TRAINER_OK && every > 0 && ((i + 1) % every == 0 || i + 1 == iterations))
             status = look(run, i + 1, err);
     }

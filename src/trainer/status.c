@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *trainer_status_text(enum trainer_status status)
 {
@@ -34,6 +35,16 @@ enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status 
     return status;
 }
 
+enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status, const char *what,
+                                  int32_t number)
+{
+    char text[TRAINER_ERROR_TEXT_MAX];
+    if (!err)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    return trainer_fail(err, status, "%s %d: %.400s", what, number, text);
+}
+
 enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
 {
     return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu bytes more were needed", bytes);
@@ -42,6 +53,10 @@ enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
 enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what, enum rl_status status,
                                         const struct rl_error *core)
 {
-    bool value = status == RL_EVALUE;
-    return trainer_fail(err, value ? TRAINER_ENUMERIC : TRAINER_EINVAL, "%s: %s", what, core->text);
+    enum trainer_status ours = TRAINER_EINVAL;
+    if (status == RL_EVALUE)
+        ours = TRAINER_ENUMERIC;
+    else if (status == RL_EWORKSPACE)
+        ours = TRAINER_ENOMEM;
+    return trainer_fail(err, ours, "%s: %s", what, core->text);
 }

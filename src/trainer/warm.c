@@ -77,7 +77,7 @@ static enum trainer_status step(struct learner *learner, struct demos *demos, co
         return status;
     *loss = cross_entropy(demos);
     if (!isfinite(*loss))
-        return trainer_fail(err, TRAINER_ENUMERIC, "warm start, step %d: the loss is not finite", at + 1);
+        return trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");
     return learner_update(learner, demos->d_log_prob, &rates, &norm, err);
 }
 
@@ -97,7 +97,9 @@ enum trainer_status warm_start(struct learner *learner, const struct trainer_rec
     for (int32_t i = 0; i < recipe->warm_start.steps && status == TRAINER_OK; i++) {
         double loss = 0;
         status = step(learner, &demos, recipe, i, &loss, err);
-        if (status == TRAINER_OK && !report(context, i + 1, loss))
+        if (status != TRAINER_OK)
+            (void)trainer_blame(err, status, "warm start, step", i + 1);
+        else if (!report(context, i + 1, loss))
             status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d", i + 1);
     }
     free(block.base);
