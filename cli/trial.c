@@ -101,40 +101,51 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     return CLI_GO_ON;
 }
 
-int trial_run(struct lineage_store *store, const struct trial_request *request,
-              struct trial_outcome *outcome, struct lineage_trial *row)
+/* NULL after printing that memory ran out. */
+static struct work *work_new(const struct trial_request *request)
 {
     struct work *work = calloc(1, sizeof *work);
-    int status = CLI_SYSTEM;
-    if (!work)
-        return cli_error(CLI_SYSTEM, "out of memory");
+    if (!work) {
+        cli_error(CLI_SYSTEM, "out of memory");
+        return NULL;
+    }
     work->request = request;
     work->dir.fd = -1;
     trial_record_init(&work->record, request->recipe);
+    return work;
+}
+
+static void work_free(struct work *work)
+{
+    trial_record_release(&work->record);
+    workdir_remove(&work->dir);
+    free(work);
+}
+
+int trial_run(struct lineage_store *store, const struct trial_request *request,
+              struct trial_outcome *outcome, struct lineage_trial *row)
+{
+    struct work *work = work_new(request);
+    int status = CLI_SYSTEM;
+    if (!work)
+        return status;
     if (request->refused)
         refuse(work, outcome);
     if ((request->refused || train(work, lineage_store_dir(store), outcome)) &&
         (outcome->end != TRIAL_FINISHED || !request->keep || keep_policy(work, request->keep)))
         status = append(work, store, outcome, row);
-    trial_record_release(&work->record);
-    workdir_remove(&work->dir);
-    free(work);
+    work_free(work);
     return status;
 }
 
 bool trial_train_only(const struct trial_request *request, const char *dir, const char *checkpoint,
                       struct trial_outcome *outcome)
 {
-    struct work *work = calloc(1, sizeof *work);
+    struct work *work = work_new(request);
     if (!work)
-        return cli_error(CLI_SYSTEM, "out of memory"), false;
-    work->request = request;
-    work->dir.fd = -1;
-    trial_record_init(&work->record, request->recipe);
+        return false;
     bool kept = train(work, dir, outcome) && outcome->end == TRIAL_FINISHED &&
                 keep_policy(work, checkpoint);
-    trial_record_release(&work->record);
-    workdir_remove(&work->dir);
-    free(work);
+    work_free(work);
     return kept;
 }
