@@ -152,14 +152,6 @@ static void plan(struct run *run, int32_t iteration)
     }
 }
 
-static bool any_needs_values(const struct trainer_recipe *recipe)
-{
-    bool needed = false;
-    for (int32_t i = 0; i < recipe->n_tasks; i++)
-        needed = needed || credit_needs_values(recipe->tasks[i].algorithm.name);
-    return needed;
-}
-
 static enum trainer_status assign_credit(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     enum trainer_status status = refer_to_start(run, err);
@@ -198,7 +190,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration, struct train
     const struct trainer_recipe *recipe = run->recipe;
     struct sampler_job job = {.rollouts = run->rollouts,
                               .temperature = recipe->training.temperature,
-                              .values = run->values || any_needs_values(recipe)};
+                              .values = true};
     const float *weights;
     enum trainer_status status = sampler_weights(run, iteration, &weights, &metrics->staleness, err);
     for (int32_t task = 0; task < recipe->n_tasks; task++)

@@ -350,7 +350,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts, const str
     few.sampler.staleness = 0;
     for (int32_t i = 0; i < few.n_tasks; i++)
         few.tasks[i].questions = n_questions;
-    struct run run = {.recipe = &few, .values = true};
+    struct run run = {.recipe = &few};
     enum trainer_status status = run_open(&run, err);
     *rollouts = NULL;
     if (status == TRAINER_OK) {

@@ -11,7 +11,6 @@ struct run {
     const struct trainer_recipe *recipe;
     struct trainer_run_options options;
     int threads, threads_before;
-    bool values; /* measure values whether credit needs them or not */
     struct learner learner;
     struct sampler sampler;
     struct trainer_rollouts *rollouts, *evaluation;
