@@ -20,8 +20,9 @@ struct RL(composing) {
     const struct rl_compose_options *options;
     struct RL(rl_compose_input) in; /* with what is absent filled in */
     const struct RL(rl_compose_output) * out;
-    real *l, *weights, *zeros; /* [B*T], zeros per turn only */
-    int32_t *turn;             /* [B*T] where tools leave */
+    real *weights;   /* [B*T] */
+    real *l, *zeros; /* [B*T] per turn only */
+    int32_t *turn;   /* [B*T] where tools leave */
     struct rl_compose_row *rows;
     struct rl_workspace rest;
 };
@@ -46,8 +47,8 @@ static enum rl_status take(struct RL(composing) * c, struct rl_workspace *ws, st
     size_t rows = c->left.n_rows, cells = rows * c->left.n_tokens, inner = rl_rows_bytes(rows);
     const struct rl_routes *routes = c->in.data.used_routes;
     size_t counts = routes ? rl_routes_bytes(rows, routes->n_layers) : 0;
-    c->l = rl_scratch_take(&s, cells, sizeof *c->l);
     c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
+    c->l = rl_scratch_take(&s, c->options->per_turn ? cells : 0, sizeof *c->l);
     c->zeros = rl_scratch_take(&s, c->options->per_turn ? cells : 0, sizeof *c->zeros);
     c->rows = rl_scratch_take(&s, rows, sizeof *c->rows);
     c->turn = rl_scratch_take(&s, c->in.data.tool ? cells : 0, sizeof *c->turn);
@@ -103,36 +104,60 @@ static enum rl_status drop(struct RL(composing) * c, struct rl_opsm_result *resu
                        c->out->mask, NULL, result, err);
 }
 
-/* Returns 0, or NaN if some l is not finite: x - x is 0 for a finite x only. */
-RL_HOT static real subtract(const uint8_t *mask, const real *a, const real *b, size_t n, real *l)
+static size_t chunk_at(size_t n, size_t t)
 {
-    real poison = 0;
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        size_t count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
-        real on[RL_CHUNK];
-        rl_mask_reals(mask + t, count, on);
+    return n - t < RL_CHUNK ? n - t : RL_CHUNK;
+}
+
+/* Up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 for a finite x
+ * only. */
+RL_HOT static real subtract(const uint8_t *mask, const real *a, const real *b, size_t n,
+                            real *restrict l)
+{
+    real poison = 0, on[RL_CHUNK];
+    rl_mask_reals(mask, n, on);
 #pragma omp simd reduction(+ : poison)
-        for (size_t i = 0; i < count; i++) {
-            real x = a[t + i], y = b[t + i];
-            x = on[i] > 0 ? x : 0;
-            y = on[i] > 0 ? y : 0;
-            l[t + i] = x - y;
-            poison += l[t + i] - l[t + i];
-        }
+    for (size_t t = 0; t < n; t++) {
+        real x = a[t], y = b[t];
+        x = on[t] > 0 ? x : 0;
+        y = on[t] > 0 ? y : 0;
+        l[t] = x - y;
+        poison += l[t] - l[t];
     }
     return poison;
 }
 
-RL_HOT static void average(const uint8_t *mask, size_t n, real *x)
+struct RL(mean) {
+    real sum, count;
+};
+
+RL_HOT static struct RL(mean) add_up(const uint8_t *mask, const real *x, size_t n)
+{
+    real sum = 0, count = 0, on[RL_CHUNK];
+    rl_mask_reals(mask, n, on);
+#pragma omp simd reduction(+ : sum, count)
+    for (size_t t = 0; t < n; t++) {
+        sum += on[t] > 0 ? x[t] : 0;
+        count += on[t];
+    }
+    return (struct RL(mean)){sum, count};
+}
+
+RL_HOT static void spread(const uint8_t *mask, size_t n, real value, real *x)
+{
+    for (size_t t = 0; t < n; t++)
+        x[t] = mask[t] ? value : 0;
+}
+
+static void average(const uint8_t *mask, size_t n, real *x)
 {
     double sum = 0, count = 0;
-    for (size_t t = 0; t < n; t++) {
-        sum += mask[t] ? (double)x[t] : 0;
-        count += mask[t];
+    for (size_t t = 0; t < n; t += RL_CHUNK) {
+        struct RL(mean) part = add_up(mask + t, x + t, chunk_at(n, t));
+        sum += (double)part.sum;
+        count += (double)part.count;
     }
-    real mean = (real)(count > 0 ? sum / count : 0);
-    for (size_t t = 0; t < n; t++)
-        x[t] = mask[t] ? mean : 0;
+    spread(mask, n, (real)(count > 0 ? sum / count : 0), x);
 }
 
 static void average_turns(const struct rl_batch *batch, size_t row, real *x)
@@ -147,15 +172,15 @@ static void average_turns(const struct rl_batch *batch, size_t row, real *x)
     }
 }
 
-/* Log-ratios of a row, per token or per turn. */
-static void take_log_ratios(const struct RL(composing) * c, size_t row, const real *a,
-                            const real *b)
+/* Log-ratios of a row, averaged over its turns, in c->l. */
+static real average_ratios(const struct RL(composing) * c, size_t row, const real *a, const real *b)
 {
-    size_t n = c->left.n_tokens, i = row * n;
-    real poison = subtract(c->left.mask + i, a + i, b + i, n, c->l + i);
-    c->rows[row].poisoned |= !(poison == 0);
-    if (c->options->per_turn)
-        average_turns(&c->left, row, c->l);
+    size_t n = c->left.n_tokens, begin = row * n;
+    real poison = 0;
+    for (size_t i = begin; i < begin + n; i += RL_CHUNK)
+        poison += subtract(c->left.mask + i, a + i, b + i, chunk_at(begin + n, i), c->l + i);
+    average_turns(&c->left, row, c->l);
+    return poison;
 }
 
 /* Up to RL_CHUNK factors, 0 at mask 0, capped. */
@@ -192,22 +217,35 @@ static void copy(real *to, const real *from, size_t n)
         to[t] = from[t];
 }
 
-/* The factors of c->l in a row: into its weights, and to `to` unless NULL. */
-static struct rl_factor_sums weigh_row(const struct RL(composing) * c, size_t row, double cap,
-                                       real *to, real *weights)
+/* One factor: a / b. */
+struct RL(factor) {
+    const real *a, *b;
+    double cap;
+    real *to;      /* [B*T] or NULL */
+    real *weights; /* [B*T] to multiply, or NULL */
+};
+
+/* The factors of a row. */
+static struct rl_factor_sums weigh_row(const struct RL(composing) * c, size_t row,
+                                       const struct RL(factor) * f)
 {
     struct rl_factor_sums sums = {.min = INFINITY, .max = -INFINITY};
-    size_t n = c->left.n_tokens;
-    real factors[RL_CHUNK];
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        size_t i = row * n + t, count = n - t < RL_CHUNK ? n - t : RL_CHUNK;
+    size_t n = c->left.n_tokens, begin = row * n;
+    real l[RL_CHUNK], factors[RL_CHUNK];
+    real poison = c->options->per_turn ? average_ratios(c, row, f->a, f->b) : 0;
+    for (size_t i = begin; i < begin + n; i += RL_CHUNK) {
+        size_t count = chunk_at(begin + n, i);
+        const uint8_t *mask = c->left.mask + i;
+        if (!c->options->per_turn)
+            poison += subtract(mask, f->a + i, f->b + i, count, l);
         struct rl_factor_sums part =
-            take_factors(c->left.mask + i, c->l + i, count, (real)cap, factors);
+            take_factors(mask, c->options->per_turn ? c->l + i : l, count, (real)f->cap, factors);
         rl_factor_add(&sums, &part);
-        copy(to ? to + i : NULL, factors, count);
-        if (weights)
-            multiply(weights + i, factors, count);
+        copy(f->to ? f->to + i : NULL, factors, count);
+        if (f->weights)
+            multiply(f->weights + i, factors, count);
     }
+    c->rows[row].poisoned |= !(poison == 0);
     return sums;
 }
 
@@ -239,29 +277,28 @@ static void clear(real *x, size_t n)
         x[t] = 0;
 }
 
-/* The log-ratios that PPO takes per turn; per token it takes the log-probs. */
+/* The ratio, and per turn the log-ratios that PPO takes: left in c->l as the last ones there. */
 static void take_ratios(const struct RL(composing) * c, size_t row)
 {
+    const struct RL(factor) ratio = {c->in.log_prob, c->in.proximal, INFINITY, c->out->ratio, NULL};
     if (c->options->per_turn)
         clear(c->zeros + row * c->left.n_tokens, c->left.n_tokens);
     if (c->options->per_turn || c->out->ratio)
-        take_log_ratios(c, row, c->in.log_prob, c->in.proximal);
-    if (c->out->ratio)
-        weigh_row(c, row, INFINITY, c->out->ratio, NULL);
+        weigh_row(c, row, &ratio);
 }
 
 static void compose_row(const struct RL(composing) * c, size_t row)
 {
-    const struct RL(rl_compose_output) *out = c->out;
+    const struct RL(factor) backend = {c->in.behaviour, c->in.sampler, c->options->backend_cap,
+                                       c->out->backend, c->weights},
+                            staleness = {c->in.proximal, c->in.behaviour, c->options->staleness_cap,
+                                         c->out->staleness, c->weights};
     struct rl_compose_row *sums = &c->rows[row];
     size_t n = c->left.n_tokens, i = row * n;
     sums->poisoned = false;
     begin_weights(c->left.mask + i, n, c->weights + i);
-    take_log_ratios(c, row, c->in.behaviour, c->in.sampler);
-    sums->factor[RL_BACKEND] = weigh_row(c, row, c->options->backend_cap, out->backend, c->weights);
-    take_log_ratios(c, row, c->in.proximal, c->in.behaviour);
-    sums->factor[RL_STALENESS] =
-        weigh_row(c, row, c->options->staleness_cap, out->staleness, c->weights);
+    sums->factor[RL_BACKEND] = weigh_row(c, row, &backend);
+    sums->factor[RL_STALENESS] = weigh_row(c, row, &staleness);
     sum_weights(c->left.mask + i, c->weights + i, n, sums);
     take_ratios(c, row);
 }
