@@ -1,0 +1,148 @@
+/* trainer_faults.c: a run in which the n-th allocation fails, for every n, says so and leaves
+ * nothing behind. */
+#include "support/unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/files.h"
+#include "support/small_recipe.h"
+
+/* ---- the n-th of these calls fails, by the linker's --wrap ---- */
+
+static int faults_left = -1; /* calls that still succeed; -1 = all */
+
+static bool fault(void)
+{
+    if (faults_left < 0 || faults_left-- > 0)
+        return false;
+    faults_left = -1;
+    return true;
+}
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+    return fault() ? NULL : __real_malloc(size);
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fault() ? NULL : __real_calloc(n, size);
+}
+
+int __real_posix_memalign(void **block, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **block, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **block, size_t alignment, size_t size)
+{
+    return fault() ? ENOMEM : __real_posix_memalign(block, alignment, size);
+}
+
+/* ---- runs ---- */
+
+typedef enum trainer_status call_fn(const struct trainer_recipe *recipe, struct trainer_error *err);
+
+/* Every allocation of a call fails once; the sanitizer looks for what is left behind. */
+static int count_failures(const struct trainer_recipe *recipe, call_fn *call)
+{
+    int failures = 0;
+    for (int n = 0;; n++) {
+        struct trainer_error err = {TRAINER_OK, ""};
+        faults_left = n;
+        enum trainer_status status = call(recipe, &err);
+        bool injected = faults_left < 0;
+        faults_left = -1;
+        assert_true(status == (injected ? TRAINER_ENOMEM : TRAINER_OK) && err.status == status);
+        assert_true(!injected || err.text[0]);
+        failures += injected;
+        if (!injected)
+            return failures;
+    }
+}
+
+static enum trainer_status run(const struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    return trainer_run(recipe, NULL, err);
+}
+
+static struct trainer_recipe short_recipe(void)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    recipe.training.iterations = 1;
+    recipe.training.epochs = 1;
+    recipe.evaluation.questions = 4;
+    recipe.evaluation.seeds = 1;
+    return recipe;
+}
+
+static void a_run_without_memory_says_so(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = short_recipe();
+    recipe.warm_start.steps = 1;
+    recipe.sampler.precision = TRAINER_BF16;
+    recipe.correction.name = TRAINER_CORRECTION_DECOUPLED;
+    recipe.loss.kl_coef = 0.1;
+    recipe.loss.name = TRAINER_LOSS_TURN;
+    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    assert_true(count_failures(&recipe, run) > 15);
+}
+
+static void each_algorithm_without_memory_says_so(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = short_recipe();
+    const enum trainer_algorithm_name names[] = {TRAINER_ADCA,   TRAINER_PROCESS,
+                                                 TRAINER_MAX_RL, TRAINER_OPSD,
+                                                 TRAINER_RAE,    TRAINER_REINFORCE_PLUS_PLUS};
+    recipe.training.iterations = 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        recipe.tasks[0].algorithm.name = names[i];
+        recipe.tasks[0].algorithm.length_penalty = TRAINER_LENGTH_GROUP;
+        assert_true(count_failures(&recipe, run) > 10);
+    }
+}
+
+static float *policy;
+
+static enum trainer_status sample_some(const struct trainer_recipe *recipe,
+                                       struct trainer_error *err)
+{
+    struct trainer_rollouts *rollouts;
+    enum trainer_status status = trainer_sample(&rollouts, recipe, policy, 2, 1, err);
+    assert_true((status == TRAINER_OK) == (rollouts != NULL));
+    trainer_rollouts_free(rollouts);
+    return status;
+}
+
+static enum trainer_status evaluate_some(const struct trainer_recipe *recipe,
+                                         struct trainer_error *err)
+{
+    int64_t correct[4];
+    return trainer_evaluate(recipe, policy, 2, 1, 1, correct, err);
+}
+
+static void looking_at_a_policy_without_memory_says_so(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = short_recipe();
+    policy = warm_policy(&recipe, 0);
+    assert_true(count_failures(&recipe, sample_some) > 8);
+    assert_true(count_failures(&recipe, evaluate_some) >= 3);
+    free(policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_without_memory_says_so),
+        cmocka_unit_test(each_algorithm_without_memory_says_so),
+        cmocka_unit_test(looking_at_a_policy_without_memory_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
