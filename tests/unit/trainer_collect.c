@@ -1,0 +1,273 @@
+/* trainer_collect.c: who plays, which questions are asked, and what teachers say of the rollouts.
+ */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evaluate.h"
+#include "internal.h"
+#include "run.h"
+#include "support/files.h"
+#include "support/small_recipe.h"
+
+struct place {
+    char *dir, *teacher;
+    struct trainer_recipe recipe;
+    float *params, *taught; /* of the learner, of the teacher */
+};
+
+static int enter(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    place->dir = make_dir();
+    place->teacher = join(place->dir, "teacher.ckpt");
+    place->recipe = small_recipe(TRAINER_HOPWORLD);
+    place->params = warm_policy(&place->recipe, 40);
+    place->taught = warm_policy(&place->recipe, 80);
+    const struct trainer_checkpoint checkpoint = {place->recipe.model, 80};
+    assert_int_equal(trainer_checkpoint_save(place->teacher, &checkpoint, place->taught, NULL),
+                     TRAINER_OK);
+    place->recipe.n_tasks = 2;
+    place->recipe.tasks[1] = place->recipe.tasks[0];
+    place->recipe.tasks[1].env.kind = TRAINER_REVERSE;
+    strcpy(place->recipe.tasks[0].algorithm.teacher, place->teacher);
+    strcpy(place->recipe.tasks[1].algorithm.teacher, place->teacher);
+    place->recipe.tasks[1].questions = 3;
+    *state = place;
+    return 0;
+}
+
+static int leave(void **state)
+{
+    struct place *place = *state;
+    free(place->teacher);
+    free(place->params);
+    free(place->taught);
+    remove_dir(place->dir);
+    free(place);
+    return 0;
+}
+
+static struct run *collected(struct place *place, enum trainer_algorithm_name a,
+                             enum trainer_algorithm_name b, int32_t iteration)
+{
+    struct run *run = calloc(1, sizeof *run);
+    struct trainer_iteration metrics = {0};
+    struct trainer_error err;
+    size_t n = trainer_model_parameters(&place->recipe.model);
+    place->recipe.tasks[0].algorithm.name = a;
+    place->recipe.tasks[1].algorithm.name = b;
+    check_recipe(&place->recipe);
+    run->recipe = &place->recipe;
+    if (run_open(run, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    memcpy(run->learner.params, place->params, n * sizeof *place->params);
+    if (run->start)
+        memcpy(run->start, place->taught, n * sizeof *place->taught);
+    if (run_collect(run, iteration, &metrics, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    return run;
+}
+
+static void closed(struct run *run)
+{
+    run_close(run);
+    free(run);
+}
+
+/* Log-probs of the wanted tokens of one sequence, each at its place. */
+static void score(const struct place *place, const float *params, const int32_t *tokens,
+                  const uint8_t *wanted, size_t n, double *at)
+{
+    const size_t start[2] = {0, n};
+    const struct trainer_sequences in = {1, start, tokens, wanted};
+    struct trainer_passf *pass;
+    float log_prob[256];
+    size_t k = 0;
+    assert_int_equal(trainer_pass_createf(&pass, &place->recipe.model, n, n, NULL), TRAINER_OK);
+    assert_int_equal(trainer_policy_forwardf(pass, params, &in, log_prob, NULL, NULL), TRAINER_OK);
+    for (size_t t = 0; t < n; t++)
+        at[t] = wanted[t] ? (double)log_prob[k++] : 0;
+    trainer_pass_freef(pass);
+}
+
+/* values at the policy's tokens of the rows of a task are log-probs under params. */
+static void assert_scored(const struct place *place, const struct trainer_rollouts *r, int32_t task,
+                          const float *values, const float *params)
+{
+    for (size_t row = 0; row < r->n; row++) {
+        size_t first = row * r->width, n = (size_t)r->length[row];
+        double expected[256];
+        if (r->task[row] != task)
+            continue;
+        score(place, params, r->tokens + first, r->mask + first, n, expected);
+        for (size_t t = 0; t < n; t++)
+            if (r->mask[first + t])
+                assert_near((double)values[first + t], expected[t], 2e-5);
+    }
+}
+
+static void a_teacher_scores_what_the_learner_says(void **state)
+{
+    struct place *place = *state;
+    struct run *run = collected(place, TRAINER_GRPO, TRAINER_OPD, 0);
+    assert_scored(place, run->rollouts, 0, run->rollouts->log_prob, place->params);
+    assert_scored(place, run->rollouts, 1, run->rollouts->log_prob, place->params);
+    assert_scored(place, run->rollouts, 1, run->rollouts->reference, place->taught);
+    closed(run);
+}
+
+static void a_source_says_what_the_learner_is_to_say(void **state)
+{
+    struct place *place = *state;
+    struct run *run = collected(place, TRAINER_SFT, TRAINER_GRPO, 0);
+    assert_scored(place, run->rollouts, 0, run->rollouts->log_prob, place->taught);
+    assert_scored(place, run->rollouts, 1, run->rollouts->log_prob, place->params);
+    closed(run);
+}
+
+static void the_start_scores_all_tasks(void **state)
+{
+    struct place *place = *state;
+    place->recipe.loss.kl_coef = 0.1;
+    struct run *run = collected(place, TRAINER_SFT, TRAINER_OPD, 0);
+    assert_scored(place, run->rollouts, 0, run->rollouts->start, place->taught);
+    assert_scored(place, run->rollouts, 1, run->rollouts->start, place->taught);
+    closed(run);
+}
+
+/* The last hop's fact, OBS relation entity /OBS, stands behind the prompt where there is one and
+ * room. */
+static size_t show(const struct trainer_rollouts *r, size_t row, int32_t *tokens, uint8_t *wanted)
+{
+    const struct trainer_episode *episode = &r->episode[row];
+    size_t first = row * r->width, prompt = (size_t)r->prompt[row], length = (size_t)r->length[row];
+    size_t n = r->task[row] == 0 && length + 4 <= r->width ? 4 : 0;
+    const int32_t fact[4] = {TRAINER_OBS, TRAINER_N_MARKERS + episode->relations[episode->k - 1],
+                             TRAINER_N_MARKERS + 6 + episode->path[episode->k], TRAINER_END_OBS};
+    memcpy(tokens, r->tokens + first, prompt * sizeof *tokens);
+    memcpy(tokens + prompt, fact, n * sizeof *tokens);
+    memcpy(tokens + prompt + n, r->tokens + first + prompt, (length - prompt) * sizeof *tokens);
+    memset(wanted, 0, prompt + n);
+    memcpy(wanted + prompt + n, r->mask + first + prompt, length - prompt);
+    return n;
+}
+
+static void a_policy_is_shown_the_last_fact(void **state)
+{
+    struct place *place = *state;
+    struct run *run = collected(place, TRAINER_OPSD, TRAINER_OPSD, 0);
+    const struct trainer_rollouts *r = run->rollouts;
+    size_t shown_rows = 0;
+    double difference = 0;
+    for (size_t row = 0; row < r->n; row++) {
+        int32_t tokens[256];
+        uint8_t wanted[256];
+        double expected[256];
+        size_t first = row * r->width, n = show(r, row, tokens, wanted);
+        score(place, place->params, tokens, wanted, (size_t)r->length[row] + n, expected);
+        for (size_t t = 0; t < (size_t)r->length[row]; t++)
+            if (r->mask[first + t]) {
+                assert_near((double)r->reference[first + t], expected[t + n], 2e-5);
+                difference += fabs(expected[t + n] - (double)r->log_prob[first + t]);
+            }
+        shown_rows += n > 0;
+    }
+    assert_true(shown_rows > 0 && difference > 0.1);
+    closed(run);
+}
+
+/* ---- questions ---- */
+
+static bool is_among(uint64_t question, const struct trainer_rollouts *r, int32_t task)
+{
+    bool any = false;
+    for (size_t row = 0; row < r->n; row++)
+        any = any || (r->task[row] == task && r->episode[row].question == question);
+    return any;
+}
+
+static void questions_are_new_in_every_iteration(void **state)
+{
+    struct place *place = *state;
+    struct run *first = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
+    struct run *again = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
+    struct run *second = collected(place, TRAINER_GRPO, TRAINER_GRPO, 1);
+    const struct trainer_rollouts *r = first->rollouts;
+    assert_int_equal(r->n, 4 * 4 + 3 * 4);
+    for (size_t row = 0; row < r->n; row++) {
+        assert_int_equal(r->task[row], row >= 16);
+        assert_int_equal(r->group[row], (int64_t)(row >= 16) << 32 | (int64_t)((row % 16) / 4));
+        assert_true(is_among(r->episode[row].question, again->rollouts, r->task[row]));
+        for (int32_t task = 0; task < 2; task++)
+            assert_false(is_among(r->episode[row].question, second->rollouts, task));
+        assert_false(is_among(r->episode[row].question, r, 1 - r->task[row]));
+    }
+    closed(first);
+    closed(again);
+    closed(second);
+}
+
+static struct trainer_rollouts *evaluated(const struct place *place, uint64_t seed, double *score)
+{
+    struct trainer_rollouts *r =
+        rollouts_new(evaluate_rows(&place->recipe), (size_t)place->recipe.model.max_tokens);
+    struct sampler sampler;
+    assert_int_equal(sampler_open(&sampler, &place->recipe, 1, NULL), TRAINER_OK);
+    *score = evaluate_once(&sampler, r, place->taught, seed, 1, NULL);
+    sampler_close(&sampler);
+    return r;
+}
+
+/* The recipe's seed changes what is trained on, not what is asked in the end. */
+static void evaluations_ask_the_same_questions(void **state)
+{
+    struct place *place = *state;
+    double a_score, b_score, right = 0;
+    struct trainer_rollouts *a = evaluated(place, 1, &a_score);
+    place->recipe.seed = 99;
+    struct trainer_rollouts *b = evaluated(place, 2, &b_score);
+    assert_int_equal(a->n, 32);
+    for (size_t row = 0; row < a->n; row++) {
+        assert_true(a->episode[row].question == b->episode[row].question);
+        assert_true(a->episode[row].noise != b->episode[row].noise);
+        assert_int_equal(a->task[row], row >= 16);
+        for (size_t other = 0; other < row; other++)
+            assert_true(a->episode[row].question != a->episode[other].question);
+        right += a->reward[row];
+    }
+    assert_near(a_score, right / 32, 1e-12);
+    place->recipe.evaluation.question_seed++;
+    struct trainer_rollouts *c = evaluated(place, 1, &b_score);
+    assert_true(c->episode[0].question != a->episode[0].question);
+    trainer_rollouts_free(a);
+    trainer_rollouts_free(b);
+    trainer_rollouts_free(c);
+}
+
+static void one_question_is_enough(void **state)
+{
+    struct place *place = *state;
+    place->recipe.tasks[0].questions = 1;
+    place->recipe.tasks[1].questions = 1;
+    struct run *run = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
+    assert_int_equal(run->rollouts->n, 8);
+    closed(run);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_teacher_scores_what_the_learner_says),
+        TEST(a_source_says_what_the_learner_is_to_say),
+        TEST(the_start_scores_all_tasks),
+        TEST(a_policy_is_shown_the_last_fact),
+        TEST(questions_are_new_in_every_iteration),
+        TEST(evaluations_ask_the_same_questions),
+        TEST(one_question_is_enough),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
