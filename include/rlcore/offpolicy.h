@@ -52,8 +52,9 @@ struct rl_metrics {
 
 /*
  * Distance of two policies on a batch: perplexities, kl, k3_kl, chi2_token, chi2_seq and
- * differences of log perplexity. train and rollout [B*T] log-probs. Appends to metrics. A batch
- * without rows is refused.
+ * differences of log perplexity; log_ratio_clamped and log_ratio_clamped_seq count the tokens with
+ * |l| > 20 and the rows whose sum of l is. train and rollout [B*T] log-probs. Appends to metrics. A
+ * batch without rows is refused.
  */
 RL_API RL_NODISCARD enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch,
                                                         const double *train, const double *rollout,

@@ -58,8 +58,9 @@ struct rl_weight_sink rl_weight_sinkf(float *weights);
 /* Sums of one row over its response tokens. */
 struct rl_ratio_row {
     double n, train, rollout, l;
-    double k3;     /* of exp(l) - l - 1 */
-    double square; /* of exp(l20)^2 */
+    double k3;      /* of exp(l) - l - 1 */
+    double square;  /* of exp(l20)^2 */
+    double clamped; /* tokens with |l| > 20 */
 };
 
 /* The sums of a row; ratio [..] of each chunk goes to visit, if there is one. */
@@ -72,6 +73,7 @@ struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl
 struct rl_distance {
     double train_ppl, train_log_ppl, rollout_ppl, rollout_log_ppl, kl, k3, chi2_token, chi2_seq;
     double diff, abs_diff, diff_max, diff_min, ppl_ratio;
+    double clamped, clamped_seq;       /* tokens, rows with |l| or |sum of l| > 20 */
     double n_tokens, n_rows, n_filled; /* filled: rows with a response token */
 };
 

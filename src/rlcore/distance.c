@@ -8,12 +8,14 @@
 #include "metrics.h"
 #include "vexp.h"
 
-/* Without the limit, for a chunk that goes beyond it. */
-static double far_k3(const struct rl_ratio_chunk *c)
+/* A chunk that goes beyond the limit: k3 without it, and how many tokens do. */
+static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 {
     double sum = 0;
-    for (size_t t = 0; t < c->n; t++)
+    for (size_t t = 0; t < c->n; t++) {
         sum += exp(c->l[t]) - 1 - c->l[t];
+        row->clamped += fabs(c->l[t]) > RL_LOG_RATIO_LIMIT;
+    }
     return sum;
 }
 
@@ -36,7 +38,7 @@ RL_HOT static void add_chunk(const struct rl_ratio_chunk *c, double *restrict ra
     row->train += c->train;
     row->rollout += c->rollout;
     row->l += sum;
-    row->k3 += farthest > RL_LOG_RATIO_LIMIT ? far_k3(c) : k3;
+    row->k3 += farthest > RL_LOG_RATIO_LIMIT ? far_k3(c, row) : k3;
     row->square += square;
 }
 
@@ -83,6 +85,8 @@ static void add_row(struct rl_distance *d, const struct rl_ratio_row *row)
     d->diff_max = fmax(d->diff_max, diff);
     d->diff_min = fmin(d->diff_min, diff);
     d->ppl_ratio += exp(diff);
+    d->clamped += row->clamped;
+    d->clamped_seq += fabs(row->l) > RL_LOG_RATIO_LIMIT;
     d->n_tokens += row->n;
     d->n_rows++;
     d->n_filled += row->n > 0;
@@ -110,6 +114,8 @@ void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics)
     rl_metrics_add(metrics, "", "ppl_ratio", d->ppl_ratio / b);
     rl_metrics_add(metrics, "", "chi2_token", d->chi2_token / n - 1);
     rl_metrics_add(metrics, "", "chi2_seq", d->chi2_seq / b - 1);
+    rl_metrics_add(metrics, "", "log_ratio_clamped", d->clamped);
+    rl_metrics_add(metrics, "", "log_ratio_clamped_seq", d->clamped_seq);
 }
 
 enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_error *err)

@@ -100,7 +100,7 @@ static double limited(double x)
 }
 
 struct plain {
-    double n, kl, k3, square, chi2_seq, weight, low, high, std;
+    double n, kl, k3, square, chi2_seq, weight, low, high, std, clamped, clamped_seq;
 };
 
 static double log_ratio(const struct trial *t, size_t i)
@@ -128,6 +128,7 @@ static struct plain plain_sums(const struct trial *t)
         p.n++;
         p.kl -= l;
         p.k3 += exp(l) - l - 1;
+        p.clamped += fabs(l) > 20;
         p.square += w * w;
         p.weight += w;
         p.low = fmin(p.low, w);
@@ -135,8 +136,10 @@ static struct plain plain_sums(const struct trial *t)
         v_sum += v;
         v_square += v * v;
     }
-    for (size_t row = 0; row < t->data->batch.n_rows; row++)
+    for (size_t row = 0; row < t->data->batch.n_rows; row++) {
         p.chi2_seq += exp(2 * limited(row_sum(t, row)));
+        p.clamped_seq += fabs(row_sum(t, row)) > 20;
+    }
     double n = p.n + 1e-8;
     p.std = sqrt(fmax(0, v_square / n - v_sum / n * (v_sum / n)));
     return p;
@@ -155,6 +158,9 @@ static void sums_agree_with_plain_loops(void **state)
         assert_close("chi2_token", metric(t, "chi2_token"), p.square / n - 1);
         assert_close("chi2_seq", metric(t, "chi2_seq"),
                      p.chi2_seq / (double)t->data->batch.n_rows - 1);
+        assert_close("clamped", metric(t, "log_ratio_clamped"), p.clamped);
+        assert_close("clamped_seq", metric(t, "log_ratio_clamped_seq"), p.clamped_seq);
+        assert_true(i < SHAPES - 1 || (p.clamped > 0 && p.clamped_seq > 0));
         assert_close("mean", metric(t, "rollout_is_mean"), p.weight / n);
         assert_close("min", metric(t, "rollout_is_min"), p.low);
         assert_close("max", metric(t, "rollout_is_max"), p.high);
