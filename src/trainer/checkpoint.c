@@ -210,7 +210,7 @@ static unsigned char *read_file(const char *path, size_t *size, enum trainer_sta
     else if (!(bytes = malloc(*size = (size_t)about.st_size)))
         *status = trainer_no_memory(err, (size_t)about.st_size);
     else if (fread(bytes, 1, *size, file) != *size)
-        *status = io_failed(err, path, "read");
+        *status = ferror(file) ? io_failed(err, path, "read") : damaged(err, path, "length");
     if (file)
         fclose(file);
     return bytes;
@@ -244,23 +244,6 @@ static void decode(const unsigned char *bytes, size_t n, float *params)
     }
 }
 
-enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
-                                            float *params, size_t capacity, struct trainer_error *err)
-{
-    enum trainer_status status;
-    size_t size = 0;
-    unsigned char *bytes = read_file(path, &size, &status, err);
-    if (status == TRAINER_OK)
-        status = check_file(path, bytes, size, checkpoint, err);
-    size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
-    if (status == TRAINER_OK && params && n > capacity)
-        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n, capacity);
-    if (status == TRAINER_OK && params)
-        decode(bytes + HEADER_BYTES, n, params);
-    free(bytes);
-    return status;
-}
-
 /* The first size in which two models differ; NULL if they are the same. */
 static const char *difference(const struct trainer_model *a, const struct trainer_model *b, int32_t values[2])
 {
@@ -279,22 +262,56 @@ static const char *difference(const struct trainer_model *a, const struct traine
     return NULL;
 }
 
-enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, float *params,
-                                               uint64_t *steps, struct trainer_error *err)
+static enum trainer_status check_shape(const char *path, const struct trainer_model *model,
+                                       const struct trainer_model *wanted, struct trainer_error *err)
+{
+    int32_t values[2];
+    const char *name = difference(model, wanted, values);
+    if (name)
+        return trainer_fail(err, TRAINER_ESHAPE,
+                            "%s: checkpoint of another model: %s is %d, the recipe wants %d", path, name,
+                            values[0], values[1]);
+    if (model->rope_base < wanted->rope_base || model->rope_base > wanted->rope_base)
+        return trainer_fail(err, TRAINER_ESHAPE,
+                            "%s: checkpoint of another model: rope_base is %g, the recipe wants %g", path,
+                            model->rope_base, wanted->rope_base);
+    return TRAINER_OK;
+}
+
+/* wanted: the shape that is asked for, or NULL. */
+static enum trainer_status load(const char *path, const struct trainer_model *wanted,
+                                struct trainer_checkpoint *checkpoint, float *params, size_t capacity,
+                                struct trainer_error *err)
+{
+    enum trainer_status status;
+    size_t size = 0;
+    unsigned char *bytes = read_file(path, &size, &status, err);
+    if (status == TRAINER_OK)
+        status = check_file(path, bytes, size, checkpoint, err);
+    if (status == TRAINER_OK && wanted)
+        status = check_shape(path, &checkpoint->model, wanted, err);
+    size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
+    if (status == TRAINER_OK && params && n > capacity)
+        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n, capacity);
+    if (status == TRAINER_OK && params)
+        decode(bytes + HEADER_BYTES, n, params);
+    free(bytes);
+    return status;
+}
+
+enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
+                                            float *params, size_t capacity, struct trainer_error *err)
+{
+    return load(path, NULL, checkpoint, params, capacity, err);
+}
+
+enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,
+                                               float *params, uint64_t *steps, struct trainer_error *err)
 {
     struct trainer_checkpoint checkpoint;
-    int32_t values[2];
-    enum trainer_status status = trainer_checkpoint_load(path, &checkpoint, NULL, 0, err);
-    if (status != TRAINER_OK)
-        return status;
-    const char *name = difference(&checkpoint.model, model, values);
-    if (name)
-        return trainer_fail(err, TRAINER_ESHAPE, "%s: checkpoint of another model: %s is %d, the recipe wants %d",
-                            path, name, values[0], values[1]);
-    if (checkpoint.model.rope_base < model->rope_base || checkpoint.model.rope_base > model->rope_base)
-        return trainer_fail(err, TRAINER_ESHAPE, "%s: checkpoint of another model: rope_base is %g, the recipe wants %g",
-                            path, checkpoint.model.rope_base, model->rope_base);
-    if (steps)
+    enum trainer_status status =
+        load(path, model, &checkpoint, params, trainer_model_parameters(model), err);
+    if (status == TRAINER_OK && steps)
         *steps = checkpoint.steps;
-    return trainer_checkpoint_load(path, &checkpoint, params, trainer_model_parameters(model), err);
+    return status;
 }

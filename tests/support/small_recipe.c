@@ -39,6 +39,7 @@ struct trainer_recipe small_recipe(enum trainer_env_kind kind)
     r.warm_start.batch = 32;
     r.warm_start.warmup = 5;
     r.warm_start.learning_rate = 1e-2;
+    r.warm_start.matrix_rate = 0.02;
     r.warm_start.k_min = 1;
     r.warm_start.k_max = 2;
     r.training.iterations = 3;
