@@ -18,28 +18,22 @@ struct place {
     float *params, *taught; /* of the learner, of the teacher */
 };
 
-static int enter(void **state)
+static int open_place(void **state)
 {
     struct place *place = calloc(1, sizeof *place);
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    const struct trainer_checkpoint checkpoint = {recipe.model, 80};
     place->dir = make_dir();
     place->teacher = join(place->dir, "teacher.ckpt");
-    place->recipe = small_recipe(TRAINER_HOPWORLD);
-    place->params = warm_policy(&place->recipe, 40);
-    place->taught = warm_policy(&place->recipe, 80);
-    const struct trainer_checkpoint checkpoint = {place->recipe.model, 80};
+    place->params = warm_policy(&recipe, 40);
+    place->taught = warm_policy(&recipe, 80);
     assert_int_equal(trainer_checkpoint_save(place->teacher, &checkpoint, place->taught, NULL),
                      TRAINER_OK);
-    place->recipe.n_tasks = 2;
-    place->recipe.tasks[1] = place->recipe.tasks[0];
-    place->recipe.tasks[1].env.kind = TRAINER_REVERSE;
-    strcpy(place->recipe.tasks[0].algorithm.teacher, place->teacher);
-    strcpy(place->recipe.tasks[1].algorithm.teacher, place->teacher);
-    place->recipe.tasks[1].questions = 3;
     *state = place;
     return 0;
 }
 
-static int leave(void **state)
+static int close_place(void **state)
 {
     struct place *place = *state;
     free(place->teacher);
@@ -47,6 +41,19 @@ static int leave(void **state)
     free(place->taught);
     remove_dir(place->dir);
     free(place);
+    return 0;
+}
+
+/* hopworld, and reverse beside it. */
+static int renew_recipe(void **state)
+{
+    struct place *place = *state;
+    place->recipe = small_recipe(TRAINER_HOPWORLD);
+    place->recipe.n_tasks = 2;
+    strcpy(place->recipe.tasks[0].algorithm.teacher, place->teacher);
+    place->recipe.tasks[1] = place->recipe.tasks[0];
+    place->recipe.tasks[1].env.kind = TRAINER_REVERSE;
+    place->recipe.tasks[1].questions = 3;
     return 0;
 }
 
@@ -259,7 +266,7 @@ static void one_question_is_enough(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup(name, renew_recipe)
     const struct CMUnitTest tests[] = {
         TEST(a_teacher_scores_what_the_learner_says),
         TEST(a_source_says_what_the_learner_is_to_say),
@@ -269,5 +276,5 @@ int main(void)
         TEST(evaluations_ask_the_same_questions),
         TEST(one_question_is_enough),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_place, close_place);
 }

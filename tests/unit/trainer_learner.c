@@ -8,120 +8,7 @@
 #include "internal.h"
 #include "layout.h"
 #include "learner.h"
-#include "muon.h"
 #include "support/small_recipe.h"
-
-/* ---- AdamW ---- */
-
-static void adamw_is_its_formula(void **state)
-{
-    (void)state;
-    enum { N = 7, STEPS = 5 };
-    float m[N] = {0}, v[N] = {0}, params[N], gradient[N];
-    double m_d[N] = {0}, v_d[N] = {0}, params_d[N];
-    struct adamw adam = {N, m, v, 0, 0.9, 0.95, 1e-8, 0.1};
-    for (int i = 0; i < N; i++)
-        params_d[i] = params[i] = 0.3f * (float)i - 1;
-    for (int t = 1; t <= STEPS; t++) {
-        for (int i = 0; i < N; i++) {
-            gradient[i] = (float)sin(i + 2.0 * t);
-            double g = 0.5 * (double)gradient[i];
-            m_d[i] = 0.9 * m_d[i] + 0.1 * g;
-            v_d[i] = 0.95 * v_d[i] + 0.05 * g * g;
-            double step = m_d[i] / (1 - pow(0.9, t)) / (sqrt(v_d[i] / (1 - pow(0.95, t))) + 1e-8);
-            params_d[i] -= 0.01 * (step + 0.1 * params_d[i]);
-        }
-        adamw_begin(&adam);
-        adamw_step(&adam, 0, 3, 0.01, 0.5, gradient, params);
-        adamw_step(&adam, 3, N - 3, 0.01, 0.5, gradient, params);
-    }
-    assert_int_equal(adam.steps, STEPS);
-    for (int i = 0; i < N; i++)
-        assert_near((double)params[i], params_d[i], 1e-6);
-}
-
-static void the_norm_is_that_of_all_elements(void **state)
-{
-    (void)state;
-    const size_t n = 10001;
-    float *x = malloc(n * sizeof *x);
-    double sum = 0;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = (float)(i % 13) - 6;
-        sum += (double)x[i] * (double)x[i];
-    }
-    assert_near(adamw_norm(n, x), sqrt(sum), 1e-4);
-    x[n - 1] = INFINITY;
-    assert_true(!isfinite(adamw_norm(n, x)));
-    free(x);
-}
-
-/* ---- Muon ---- */
-
-/* What one step from zero momentum takes from params [rows][columns of stride]. */
-static void move_once(size_t rows, size_t columns, size_t stride, const float *gradient,
-                      float *moved)
-{
-    size_t n = rows * stride;
-    float *momentum = calloc(n, sizeof *momentum);
-    float *scratch = malloc(muon_scratch(rows, columns) * sizeof *scratch);
-    struct muon_matrix matrix = {rows, columns, stride, gradient, momentum, moved};
-    memset(moved, 0, n * sizeof *moved);
-    muon_step(&matrix, 0.1, 0.5, scratch);
-    for (size_t i = 0; i < n; i++)
-        assert_near((double)momentum[i], i % stride < columns ? 0.5 * (double)gradient[i] : 0,
-                    1e-6);
-    free(momentum);
-    free(scratch);
-}
-
-/* moved moved' of the short side is nearly a multiple of the identity, and moved goes down the
- * gradient. */
-static void check_direction(size_t rows, size_t columns, size_t stride)
-{
-    struct trainer_rng rng = {rows};
-    size_t n = rows * stride, small = rows < columns ? rows : columns;
-    float *gradient = malloc(n * sizeof *gradient), *moved = malloc(n * sizeof *moved);
-    double along = 0, size = 0, expected = 0.1 * sqrt(fmax(1, (double)rows / (double)columns));
-    for (size_t i = 0; i < n; i++)
-        gradient[i] = (float)(trainer_rng_uniform(&rng) - 0.5);
-    move_once(rows, columns, stride, gradient, moved);
-    for (size_t i = 0; i < n; i++) {
-        assert_true(i % stride < columns || (moved[i] <= 0 && moved[i] >= 0));
-        along -= (double)moved[i] * (double)gradient[i];
-        size += (double)moved[i] * (double)moved[i];
-    }
-    assert_true(along > 0);
-    /* the iteration leaves singular values between about 0.7 and 1.2 */
-    assert_true(size > 0.45 * (double)small * expected * expected);
-    assert_true(size < 1.5 * (double)small * expected * expected);
-    free(gradient);
-    free(moved);
-}
-
-static void muon_moves_all_directions_alike(void **state)
-{
-    (void)state;
-    check_direction(8, 8, 8);
-    check_direction(8, 8, 24);
-    check_direction(6, 20, 20);
-    check_direction(20, 6, 6);
-}
-
-/* Scaling a gradient changes no step, so a matrix of rank one moves by the same as any other. */
-static void muon_knows_no_size_of_the_gradient(void **state)
-{
-    (void)state;
-    float gradient[12], small[12], a[12], b[12];
-    for (int i = 0; i < 12; i++) {
-        gradient[i] = (float)sin(1.7 * i);
-        small[i] = 1e-3f * gradient[i];
-    }
-    move_once(3, 4, 4, gradient, a);
-    move_once(3, 4, 4, small, b);
-    for (int i = 0; i < 12; i++)
-        assert_near((double)a[i], (double)b[i], 1e-4);
-}
 
 /* ---- rows ---- */
 
@@ -411,10 +298,6 @@ static void bad_tokens_are_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adamw_is_its_formula),
-        cmocka_unit_test(the_norm_is_that_of_all_elements),
-        cmocka_unit_test(muon_moves_all_directions_alike),
-        cmocka_unit_test(muon_knows_no_size_of_the_gradient),
         cmocka_unit_test(rows_are_scored_one_by_one),
         cmocka_unit_test(scoring_in_slices_is_one_pass),
         cmocka_unit_test(threads_change_nothing),

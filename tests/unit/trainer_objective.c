@@ -251,13 +251,13 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
     loss.aggregation = aggregations[a].name;
     loss.clip_low = 0.15;
     loss.clip_high = 0.25;
-    loss.clip_c = 2;
+    loss.clip_c = 1.2;
     struct objective_result result = evaluate(g, &loss);
     rl_loss_options_init(&options);
     options.agg.mode = aggregations[a].core;
     options.clip_low = 0.15;
     options.clip_high = 0.25;
-    options.clip_c = 2;
+    options.clip_c = 1.2;
     const struct rl_batch batch = {ROWS, WIDTH, g->b->mask, g->b->turn, NULL};
     const struct rl_loss_inputf in = {g->b->log_prob, g->b->old, g->b->advantage, g->b->weight,
                                       NULL};

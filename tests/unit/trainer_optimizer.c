@@ -109,6 +109,33 @@ static void muon_scales_tall_matrices(void **state)
     assert_true(sum > 0.5 * COLUMNS && sum < 1.5 * COLUMNS);
 }
 
+static void muon_knows_no_size_of_the_gradient(void **state)
+{
+    (void)state;
+    const float gradient[4] = {1, 2, -3, 0.5f}, small[4] = {1e-3f, 2e-3f, -3e-3f, 5e-4f};
+    float moved[2][4] = {{0}}, momentum[2][4] = {{0}}, scratch[16];
+    struct muon_matrix a = {2, 2, 2, gradient, momentum[0], moved[0]};
+    struct muon_matrix b = {2, 2, 2, small, momentum[1], moved[1]};
+    assert_int_equal(muon_scratch(2, 2), 16);
+    muon_step(&a, 0.1, 0.5, scratch);
+    muon_step(&b, 0.1, 0.5, scratch);
+    for (size_t i = 0; i < 4; i++) {
+        assert_near((double)moved[0][i], (double)moved[1][i], 1e-4);
+        assert_near((double)momentum[0][i], 0.5 * (double)gradient[i], 1e-6);
+        assert_true((double)moved[0][i] * (double)gradient[i] < 0);
+    }
+}
+
+static void a_norm_that_is_not_finite_is_seen(void **state)
+{
+    (void)state;
+    float x[5000] = {0};
+    x[4999] = INFINITY;
+    assert_true(!isfinite(adamw_norm(5000, x)));
+    x[4999] = NAN;
+    assert_true(!isfinite(adamw_norm(5000, x)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +144,8 @@ int main(void)
         cmocka_unit_test(a_norm_is_the_root_of_the_sum_of_squares),
         cmocka_unit_test(muon_moves_all_directions_alike),
         cmocka_unit_test(muon_scales_tall_matrices),
+        cmocka_unit_test(muon_knows_no_size_of_the_gradient),
+        cmocka_unit_test(a_norm_that_is_not_finite_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
