@@ -36,14 +36,14 @@ struct rl_stretch {
 };
 
 /*
- * Add a stretch of at most RL_CHUNK tokens to sums and to the gradient; false, and nothing done, if
- * it holds a value that is not finite, a very small probability, or a difference of probabilities
- * too near a threshold to tell in rounded numbers.
+ * Add a stretch of at most RL_CHUNK tokens to sums; rl writes its gradient, the others add theirs.
+ * False, and nothing added, if it holds a value that is not finite, a very small probability, or a
+ * difference of probabilities too near a threshold to tell in rounded numbers.
  */
 bool RL(rl_stream_chunk)(const struct RL(rl_streaming) * s, enum rl_component component,
                          const struct rl_stretch *stretch, struct rl_stream_sums *sums);
 
-/* The same, token by token; names a value that is not allowed. */
+/* The same, token by token, all adding to the gradient; names a value that is not allowed. */
 enum rl_status RL(rl_stream_tokens)(const struct RL(rl_streaming) * s, enum rl_component component,
                                     const struct rl_stretch *stretch, struct rl_stream_sums *sums,
                                     struct rl_error *err);

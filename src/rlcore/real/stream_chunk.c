@@ -27,26 +27,33 @@ struct rule {
 
 /* A chunk's members as reals; the sum of the weights is not finite if one of them is not. */
 struct members {
-    real on[RL_CHUNK], weight[RL_CHUNK];
+    real on[RL_CHUNK], weight[RL_CHUNK], n;
     bool plain;
 };
 
-static RL_INLINE void members_of(const struct chunk *at, bool masked, struct members *out)
+static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
 {
-    real sum = 0, mask[RL_CHUNK];
+    const struct chunk at = *chunk; /* a copy cannot be what the results are written to */
+    real sum = 0, n = 0, mask[RL_CHUNK];
     uint8_t bits = 0;
-    for (size_t t = 0; t < at->n; t++)
-        bits |= at->mask[t];
-    rl_mask_reals(at->mask, at->n, mask);
-    for (size_t t = 0; t < at->n && !at->weights; t++)
+    for (size_t t = 0; t < at.n; t++)
+        bits |= at.mask[t];
+    rl_mask_reals(at.mask, at.n, mask);
+#pragma omp simd reduction(+ : n)
+    for (size_t t = 0; t < (at.weights ? 0 : at.n); t++) {
         out->weight[t] = out->on[t] = mask[t];
-#pragma omp simd reduction(+ : sum)
-    for (size_t t = 0; t < (at->weights ? at->n : 0); t++) {
-        real w = at->weights[t], used = !masked || mask[t] > 0 ? w : 0;
+        n += mask[t];
+    }
+#pragma omp simd reduction(+ : sum, n)
+    for (size_t t = 0; t < (at.weights ? at.n : 0); t++) {
+        real w = at.weights[t], used = !masked || mask[t] > 0 ? w : 0;
+        real on = (used > 0 ? (real)1 : 0) + (used < 0 ? (real)1 : 0);
         sum += w;
         out->weight[t] = used;
-        out->on[t] = used * used > 0 ? 1 : 0;
+        out->on[t] = on;
+        n += on;
     }
+    out->n = n;
     out->plain = bits <= 1 && isfinite(sum);
 }
 
@@ -60,16 +67,23 @@ static RL_INLINE real larger(real a, real b)
     return a > b ? a : b;
 }
 
-/* The largest |log-prob|; infinite if one of them is not finite. */
-static RL_INLINE real pair_pass(const struct chunk *at, const struct members *m, struct pairs *out)
+static RL_INLINE real size_of(real x)
 {
+    return (real)fabs((double)x);
+}
+
+/* The largest |log-prob|; infinite if one of them is not finite. */
+static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members *m,
+                                struct pairs *out)
+{
+    const struct chunk at = *chunk;
     real widest = 0, sum = 0;
 #pragma omp simd reduction(max : widest) reduction(+ : sum)
-    for (size_t t = 0; t < at->n; t++) {
-        real on = m->on[t], p = at->trainer[t], q = at->inference[t];
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t], q = at.inference[t];
         p = on > 0 ? p : 0;
         q = on > 0 ? q : 0;
-        real here = larger(larger(p, -p), larger(q, -q));
+        real here = larger(size_of(p), size_of(q));
         real r = rl_exp_near(p - q), before = rl_exp_near(q);
         out->ratio[t] = r;
         out->difference[t] = before * r - before;
@@ -79,34 +93,35 @@ static RL_INLINE real pair_pass(const struct chunk *at, const struct members *m,
     return isfinite(sum) ? widest : INFINITY;
 }
 
-/* What one chunk adds up; the gradient goes to a buffer until it is known to count. */
+/* What one chunk adds up. */
 struct chunk_sums {
-    real loss, n, in_kl, out_kl, out, positive, negative, other, nearest;
+    real loss, in_kl, out_kl, out, positive, negative, other, nearest;
     bool finite;
 };
 
-static RL_INLINE struct chunk_sums rule_pass(const struct chunk *at, const struct members *m,
-                                             const struct pairs *pairs, const struct rule *k,
+static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m,
+                                             const struct pairs *pairs, const struct rule *rule,
                                              bool dppo, bool ref, real *gradient)
 {
-    real loss = 0, n = 0, in_kl = 0, out_kl = 0, outs = 0, positive = 0, negative = 0, sum = 0;
+    const struct chunk at = *chunk;
+    const struct rule k = *rule;
+    real loss = 0, in_kl = 0, out_kl = 0, outs = 0, positive = 0, negative = 0, sum = 0;
     real nearest = 1;
-#pragma omp simd reduction(+ : loss, n, in_kl, out_kl, outs, positive, negative, sum) \
+#pragma omp simd reduction(+ : loss, in_kl, out_kl, outs, positive, negative, sum) \
     reduction(min : nearest)
-    for (size_t t = 0; t < at->n; t++) {
-        real on = m->on[t], p = at->trainer[t], q = at->inference[t], a = at->other[t];
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t], q = at.inference[t], a = at.other[t];
         real r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
         real l = on > 0 ? p - q : 0;
         a = ref ? a - p : a;
         a = on > 0 ? a : 0;
-        real above = d - k->high, below = k->low - d; /* out if above 0 */
+        real above = d - k.high, below = k.low - d; /* out if above 0 */
         real excess = dppo ? (a > 0 ? above : below) : ref ? below : larger(above, below);
-        real out = excess > 0 ? on : 0, near = larger(excess, -excess);
-        real pull = excess > 0 ? 0 : k->tau * a * r, mismatch = r - l - 1;
+        real out = excess > 0 ? on : 0, near = size_of(excess);
+        real pull = excess > 0 ? 0 : k.tau * a * r, mismatch = r - l - 1;
         near = on > 0 ? near : 1;
-        gradient[t] = w * (2 * k->kl_tau * l - pull) * k->per_scale;
-        loss += w * (k->kl_tau * l * l - pull);
-        n += on;
+        gradient[t] = w * (2 * k.kl_tau * l - pull) * k.per_scale;
+        loss += w * (k.kl_tau * l * l - pull);
         in_kl += excess > 0 ? 0 : mismatch;
         out_kl += excess > 0 ? mismatch : 0;
         outs += out;
@@ -115,8 +130,8 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *at, const struc
         sum += a;
         nearest = near < nearest ? near : nearest;
     }
-    return (struct chunk_sums){loss,     n,        in_kl, out_kl,  outs,
-                               positive, negative, sum,   nearest, isfinite(sum)};
+    return (struct chunk_sums){loss,     in_kl, out_kl,  outs,         positive,
+                               negative, sum,   nearest, isfinite(sum)};
 }
 
 RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
@@ -151,6 +166,8 @@ RL_HOT static real prepare_pairs(const struct chunk *at, const struct members *m
     rl_fetch_ahead(at->trainer);
     rl_fetch_ahead(at->inference);
     rl_fetch_ahead(at->other);
+    if (at->gradient)
+        rl_fetch_ahead(at->gradient);
     return pair_pass(at, m, pairs);
 }
 
@@ -163,7 +180,6 @@ RL_HOT static void add_gradient(real *gradient, const real *from, size_t n)
 static void add_sums(struct rl_stream_sums *to, const struct chunk_sums *from)
 {
     to->loss += (double)from->loss;
-    to->n += (double)from->n;
     to->out_kl += (double)from->out_kl;
     to->in_kl += (double)from->in_kl;
     to->out += (double)from->out;
@@ -179,38 +195,47 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
                       struct rl_stream_sums *sums, bool ref)
 {
     struct pairs pairs;
-    real gradient[RL_CHUNK];
+    real buffer[RL_CHUNK], *gradient = at->gradient && !ref ? at->gradient : buffer;
     if (!(prepare_pairs(at, m, &pairs) <= widest_allowed))
         return false;
     struct chunk_sums x = pass(at, m, &pairs, k, gradient);
     if (!x.finite || !(x.nearest > nearest_allowed))
         return false;
-    if (at->gradient)
+    if (at->gradient && ref)
         add_gradient(at->gradient, gradient, at->n);
     add_sums(sums, &x);
+    sums->n += (double)m->n;
     sums->other += ref ? (double)x.other : 0;
     return true;
 }
 
-RL_HOT static bool run_ce(const struct chunk *at, const struct members *m, real per_scale,
+RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, real per_scale,
                           struct rl_stream_sums *sums)
 {
-    real loss = 0, sum = 0, n = 0;
-#pragma omp simd reduction(+ : loss, sum, n)
-    for (size_t t = 0; t < at->n; t++) {
-        real on = m->on[t], p = at->trainer[t];
+    const struct chunk at = *chunk;
+    real loss = 0, sum = 0;
+#pragma omp simd reduction(+ : loss, sum)
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t];
         p = on > 0 ? p : 0;
         loss -= m->weight[t] * p;
         sum += p;
-        n += on;
     }
     if (!isfinite(sum))
         return false;
-    for (size_t t = 0; t < (at->gradient ? at->n : 0); t++)
-        at->gradient[t] -= m->weight[t] * per_scale;
+    for (size_t t = 0; t < (at.gradient ? at.n : 0); t++)
+        at.gradient[t] -= m->weight[t] * per_scale;
     sums->loss += (double)loss;
     sums->other -= (double)sum;
-    sums->n += (double)n;
+    sums->n += (double)m->n;
+    return true;
+}
+
+/* No members: the arrays that only members read may be missing. */
+static bool run_nothing(const struct chunk *at, enum rl_component component)
+{
+    for (size_t t = 0; at->gradient && component == RL_COMPONENT_RL && t < at->n; t++)
+        at->gradient[t] = 0;
     return true;
 }
 
@@ -249,6 +274,8 @@ bool RL(rl_stream_chunk)(const struct RL(rl_streaming) * s, enum rl_component co
     prepare(&at, component == RL_COMPONENT_RL, &m);
     if (!m.plain)
         return false;
+    if (!(m.n > 0))
+        return run_nothing(&at, component);
     if (component == RL_COMPONENT_CE)
         return run_ce(&at, &m, (real)(1 / o->ce_scale), sums);
     if (!at.other || !at.inference)

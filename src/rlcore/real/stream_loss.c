@@ -13,6 +13,13 @@ struct part {
     struct rl_error err;
 };
 
+static void zero_gradient(const struct RL(rl_streaming) * s, const struct rl_stretch *stretch)
+{
+    size_t first = s->sequences->start[stretch->sequence] + stretch->from;
+    for (size_t j = 0; s->gradient && j < stretch->n; j++)
+        s->gradient[first + j] = 0;
+}
+
 static enum rl_status run_component(const struct RL(rl_streaming) * s, enum rl_component component,
                                     size_t sequence, struct rl_stream_sums *sums,
                                     struct rl_error *err)
@@ -21,8 +28,11 @@ static enum rl_status run_component(const struct RL(rl_streaming) * s, enum rl_c
     enum rl_status status = RL_OK;
     for (size_t t = 0; status == RL_OK && t < n; t += RL_CHUNK) {
         const struct rl_stretch stretch = {sequence, t, n - t < RL_CHUNK ? n - t : RL_CHUNK};
-        if (!RL(rl_stream_chunk)(s, component, &stretch, sums))
-            status = RL(rl_stream_tokens)(s, component, &stretch, sums, err);
+        if (RL(rl_stream_chunk)(s, component, &stretch, sums))
+            continue;
+        if (component == RL_COMPONENT_RL)
+            zero_gradient(s, &stretch);
+        status = RL(rl_stream_tokens)(s, component, &stretch, sums, err);
     }
     return status;
 }
@@ -53,9 +63,6 @@ static struct part run_sequence(const struct RL(rl_streaming) * s, size_t sequen
 {
     struct rl_stream_sums rl = {0}, ce = {0}, ref = {0};
     struct part part = {.status = RL_OK};
-    for (size_t i = s->sequences->start[sequence];
-         s->gradient && i < s->sequences->start[sequence + 1]; i++)
-        s->gradient[i] = 0;
     part.status = run_component(s, RL_COMPONENT_RL, sequence, &rl, &part.err);
     if (part.status == RL_OK && s->streams->ce_weights)
         part.status = run_component(s, RL_COMPONENT_CE, sequence, &ce, &part.err);
