@@ -1,7 +1,6 @@
 /* run.c: a training run from recipe to checkpoint. */
 #include "run.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +132,6 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
 {
     run->threads = threads_wanted(run->recipe->threads);
     run->threads_before = threads_limit(run->threads);
-    openblas_set_num_threads(1); /* the threads are ours */
     enum trainer_status status =
         learner_open(&run->learner, &run->recipe->model, largest_batch(run->recipe), run->threads, err);
     if (status == TRAINER_OK)

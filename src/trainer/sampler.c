@@ -1,6 +1,7 @@
 /* sampler.c: see sampler.h. */
 #include "sampler.h"
 
+#include <cblas.h>
 #include <stdlib.h>
 
 #include "clock.h"
@@ -21,7 +22,8 @@ double sampler_bytes(const struct trainer_recipe *recipe, int threads)
 enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe, int threads,
                                  struct trainer_error *err)
 {
-    *sampler = (struct sampler){.recipe = recipe, .threads = threads};
+    *sampler = (struct sampler){.recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
+    openblas_set_num_threads(1); /* the threads are ours */
     sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
     bool whole = sampler->decode != NULL;
     for (int i = 0; i < threads && whole; i++)
@@ -34,6 +36,8 @@ void sampler_close(struct sampler *sampler)
     for (int i = 0; sampler->decode && i < sampler->threads; i++)
         free(sampler->decode[i]);
     free(sampler->decode);
+    if (sampler->blas_before > 0)
+        openblas_set_num_threads(sampler->blas_before);
 }
 
 /* Rows from first on that make a lane: of one task, at most LANE_ROWS. */

@@ -7,6 +7,7 @@
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
+    int blas_before;        /* threads of BLAS when it was opened; until it is closed there is one */
     struct decode **decode; /* [threads] */
 };
 

@@ -1,6 +1,7 @@
 /* trainer_run.c: whole runs of tiny models: what they tell, that they repeat, and how they fail. */
 #include "support/unit.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -411,6 +412,76 @@ static void odd_sizes_run(void **state)
     runs(recipe, "no searches");
 }
 
+/* ---- schedules ---- */
+
+static bool keep_rate(void *context, const struct trainer_event *event)
+{
+    double *rates = context;
+    if (event->iteration)
+        rates[event->step - 1] = event->iteration->learning_rate;
+    return true;
+}
+
+/* Two updates per iteration: linear over the first five, along a cosine to a tenth. */
+static void the_rate_follows_its_schedule(void **state)
+{
+    struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    double rates[6] = {0};
+    const struct trainer_run_options options = {NULL, keep_rate, rates};
+    recipe.training.iterations = 6;
+    recipe.training.epochs = 1;
+    recipe.training.warmup = 5;
+    recipe.training.final_rate = 0.1;
+    recipe.evaluation.every = 0;
+    assert_int_equal(trainer_run(&recipe, &options, NULL), TRAINER_OK);
+    for (int i = 0; i < 6; i++) {
+        double update = 2 * i + 1, cosine = 0.5 * (1 + cos(acos(-1) * update / 12));
+        double expected = 1e-3 * fmin(1, (update + 1) / 5) * (0.1 + 0.9 * cosine);
+        assert_near(rates[i], expected, 1e-12);
+    }
+}
+
+/* Adam's steps know no size of a gradient, unless it is cut to below epsilon. */
+static void gradients_are_cut_to_the_recipes_norm(void **state)
+{
+    struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    size_t n = trainer_model_parameters(&recipe.model);
+    float *before = malloc(n * sizeof *before), *after = malloc(n * sizeof *after);
+    recipe.tasks[0].algorithm.name = TRAINER_JOINT;
+    recipe.training.clip_norm = 1e-13;
+    check_recipe(&recipe);
+    struct story story = told(&recipe, place->out);
+    assert_int_equal(trainer_checkpoint_load_as(place->warm, &recipe.model, before, NULL, NULL),
+                     TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, after, NULL, NULL),
+                     TRAINER_OK);
+    for (size_t i = 0; i < n; i++)
+        assert_near((double)after[i], (double)before[i], 1e-5);
+    free(story.text);
+    free(before);
+    free(after);
+}
+
+static void demonstrations_have_hops_of_their_own(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    size_t bytes = trainer_model_parameters(&recipe.model) * sizeof(float);
+    recipe.tasks[0].env.k_min = 2;
+    float *both = warm_policy(&recipe, 2);
+    recipe.warm_start.k_min = 2;
+    float *two = warm_policy(&recipe, 2);
+    recipe.tasks[0].env.k_min = 1;
+    float *again = warm_policy(&recipe, 2);
+    assert_memory_not_equal(both, two, bytes);
+    assert_memory_equal(two, again, bytes);
+    free(both);
+    free(two);
+    free(again);
+}
+
 /* ---- learning ---- */
 
 static void reverse_is_learned(void **state)
@@ -622,6 +693,40 @@ static void a_listener_can_stop_at_any_event(void **state)
     }
 }
 
+static bool has_one_blas_thread(void *context, const struct trainer_event *event)
+{
+    size_t *events = context;
+    if (event->kind != TRAINER_EVENT_START)
+        *events += openblas_get_num_threads() == 1;
+    return event->kind == TRAINER_EVENT_START || openblas_get_num_threads() == 1;
+}
+
+/* BLAS may not start threads of its own beside those of a run; afterwards it is the caller's again.
+ */
+static void threads_of_blas_are_the_callers_again(void **state)
+{
+    struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    size_t events = 0, n = trainer_model_parameters(&recipe.model);
+    const struct trainer_run_options options = {place->out, has_one_blas_thread, &events};
+    float *params = malloc(n * sizeof *params);
+    int64_t correct[16];
+    int before = openblas_get_num_threads();
+    openblas_set_num_threads(2);
+    assert_int_equal(trainer_run(&recipe, &options, NULL), TRAINER_OK);
+    assert_true(events > 3);
+    assert_int_equal(openblas_get_num_threads(), 2);
+    assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
+                     TRAINER_OK);
+    assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, NULL), TRAINER_OK);
+    assert_int_equal(openblas_get_num_threads(), 2);
+    recipe.budget.memory_bytes = 1;
+    assert_int_equal(trainer_run(&recipe, NULL, NULL), TRAINER_ESIZE);
+    assert_int_equal(openblas_get_num_threads(), 2);
+    openblas_set_num_threads(before);
+    free(params);
+}
+
 static void nobody_needs_to_listen(void **state)
 {
     struct place *place = *state;
@@ -664,6 +769,9 @@ int main(void)
         TEST(a_run_outlives_the_rejection_of_everything),
         TEST(environments_mix_with_algorithms_of_their_own),
         TEST(odd_sizes_run),
+        TEST(the_rate_follows_its_schedule),
+        TEST(gradients_are_cut_to_the_recipes_norm),
+        TEST(demonstrations_have_hops_of_their_own),
         TEST(reverse_is_learned),
         TEST(teachers_teach),
         TEST(the_penalty_holds_a_policy_at_its_start),
@@ -672,6 +780,7 @@ int main(void)
         TEST(a_warm_start_that_blows_up_names_its_step),
         TEST(a_run_beyond_its_budget_is_not_begun),
         TEST(a_listener_can_stop_at_any_event),
+        TEST(threads_of_blas_are_the_callers_again),
         TEST(nobody_needs_to_listen),
         TEST(checkpoints_that_do_not_fit_are_named),
     };
