@@ -84,7 +84,8 @@ TRAINER_API void trainer_pass_freef(struct trainer_passf *pass);
 /*
  * log_prob [number wanted, in order]: log-probs of the wanted tokens; entropy of their distributions in
  * nats, or NULL. TRAINER_EINVAL for tokens outside the vocabulary, sequences longer than max_tokens, a
- * wanted first token, or more than the pass was made for. sequences must stay until the backward pass.
+ * wanted first token, or more than the pass was made for. The arrays of sequences must stay until the
+ * backward pass.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_policy_forward(struct trainer_pass *pass, const double *params,

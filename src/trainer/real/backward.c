@@ -20,7 +20,7 @@ static void backward_mlp(struct TR(trainer_pass) *pass, const real *params, int3
 
 static void backward_attention(struct TR(trainer_pass) *pass, struct TR(pass_layer) *layer, bool last)
 {
-    const struct trainer_sequences *in = pass->sequences;
+    const struct trainer_sequences *in = &pass->sequences;
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
     for (size_t s = 0; s < in->n; s++) {
         struct TR(net_attention) a = TR(net_pass_attention)(pass, layer, s, last);
@@ -88,7 +88,7 @@ void TR(trainer_policy_backward)(struct TR(trainer_pass) *pass, const real *para
         pass->d_out = pass->d_in;
         pass->d_in = swap;
     }
-    TR(net_embed_backward)(pass->n, d, pass->sequences->tokens, pass->before, pass->d_out,
+    TR(net_embed_backward)(pass->n, d, pass->sequences.tokens, pass->before, pass->d_out,
                            gradient + pass->layout.embedding,
                            pass->model.previous_token ? gradient + pass->layout.previous : NULL);
 }

@@ -7,7 +7,7 @@
 static enum trainer_status index_token(struct TR(trainer_pass) *pass, size_t sequence, size_t i,
                                        struct trainer_error *err)
 {
-    const struct trainer_sequences *in = pass->sequences;
+    const struct trainer_sequences *in = &pass->sequences;
     size_t place = i - in->start[sequence];
     if (in->tokens[i] < 0 || in->tokens[i] >= pass->model.tokens)
         return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i, in->tokens[i],
@@ -29,7 +29,7 @@ static enum trainer_status index_token(struct TR(trainer_pass) *pass, size_t seq
 
 static enum trainer_status index_sequences(struct TR(trainer_pass) *pass, struct trainer_error *err)
 {
-    const struct trainer_sequences *in = pass->sequences;
+    const struct trainer_sequences *in = &pass->sequences;
     enum trainer_status status = TRAINER_OK;
     pass->n_wanted = 0;
     pass->n = in->start[in->n];
@@ -53,7 +53,7 @@ struct TR(net_attention) TR(net_pass_attention)(const struct TR(trainer_pass) *p
                                                 const struct TR(pass_layer) *layer, size_t s, bool last)
 {
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
-    size_t start = pass->sequences->start[s], n = pass->sequences->start[s + 1] - start;
+    size_t start = pass->sequences.start[s], n = pass->sequences.start[s + 1] - start;
     const real *qkv = layer->qkv + start * 3 * d;
     return (struct TR(net_attention)){
         .heads = heads,
@@ -73,7 +73,7 @@ struct TR(net_attention) TR(net_pass_attention)(const struct TR(trainer_pass) *p
 
 static void attend(struct TR(trainer_pass) *pass, struct TR(pass_layer) *layer, bool last)
 {
-    const struct trainer_sequences *in = pass->sequences;
+    const struct trainer_sequences *in = &pass->sequences;
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
     for (size_t s = 0; s < in->n; s++) {
         struct TR(net_attention) a = TR(net_pass_attention)(pass, layer, s, last);
@@ -125,7 +125,7 @@ enum trainer_status TR(trainer_policy_forward)(struct TR(trainer_pass) *pass, co
     size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens;
     const real *embedding = params + pass->layout.embedding;
     const real *previous = pass->model.previous_token ? params + pass->layout.previous : NULL;
-    pass->sequences = sequences;
+    pass->sequences = *sequences;
     enum trainer_status status = index_sequences(pass, err);
     if (status != TRAINER_OK)
         return status;

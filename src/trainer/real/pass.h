@@ -23,7 +23,7 @@ struct TR(trainer_pass) {
     struct net_layout layout;
     size_t capacity, wanted_capacity, pad;
     size_t n, n_wanted; /* of the sequences at work */
-    const struct trainer_sequences *sequences;
+    struct trainer_sequences sequences; /* the caller's arrays */
     struct TR(pass_layer) *layer; /* [layers] */
     real *rope;
     int32_t *position, *before; /* [N] place in the sequence; the token before */
