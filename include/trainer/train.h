@@ -4,7 +4,7 @@
  * The trainer does not know who listens: it reports by calling `event` with what happened, and goes on
  * until the recipe is done or the callback asks to stop. Same recipe, same seed: same numbers, for any
  * number of threads (work is cut into a fixed number of lanes whose sums are added in a fixed order).
- * The threads are the trainer's own: a run sets OpenBLAS to one thread, for the whole process.
+ * The threads are the trainer's own: while a run lasts, OpenBLAS has one, for the whole process.
  *
  * An iteration
  *   rollouts         questions x group_size episodes in lock-step, KV caches kept
