@@ -11,21 +11,22 @@
  *         if (turn == TRAINER_TURN_DONE) break;                    episode.reward is set
  *         if (turn == TRAINER_TURN_OBSERVED) ...                   the tool wrote text[0..n)
  *     }
- * An episode is a plain struct of the caller's: any number of them run in lock-step, none allocates,
- * and the same two seeds give the same episode whatever runs beside it. `question` fixes what is
- * asked and what is true, `noise` what the tool does by chance.
+ * An episode is a plain struct of the caller's: any number of them run in lock-step, none
+ * allocates, and the same two seeds give the same episode whatever runs beside it. `question` fixes
+ * what is asked and what is true, `noise` what the tool does by chance.
  *
  * hopworld (multi-hop question answering with a search tool)
  *   prompt      Q entity relation_1 .. relation_k /Q
- *   a turn      S entity relation /S, answered by OBS relation entity .. /OBS with `facts` facts about
- *               that entity, one of them the one asked for, or by OBS NONE /OBS
- *   the answer  ANS entity, the entity at the end of the chain; reward 1 if right, else 0
- *   Every question has a graph of its own, a hash of (question, entity, relation), so facts cannot be
- *   learned by heart. Relations of the lower half stay inside the entity's region, the others lead
- *   anywhere. A malformed turn, or a search too many, ends the episode with reward 0.
+ *   a turn      S entity relation /S, answered by OBS relation entity .. /OBS with `facts` facts
+ * about that entity, one of them the one asked for, or by OBS NONE /OBS the answer  ANS entity, the
+ * entity at the end of the chain; reward 1 if right, else 0 Every question has a graph of its own,
+ * a hash of (question, entity, relation), so facts cannot be learned by heart. Relations of the
+ * lower half stay inside the entity's region, the others lead anywhere. A malformed turn, or a
+ * search too many, ends the episode with reward 0.
  *
  * reverse (one turn, no tool)
- *   prompt      S entity_1 .. entity_n /S; the answer ANS entity_n .. entity_1, reward 1 if all right
+ *   prompt      S entity_1 .. entity_n /S; the answer ANS entity_n .. entity_1, reward 1 if all
+ * right
  *
  * Both use the tokens of one struct trainer_world, so one policy can be trained on both at once.
  */
@@ -67,15 +68,16 @@ TRAINER_API int32_t trainer_world_entities(const struct trainer_world *world);
 TRAINER_API int32_t trainer_world_tokens(const struct trainer_world *world);
 
 /* A token as a person reads it ("search(", "r07", "e42", ..); buffer of at least 16 bytes. */
-TRAINER_API void trainer_token_text(const struct trainer_world *world, int32_t token, char text[16]);
+TRAINER_API void trainer_token_text(const struct trainer_world *world, int32_t token,
+                                    char text[16]);
 
 enum trainer_env_kind { TRAINER_HOPWORLD, TRAINER_REVERSE, TRAINER_N_ENVS };
 
 TRAINER_API const char *trainer_env_name(enum trainer_env_kind kind);
 
-#define TRAINER_HOPS_MAX 12        /* largest k_max, and longest string to reverse */
-#define TRAINER_TURNS_MAX 15       /* largest max_turns */
-#define TRAINER_FACTS_MAX 6        /* largest facts */
+#define TRAINER_HOPS_MAX 12  /* largest k_max, and longest string to reverse */
+#define TRAINER_TURNS_MAX 15 /* largest max_turns */
+#define TRAINER_FACTS_MAX 6  /* largest facts */
 #define TRAINER_PROMPT_MAX (TRAINER_HOPS_MAX + 3)
 #define TRAINER_OBSERVATION_MAX (2 * TRAINER_FACTS_MAX + 2)
 
@@ -100,16 +102,16 @@ TRAINER_API size_t trainer_env_max_tokens(const struct trainer_env *env);
 /* One episode under way. Members are read-only for callers. */
 struct trainer_episode {
     uint64_t question, noise;
-    int32_t k;                                /* hops, or length */
-    int32_t relations[TRAINER_HOPS_MAX];      /* hopworld: 0-based relations of the chain */
-    int32_t path[TRAINER_HOPS_MAX + 1];       /* entities along it; reverse: the string */
-    int32_t entity, relation;                 /* of the search being written */
-    int32_t turn;                             /* searches answered so far */
-    int32_t hop;                              /* hops of the chain found so far */
-    uint32_t good;                            /* bit t: search t asked for the next hop of the chain */
-    int32_t state;                            /* of the parser */
+    int32_t k;                           /* hops, or length */
+    int32_t relations[TRAINER_HOPS_MAX]; /* hopworld: 0-based relations of the chain */
+    int32_t path[TRAINER_HOPS_MAX + 1];  /* entities along it; reverse: the string */
+    int32_t entity, relation;            /* of the search being written */
+    int32_t turn;                        /* searches answered so far */
+    int32_t hop;                         /* hops of the chain found so far */
+    uint32_t good;                       /* bit t: search t asked for the next hop of the chain */
+    int32_t state;                       /* of the parser */
     bool done, malformed;
-    double reward;                            /* once done */
+    double reward; /* once done */
 };
 
 enum trainer_turn {
@@ -118,13 +120,15 @@ enum trainer_turn {
     TRAINER_TURN_DONE
 };
 
-/* Start an episode; writes its prompt (at most TRAINER_PROMPT_MAX tokens) and returns the length. */
-TRAINER_API size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise,
-                                     struct trainer_episode *episode, int32_t *prompt);
+/* Start an episode; writes its prompt (at most TRAINER_PROMPT_MAX tokens) and returns the length.
+ */
+TRAINER_API size_t trainer_env_reset(const struct trainer_env *env, uint64_t question,
+                                     uint64_t noise, struct trainer_episode *episode,
+                                     int32_t *prompt);
 
 /*
- * Take one token of the policy. text (at least TRAINER_OBSERVATION_MAX) and *n receive what the tool
- * writes, *n is 0 otherwise. An episode that is done stays done.
+ * Take one token of the policy. text (at least TRAINER_OBSERVATION_MAX) and *n receive what the
+ * tool writes, *n is 0 otherwise. An episode that is done stays done.
  */
 TRAINER_API enum trainer_turn trainer_env_step(const struct trainer_env *env,
                                                struct trainer_episode *episode, int32_t token,
@@ -135,8 +139,8 @@ TRAINER_API size_t trainer_env_answer(const struct trainer_env *env,
                                       const struct trainer_episode *episode, int32_t *tokens);
 
 /*
- * A rule-based judge of steps: whether turn t of a finished episode was GOOD. A search is if it asked
- * for the next hop of the chain, the closing turn if it was rewarded.
+ * A rule-based judge of steps: whether turn t of a finished episode was GOOD. A search is if it
+ * asked for the next hop of the chain, the closing turn if it was rewarded.
  */
 TRAINER_API bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn);
 
@@ -152,12 +156,13 @@ struct trainer_demo_options {
 TRAINER_API void trainer_demo_options_init(struct trainer_demo_options *options);
 
 /*
- * One demonstration: tokens and mask (1 = to be trained on), each at least trainer_env_max_tokens long;
- * returns the length. Belief rows train the answer's tokens only: they give information gain a meaning.
+ * One demonstration: tokens and mask (1 = to be trained on), each at least trainer_env_max_tokens
+ * long; returns the length. Belief rows train the answer's tokens only: they give information gain
+ * a meaning.
  */
 TRAINER_API size_t trainer_env_demonstrate(const struct trainer_env *env,
-                                           const struct trainer_demo_options *options, uint64_t seed,
-                                           int32_t *tokens, uint8_t *mask);
+                                           const struct trainer_demo_options *options,
+                                           uint64_t seed, int32_t *tokens, uint8_t *mask);
 
 #ifdef __cplusplus
 }

@@ -2,9 +2,9 @@
  * trainer/policy.h: the policy, a small decoder-only transformer, and its checkpoints.
  *
  * RMSNorm before each half block, rotary positions, ReLU MLP, tied output. With previous_token each
- * position also adds a second embedding, of the token before it (token 0 before the first). Sizes are
- * those of struct trainer_model; parameters are one flat array, so that an optimizer, a checkpoint or
- * a finite difference needs no more than a pointer and a count:
+ * position also adds a second embedding, of the token before it (token 0 before the first). Sizes
+ * are those of struct trainer_model; parameters are one flat array, so that an optimizer, a
+ * checkpoint or a finite difference needs no more than a pointer and a count:
  *
  *     embedding [tokens][width], previous [tokens][width] (with previous_token),
  *     per layer: norm1 [width], qkv [width][3*width], out [width][width], norm2 [width],
@@ -14,13 +14,13 @@
  * Training runs in float; every function here that takes parameters has a twin without the `f` in
  * double, which exists for checking gradients.
  *
- * Sequences are packed, not padded: tokens of all sequences one after the other, start[s] .. start[s+1]
- * those of sequence s. `wanted` marks the tokens whose log-prob given what stands before them is asked
- * for; the last layer's MLP and the output are computed only for those, so a mask of tool tokens also
- * saves time. A sequence's first token cannot be wanted.
+ * Sequences are packed, not padded: tokens of all sequences one after the other, start[s] ..
+ * start[s+1] those of sequence s. `wanted` marks the tokens whose log-prob given what stands before
+ * them is asked for; the last layer's MLP and the output are computed only for those, so a mask of
+ * tool tokens also saves time. A sequence's first token cannot be wanted.
  *
- * Memory: one call to trainer_pass_create sizes all buffers for a number of tokens; a pass allocates
- * nothing after that. One pass per thread.
+ * Memory: one call to trainer_pass_create sizes all buffers for a number of tokens; a pass
+ * allocates nothing after that. One pass per thread.
  */
 #ifndef TRAINER_POLICY_H
 #define TRAINER_POLICY_H
@@ -47,15 +47,17 @@ struct trainer_model {
 };
 
 TRAINER_API void trainer_model_init(struct trainer_model *model);
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_model_check(const struct trainer_model *model,
-                                                                      struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_model_check(const struct trainer_model *model, struct trainer_error *err);
 
 /* Number of parameters. */
 TRAINER_API size_t trainer_model_parameters(const struct trainer_model *model);
 
 /* Random parameters: the same for the same seed, in both precisions up to rounding. */
-TRAINER_API void trainer_policy_init(const struct trainer_model *model, uint64_t seed, double *params);
-TRAINER_API void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, float *params);
+TRAINER_API void trainer_policy_init(const struct trainer_model *model, uint64_t seed,
+                                     double *params);
+TRAINER_API void trainer_policy_initf(const struct trainer_model *model, uint64_t seed,
+                                      float *params);
 
 /* Packed sequences. */
 struct trainer_sequences {
@@ -76,16 +78,16 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_pass_create(struct trainer_pass **pass, const struct trainer_model *model, size_t n_tokens,
                     size_t n_wanted, struct trainer_error *err);
 TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_pass_createf(struct trainer_passf **pass, const struct trainer_model *model, size_t n_tokens,
-                     size_t n_wanted, struct trainer_error *err);
+trainer_pass_createf(struct trainer_passf **pass, const struct trainer_model *model,
+                     size_t n_tokens, size_t n_wanted, struct trainer_error *err);
 TRAINER_API void trainer_pass_free(struct trainer_pass *pass);
 TRAINER_API void trainer_pass_freef(struct trainer_passf *pass);
 
 /*
- * log_prob [number wanted, in order]: log-probs of the wanted tokens; entropy of their distributions in
- * nats, or NULL. TRAINER_EINVAL for tokens outside the vocabulary, sequences longer than max_tokens, a
- * wanted first token, or more than the pass was made for. The arrays of sequences must stay until the
- * backward pass.
+ * log_prob [number wanted, in order]: log-probs of the wanted tokens; entropy of their
+ * distributions in nats, or NULL. TRAINER_EINVAL for tokens outside the vocabulary, sequences
+ * longer than max_tokens, a wanted first token, or more than the pass was made for. The arrays of
+ * sequences must stay until the backward pass.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_policy_forward(struct trainer_pass *pass, const double *params,
@@ -97,32 +99,36 @@ trainer_policy_forwardf(struct trainer_passf *pass, const float *params,
                         struct trainer_error *err);
 
 /*
- * After a forward pass: gradient [parameters] += sum over wanted tokens of d_log_prob times d log-prob /
- * d parameter. params must be those of the forward pass.
+ * After a forward pass: gradient [parameters] += sum over wanted tokens of d_log_prob times d
+ * log-prob / d parameter. params must be those of the forward pass.
  */
 TRAINER_API void trainer_policy_backward(struct trainer_pass *pass, const double *params,
                                          const double *d_log_prob, double *gradient);
 TRAINER_API void trainer_policy_backwardf(struct trainer_passf *pass, const float *params,
                                           const float *d_log_prob, float *gradient);
 
-/* ---- lower precision ------------------------------------------------------------------------- */
+/* ---- lower precision ---------------------------------------------------------------------- */
 
 /*
- * Weights as an inference engine would hold them. bf16: every parameter rounded to nearest even. int8:
- * every row of a matrix (one per output for qkv, out, up and down, one per token for embeddings) as 127
- * steps up to its largest magnitude; norms stay as they are. The result is held in float.
+ * Weights as an inference engine would hold them. bf16: every parameter rounded to nearest even.
+ * int8: every row of a matrix (one per output for qkv, out, up and down, one per token for
+ * embeddings) as 127 steps up to its largest magnitude; norms stay as they are. The result is held
+ * in float.
  */
 enum trainer_precision { TRAINER_FLOAT, TRAINER_BF16, TRAINER_INT8 };
 
-TRAINER_API void trainer_policy_lower(const struct trainer_model *model, enum trainer_precision precision,
-                                      const float *params, float *lowered);
+TRAINER_API void trainer_policy_lower(const struct trainer_model *model,
+                                      enum trainer_precision precision, const float *params,
+                                      float *lowered);
 
-/* ---- checkpoints ------------------------------------------------------------------------------ */
+/* ---- checkpoints ------------------------------------------------------------------------------
+ */
 
 /*
- * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps trained, count
- * of parameters), the parameters as little-endian floats, and an XXH64 digest of all that. It is written
- * beside its place, synced and renamed, so that a reader finds the old one or the new one.
+ * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps
+ * trained, count of parameters), the parameters as little-endian floats, and an XXH64 digest of all
+ * that. It is written beside its place, synced and renamed, so that a reader finds the old one or
+ * the new one.
  */
 struct trainer_checkpoint {
     struct trainer_model model;

@@ -1,9 +1,9 @@
 /*
  * trainer/recipe.h: everything that makes one training run, read from a JSON file.
  *
- * schema/recipe.schema.json is the published form of what stands here; every key has a default, so `{}`
- * is a recipe. A key that is not known is refused with the nearest known one, a value of the wrong type or
- * out of range with its path ("environments[0].algorithm.alpha").
+ * schema/recipe.schema.json is the published form of what stands here; every key has a default, so
+ * `{}` is a recipe. A key that is not known is refused with the nearest known one, a value of the
+ * wrong type or out of range with its path ("environments[0].algorithm.alpha").
  *
  *     {
  *       "name": "v1d", "hypothesis": "...", "expected_delta": "+0.02 EM", "seed": 1,
@@ -36,24 +36,24 @@ extern "C" {
 
 /* Where advantages come from, and which loss component a rollout trains. */
 enum trainer_algorithm_name {
-    TRAINER_GRPO,             /* z-score of the outcome in its group */
-    TRAINER_DR_GRPO,          /* without the division by std */
-    TRAINER_RLOO,             /* leave-one-out baseline */
+    TRAINER_GRPO,                /* z-score of the outcome in its group */
+    TRAINER_DR_GRPO,             /* without the division by std */
+    TRAINER_RLOO,                /* leave-one-out baseline */
     TRAINER_REINFORCE_PLUS_PLUS, /* returns whitened over the batch */
-    TRAINER_GRPO_PASSK,       /* the lead of the group's best */
-    TRAINER_MAX_RL,           /* (r - mean) / mean */
-    TRAINER_RAE,              /* moving baseline per environment */
-    TRAINER_JOINT,            /* A2TGPO, the four modes */
+    TRAINER_GRPO_PASSK,          /* the lead of the group's best */
+    TRAINER_MAX_RL,              /* (r - mean) / mean */
+    TRAINER_RAE,                 /* moving baseline per environment */
+    TRAINER_JOINT,               /* A2TGPO, the four modes */
     TRAINER_SEPARATE,
     TRAINER_TURN_GROUP,
     TRAINER_TURN_GROUP_V1D,
-    TRAINER_PROCESS,          /* gains and outcome normalised apart, summed to the right */
-    TRAINER_ADCA,             /* step flags of the rule-based judge */
-    TRAINER_REWARD,           /* the outcome itself */
-    TRAINER_OPD,              /* on-policy distillation from a frozen teacher: ref_kl stream */
-    TRAINER_OPSD,             /* the same from the live policy that is shown the last hop's fact */
-    TRAINER_SFT,              /* ce on rollouts of a frozen source */
-    TRAINER_ECHO,             /* grpo, and ce on the tool's tokens */
+    TRAINER_PROCESS, /* gains and outcome normalised apart, summed to the right */
+    TRAINER_ADCA,    /* step flags of the rule-based judge */
+    TRAINER_REWARD,  /* the outcome itself */
+    TRAINER_OPD,     /* on-policy distillation from a frozen teacher: ref_kl stream */
+    TRAINER_OPSD,    /* the same from the live policy that is shown the last hop's fact */
+    TRAINER_SFT,     /* ce on rollouts of a frozen source */
+    TRAINER_ECHO,    /* grpo, and ce on the tool's tokens */
     TRAINER_N_ALGORITHMS
 };
 
@@ -63,24 +63,24 @@ TRAINER_API const char *trainer_algorithm_text(enum trainer_algorithm_name name)
 enum trainer_gain { TRAINER_GAIN_PROB, TRAINER_GAIN_LOG_PROB }; /* "prob", "log_prob" */
 
 enum trainer_length_penalty { /* "none", "uniform", "group", "anchor" */
-    TRAINER_LENGTH_NONE,
-    TRAINER_LENGTH_UNIFORM,
-    TRAINER_LENGTH_GROUP,
-    TRAINER_LENGTH_ANCHOR
+                              TRAINER_LENGTH_NONE,
+                              TRAINER_LENGTH_UNIFORM,
+                              TRAINER_LENGTH_GROUP,
+                              TRAINER_LENGTH_ANCHOR
 };
 
 struct trainer_algorithm {
     enum trainer_algorithm_name name; /* grpo */
-    double alpha;           /* 0.3; turn-group-v1d, adca: share of the process advantage */
-    double gamma;           /* 1; discount per turn */
-    double beta;            /* 0.3; reach of the adaptive clip scale, 0 turns it off */
-    bool norm_by_std;       /* true */
-    double epsilon;         /* 1e-6 */
-    double advantage_scale; /* 1; multiplies every advantage */
-    enum trainer_gain gain; /* prob */
-    double decay;           /* 0.9; rae */
-    double echo_weight;     /* 0.1; echo */
-    int32_t prm_steps;      /* 0 = always; adca: iterations for which the judge is asked */
+    double alpha;                   /* 0.3; turn-group-v1d, adca: share of the process advantage */
+    double gamma;                   /* 1; discount per turn */
+    double beta;                    /* 0.3; reach of the adaptive clip scale, 0 turns it off */
+    bool norm_by_std;               /* true */
+    double epsilon;                 /* 1e-6 */
+    double advantage_scale;         /* 1; multiplies every advantage */
+    enum trainer_gain gain;         /* prob */
+    double decay;                   /* 0.9; rae */
+    double echo_weight;             /* 0.1; echo */
+    int32_t prm_steps;              /* 0 = always; adca: iterations for which the judge is asked */
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of opd (teacher) and sft (source) */
     enum trainer_length_penalty length_penalty; /* none */
     double length_coef;                         /* 0 = the custom of the penalty */
@@ -89,8 +89,8 @@ struct trainer_algorithm {
 #define TRAINER_ENVS_MAX 4
 
 struct trainer_task {
-    struct trainer_env env;             /* keys beside "algorithm": name, questions, k_min, ... */
-    int32_t questions;                  /* 32 per iteration */
+    struct trainer_env env; /* keys beside "algorithm": name, questions, k_min, ... */
+    int32_t questions;      /* 32 per iteration */
     struct trainer_algorithm algorithm;
 };
 
@@ -99,24 +99,25 @@ struct trainer_warm_start {
     int32_t steps;        /* 450 */
     int32_t batch;        /* 128 demonstrations */
     double learning_rate; /* 4e-3 of AdamW, after warmup steps along a cosine to 5 % */
-    double matrix_rate;   /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them, too */
-    int32_t warmup;       /* 50 */
+    double
+        matrix_rate; /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them, too */
+    int32_t warmup;  /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
     struct trainer_demo_options demo; /* "demonstrator" */
 };
 
 struct trainer_training {
-    int32_t iterations;    /* 120 */
-    int32_t group_size;    /* 8 rollouts per question */
-    int32_t epochs;        /* 2 */
-    int32_t minibatch;     /* 64 rollouts per update */
-    double learning_rate;  /* 3e-4 */
-    int32_t warmup;        /* 0 updates of linear warm-up */
-    double final_rate;     /* 1: share of learning_rate at the end of a cosine; 1 = constant */
+    int32_t iterations;   /* 120 */
+    int32_t group_size;   /* 8 rollouts per question */
+    int32_t epochs;       /* 2 */
+    int32_t minibatch;    /* 64 rollouts per update */
+    double learning_rate; /* 3e-4 */
+    int32_t warmup;       /* 0 updates of linear warm-up */
+    double final_rate;    /* 1: share of learning_rate at the end of a cosine; 1 = constant */
     double adam_beta1, adam_beta2; /* 0.9, 0.95 */
-    double weight_decay;   /* 0 */
-    double clip_norm;      /* 1; largest norm of a gradient */
-    double temperature;    /* 1; of sampling */
+    double weight_decay;           /* 0 */
+    double clip_norm;              /* 1; largest norm of a gradient */
+    double temperature;            /* 1; of sampling */
 };
 
 /* "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo", "ipo" */
@@ -158,16 +159,19 @@ struct trainer_sampler {
 };
 
 /* What is done about data the learner did not sample. */
-enum trainer_correction_name { /* "none", "tis", "decoupled" */
-    TRAINER_CORRECTION_NONE,      /* the sampler's log-probs in the place of the old ones */
-    TRAINER_CORRECTION_TIS,       /* truncated importance weights, old log-probs recomputed */
-    TRAINER_CORRECTION_DECOUPLED  /* the same and rejection, proximal log-probs recomputed */
+enum trainer_correction_name {                          /* "none", "tis", "decoupled" */
+                               TRAINER_CORRECTION_NONE, /* the sampler's log-probs in the place of
+                                                           the old ones */
+                               TRAINER_CORRECTION_TIS,  /* truncated importance weights, old
+                                                           log-probs recomputed */
+                               TRAINER_CORRECTION_DECOUPLED /* the same and rejection, proximal
+                                                               log-probs recomputed */
 };
 struct trainer_correction {
     enum trainer_correction_name name;
-    bool sequence_level;                /* false: "level": "token" or "sequence" */
-    double cap;                         /* 2 */
-    char reject[TRAINER_NAME_MAX];      /* rejection options of rl_rollout_correction, or "" */
+    bool sequence_level;           /* false: "level": "token" or "sequence" */
+    double cap;                    /* 2 */
+    char reject[TRAINER_NAME_MAX]; /* rejection options of rl_rollout_correction, or "" */
     char reject_threshold[TRAINER_NAME_MAX];
 };
 
@@ -187,18 +191,18 @@ struct trainer_budget {
 };
 
 struct trainer_recipe {
-    char name[TRAINER_NAME_MAX];              /* "trial"; becomes the specialist of the trial */
-    char domain[TRAINER_NAME_MAX];            /* "multi-hop-qa" */
+    char name[TRAINER_NAME_MAX];   /* "trial"; becomes the specialist of the trial */
+    char domain[TRAINER_NAME_MAX]; /* "multi-hop-qa" */
     char hypothesis[TRAINER_PROSE_MAX];
     char expected_delta[TRAINER_NAME_MAX];
-    uint64_t seed;                            /* 1 */
-    int32_t threads;                          /* 0 = all processors */
+    uint64_t seed;   /* 1 */
+    int32_t threads; /* 0 = all processors */
     struct trainer_world world;
-    struct trainer_model model;               /* tokens and max_tokens follow from world and tasks */
-    char checkpoint[TRAINER_PATH_MAX];        /* start.checkpoint */
-    struct trainer_warm_start warm_start;     /* start.warm_start */
+    struct trainer_model model;           /* tokens and max_tokens follow from world and tasks */
+    char checkpoint[TRAINER_PATH_MAX];    /* start.checkpoint */
+    struct trainer_warm_start warm_start; /* start.warm_start */
     struct trainer_task tasks[TRAINER_ENVS_MAX];
-    int32_t n_tasks;                          /* 1 */
+    int32_t n_tasks; /* 1 */
     struct trainer_training training;
     struct trainer_loss loss;
     struct trainer_sampler sampler;
@@ -211,22 +215,21 @@ struct trainer_recipe {
 TRAINER_API void trainer_recipe_init(struct trainer_recipe *recipe);
 
 /*
- * Read a recipe over the defaults and check it. text [length] is JSON; name stands in messages in front of
- * line or key. Paths inside are taken as they are.
+ * Read a recipe over the defaults and check it. text [length] is JSON; name stands in messages in
+ * front of line or key. Paths inside are taken as they are.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text, size_t length,
-                     struct trainer_error *err);
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe,
-                                                                      const char *path,
-                                                                      struct trainer_error *err);
+trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text,
+                     size_t length, struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
 
 /*
- * Check the whole recipe (ranges, and what does not go together); fills in model.tokens, max_tokens and the
- * world of every task.
+ * Check the whole recipe (ranges, and what does not go together); fills in model.tokens, max_tokens
+ * and the world of every task.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe,
-                                                                       struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err);
 
 /* The whole recipe as JSON text with every key (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
@@ -236,12 +239,12 @@ TRAINER_API char *trainer_recipe_schema(void);
 
 /*
  * Visit every numeric setting (true is 1, false 0) under its path without the braces:
- * "training.learning_rate", and for the first environment "algorithm.alpha", "env.k_min". For logs of what a
- * trial was.
+ * "training.learning_rate", and for the first environment "algorithm.alpha", "env.k_min". For logs
+ * of what a trial was.
  */
 typedef void trainer_setting_fn(void *context, const char *path, double value);
-TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
-                                         void *context);
+TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe,
+                                         trainer_setting_fn *visit, void *context);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
  *
  * A fallible function returns an enum trainer_status: TRAINER_OK (0) or a negative code. Its last
  * parameter is a `struct trainer_error *`, which may be NULL; on failure it holds the same code and
- * one line of text that names the file, the recipe key or the argument at fault. On TRAINER_OK it is
- * left alone. The library never exits, prints or keeps global state.
+ * one line of text that names the file, the recipe key or the argument at fault. On TRAINER_OK it
+ * is left alone. The library never exits, prints or keeps global state.
  */
 #ifndef TRAINER_STATUS_H
 #define TRAINER_STATUS_H

@@ -1,10 +1,11 @@
 /*
  * trainer/train.h: one training run, from recipe to checkpoint.
  *
- * The trainer does not know who listens: it reports by calling `event` with what happened, and goes on
- * until the recipe is done or the callback asks to stop. Same recipe, same seed: same numbers, for any
- * number of threads (work is cut into a fixed number of lanes whose sums are added in a fixed order).
- * The threads are the trainer's own: while a run lasts, OpenBLAS has one, for the whole process.
+ * The trainer does not know who listens: it reports by calling `event` with what happened, and goes
+ * on until the recipe is done or the callback asks to stop. Same recipe, same seed: same numbers,
+ * for any number of threads (work is cut into a fixed number of lanes whose sums are added in a
+ * fixed order). The threads are the trainer's own: while a run lasts, OpenBLAS has one, for the
+ * whole process.
  *
  * An iteration
  *   rollouts         questions x group_size episodes in lock-step, KV caches kept
@@ -30,46 +31,47 @@ struct trainer_turn_gain {
 };
 
 enum trainer_event_kind {
-    TRAINER_EVENT_START,     /* model and memory are known, nothing is trained yet */
-    TRAINER_EVENT_WARM,      /* a step of the warm start */
-    TRAINER_EVENT_ITERATION, /* an iteration is done */
-    TRAINER_EVENT_EVALUATION,/* an evaluation on the fixed questions is done */
-    TRAINER_EVENT_EVALUATING,/* training is over, the final evaluation begins */
-    TRAINER_EVENT_DONE       /* the final score is known and the checkpoint written */
+    TRAINER_EVENT_START,      /* model and memory are known, nothing is trained yet */
+    TRAINER_EVENT_WARM,       /* a step of the warm start */
+    TRAINER_EVENT_ITERATION,  /* an iteration is done */
+    TRAINER_EVENT_EVALUATION, /* an evaluation on the fixed questions is done */
+    TRAINER_EVENT_EVALUATING, /* training is over, the final evaluation begins */
+    TRAINER_EVENT_DONE        /* the final score is known and the checkpoint written */
 };
 
 /* Metrics of one iteration; 0 where they do not apply. */
 struct trainer_iteration {
-    double reward;          /* mean outcome of the rollouts */
+    double reward;           /* mean outcome of the rollouts */
     double turns, malformed; /* mean searches; share of rollouts that ended in a malformed turn */
-    double response_tokens; /* mean per rollout */
+    double response_tokens;  /* mean per rollout */
     double loss, grad_norm, entropy, clip_fraction, kl; /* means over the updates */
     double learning_rate;
-    double clip_scale_mean, clip_scale_std;             /* ig_clip_scale over response tokens */
-    struct trainer_turn_gain gain[TRAINER_TURNS_MAX];   /* information gain by turn index */
+    double clip_scale_mean, clip_scale_std;           /* ig_clip_scale over response tokens */
+    struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* information gain by turn index */
     int32_t n_gain;
     double mismatch_kl, mismatch_ess, weight_mean, rejected; /* sampler against learner */
-    double staleness;       /* iterations between the sampler's weights and the learner's */
+    double staleness; /* iterations between the sampler's weights and the learner's */
     double generation_s, gain_s, update_s;
-    uint64_t sampled_tokens;                /* written by the policy */
-    uint64_t fed_tokens;                    /* fed to the network for that, prompts and tools' included */
-    uint64_t gain_tokens, trained_tokens;   /* fed for gains and for updates */
+    uint64_t sampled_tokens; /* written by the policy */
+    uint64_t fed_tokens;     /* fed to the network for that, prompts and tools' included */
+    uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
 };
 
 struct trainer_event {
     enum trainer_event_kind kind;
-    int32_t step, steps;         /* of the warm start or of training */
-    size_t parameters;           /* START */
-    double memory_bound;         /* START: bytes, see trainer_memory_bound */
-    double loss;                 /* WARM */
-    double score;                /* EVALUATION, DONE: share of questions answered right */
-    double score_std;            /* DONE: between sampling seeds, unbiased */
-    double score_greedy;         /* DONE */
-    double area;                 /* DONE: mean of the scores of all evaluations */
+    int32_t step, steps; /* of the warm start or of training */
+    size_t parameters;   /* START */
+    double memory_bound; /* START: bytes, see trainer_memory_bound */
+    double loss;         /* WARM */
+    double score;        /* EVALUATION, DONE: share of questions answered right */
+    double score_std;    /* DONE: between sampling seeds, unbiased */
+    double score_greedy; /* DONE */
+    double area;         /* DONE: mean of the scores of all evaluations */
     double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
-    struct trainer_turn_gain gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
+    struct trainer_turn_gain
+        gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;
-    double train_s, eval_s;      /* so far */
+    double train_s, eval_s;                    /* so far */
     const struct trainer_iteration *iteration; /* ITERATION, else NULL */
 };
 
@@ -77,14 +79,14 @@ struct trainer_event {
 typedef bool trainer_event_fn(void *context, const struct trainer_event *event);
 
 struct trainer_run_options {
-    const char *checkpoint; /* where the trained policy goes; NULL: nowhere */
+    const char *checkpoint;  /* where the trained policy goes; NULL: nowhere */
     trainer_event_fn *event; /* NULL: nobody listens */
     void *context;
 };
 
 /*
- * Bytes that a run of this recipe holds at its height: parameters, gradients and optimizer, KV caches,
- * rollouts and the activations of a minibatch. What a run uses stays below it.
+ * Bytes that a run of this recipe holds at its height: parameters, gradients and optimizer, KV
+ * caches, rollouts and the activations of a minibatch. What a run uses stays below it.
  */
 TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
 
@@ -92,26 +94,26 @@ TRAINER_API double trainer_memory_bound(const struct trainer_recipe *recipe);
 TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
 
 /*
- * Train. TRAINER_ESIZE before anything is allocated if the budget's bytes do not suffice (wall time is the
- * caller's to enforce); TRAINER_ENUMERIC with the step for a loss or gradient that is not finite. The
- * checkpoint is written only by a run that ends well.
+ * Train. TRAINER_ESIZE before anything is allocated if the budget's bytes do not suffice (wall time
+ * is the caller's to enforce); TRAINER_ENUMERIC with the step for a loss or gradient that is not
+ * finite. The checkpoint is written only by a run that ends well.
  */
-TRAINER_API TRAINER_NODISCARD enum trainer_status trainer_run(const struct trainer_recipe *recipe,
-                                                              const struct trainer_run_options *options,
-                                                              struct trainer_error *err);
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
+            struct trainer_error *err);
 
-/* ---- parts, for commands that look at a policy ---------------------------------------------------- */
+/* ---- parts, for commands that look at a policy -------------------------------------------- */
 
 /* One finished rollout, in memory of the struct trainer_rollouts it belongs to. */
 struct trainer_rollout {
-    const int32_t *tokens;     /* [length] */
-    const uint8_t *mask;       /* [length] 1 = written by the policy */
-    const int32_t *turn;       /* [length] turn of each such token, else -1 */
-    const float *log_prob;     /* [length] at sampling, 0 elsewhere */
-    const float *advantage;    /* [length], after credit was assigned, else NULL */
-    const float *clip_scale;   /* the same */
-    const double *value;       /* [n_turns+1]: of the true answer at the prompt's end and after each
-                                  observation (probability, or mean log-prob), NULL without gains */
+    const int32_t *tokens;   /* [length] */
+    const uint8_t *mask;     /* [length] 1 = written by the policy */
+    const int32_t *turn;     /* [length] turn of each such token, else -1 */
+    const float *log_prob;   /* [length] at sampling, 0 elsewhere */
+    const float *advantage;  /* [length], after credit was assigned, else NULL */
+    const float *clip_scale; /* the same */
+    const double *value;     /* [n_turns+1]: of the true answer at the prompt's end and after each
+                                observation (probability, or mean log-prob), NULL without gains */
     int32_t length, prompt, n_turns; /* tokens; of the prompt; observations */
     int32_t task, group;
     double reward;
@@ -122,29 +124,30 @@ struct trainer_rollout {
 struct trainer_rollouts;
 
 TRAINER_API size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts);
-TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts, size_t i);
+TRAINER_API struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *rollouts,
+                                                        size_t i);
 TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
 
 /*
- * Rollouts of a policy on n_questions questions of every task, with gains and credit as in an iteration of
- * training. params are of recipe->model.
+ * Rollouts of a policy on n_questions questions of every task, with gains and credit as in an
+ * iteration of training. params are of recipe->model.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe, const float *params,
-               int32_t n_questions, uint64_t seed, struct trainer_error *err);
+trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe,
+               const float *params, int32_t n_questions, uint64_t seed, struct trainer_error *err);
 
 /*
  * Answer the recipe's evaluation questions samples times each, from sampling seed on; correct
  * [questions * tasks] receives how often each was answered right.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
-trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples, uint64_t seed,
-                 double temperature, int64_t *correct, struct trainer_error *err);
+trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
+                 uint64_t seed, double temperature, int64_t *correct, struct trainer_error *err);
 
 /*
- * Answer some of those questions once: which [n], ascending, are indices into correct above; right [n]
- * receives 1 or 0. A question is answered as trainer_evaluate answers it with the same seed, up to the
- * rounding of sums of other length.
+ * Answer some of those questions once: which [n], ascending, are indices into correct above; right
+ * [n] receives 1 or 0. A question is answered as trainer_evaluate answers it with the same seed, up
+ * to the rounding of sums of other length.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,

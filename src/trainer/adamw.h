@@ -19,10 +19,10 @@ double adamw_norm(size_t n, const float *gradient);
 void adamw_begin(struct adamw *adam);
 
 /*
- * Of params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params), with the
- * gradient scaled first.
+ * Of params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params),
+ * with the gradient scaled first.
  */
-void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale, const float *gradient,
-                float *params);
+void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale,
+                const float *gradient, float *params);
 
 #endif

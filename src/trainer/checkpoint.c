@@ -79,7 +79,7 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
     return checkpoint;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------ */
 
 static enum trainer_status io_failed(struct trainer_error *err, const char *path, const char *what)
 {
@@ -101,8 +101,8 @@ static bool write_all(int fd, const void *data, size_t size)
     return true;
 }
 
-static bool write_body(int fd, const struct trainer_checkpoint *checkpoint, const unsigned char *body,
-                       size_t bytes)
+static bool write_body(int fd, const struct trainer_checkpoint *checkpoint,
+                       const unsigned char *body, size_t bytes)
 {
     unsigned char header[HEADER_BYTES], digest[DIGEST_BYTES];
     XXH64_state_t *state = XXH64_createState();
@@ -147,8 +147,8 @@ static void sync_directory(const char *path)
 }
 
 static enum trainer_status write_beside(const char *path, const char *beside,
-                                        const struct trainer_checkpoint *checkpoint, const float *params,
-                                        struct trainer_error *err)
+                                        const struct trainer_checkpoint *checkpoint,
+                                        const float *params, struct trainer_error *err)
 {
     size_t n = trainer_model_parameters(&checkpoint->model);
     unsigned char *body = encode(params, n);
@@ -170,7 +170,8 @@ static enum trainer_status write_beside(const char *path, const char *beside,
     return status;
 }
 
-enum trainer_status trainer_checkpoint_save(const char *path, const struct trainer_checkpoint *checkpoint,
+enum trainer_status trainer_checkpoint_save(const char *path,
+                                            const struct trainer_checkpoint *checkpoint,
                                             const float *params, struct trainer_error *err)
 {
     size_t length = strlen(path) + sizeof ".2147483647.part";
@@ -185,7 +186,7 @@ enum trainer_status trainer_checkpoint_save(const char *path, const struct train
     return status;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------ */
 
 static enum trainer_status damaged(struct trainer_error *err, const char *path, const char *what)
 {
@@ -201,8 +202,9 @@ static unsigned char *read_file(const char *path, size_t *size, enum trainer_sta
     unsigned char *bytes = NULL;
     *status = TRAINER_OK;
     if (!file)
-        *status = errno == ENOENT ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such checkpoint", path)
-                                  : io_failed(err, path, "open");
+        *status = errno == ENOENT
+                      ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such checkpoint", path)
+                      : io_failed(err, path, "open");
     else if (fstat(fileno(file), &about) != 0)
         *status = io_failed(err, path, "stat");
     else if (about.st_size < HEADER_BYTES + DIGEST_BYTES || about.st_size > INT64_C(1) << 36)
@@ -217,13 +219,15 @@ static unsigned char *read_file(const char *path, size_t *size, enum trainer_sta
 }
 
 static enum trainer_status check_file(const char *path, const unsigned char *bytes, size_t size,
-                                      struct trainer_checkpoint *checkpoint, struct trainer_error *err)
+                                      struct trainer_checkpoint *checkpoint,
+                                      struct trainer_error *err)
 {
     if (memcmp(bytes, CHECKPOINT_MAGIC, 8) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not a checkpoint (magic)", path);
     if (get(bytes + AT_VERSION, 4) != CHECKPOINT_VERSION)
-        return trainer_fail(err, TRAINER_ECORRUPT, "%s: checkpoint version %" PRIu64 ", this program reads %d",
-                            path, get(bytes + AT_VERSION, 4), CHECKPOINT_VERSION);
+        return trainer_fail(err, TRAINER_ECORRUPT,
+                            "%s: checkpoint version %" PRIu64 ", this program reads %d", path,
+                            get(bytes + AT_VERSION, 4), CHECKPOINT_VERSION);
     if (XXH64(bytes, size - DIGEST_BYTES, 0) != get(bytes + size - DIGEST_BYTES, DIGEST_BYTES))
         return damaged(err, path, "digest");
     *checkpoint = get_header(bytes);
@@ -245,14 +249,16 @@ static void decode(const unsigned char *bytes, size_t n, float *params)
 }
 
 /* The first size in which two models differ; NULL if they are the same. */
-static const char *difference(const struct trainer_model *a, const struct trainer_model *b, int32_t values[2])
+static const char *difference(const struct trainer_model *a, const struct trainer_model *b,
+                              int32_t values[2])
 {
     const struct {
         const char *name;
         int32_t a, b;
-    } sizes[] = {{"tokens", a->tokens, b->tokens}, {"width", a->width, b->width},
-                 {"layers", a->layers, b->layers}, {"heads", a->heads, b->heads},
-                 {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token}};
+    } sizes[] = {
+        {"tokens", a->tokens, b->tokens}, {"width", a->width, b->width},
+        {"layers", a->layers, b->layers}, {"heads", a->heads, b->heads},
+        {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].a != sizes[i].b) {
             values[0] = sizes[i].a;
@@ -263,25 +269,26 @@ static const char *difference(const struct trainer_model *a, const struct traine
 }
 
 static enum trainer_status check_shape(const char *path, const struct trainer_model *model,
-                                       const struct trainer_model *wanted, struct trainer_error *err)
+                                       const struct trainer_model *wanted,
+                                       struct trainer_error *err)
 {
     int32_t values[2];
     const char *name = difference(model, wanted, values);
     if (name)
         return trainer_fail(err, TRAINER_ESHAPE,
-                            "%s: checkpoint of another model: %s is %d, the recipe wants %d", path, name,
-                            values[0], values[1]);
+                            "%s: checkpoint of another model: %s is %d, the recipe wants %d", path,
+                            name, values[0], values[1]);
     if (model->rope_base < wanted->rope_base || model->rope_base > wanted->rope_base)
         return trainer_fail(err, TRAINER_ESHAPE,
-                            "%s: checkpoint of another model: rope_base is %g, the recipe wants %g", path,
-                            model->rope_base, wanted->rope_base);
+                            "%s: checkpoint of another model: rope_base is %g, the recipe wants %g",
+                            path, model->rope_base, wanted->rope_base);
     return TRAINER_OK;
 }
 
 /* wanted: the shape that is asked for, or NULL. */
 static enum trainer_status load(const char *path, const struct trainer_model *wanted,
-                                struct trainer_checkpoint *checkpoint, float *params, size_t capacity,
-                                struct trainer_error *err)
+                                struct trainer_checkpoint *checkpoint, float *params,
+                                size_t capacity, struct trainer_error *err)
 {
     enum trainer_status status;
     size_t size = 0;
@@ -292,7 +299,8 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
         status = check_shape(path, &checkpoint->model, wanted, err);
     size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
     if (status == TRAINER_OK && params && n > capacity)
-        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n, capacity);
+        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
+                              capacity);
     if (status == TRAINER_OK && params)
         decode(bytes + HEADER_BYTES, n, params);
     free(bytes);
@@ -300,13 +308,15 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
 }
 
 enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
-                                            float *params, size_t capacity, struct trainer_error *err)
+                                            float *params, size_t capacity,
+                                            struct trainer_error *err)
 {
     return load(path, NULL, checkpoint, params, capacity, err);
 }
 
 enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,
-                                               float *params, uint64_t *steps, struct trainer_error *err)
+                                               float *params, uint64_t *steps,
+                                               struct trainer_error *err)
 {
     struct trainer_checkpoint checkpoint;
     enum trainer_status status =

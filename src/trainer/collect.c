@@ -19,14 +19,14 @@ size_t run_rows(const struct trainer_recipe *recipe)
     return questions * (size_t)recipe->training.group_size;
 }
 
-/* ---- who samples --------------------------------------------------------------------------------- */
+/* ---- who samples -------------------------------------------------------------------------- */
 
 /*
- * The sampler works ahead: it would fill batch `iteration` with the weights of staleness iterations ago. If
- * admission refuses that, it waits for newer ones.
+ * The sampler works ahead: it would fill batch `iteration` with the weights of staleness iterations
+ * ago. If admission refuses that, it waits for newer ones.
  */
-static enum trainer_status admitted_staleness(const struct run *run, int32_t iteration, int32_t *age,
-                                              struct trainer_error *err)
+static enum trainer_status admitted_staleness(const struct run *run, int32_t iteration,
+                                              int32_t *age, struct trainer_error *err)
 {
     const struct trainer_sampler *sampler = &run->recipe->sampler;
     int64_t rows = (int64_t)run_rows(run->recipe);
@@ -34,8 +34,9 @@ static enum trainer_status admitted_staleness(const struct run *run, int32_t ite
     *age = sampler->staleness < iteration ? sampler->staleness : iteration;
     while (sampler->max_staleness >= 0) {
         bool admit = false;
-        enum rl_status status = rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age,
-                                                   sampler->max_staleness, &admit, &core);
+        enum rl_status status =
+            rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age,
+                               sampler->max_staleness, &admit, &core);
         if (status != RL_OK)
             return trainer_core_failed(err, "staleness admission", status, &core);
         if (admit || *age == 0)
@@ -45,8 +46,9 @@ static enum trainer_status admitted_staleness(const struct run *run, int32_t ite
     return TRAINER_OK;
 }
 
-static enum trainer_status sampler_weights(struct run *run, int32_t iteration, const float **weights,
-                                           double *staleness, struct trainer_error *err)
+static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
+                                           const float **weights, double *staleness,
+                                           struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
     size_t n = run->learner.n_params, kept = (size_t)recipe->sampler.staleness + 1;
@@ -63,7 +65,7 @@ static enum trainer_status sampler_weights(struct run *run, int32_t iteration, c
     return status;
 }
 
-/* ---- references ---------------------------------------------------------------------------------- */
+/* ---- references --------------------------------------------------------------------------- */
 
 /* The rows of a task as the learner takes them, wanting the policy's tokens. */
 static struct learner_rows task_rows(const struct trainer_rollouts *r, size_t first, size_t n)
@@ -72,7 +74,8 @@ static struct learner_rows task_rows(const struct trainer_rollouts *r, size_t fi
     return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
 }
 
-/* Tokens that opsd puts behind the prompt: OBS, the last hop's relation and the true answer, /OBS. */
+/* Tokens that opsd puts behind the prompt: OBS, the last hop's relation and the true answer, /OBS.
+ */
 enum { SHOWN = 4 };
 
 static bool can_show(const struct run *run, size_t row)
@@ -99,7 +102,8 @@ static void show_row(struct run *run, size_t row, size_t i)
     run->shown_length[i] = (int32_t)(prompt + shown + rest);
 }
 
-static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t n, struct trainer_error *err)
+static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t n,
+                                          struct trainer_error *err)
 {
     struct trainer_rollouts *r = run->rollouts;
     for (size_t i = 0; i < n; i++)
@@ -116,7 +120,8 @@ static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t 
     return status;
 }
 
-static enum trainer_status refer(struct run *run, int32_t task, size_t first, size_t n, struct trainer_error *err)
+static enum trainer_status refer(struct run *run, int32_t task, size_t first, size_t n,
+                                 struct trainer_error *err)
 {
     struct trainer_rollouts *r = run->rollouts;
     struct learner_rows rows = task_rows(r, first, n);
@@ -124,40 +129,45 @@ static enum trainer_status refer(struct run *run, int32_t task, size_t first, si
     if (name == TRAINER_OPSD)
         return refer_to_shown(run, first, n, err);
     if (name == TRAINER_OPD)
-        return learner_score(&run->learner, run->teacher[task], &rows, r->reference + first * r->width, err);
+        return learner_score(&run->learner, run->teacher[task], &rows,
+                             r->reference + first * r->width, err);
     return TRAINER_OK;
 }
 
 static enum trainer_status refer_to_start(struct run *run, struct trainer_error *err)
 {
     struct learner_rows rows = task_rows(run->rollouts, 0, run->rollouts->n);
-    return run->start ? learner_score(&run->learner, run->start, &rows, run->rollouts->start, err) : TRAINER_OK;
+    return run->start ? learner_score(&run->learner, run->start, &rows, run->rollouts->start, err)
+                      : TRAINER_OK;
 }
 
-/* ---- an iteration's rollouts --------------------------------------------------------------------- */
+/* ---- an iteration's rollouts -------------------------------------------------------------- */
 
 static void plan(struct run *run, int32_t iteration)
 {
     const struct trainer_recipe *recipe = run->recipe;
     size_t first = 0;
     for (int32_t task = 0; task < recipe->n_tasks; task++) {
-        struct rollouts_plan p = {.env = &recipe->tasks[task].env,
-                                  .task = task,
-                                  .questions = (size_t)recipe->tasks[task].questions,
-                                  .group_size = (size_t)recipe->training.group_size,
-                                  .question_seed = trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
-                                  .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
+        struct rollouts_plan p = {
+            .env = &recipe->tasks[task].env,
+            .task = task,
+            .questions = (size_t)recipe->tasks[task].questions,
+            .group_size = (size_t)recipe->training.group_size,
+            .question_seed = trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+            .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
         rollouts_add(run->rollouts, &p, first);
         first = run->rollouts->n;
     }
 }
 
-static enum trainer_status assign_credit(struct run *run, int32_t iteration, struct trainer_error *err)
+static enum trainer_status assign_credit(struct run *run, int32_t iteration,
+                                         struct trainer_error *err)
 {
     enum trainer_status status = refer_to_start(run, err);
     size_t first = 0;
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
-        size_t n = (size_t)run->recipe->tasks[task].questions * (size_t)run->recipe->training.group_size;
+        size_t n =
+            (size_t)run->recipe->tasks[task].questions * (size_t)run->recipe->training.group_size;
         struct credit_task at = {run->recipe, task, first, n, iteration};
         status = refer(run, task, first, n, err);
         if (status == TRAINER_OK)
@@ -184,17 +194,18 @@ static void measure(const struct trainer_rollouts *r, struct trainer_iteration *
     metrics->n_gain = stats.n_gain;
 }
 
-enum trainer_status run_collect(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
-                                struct trainer_error *err)
+enum trainer_status run_collect(struct run *run, int32_t iteration,
+                                struct trainer_iteration *metrics, struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
-    struct sampler_job job = {.rollouts = run->rollouts,
-                              .temperature = recipe->training.temperature,
-                              .values = true};
+    struct sampler_job job = {
+        .rollouts = run->rollouts, .temperature = recipe->training.temperature, .values = true};
     const float *weights;
-    enum trainer_status status = sampler_weights(run, iteration, &weights, &metrics->staleness, err);
+    enum trainer_status status =
+        sampler_weights(run, iteration, &weights, &metrics->staleness, err);
     for (int32_t task = 0; task < recipe->n_tasks; task++)
-        job.params[task] = recipe->tasks[task].algorithm.name == TRAINER_SFT ? run->teacher[task] : weights;
+        job.params[task] =
+            recipe->tasks[task].algorithm.name == TRAINER_SFT ? run->teacher[task] : weights;
     if (status != TRAINER_OK)
         return status;
     plan(run, iteration);

@@ -8,7 +8,8 @@
 #include "internal.h"
 #include "run.h"
 
-/* Without a correction: the sampler's log-probs are the old ones, nothing is weighed or left out. */
+/* Without a correction: the sampler's log-probs are the old ones, nothing is weighed or left out.
+ */
 static void take_as_they_are(struct trainer_rollouts *r)
 {
     size_t n = r->n * r->width;
@@ -18,15 +19,15 @@ static void take_as_they_are(struct trainer_rollouts *r)
         r->weight[i] = 1;
 }
 
-static enum rl_status diagnose(struct run *run, const struct rl_batch *batch, struct trainer_iteration *metrics,
-                               struct rl_error *core)
+static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
+                               struct trainer_iteration *metrics, struct rl_error *core)
 {
     const struct trainer_loss *loss = &run->recipe->loss;
     struct rl_diagnostics out;
     enum rl_status status;
     CORE_CALL(status, &run->workspace,
-              rl_diagnosef(batch, run->rollouts->old, run->rollouts->log_prob, loss->clip_low, loss->clip_high,
-                           &out, &run->workspace.ws, core));
+              rl_diagnosef(batch, run->rollouts->old, run->rollouts->log_prob, loss->clip_low,
+                           loss->clip_high, &out, &run->workspace.ws, core));
     if (status == RL_OK) {
         metrics->mismatch_kl = out.k3;
         metrics->mismatch_ess = out.ess;
@@ -62,12 +63,13 @@ static enum rl_status correct(struct run *run, const struct rl_batch *batch, str
     };
     enum rl_status status;
     CORE_CALL(status, &run->workspace,
-              rl_rollout_correctionf(batch, &options, r->old, r->log_prob, r->weight, r->kept, &metrics,
-                                     &run->workspace.ws, core));
+              rl_rollout_correctionf(batch, &options, r->old, r->log_prob, r->weight, r->kept,
+                                     &metrics, &run->workspace.ws, core));
     return status;
 }
 
-enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics, struct trainer_error *err)
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
+                                struct trainer_error *err)
 {
     const struct trainer_recipe *recipe = run->recipe;
     struct trainer_rollouts *r = run->rollouts;
@@ -79,7 +81,8 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     enum rl_status status = RL_OK;
     take_as_they_are(r);
     if (corrects || tempered || run_is_off_policy(recipe)) {
-        enum trainer_status scored = learner_score(&run->learner, run->learner.params, &rows, r->old, err);
+        enum trainer_status scored =
+            learner_score(&run->learner, run->learner.params, &rows, r->old, err);
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);
@@ -89,5 +92,6 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     else if (!tempered)
         memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     measure(r, metrics);
-    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "off-policy correction", status, &core);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "off-policy correction", status, &core);
 }

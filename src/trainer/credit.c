@@ -54,12 +54,12 @@ struct credit {
     struct credit_memory *memory;
     struct workspace *workspace;
     struct rl_batch batch;
-    double *outcome;   /* [n] after the length penalty */
-    double *scratch;   /* [3 n] */
+    double *outcome; /* [n] after the length penalty */
+    double *scratch; /* [3 n] */
     float *rewards, *advantage, *clip_scale;
 };
 
-/* ---- rewards ------------------------------------------------------------------------------------- */
+/* ---- rewards ------------------------------------------------------------------------------ */
 
 static double response_tokens(const struct trainer_rollouts *r, size_t row)
 {
@@ -69,8 +69,10 @@ static double response_tokens(const struct trainer_rollouts *r, size_t row)
     return n;
 }
 
-/* Anchors: pass@1 of a prompt first above 0.9 sets its anchor; prompts are new in every iteration here. */
-static enum rl_status set_anchors(struct credit *c, const double *length, double *anchor, struct rl_error *core)
+/* Anchors: pass@1 of a prompt first above 0.9 sets its anchor; prompts are new in every iteration
+ * here. */
+static enum rl_status set_anchors(struct credit *c, const double *length, double *anchor,
+                                  struct rl_error *core)
 {
     size_t g = (size_t)c->task->recipe->training.group_size;
     enum rl_status status = RL_OK;
@@ -86,8 +88,8 @@ static enum rl_status set_anchors(struct credit *c, const double *length, double
 static enum rl_status penalise_length(struct credit *c, struct rl_error *core)
 {
     static const double custom[] = {0, 1e-4, 0.1, 0.01};
-    static const enum rl_length_penalty kinds[] = {RL_LENGTH_UNIFORM, RL_LENGTH_UNIFORM, RL_LENGTH_GROUP,
-                                                   RL_LENGTH_ANCHOR};
+    static const enum rl_length_penalty kinds[] = {RL_LENGTH_UNIFORM, RL_LENGTH_UNIFORM,
+                                                   RL_LENGTH_GROUP, RL_LENGTH_ANCHOR};
     enum trainer_length_penalty kind = c->algorithm->length_penalty;
     double coef = c->algorithm->length_coef > 0 ? c->algorithm->length_coef : custom[kind];
     double *length = c->scratch, *anchor = length + c->task->n;
@@ -111,14 +113,16 @@ static enum rl_status set_outcomes(struct credit *c, struct rl_error *core)
 }
 
 /* The last token written in each turn. */
-static void last_tokens(const struct trainer_rollouts *r, size_t row, size_t last[ROLLOUT_VALUES + 1])
+static void last_tokens(const struct trainer_rollouts *r, size_t row,
+                        size_t last[ROLLOUT_VALUES + 1])
 {
     for (size_t t = 0; t < (size_t)r->length[row]; t++)
         if (r->turn[row * r->width + t] >= 0)
             last[r->turn[row * r->width + t]] = t;
 }
 
-/* Information gain at the end of its turn if the algorithm reads it, the outcome at the last token. */
+/* Information gain at the end of its turn if the algorithm reads it, the outcome at the last token.
+ */
 static void set_rewards(struct credit *c)
 {
     struct trainer_rollouts *r = c->r;
@@ -134,9 +138,10 @@ static void set_rewards(struct credit *c)
     }
 }
 
-/* ---- advantages ---------------------------------------------------------------------------------- */
+/* ---- advantages --------------------------------------------------------------------------- */
 
-static enum rl_status by_group(struct credit *c, enum rl_estimator estimator, bool by_std, struct rl_error *core)
+static enum rl_status by_group(struct credit *c, enum rl_estimator estimator, bool by_std,
+                               struct rl_error *core)
 {
     struct rl_group_options options;
     enum rl_status status;
@@ -145,7 +150,8 @@ static enum rl_status by_group(struct credit *c, enum rl_estimator estimator, bo
     options.norm_adv_by_std = by_std;
     options.epsilon = c->algorithm->epsilon;
     CORE_CALL(status, c->workspace,
-              rl_group_advantagef(&c->batch, &options, c->rewards, c->advantage, &c->workspace->ws, core));
+              rl_group_advantagef(&c->batch, &options, c->rewards, c->advantage, &c->workspace->ws,
+                                  core));
     return status;
 }
 
@@ -154,8 +160,8 @@ static enum rl_status by_returns(struct credit *c, struct rl_error *core)
 {
     enum rl_status status;
     CORE_CALL(status, c->workspace,
-              rl_reinforce_plus_plusf(&c->batch, c->algorithm->gamma, true, c->rewards, c->advantage, NULL,
-                                      &c->workspace->ws, core));
+              rl_reinforce_plus_plusf(&c->batch, c->algorithm->gamma, true, c->rewards,
+                                      c->advantage, NULL, &c->workspace->ws, core));
     return status;
 }
 
@@ -171,8 +177,8 @@ static enum rl_status by_information_gain(struct credit *c, struct rl_error *cor
     options.norm_adv_by_std = c->algorithm->norm_by_std;
     options.epsilon = c->algorithm->epsilon;
     CORE_CALL(status, c->workspace,
-              rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, c->advantage, c->clip_scale, NULL,
-                                   &c->workspace->ws, core));
+              rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, c->advantage, c->clip_scale,
+                                   NULL, &c->workspace->ws, core));
     return status;
 }
 
@@ -194,8 +200,9 @@ static enum rl_status by_process(struct credit *c, struct rl_error *core)
     enum rl_status status;
     uint8_t *event = c->r->kept + c->task->first * c->r->width; /* filled anew before the updates */
     mark_events(c, event);
-    CORE_CALL(status, c->workspace,
-              rl_process_advantagef(&c->batch, event, c->rewards, c->advantage, &c->workspace->ws, core));
+    CORE_CALL(
+        status, c->workspace,
+        rl_process_advantagef(&c->batch, event, c->rewards, c->advantage, &c->workspace->ws, core));
     return status;
 }
 
@@ -226,10 +233,12 @@ static enum rl_status by_judge(struct credit *c, struct rl_error *core)
     options.alpha = c->algorithm->alpha;
     if (start && flags && steps) {
         judge(c, start, flags);
-        struct rl_prm_input in = {n, c->r->width, c->batch.group, c->batch.turn, start, flags, start};
+        struct rl_prm_input in = {n,     c->r->width, c->batch.group, c->batch.turn,
+                                  start, flags,       start};
         struct rl_prm_output out = {NULL, steps, steps + most, NULL};
         CORE_CALL(status, c->workspace,
-                  rl_prm_advantagef(&in, &options, c->rewards, c->advantage, &out, &c->workspace->ws, core));
+                  rl_prm_advantagef(&in, &options, c->rewards, c->advantage, &out,
+                                    &c->workspace->ws, core));
     }
     free(start);
     free(flags);
@@ -247,15 +256,15 @@ static void spread_rows(struct credit *c, const double *value)
         }
 }
 
-static enum rl_status trace_advantage(struct credit *c, const struct rl_trace *traces, size_t n, double *out,
-                                      uint8_t *counted, struct rl_error *core)
+static enum rl_status trace_advantage(struct credit *c, const struct rl_trace *traces, size_t n,
+                                      double *out, uint8_t *counted, struct rl_error *core)
 {
     struct credit_memory *memory = c->memory;
     int32_t task = c->task->task;
     if (c->algorithm->name == TRAINER_MAX_RL)
         return rl_group_max_rl(traces, n, out, counted, core);
-    return rl_group_rae(traces, n, c->algorithm->decay, &memory->baseline[task], &memory->n_baselines[task], 1, out,
-                        counted, core);
+    return rl_group_rae(traces, n, c->algorithm->decay, &memory->baseline[task],
+                        &memory->n_baselines[task], 1, out, counted, core);
 }
 
 /* prime-rl's algorithms see whole rollouts, group by group. */
@@ -299,7 +308,9 @@ static enum rl_status assign(struct credit *c, struct rl_error *core)
     case TRAINER_REWARD: spread_rows(c, c->outcome); return RL_OK;
     case TRAINER_OPD:
     case TRAINER_OPSD:
-    case TRAINER_SFT: memset(c->advantage, 0, c->task->n * c->r->width * sizeof *c->advantage); return RL_OK;
+    case TRAINER_SFT:
+        memset(c->advantage, 0, c->task->n * c->r->width * sizeof *c->advantage);
+        return RL_OK;
     case TRAINER_ADCA:
         if (judge_is_asked(c))
             return by_judge(c, core);
@@ -309,7 +320,7 @@ static enum rl_status assign(struct credit *c, struct rl_error *core)
     return by_group(c, RL_GRPO, c->algorithm->norm_by_std, core);
 }
 
-/* ---- weight streams ------------------------------------------------------------------------------ */
+/* ---- weight streams ----------------------------------------------------------------------- */
 
 static void set_streams(struct credit *c)
 {
@@ -319,7 +330,8 @@ static void set_streams(struct credit *c)
     for (size_t i = 0; i < c->task->n; i++)
         for (size_t t = 0; t < r->width; t++) {
             size_t row = c->task->first + i, at = row * r->width + t;
-            bool written = r->mask[at], told = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
+            bool written = r->mask[at],
+                 told = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
             r->rl[at] = rl && written;
             r->ref_kl[at] = credit_needs_reference(name) && written;
             r->ce[at] = name == TRAINER_SFT && written;
@@ -366,10 +378,11 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     scale_advantages(&c);
     free(c.outcome);
     rollouts->has_credit = true;
-    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "credit assignment", status, &core);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "credit assignment", status, &core);
 }
 
-/* ---- statistics ---------------------------------------------------------------------------------- */
+/* ---- statistics --------------------------------------------------------------------------- */
 
 static void measure_clip_scale(const struct trainer_rollouts *r, struct credit_stats *stats)
 {
@@ -384,7 +397,8 @@ static void measure_clip_scale(const struct trainer_rollouts *r, struct credit_s
     stats->clip_scale_std = n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
 }
 
-static void measure_gain(const struct trainer_rollouts *r, int32_t turn, struct trainer_turn_gain *gain)
+static void measure_gain(const struct trainer_rollouts *r, int32_t turn,
+                         struct trainer_turn_gain *gain)
 {
     double sum = 0, square = 0;
     *gain = (struct trainer_turn_gain){0};

@@ -1,4 +1,5 @@
-/* credit.h: from outcomes and gains to advantages and weight streams, by the algorithm of each task. */
+/* credit.h: from outcomes and gains to advantages and weight streams, by the algorithm of each
+ * task. */
 #ifndef TRAINER_CREDIT_H
 #define TRAINER_CREDIT_H
 
@@ -19,11 +20,11 @@ void workspace_free(struct workspace *workspace);
  * Call a kernel, with one more try when it needs more scratch memory.
  *     CORE_CALL(status, workspace, rl_ppo_lossf(.., &workspace->ws, &core))
  */
-#define CORE_CALL(status, workspace, call)             \
-    do {                                               \
-        (status) = (call);                             \
-        if (workspace_grow((workspace), (status)))     \
-            (status) = (call);                         \
+#define CORE_CALL(status, workspace, call)                                                         \
+    do {                                                                                           \
+        (status) = (call);                                                                         \
+        if (workspace_grow((workspace), (status)))                                                 \
+            (status) = (call);                                                                     \
     } while (0)
 
 /* What some algorithms remember from iteration to iteration. */

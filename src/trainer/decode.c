@@ -21,7 +21,8 @@ static void carve_decode(struct decode *decode, struct carve *block)
     decode->before = carve(block, n, sizeof(int32_t));
     decode->out_row = carve(block, decode->outputs, sizeof(int32_t));
     decode->logits = carve(block, decode->outputs * (size_t)model->tokens, sizeof(float));
-    decode->rope = carve(block, (size_t)model->max_tokens * (d / (size_t)model->heads), sizeof(float));
+    decode->rope =
+        carve(block, (size_t)model->max_tokens * (d / (size_t)model->heads), sizeof(float));
     decode->h = carve(block, n * d, sizeof(float));
     decode->x = carve(block, n * d, sizeof(float));
     decode->qkv = carve(block, 3 * n * d, sizeof(float));
@@ -31,7 +32,8 @@ static void carve_decode(struct decode *decode, struct carve *block)
     decode->scratch = carve(block, decode->pad + (size_t)model->tokens, sizeof(float));
 }
 
-static struct decode sized(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
+static struct decode sized(const struct trainer_model *model, size_t slots, size_t capacity,
+                           size_t outputs)
 {
     return (struct decode){.model = *model,
                            .slots = slots,
@@ -40,7 +42,8 @@ static struct decode sized(const struct trainer_model *model, size_t slots, size
                            .pad = net_padded((size_t)model->max_tokens)};
 }
 
-size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
+size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,
+                    size_t outputs)
 {
     struct decode decode = sized(model, slots, capacity, outputs);
     struct carve block = {NULL, 0};
@@ -49,7 +52,8 @@ size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capa
     return block.used;
 }
 
-struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs)
+struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity,
+                          size_t outputs)
 {
     struct carve block = {carve_block(decode_bytes(model, slots, capacity, outputs)), 0};
     if (!block.base)
@@ -57,8 +61,8 @@ struct decode *decode_new(const struct trainer_model *model, size_t slots, size_
     struct decode *decode = carve(&block, 1, sizeof *decode);
     *decode = sized(model, slots, capacity, outputs);
     carve_decode(decode, &block);
-    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads), model->rope_base,
-                    decode->rope);
+    net_rope_tablef((size_t)model->max_tokens, (size_t)(model->width / model->heads),
+                    model->rope_base, decode->rope);
     return decode;
 }
 
@@ -80,7 +84,7 @@ void decode_add(struct decode *decode, struct decode_segment segment, const int3
     decode->segments[decode->n_segments++] = segment;
 }
 
-/* ---- keys and values ----------------------------------------------------------------------------- */
+/* ---- keys and values ---------------------------------------------------------------------- */
 
 struct place {
     float *kt, *v; /* of one slot and layer */
@@ -94,8 +98,8 @@ static struct place place_of(const struct decode *decode, size_t slot, int32_t l
 }
 
 /* Columns position .. position+n of kt and rows of v to or from a compact copy. */
-static void keep_columns(const struct decode *decode, struct place place, const struct decode_segment *segment,
-                         bool restore)
+static void keep_columns(const struct decode *decode, struct place place,
+                         const struct decode_segment *segment, bool restore)
 {
     size_t d = (size_t)decode->model.width, n = (size_t)segment->n, at = (size_t)segment->position;
     float *kept = decode->kept;
@@ -107,8 +111,8 @@ static void keep_columns(const struct decode *decode, struct place place, const 
     memcpy(restore ? rows : kept_rows, restore ? kept_rows : rows, n * d * sizeof *kept);
 }
 
-static void store(const struct decode *decode, struct place place, const struct decode_segment *segment,
-                  const float *qkv)
+static void store(const struct decode *decode, struct place place,
+                  const struct decode_segment *segment, const float *qkv)
 {
     size_t d = (size_t)decode->model.width, pad = decode->pad;
     for (int32_t i = 0; i < segment->n; i++, qkv += 3 * d) {
@@ -119,8 +123,8 @@ static void store(const struct decode *decode, struct place place, const struct 
     }
 }
 
-static void attend_segment(struct decode *decode, const struct decode_segment *segment, int32_t layer,
-                           size_t first, bool outputs_only)
+static void attend_segment(struct decode *decode, const struct decode_segment *segment,
+                           int32_t layer, size_t first, bool outputs_only)
 {
     size_t d = (size_t)decode->model.width, heads = (size_t)decode->model.heads;
     struct place place = place_of(decode, segment->slot, layer);
@@ -131,8 +135,8 @@ static void attend_segment(struct decode *decode, const struct decode_segment *s
     int32_t i = outputs_only && !segment->every ? segment->n - 1 : 0;
     for (; i < segment->n; i++)
         net_attend_cachedf(heads, d / heads, (size_t)(segment->position + i + 1), decode->pad,
-                           qkv + (size_t)i * 3 * d, place.kt, place.v, decode->att + (first + (size_t)i) * d,
-                           decode->scratch);
+                           qkv + (size_t)i * 3 * d, place.kt, place.v,
+                           decode->att + (first + (size_t)i) * d, decode->scratch);
     if (segment->branch)
         keep_columns(decode, place, segment, true);
 }
@@ -157,7 +161,7 @@ void decode_copy(struct decode *decode, size_t from, size_t to, size_t n)
     }
 }
 
-/* ---- layers -------------------------------------------------------------------------------------- */
+/* ---- layers ------------------------------------------------------------------------------- */
 
 static void gather_outputs(struct decode *decode, const float *from, float *to)
 {
@@ -170,12 +174,14 @@ static void gather_outputs(struct decode *decode, const float *from, float *to)
 static void feed_layer(struct decode *decode, const float *params, int32_t l)
 {
     const struct trainer_model *model = &decode->model;
-    size_t d = (size_t)model->width, m = (size_t)model->mlp, heads = (size_t)model->heads, n = decode->n;
+    size_t d = (size_t)model->width, m = (size_t)model->mlp, heads = (size_t)model->heads,
+           n = decode->n;
     bool last = l + 1 == model->layers;
     struct net_layout layout = net_layout(model);
     struct net_layer at = net_layer(model, &layout, l);
     net_normf(n, d, decode->h, params + at.norm1, decode->x);
-    net_gemmf(false, false, n, 3 * d, d, decode->x, d, params + at.qkv, 3 * d, 0, decode->qkv, 3 * d);
+    net_gemmf(false, false, n, 3 * d, d, decode->x, d, params + at.qkv, 3 * d, 0, decode->qkv,
+              3 * d);
     net_ropef(n, decode->position, heads, d / heads, decode->rope, 1, decode->qkv, 3 * d);
     net_ropef(n, decode->position, heads, d / heads, decode->rope, 1, decode->qkv + d, 3 * d);
     attend(decode, l, last);

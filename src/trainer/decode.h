@@ -1,9 +1,9 @@
 /*
  * decode.h: incremental forward passes over cached keys and values, in float.
  *
- * A slot is the cache of one sequence. Tokens are fed in segments: some tokens of one slot, after those it
- * already holds. Any number of segments go through the matrix products together. A branch is a segment that
- * is fed, answered and forgotten: the slot holds what it held.
+ * A slot is the cache of one sequence. Tokens are fed in segments: some tokens of one slot, after
+ * those it already holds. Any number of segments go through the matrix products together. A branch
+ * is a segment that is fed, answered and forgotten: the slot holds what it held.
  */
 #ifndef TRAINER_DECODE_H
 #define TRAINER_DECODE_H
@@ -12,11 +12,11 @@
 
 struct decode_segment {
     size_t slot;
-    int32_t position;      /* tokens in front of it */
-    int32_t n;             /* tokens of it, in decode->tokens from the segment's place on */
-    int32_t before;        /* the token in front of the first one, 0 at position 0 */
-    bool branch;           /* to be forgotten */
-    bool every;            /* an output for every token, not the last one alone */
+    int32_t position; /* tokens in front of it */
+    int32_t n;        /* tokens of it, in decode->tokens from the segment's place on */
+    int32_t before;   /* the token in front of the first one, 0 at position 0 */
+    bool branch;      /* to be forgotten */
+    bool every;       /* an output for every token, not the last one alone */
 };
 
 struct decode {
@@ -26,22 +26,24 @@ struct decode {
     /* to be filled in before a feed */
     struct decode_segment *segments; /* [capacity] */
     size_t n_segments;
-    int32_t *tokens;                 /* [capacity] */
+    int32_t *tokens; /* [capacity] */
     /* result of a feed */
-    float *logits;                   /* [n_outputs][model.tokens] */
+    float *logits; /* [n_outputs][model.tokens] */
     size_t n_outputs;
-    float *scratch;                  /* the caller's between feeds: [model.tokens] */
+    float *scratch; /* the caller's between feeds: [model.tokens] */
     /* private */
     size_t n;
-    float *kt, *v;                   /* [slots][layers][width][pad], [slots][layers][pad][width] */
+    float *kt, *v; /* [slots][layers][width][pad], [slots][layers][pad][width] */
     float *rope, *h, *x, *qkv, *att, *u, *kept;
     int32_t *position, *before, *out_row;
 };
 
-size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs);
+size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,
+                    size_t outputs);
 
 /* NULL when out of memory; free() releases it. */
-struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity, size_t outputs);
+struct decode *decode_new(const struct trainer_model *model, size_t slots, size_t capacity,
+                          size_t outputs);
 
 /* Forget what is to be fed. */
 void decode_clear(struct decode *decode);

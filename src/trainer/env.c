@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld, &trainer_reverse};
+static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld,
+                                                                &trainer_reverse};
 
 int32_t trainer_world_entities(const struct trainer_world *world)
 {
@@ -49,11 +50,12 @@ static enum trainer_status check_world(const struct trainer_world *world, struct
 {
     if (world->regions < 1 || world->region_size < 1 || world->relations < 2)
         return trainer_fail(err, TRAINER_EINVAL,
-                            "world: regions %d, region_size %d and relations %d must be positive", world->regions,
-                            world->region_size, world->relations);
+                            "world: regions %d, region_size %d and relations %d must be positive",
+                            world->regions, world->region_size, world->relations);
     if (world->regions > 4096 || world->region_size > 4096 || world->relations > 4096 ||
         trainer_world_entities(world) > 65536)
-        return trainer_fail(err, TRAINER_EINVAL, "world: more than 65536 entities or 4096 relations");
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "world: more than 65536 entities or 4096 relations");
     return TRAINER_OK;
 }
 
@@ -62,8 +64,9 @@ enum trainer_status trainer_env_check(const struct trainer_env *env, struct trai
     if (env->kind < 0 || env->kind >= TRAINER_N_ENVS)
         return trainer_fail(err, TRAINER_EINVAL, "env: unknown kind %d", (int)env->kind);
     if (env->k_min < 1 || env->k_max < env->k_min || env->k_max > TRAINER_HOPS_MAX)
-        return trainer_fail(err, TRAINER_EINVAL, "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d",
-                            env->k_min, env->k_max, TRAINER_HOPS_MAX);
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d", env->k_min,
+                            env->k_max, TRAINER_HOPS_MAX);
     enum trainer_status status = check_world(&env->world, err);
     return status == TRAINER_OK ? classes[env->kind]->check(env, err) : status;
 }
@@ -86,7 +89,8 @@ enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer
                                    int32_t token, int32_t *text, size_t *n)
 {
     *n = 0;
-    return episode->done ? TRAINER_TURN_DONE : classes[env->kind]->step(env, episode, token, text, n);
+    return episode->done ? TRAINER_TURN_DONE
+                         : classes[env->kind]->step(env, episode, token, text, n);
 }
 
 enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right)
@@ -114,8 +118,9 @@ void trainer_demo_options_init(struct trainer_demo_options *options)
         .p_stop = 0.12, .p_wrong = 0.3, .p_needless = 0.1, .p_hindsight = 0.5, .p_belief = 0.3};
 }
 
-size_t trainer_env_demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
-                               uint64_t seed, int32_t *tokens, uint8_t *mask)
+size_t trainer_env_demonstrate(const struct trainer_env *env,
+                               const struct trainer_demo_options *options, uint64_t seed,
+                               int32_t *tokens, uint8_t *mask)
 {
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
     return classes[env->kind]->demonstrate(env, options, &rng, tokens, mask);

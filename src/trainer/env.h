@@ -10,10 +10,12 @@ struct env_class {
     const char *name;
     enum trainer_status (*check)(const struct trainer_env *env, struct trainer_error *err);
     size_t (*max_tokens)(const struct trainer_env *env);
-    size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt);
-    enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode, int32_t token,
-                              int32_t *text, size_t *n);
-    size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens);
+    size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode,
+                    int32_t *prompt);
+    enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode,
+                              int32_t token, int32_t *text, size_t *n);
+    size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t *tokens);
     size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
 };

@@ -18,11 +18,12 @@ static enum trainer_status check(const struct trainer_env *env, struct trainer_e
         return trainer_fail(err, TRAINER_EINVAL, "max_turns %d: must be 0..%d", env->max_turns,
                             TRAINER_TURNS_MAX);
     if (env->facts < 1 || env->facts > TRAINER_FACTS_MAX || env->facts > env->world.relations)
-        return trainer_fail(err, TRAINER_EINVAL, "facts %d: must be 1..%d and at most the relations",
-                            env->facts, TRAINER_FACTS_MAX);
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "facts %d: must be 1..%d and at most the relations", env->facts,
+                            TRAINER_FACTS_MAX);
     if (env->k_max > env->world.relations)
-        return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations", env->k_max,
-                            env->world.relations);
+        return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations",
+                            env->k_max, env->world.relations);
     if (!(env->p_fail >= 0 && env->p_fail <= 1))
         return trainer_fail(err, TRAINER_EINVAL, "p_fail %g: must be 0..1", env->p_fail);
     return TRAINER_OK;
@@ -34,7 +35,8 @@ static size_t max_tokens(const struct trainer_env *env)
 }
 
 /* The graph is never stored: an edge is a hash of where it starts. */
-static int32_t follow(const struct trainer_env *env, uint64_t question, int32_t entity, int32_t relation)
+static int32_t follow(const struct trainer_env *env, uint64_t question, int32_t entity,
+                      int32_t relation)
 {
     const struct trainer_world *world = &env->world;
     uint64_t place = (uint64_t)entity * 1000003u + (uint64_t)relation * 7919u + 17u;
@@ -70,7 +72,8 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     prompt[n++] = TRAINER_Q;
     prompt[n++] = env_entity(env, episode->path[0]);
     for (int32_t i = 0; i < episode->k; i++) {
-        episode->path[i + 1] = follow(env, episode->question, episode->path[i], episode->relations[i]);
+        episode->path[i + 1] =
+            follow(env, episode->question, episode->path[i], episode->relations[i]);
         prompt[n++] = env_relation(episode->relations[i]);
     }
     prompt[n++] = TRAINER_END_Q;
@@ -95,8 +98,8 @@ static void draw_facts(const struct trainer_env *env, struct trainer_rng *rng, i
     facts[place] = relation;
 }
 
-static size_t observe(const struct trainer_env *env, uint64_t question, int32_t entity, int32_t relation,
-                      struct trainer_rng *rng, int32_t *text)
+static size_t observe(const struct trainer_env *env, uint64_t question, int32_t entity,
+                      int32_t relation, struct trainer_rng *rng, int32_t *text)
 {
     int32_t facts[TRAINER_FACTS_MAX];
     size_t n = 0;
@@ -150,8 +153,8 @@ static enum trainer_turn take_entity(const struct trainer_env *env, struct train
     return episode->entity < 0 ? env_end(episode, true, false) : TRAINER_TURN_GOES_ON;
 }
 
-static enum trainer_turn take_relation(const struct trainer_env *env, struct trainer_episode *episode,
-                                       int32_t token)
+static enum trainer_turn take_relation(const struct trainer_env *env,
+                                       struct trainer_episode *episode, int32_t token)
 {
     episode->relation = token - TRAINER_N_MARKERS;
     episode->state = AT_END;
@@ -167,20 +170,22 @@ static enum trainer_turn step(const struct trainer_env *env, struct trainer_epis
     case AT_ENTITY: return take_entity(env, episode, token);
     case AT_RELATION: return take_relation(env, episode, token);
     case AT_END:
-        return token == TRAINER_END_S ? search(env, episode, text, n) : env_end(episode, true, false);
+        return token == TRAINER_END_S ? search(env, episode, text, n)
+                                      : env_end(episode, true, false);
     default: break;
     }
     int32_t entity = env_entity_of(env, token);
     return env_end(episode, entity < 0, entity == episode->path[episode->k]);
 }
 
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t *tokens)
 {
     tokens[0] = env_entity(env, episode->path[episode->k]);
     return 1;
 }
 
-/* ---- the noisy demonstrator ---------------------------------------------------------------------- */
+/* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 struct demo {
     const struct trainer_env *env;

@@ -44,14 +44,16 @@ static enum trainer_turn step(const struct trainer_env *env, struct trainer_epis
     return written == episode->k ? env_end(episode, false, true) : TRAINER_TURN_GOES_ON;
 }
 
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode, int32_t *tokens)
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t *tokens)
 {
     for (int32_t i = 0; i < episode->k; i++)
         tokens[i] = env_entity(env, episode->path[episode->k - 1 - i]);
     return (size_t)episode->k;
 }
 
-/* Here the demonstrator makes one kind of mistake: a wrong token, with half of p_wrong per string. */
+/* Here the demonstrator makes one kind of mistake: a wrong token, with half of p_wrong per string.
+ */
 static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
 {

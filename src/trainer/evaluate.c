@@ -11,7 +11,8 @@ size_t evaluate_rows(const struct trainer_recipe *recipe)
     return (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
 }
 
-static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task, uint64_t seed)
+static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
+                                     uint64_t seed)
 {
     return (struct rollouts_plan){.env = &recipe->tasks[task].env,
                                   .task = task,
@@ -21,7 +22,8 @@ static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_
                                   .noise_seed = trainer_seed(seed, 'e', (uint64_t)task)};
 }
 
-static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe, uint64_t seed)
+static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe,
+                uint64_t seed)
 {
     size_t n = (size_t)recipe->evaluation.questions;
     for (int32_t task = 0; task < recipe->n_tasks; task++) {
@@ -30,8 +32,8 @@ static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *
     }
 }
 
-double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts, const float *params,
-                     uint64_t seed, double temperature, int64_t *correct)
+double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
+                     const float *params, uint64_t seed, double temperature, int64_t *correct)
 {
     struct sampler_job job = {.rollouts = rollouts, .temperature = temperature};
     double right = 0;
@@ -47,9 +49,9 @@ double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
     return rollouts->n > 0 ? right / (double)rollouts->n : 0;
 }
 
-enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params, int32_t samples,
-                                     uint64_t seed, double temperature, int64_t *correct,
-                                     struct trainer_error *err)
+enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params,
+                                     int32_t samples, uint64_t seed, double temperature,
+                                     int64_t *correct, struct trainer_error *err)
 {
     struct sampler sampler = {0};
     size_t rows = evaluate_rows(recipe);
@@ -67,33 +69,36 @@ enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const 
     return status;
 }
 
-static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n, const size_t *which,
-                                       struct trainer_error *err)
+static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n,
+                                       const size_t *which, struct trainer_error *err)
 {
     size_t rows = evaluate_rows(recipe);
     for (size_t i = 0; i < n; i++)
         if (which[i] >= rows || (i > 0 && which[i] <= which[i - 1]))
-            return trainer_fail(err, TRAINER_EINVAL, "which[%zu] is %zu: must ascend and be below %zu", i,
-                                which[i], rows);
+            return trainer_fail(err, TRAINER_EINVAL,
+                                "which[%zu] is %zu: must ascend and be below %zu", i, which[i],
+                                rows);
     return TRAINER_OK;
 }
 
-static void play_some(struct sampler *sampler, struct sampler_job *job, const float *params, size_t n,
-                      const size_t *which, uint64_t seed)
+static void play_some(struct sampler *sampler, struct sampler_job *job, const float *params,
+                      size_t n, const size_t *which, uint64_t seed)
 {
     size_t questions = (size_t)sampler->recipe->evaluation.questions;
     for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
         job->params[task] = params;
     for (size_t i = 0; i < n; i++) {
-        struct rollouts_plan plan = plan_for(sampler->recipe, (int32_t)(which[i] / questions), seed);
+        struct rollouts_plan plan =
+            plan_for(sampler->recipe, (int32_t)(which[i] / questions), seed);
         rollouts_add_one(job->rollouts, &plan, which[i] % questions, which[i]);
     }
     sampler_play(sampler, job);
 }
 
-enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params, size_t n,
-                                          const size_t *which, uint64_t seed, double temperature,
-                                          uint8_t *right, struct trainer_error *err)
+enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params,
+                                          size_t n, const size_t *which, uint64_t seed,
+                                          double temperature, uint8_t *right,
+                                          struct trainer_error *err)
 {
     struct sampler sampler = {0};
     size_t width = (size_t)recipe->model.max_tokens;

@@ -10,16 +10,17 @@
 /* What one lane has at work. */
 struct play {
     struct lane *lane;
-    size_t active[LANE_ROWS], n_active;   /* rows still playing, relative to lane->first */
-    int32_t fed[LANE_ROWS];               /* tokens of a row that its slot holds */
+    size_t active[LANE_ROWS], n_active; /* rows still playing, relative to lane->first */
+    int32_t fed[LANE_ROWS];             /* tokens of a row that its slot holds */
     struct trainer_rng rng[LANE_ROWS];
 };
 
 size_t lane_capacity(const struct trainer_model *model)
 {
     (void)model;
-    return (size_t)LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX ? TRAINER_OBSERVATION_MAX + 1
-                                                                                 : TRAINER_PROMPT_MAX);
+    return (size_t)LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX
+                                    ? TRAINER_OBSERVATION_MAX + 1
+                                    : TRAINER_PROMPT_MAX);
 }
 
 size_t lane_outputs(const struct trainer_model *model)
@@ -33,7 +34,7 @@ static const struct trainer_env *env_of(const struct lane *lane, size_t row)
     return &lane->recipe->tasks[lane->rollouts->task[row]].env;
 }
 
-/* ---- drawing a token ----------------------------------------------------------------------------- */
+/* ---- drawing a token ---------------------------------------------------------------------- */
 
 /* x [v] becomes exp(x - most); returns their sum. */
 TRAINER_HOT static float exponentials(size_t v, float inverse_temperature, float *x, float *most)
@@ -74,8 +75,8 @@ static int32_t draw(size_t v, const float *weight, float sum, double chance)
     return (int32_t)token;
 }
 
-static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits, float *weight,
-                      float *log_prob)
+static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits,
+                      float *weight, float *log_prob)
 {
     size_t v = (size_t)lane->decode->model.tokens;
     bool greedy = lane->temperature <= 0;
@@ -87,7 +88,7 @@ static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const fl
     return token;
 }
 
-/* ---- playing ------------------------------------------------------------------------------------- */
+/* ---- playing ------------------------------------------------------------------------------ */
 
 static void take_observation(struct trainer_rollouts *r, size_t row, const int32_t *text, size_t n)
 {
@@ -144,7 +145,8 @@ static void sample_rows(struct play *play, const size_t *output)
     for (size_t k = 0; k < play->n_active; k++) {
         size_t i = play->active[k];
         float log_prob;
-        int32_t token = sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
+        int32_t token =
+            sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
         if (advance(lane, lane->first + i, token, log_prob))
             play->active[left++] = i;
     }
@@ -197,9 +199,10 @@ void lane_generate(struct lane *lane)
         go_on(&play);
 }
 
-/* ---- values of the true answer ------------------------------------------------------------------- */
+/* ---- values of the true answer ------------------------------------------------------------ */
 
-/* ANS and the answer but its last token, as a branch at boundary b; false if there is no more room. */
+/* ANS and the answer but its last token, as a branch at boundary b; false if there is no more room.
+ */
 static bool add_branch(struct lane *lane, size_t row, int32_t b)
 {
     struct trainer_rollouts *r = lane->rollouts;
@@ -252,7 +255,8 @@ static void read_branches(struct lane *lane, const struct branch *branches, size
     size_t output = 0, used;
     for (size_t i = 0; i < n; i++) {
         double value = read_value(lane, branches[i].row, output, &used);
-        lane->rollouts->value[branches[i].row * ROLLOUT_VALUES + (size_t)branches[i].boundary] = value;
+        lane->rollouts->value[branches[i].row * ROLLOUT_VALUES + (size_t)branches[i].boundary] =
+            value;
         output += used;
     }
 }

@@ -20,7 +20,8 @@ typedef double real;
 #define real_sqrt sqrt
 #endif
 
-/* Compiled for several vector widths and picked at load time; static, or the resolver is exported. */
+/* Compiled for several vector widths and picked at load time; static, or the resolver is exported.
+ */
 #ifdef TRAINER_MULTIVERSION
 #define TRAINER_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -32,7 +33,8 @@ typedef double real;
 enum { NET_BLOCK = 16 };
 
 /* NET_BLOCK numbers at once; held in as many registers as the machine needs for them. */
-typedef real net_vec __attribute__((vector_size(NET_BLOCK * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef real net_vec
+    __attribute__((vector_size(NET_BLOCK * sizeof(real)), aligned(sizeof(real)), may_alias));
 #define NET_AT(x) (*(net_vec *)(x))
 #define NET_READ(x) (*(const net_vec *)(x))
 

@@ -10,18 +10,19 @@
 #include <trainer/status.h>
 
 /* Fill err (may be NULL) and return status. */
-enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status, const char *format,
-                                 ...) __attribute__((format(printf, 3, 4)));
+enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status,
+                                 const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Put "what number: " in front of the text. */
-enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status, const char *what,
-                                  int32_t number);
+enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status,
+                                  const char *what, int32_t number);
 enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes);
 
-/* An error of the training core: bad values are TRAINER_ENUMERIC, no scratch memory is TRAINER_ENOMEM. */
-enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what, enum rl_status status,
-                                        const struct rl_error *core);
+/* An error of the training core: bad values are TRAINER_ENUMERIC, no scratch memory is
+ * TRAINER_ENOMEM. */
+enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
+                                        enum rl_status status, const struct rl_error *core);
 
-/* ---- random numbers: splitmix64, one stream per purpose ------------------------------------------ */
+/* ---- random numbers: splitmix64, one stream per purpose ----------------------------------- */
 
 struct trainer_rng {
     uint64_t state;

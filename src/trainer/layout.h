@@ -13,8 +13,10 @@ struct net_layout {
 };
 
 struct net_layout net_layout(const struct trainer_model *model);
-size_t net_pass_bytes(const struct trainer_model *model, size_t n_tokens, size_t n_wanted); /* double */
+size_t net_pass_bytes(const struct trainer_model *model, size_t n_tokens,
+                      size_t n_wanted); /* double */
 size_t net_pass_bytesf(const struct trainer_model *model, size_t n_tokens, size_t n_wanted);
-struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout, int32_t layer);
+struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
+                           int32_t layer);
 
 #endif

@@ -35,7 +35,8 @@ static size_t chunks_for(size_t rows)
 
 static void carve_learner(struct learner *learner, struct carve *block)
 {
-    size_t n = chunk_tokens(&learner->model), d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
+    size_t n = chunk_tokens(&learner->model), d = (size_t)learner->model.width,
+           m = (size_t)learner->model.mlp;
     size_t most = m > d ? m : d;
     learner->params = carve(block, learner->n_params, sizeof(float));
     learner->gradient = carve(block, GRADIENT_LANES * learner->n_params, sizeof(float));
@@ -72,8 +73,8 @@ double learner_bytes(const struct trainer_model *model, size_t max_rows)
     return (double)block.used + (double)learner.n_chunks * (double)net_pass_bytesf(model, n, n);
 }
 
-enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model, size_t max_rows,
-                                 int threads, struct trainer_error *err)
+enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
+                                 size_t max_rows, int threads, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     struct carve block = {NULL, 0};
@@ -113,9 +114,10 @@ void learner_restart(struct learner *learner, double beta1, double beta2, double
     adam->weight_decay = weight_decay;
 }
 
-/* ---- passes -------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------- */
 
-static void pack(struct learner_chunk *chunk, const struct learner_rows *rows, size_t first, size_t end)
+static void pack(struct learner_chunk *chunk, const struct learner_rows *rows, size_t first,
+                 size_t end)
 {
     size_t n = 0;
     chunk->n_wanted = 0;
@@ -130,17 +132,19 @@ static void pack(struct learner_chunk *chunk, const struct learner_rows *rows, s
         }
     }
     chunk->start[end - first] = n;
-    chunk->sequences = (struct trainer_sequences){end - first, chunk->start, chunk->tokens, chunk->wanted};
+    chunk->sequences =
+        (struct trainer_sequences){end - first, chunk->start, chunk->tokens, chunk->wanted};
 }
 
 static enum trainer_status forward_chunk(struct learner_chunk *chunk, const float *params,
-                                         const struct learner_rows *rows, size_t first, float *log_prob,
-                                         float *entropy, struct trainer_error *err)
+                                         const struct learner_rows *rows, size_t first,
+                                         float *log_prob, float *entropy, struct trainer_error *err)
 {
     size_t end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
     pack(chunk, rows, first, end);
-    enum trainer_status status = trainer_policy_forwardf(chunk->pass, params, &chunk->sequences, chunk->log_prob,
-                                                         entropy ? chunk->entropy : NULL, err);
+    enum trainer_status status =
+        trainer_policy_forwardf(chunk->pass, params, &chunk->sequences, chunk->log_prob,
+                                entropy ? chunk->entropy : NULL, err);
     for (size_t i = 0; i < chunk->n_wanted && status == TRAINER_OK; i++) {
         log_prob[chunk->place[i]] = chunk->log_prob[i];
         if (entropy)
@@ -149,7 +153,8 @@ static enum trainer_status forward_chunk(struct learner_chunk *chunk, const floa
     return status;
 }
 
-static void keep_error(enum trainer_status *failed, struct trainer_error *kept, const struct trainer_error *err)
+static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
+                       const struct trainer_error *err)
 {
 #ifdef _OPENMP
 #pragma omp critical(trainer_learner)
@@ -161,8 +166,8 @@ static void keep_error(enum trainer_status *failed, struct trainer_error *kept, 
 }
 
 enum trainer_status learner_forward(struct learner *learner, const float *params,
-                                    const struct learner_rows *rows, float *log_prob, float *entropy,
-                                    struct trainer_error *err)
+                                    const struct learner_rows *rows, float *log_prob,
+                                    float *entropy, struct trainer_error *err)
 {
     enum trainer_status failed = TRAINER_OK;
     struct trainer_error first_error = {TRAINER_OK, ""};
@@ -172,8 +177,8 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
 #endif
     for (size_t c = 0; c < learner->used; c++) {
         struct trainer_error local;
-        enum trainer_status status = forward_chunk(&learner->chunks[c], params, rows, c * CHUNK_ROWS, log_prob,
-                                                   entropy, &local);
+        enum trainer_status status = forward_chunk(&learner->chunks[c], params, rows,
+                                                   c * CHUNK_ROWS, log_prob, entropy, &local);
         if (status != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
     }
@@ -219,15 +224,16 @@ static void add_lanes(struct learner *learner)
             sum[i] += sum[lane * n + i];
 }
 
-static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns, size_t stride, double rate,
-                        double scale)
+static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,
+                        size_t stride, double rate, double scale)
 {
-    struct muon_matrix matrix = {rows, columns, stride, learner->gradient + at, learner->adam.m + at,
-                                 learner->params + at};
+    struct muon_matrix matrix = {
+        rows, columns, stride, learner->gradient + at, learner->adam.m + at, learner->params + at};
     muon_step(&matrix, rate, scale, learner->muon);
 }
 
-static void move_layer(struct learner *learner, struct net_layer at, const struct learner_rates *rates, double scale)
+static void move_layer(struct learner *learner, struct net_layer at,
+                       const struct learner_rates *rates, double scale)
 {
     size_t d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
     for (size_t part = 0; part < 3; part++)
@@ -245,18 +251,21 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
     struct net_layout layout = net_layout(model);
     adamw_begin(&learner->adam);
     if (rates->matrix_rate <= 0) {
-        adamw_step(&learner->adam, 0, learner->n_params, rates->rate, scale, learner->gradient, learner->params);
+        adamw_step(&learner->adam, 0, learner->n_params, rates->rate, scale, learner->gradient,
+                   learner->params);
         return;
     }
     for (int32_t l = 0; l < model->layers; l++)
         move_layer(learner, net_layer(model, &layout, l), rates, scale);
-    adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient, learner->params);
-    adamw_step(&learner->adam, layout.norm, layout.count - layout.norm, rates->rate, scale, learner->gradient,
+    adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient,
                learner->params);
+    adamw_step(&learner->adam, layout.norm, layout.count - layout.norm, rates->rate, scale,
+               learner->gradient, learner->params);
 }
 
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const struct learner_rates *rates, double *norm, struct trainer_error *err)
+                                   const struct learner_rates *rates, double *norm,
+                                   struct trainer_error *err)
 {
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
@@ -267,7 +276,8 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
     *norm = adamw_norm(learner->n_params, learner->gradient);
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");
-    move(learner, rates, rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
+    move(learner, rates,
+         rates->clip_norm > 0 && *norm > rates->clip_norm ? rates->clip_norm / (*norm + 1e-6) : 1);
     if (!isfinite(adamw_norm(learner->n_params, learner->params)))
         return trainer_fail(err, TRAINER_ENUMERIC, "the weights are not finite");
     return TRAINER_OK;

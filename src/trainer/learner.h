@@ -1,8 +1,9 @@
 /*
- * learner.h: the policy being trained: forward and backward passes over rows of tokens, and updates.
+ * learner.h: the policy being trained: forward and backward passes over rows of tokens, and
+ * updates.
  *
- * Rows are cut into chunks of CHUNK_ROWS, chunks are dealt to GRADIENT_LANES lanes, and the gradients of the
- * lanes are added in order: sums do not depend on how many threads do the work.
+ * Rows are cut into chunks of CHUNK_ROWS, chunks are dealt to GRADIENT_LANES lanes, and the
+ * gradients of the lanes are added in order: sums do not depend on how many threads do the work.
  */
 #ifndef TRAINER_LEARNER_H
 #define TRAINER_LEARNER_H
@@ -16,9 +17,9 @@ enum { CHUNK_ROWS = 8, GRADIENT_LANES = 4 };
 /* n rows of width tokens each; wanted marks those whose log-prob is asked for. */
 struct learner_rows {
     size_t n, width;
-    const int32_t *tokens;  /* [n*width] */
-    const int32_t *length;  /* [n] */
-    const uint8_t *wanted;  /* [n*width] */
+    const int32_t *tokens; /* [n*width] */
+    const int32_t *length; /* [n] */
+    const uint8_t *wanted; /* [n*width] */
 };
 
 struct learner_chunk;
@@ -36,17 +37,18 @@ struct learner {
 };
 
 double learner_bytes(const struct trainer_model *model, size_t max_rows);
-enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model, size_t max_rows,
-                                 int threads, struct trainer_error *err);
+enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
+                                 size_t max_rows, int threads, struct trainer_error *err);
 void learner_close(struct learner *learner);
 
 /* Forget what the optimizer has learned about the gradient. */
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay);
 
-/* log_prob [n*width], and entropy unless NULL, at the wanted tokens; others are left alone. At most max_rows. */
+/* log_prob [n*width], and entropy unless NULL, at the wanted tokens; others are left alone. At most
+ * max_rows. */
 enum trainer_status learner_forward(struct learner *learner, const float *params,
-                                    const struct learner_rows *rows, float *log_prob, float *entropy,
-                                    struct trainer_error *err);
+                                    const struct learner_rows *rows, float *log_prob,
+                                    float *entropy, struct trainer_error *err);
 
 /* The same for any number of rows, to be scored only. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
@@ -61,11 +63,12 @@ struct learner_rates {
 };
 
 /*
- * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then an update.
- * *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite (parameters are then
- * unchanged), or the parameters are not after the update.
+ * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then
+ * an update. *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite
+ * (parameters are then unchanged), or the parameters are not after the update.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const struct learner_rates *rates, double *norm, struct trainer_error *err);
+                                   const struct learner_rates *rates, double *norm,
+                                   struct trainer_error *err);
 
 #endif

@@ -14,31 +14,35 @@ void trainer_model_init(struct trainer_model *model)
                                     .previous_token = true};
 }
 
-static enum trainer_status check_range(const char *name, int32_t value, int32_t most, struct trainer_error *err)
+static enum trainer_status check_range(const char *name, int32_t value, int32_t most,
+                                       struct trainer_error *err)
 {
     if (value >= 1 && value <= most)
         return TRAINER_OK;
     return trainer_fail(err, TRAINER_EINVAL, "model.%s %d: must be 1..%d", name, value, most);
 }
 
-enum trainer_status trainer_model_check(const struct trainer_model *model, struct trainer_error *err)
+enum trainer_status trainer_model_check(const struct trainer_model *model,
+                                        struct trainer_error *err)
 {
     const struct {
         const char *name;
         int32_t value, most;
-    } sizes[] = {{"tokens", model->tokens, 1 << 20},        {"width", model->width, 1 << 14},
-                 {"layers", model->layers, 128},            {"heads", model->heads, 256},
-                 {"mlp", model->mlp, 1 << 16},              {"max_tokens", model->max_tokens, 1 << 16}};
+    } sizes[] = {{"tokens", model->tokens, 1 << 20}, {"width", model->width, 1 << 14},
+                 {"layers", model->layers, 128},     {"heads", model->heads, 256},
+                 {"mlp", model->mlp, 1 << 16},       {"max_tokens", model->max_tokens, 1 << 16}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         enum trainer_status status = check_range(sizes[i].name, sizes[i].value, sizes[i].most, err);
         if (status != TRAINER_OK)
             return status;
     }
     if (model->width % model->heads != 0 || model->width / model->heads % 2 != 0)
-        return trainer_fail(err, TRAINER_EINVAL, "model.width %d: must be heads (%d) times an even number",
-                            model->width, model->heads);
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "model.width %d: must be heads (%d) times an even number", model->width,
+                            model->heads);
     if (!(model->rope_base > 1 && model->rope_base < 1e12))
-        return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1", model->rope_base);
+        return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1",
+                            model->rope_base);
     return TRAINER_OK;
 }
 
@@ -53,7 +57,8 @@ struct net_layout net_layout(const struct trainer_model *model)
     return layout;
 }
 
-struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout, int32_t layer)
+struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
+                           int32_t layer)
 {
     size_t d = (size_t)model->width, m = (size_t)model->mlp;
     struct net_layer at = {.norm1 = layout->layers + (size_t)layer * layout->per_layer};

@@ -1,7 +1,7 @@
 /*
- * muon.h: Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers"): the momentum of a matrix is
- * replaced by the nearest orthogonal matrix, so that every direction moves alike. It needs about half the
- * steps of AdamW where there are few of them, as in a warm start.
+ * muon.h: Muon (Jordan et al. 2024, "Muon: an optimizer for hidden layers"): the momentum of a
+ * matrix is replaced by the nearest orthogonal matrix, so that every direction moves alike. It
+ * needs about half the steps of AdamW where there are few of them, as in a warm start.
  */
 #ifndef TRAINER_MUON_H
 #define TRAINER_MUON_H

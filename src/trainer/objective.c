@@ -15,8 +15,9 @@
 static void carve_minibatch(struct minibatch *b, struct carve *block)
 {
     size_t n = b->capacity * b->width;
-    float **const reals[] = {&b->old, &b->sampled, &b->log_prob, &b->entropy, &b->advantage, &b->clip_scale,
-                             &b->weight, &b->rl, &b->ce, &b->ref_kl, &b->reference, &b->start,
+    float **const reals[] = {&b->old,        &b->sampled,    &b->log_prob,  &b->entropy,
+                             &b->advantage,  &b->clip_scale, &b->weight,    &b->rl,
+                             &b->ce,         &b->ref_kl,     &b->reference, &b->start,
                              &b->d_log_prob, &b->d_part};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
@@ -49,23 +50,26 @@ struct minibatch *minibatch_new(size_t rows, size_t width)
     return b;
 }
 
-/* ---- gathering ----------------------------------------------------------------------------------- */
+/* ---- gathering ---------------------------------------------------------------------------- */
 
-static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to, size_t from)
+static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
+                         size_t from)
 {
     const struct {
         float *to;
         const float *from;
-    } pairs[] = {{b->old, r->old},           {b->sampled, r->log_prob},     {b->advantage, r->advantage},
-                 {b->weight, r->weight},     {b->clip_scale, r->clip_scale}, {b->rl, r->rl},
-                 {b->ce, r->ce},             {b->ref_kl, r->ref_kl},         {b->reference, r->reference},
-                 {b->start, r->start}};
+    } pairs[] = {
+        {b->old, r->old},       {b->sampled, r->log_prob},      {b->advantage, r->advantage},
+        {b->weight, r->weight}, {b->clip_scale, r->clip_scale}, {b->rl, r->rl},
+        {b->ce, r->ce},         {b->ref_kl, r->ref_kl},         {b->reference, r->reference},
+        {b->start, r->start}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         memcpy(pairs[i].to + to, pairs[i].from + from, b->width * sizeof(float));
 }
 
 /* Turns of the rl component count on without a gap where a rejection has emptied one. */
-static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to, size_t from)
+static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
+                         size_t from)
 {
     int32_t turn = -1, before = -1;
     for (size_t t = 0; t < b->width; t++) {
@@ -93,7 +97,8 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
     return false;
 }
 
-void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row, size_t n)
+void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row,
+                      size_t n)
 {
     size_t others = n;
     b->n = n;
@@ -108,22 +113,27 @@ void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, con
         b->first[i] = i * b->width;
 }
 
-/* ---- the rl component by a policy loss ------------------------------------------------------------ */
+/* ---- the rl component by a policy loss ---------------------------------------------------- */
 
 typedef enum rl_status policy_loss_fn(const struct rl_batch *batch, const struct rl_loss_inputf *in,
                                       const struct rl_loss_options *options, float *d_log_prob,
-                                      struct rl_loss_result *out, struct rl_workspace *ws, struct rl_error *err);
+                                      struct rl_loss_result *out, struct rl_workspace *ws,
+                                      struct rl_error *err);
 
 static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
-    [TRAINER_LOSS_PPO] = rl_ppo_lossf,           [TRAINER_LOSS_GSPO] = rl_gspo_lossf,
-    [TRAINER_LOSS_CISPO] = rl_cispo_lossf,       [TRAINER_LOSS_SAPO] = rl_sapo_lossf,
-    [TRAINER_LOSS_GPG] = rl_gpg_lossf,           [TRAINER_LOSS_GEO_MEAN] = rl_geo_mean_lossf,
+    [TRAINER_LOSS_PPO] = rl_ppo_lossf,
+    [TRAINER_LOSS_GSPO] = rl_gspo_lossf,
+    [TRAINER_LOSS_CISPO] = rl_cispo_lossf,
+    [TRAINER_LOSS_SAPO] = rl_sapo_lossf,
+    [TRAINER_LOSS_GPG] = rl_gpg_lossf,
+    [TRAINER_LOSS_GEO_MEAN] = rl_geo_mean_lossf,
     [TRAINER_LOSS_REINFORCE] = rl_reinforce_lossf,
 };
 
-static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *loss, const struct rl_batch *batch,
-                                const struct rl_loss_inputf *in, struct workspace *workspace,
-                                struct rl_loss_result *out, struct rl_error *core)
+static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                const struct rl_batch *batch, const struct rl_loss_inputf *in,
+                                struct workspace *workspace, struct rl_loss_result *out,
+                                struct rl_error *core)
 {
     struct rl_turn_loss_options options;
     enum rl_status status;
@@ -132,13 +142,14 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     CORE_CALL(status, workspace,
-              rl_a2tgpo_turn_lossf(batch, in, b->clip_scale, &options, b->d_log_prob, NULL, out, &workspace->ws,
-                                   core));
+              rl_a2tgpo_turn_lossf(batch, in, b->clip_scale, &options, b->d_log_prob, NULL, out,
+                                   &workspace->ws, core));
     return status;
 }
 
-static enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss, struct workspace *workspace,
-                                  struct rl_loss_result *out, struct rl_error *core)
+static enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                  struct workspace *workspace, struct rl_loss_result *out,
+                                  struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
     struct rl_loss_inputf in = {b->log_prob, b->old, b->advantage, b->weight, b->entropy};
@@ -151,12 +162,13 @@ static enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;
-    CORE_CALL(status, workspace,
-              policy_losses[loss->name](&batch, &in, &options, b->d_log_prob, out, &workspace->ws, core));
+    CORE_CALL(
+        status, workspace,
+        policy_losses[loss->name](&batch, &in, &options, b->d_log_prob, out, &workspace->ws, core));
     return status;
 }
 
-/* ---- streams ------------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------ */
 
 static bool has_members(const struct minibatch *b, const float *weight)
 {
@@ -171,15 +183,16 @@ static bool rl_is_stream(const struct trainer_loss *loss)
     return loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
 }
 
-/* What a policy loss has already taken is absent from the rl stream; importance weights multiply it. */
+/* What a policy loss has already taken is absent from the rl stream; importance weights multiply
+ * it. */
 static void weigh_rl_stream(struct minibatch *b, const struct trainer_loss *loss)
 {
     for (size_t i = 0; i < b->n * b->width; i++)
         b->rl[i] = rl_is_stream(loss) && b->mask[i] ? b->rl[i] * b->weight[i] : 0;
 }
 
-static enum rl_status stream_loss(struct minibatch *b, const struct trainer_loss *loss, double *value,
-                                  struct rl_error *core)
+static enum rl_status stream_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                  double *value, struct rl_error *core)
 {
     struct rl_sequences sequences = {b->n, b->first, b->written};
     struct rl_streamsf streams = {.trainer = b->log_prob,
@@ -198,17 +211,19 @@ static enum rl_status stream_loss(struct minibatch *b, const struct trainer_loss
     options.rl_scale = fmax(1, (double)counts.rl);
     options.ce_scale = fmax(1, (double)counts.ce);
     options.ref_kl_scale = fmax(1, (double)counts.ref_kl);
-    enum rl_status status = rl_stream_lossf(&sequences, &streams, &options, b->d_part, NULL, &result, core);
+    enum rl_status status =
+        rl_stream_lossf(&sequences, &streams, &options, b->d_part, NULL, &result, core);
     for (size_t i = 0; i < b->n * b->width && status == RL_OK; i++)
         b->d_log_prob[i] += b->wanted[i] ? b->d_part[i] : 0;
     *value += result.loss;
     return status;
 }
 
-/* ---- distance to the start ------------------------------------------------------------------------ */
+/* ---- distance to the start ---------------------------------------------------------------- */
 
 /* Mean of k3 over the policy's tokens, which are first moved together. */
-static enum rl_status kl_penalty(struct minibatch *b, double coef, double *value, struct rl_error *core)
+static enum rl_status kl_penalty(struct minibatch *b, double coef, double *value,
+                                 struct rl_error *core)
 {
     size_t n = 0;
     float *now = b->d_part, *then = b->entropy; /* entropy has been read */
@@ -241,8 +256,9 @@ static void measure(const struct minibatch *b, struct objective_result *result)
     result->kl = kl / n;
 }
 
-enum trainer_status objective(struct minibatch *b, const struct trainer_loss *loss, struct workspace *workspace,
-                              struct objective_result *result, struct trainer_error *err)
+enum trainer_status objective(struct minibatch *b, const struct trainer_loss *loss,
+                              struct workspace *workspace, struct objective_result *result,
+                              struct trainer_error *err)
 {
     struct rl_error core = {RL_OK, ""};
     struct rl_loss_result out = {0};
@@ -255,7 +271,8 @@ enum trainer_status objective(struct minibatch *b, const struct trainer_loss *lo
     result->loss = out.loss;
     result->clip_fraction = out.pg_clipfrac;
     weigh_rl_stream(b, loss);
-    if (status == RL_OK && (rl_is_stream(loss) || has_members(b, b->ce) || has_members(b, b->ref_kl)))
+    if (status == RL_OK &&
+        (rl_is_stream(loss) || has_members(b, b->ce) || has_members(b, b->ref_kl)))
         status = stream_loss(b, loss, &result->loss, &core);
     if (status == RL_OK && loss->kl_coef > 0)
         status = kl_penalty(b, loss->kl_coef, &result->loss, &core);

@@ -6,33 +6,77 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-#define FROM(x) {(x), false}
-#define ABOVE(x) {(x), true}
-#define TO(x) {(x), false}
-#define BELOW(x) {(x), true}
-#define NO_LIMIT {INFINITY, true}
+#define FROM(x)                                                                                    \
+    {                                                                                              \
+        (x), false                                                                                 \
+    }
+#define ABOVE(x)                                                                                   \
+    {                                                                                              \
+        (x), true                                                                                  \
+    }
+#define TO(x)                                                                                      \
+    {                                                                                              \
+        (x), false                                                                                 \
+    }
+#define BELOW(x)                                                                                   \
+    {                                                                                              \
+        (x), true                                                                                  \
+    }
+#define NO_LIMIT                                                                                   \
+    {                                                                                              \
+        INFINITY, true                                                                             \
+    }
 
 #define AT(member) offsetof(OWNER, member), sizeof((OWNER *)0)->member
-#define OBJECT(path, text) {path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text}
+#define OBJECT(path, text)                                                                         \
+    {                                                                                              \
+        path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text                             \
+    }
 #define BOOL(path, member, value, text)                                                            \
-    {path, RECIPE_BOOL, AT(member), value, FROM(0), TO(1), NULL, NULL, text}
+    {                                                                                              \
+        path, RECIPE_BOOL, AT(member), value, FROM(0), TO(1), NULL, NULL, text                     \
+    }
 #define INT(path, member, value, low, high, text)                                                  \
-    {path, RECIPE_INT, AT(member), value, low, high, NULL, NULL, text}
+    {                                                                                              \
+        path, RECIPE_INT, AT(member), value, low, high, NULL, NULL, text                           \
+    }
 #define SEED(path, member, value, text)                                                            \
-    {path, RECIPE_SEED, AT(member), value, FROM(0), TO(0x1p53 - 1), NULL, NULL, text}
+    {                                                                                              \
+        path, RECIPE_SEED, AT(member), value, FROM(0), TO(0x1p53 - 1), NULL, NULL, text            \
+    }
 #define REAL(path, member, value, low, high, text)                                                 \
-    {path, RECIPE_REAL, AT(member), value, low, high, NULL, NULL, text}
+    {                                                                                              \
+        path, RECIPE_REAL, AT(member), value, low, high, NULL, NULL, text                          \
+    }
 #define CHOICE(path, member, names, value, text)                                                   \
-    {path, RECIPE_CHOICE, AT(member), value, FROM(0), TO(COUNT(names) - 2), names, NULL, text}
+    {                                                                                              \
+        path, RECIPE_CHOICE, AT(member), value, FROM(0), TO(COUNT(names) - 2), names, NULL, text   \
+    }
 #define TEXT(path, member, value, text)                                                            \
-    {path, RECIPE_TEXT, AT(member), 0, FROM(0), TO(0), NULL, value, text}
+    {                                                                                              \
+        path, RECIPE_TEXT, AT(member), 0, FROM(0), TO(0), NULL, value, text                        \
+    }
 
 static const char *const environments[] = {"hopworld", "reverse", NULL};
-static const char *const algorithms[] = {
-    "grpo",       "dr_grpo", "rloo", "reinforce_plus_plus", "grpo_passk", "max_rl",
-    "rae",        "joint",   "separate", "turn-group",      "turn-group-v1d", "process",
-    "adca",       "reward",  "opd",  "opsd",                "sft",        "echo",
-    NULL};
+static const char *const algorithms[] = {"grpo",
+                                         "dr_grpo",
+                                         "rloo",
+                                         "reinforce_plus_plus",
+                                         "grpo_passk",
+                                         "max_rl",
+                                         "rae",
+                                         "joint",
+                                         "separate",
+                                         "turn-group",
+                                         "turn-group-v1d",
+                                         "process",
+                                         "adca",
+                                         "reward",
+                                         "opd",
+                                         "opsd",
+                                         "sft",
+                                         "echo",
+                                         NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
 static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",

@@ -100,7 +100,8 @@ static enum trainer_status read_object(struct trainer_recipe *recipe, void *base
     const char *key;
     json_t *value;
     enum trainer_status status = TRAINER_OK;
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         status = read_key(recipe, base, place, key, value, err);
         if (status != TRAINER_OK)
             break;

@@ -10,8 +10,9 @@
 static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
 {
     size_t n = r->capacity * r->width;
-    float **const reals[] = {&r->log_prob, &r->rewards, &r->advantage, &r->clip_scale, &r->old,
-                             &r->reference, &r->start, &r->weight, &r->rl, &r->ce, &r->ref_kl};
+    float **const reals[] = {&r->log_prob, &r->rewards,   &r->advantage, &r->clip_scale,
+                             &r->old,      &r->reference, &r->start,     &r->weight,
+                             &r->rl,       &r->ce,        &r->ref_kl};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     r->tokens = carve(block, n, sizeof(int32_t));
@@ -57,8 +58,8 @@ struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
     return r;
 }
 
-static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row, size_t question,
-                      size_t noise_row)
+static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row,
+                      size_t question, size_t noise_row)
 {
     size_t at = row * r->width;
     uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, question);
@@ -80,7 +81,8 @@ void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, 
 {
     for (size_t q = 0; q < plan->questions; q++)
         for (size_t g = 0; g < plan->group_size; g++)
-            start_row(r, plan, first_row + q * plan->group_size + g, q, first_row + q * plan->group_size + g);
+            start_row(r, plan, first_row + q * plan->group_size + g, q,
+                      first_row + q * plan->group_size + g);
     r->n = first_row + plan->questions * plan->group_size;
     r->has_values = r->has_credit = false;
 }

@@ -13,18 +13,18 @@ struct trainer_rollouts {
     size_t n, capacity, width; /* B, rows there is room for, T */
     int32_t *tokens, *turn;
     uint8_t *mask;
-    float *log_prob;           /* of the sampler */
-    float *rewards;            /* what credit is assigned from: gains and outcome at the ends of turns */
+    float *log_prob; /* of the sampler */
+    float *rewards;  /* what credit is assigned from: gains and outcome at the ends of turns */
     float *advantage, *clip_scale;
-    float *old;                /* log-probs in the ratio: the sampler's, or the learner's before the updates */
-    float *reference;          /* log-probs of the frozen or shown teacher */
-    float *start;              /* log-probs of the policy that training started from */
-    float *weight;             /* off-policy importance weights */
-    float *rl, *ce, *ref_kl;   /* weight streams */
-    uint8_t *kept;             /* mask that rejection leaves */
+    float *old; /* log-probs in the ratio: the sampler's, or the learner's before the updates */
+    float *reference;        /* log-probs of the frozen or shown teacher */
+    float *start;            /* log-probs of the policy that training started from */
+    float *weight;           /* off-policy importance weights */
+    float *rl, *ce, *ref_kl; /* weight streams */
+    uint8_t *kept;           /* mask that rejection leaves */
     int32_t *length, *prompt, *n_turns, *task;
-    int32_t *boundary;         /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */
-    double *value;             /* [B][ROLLOUT_VALUES] */
+    int32_t *boundary; /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */
+    double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
     int64_t *group;
     uint8_t *malformed;
@@ -33,7 +33,8 @@ struct trainer_rollouts {
 };
 
 size_t rollouts_bytes(size_t capacity, size_t width);
-struct trainer_rollouts *rollouts_new(size_t capacity, size_t width); /* NULL when out of memory; free() */
+struct trainer_rollouts *rollouts_new(size_t capacity,
+                                      size_t width); /* NULL when out of memory; free() */
 
 /* What is to be sampled: questions x group_size rows of one task. */
 struct rollouts_plan {
@@ -45,13 +46,15 @@ struct rollouts_plan {
 };
 
 /* Start the rows of a plan behind those there are. */
-void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t first_row);
+void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
+                  size_t first_row);
 
 /* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
-void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan, size_t question,
-                      size_t noise_row);
+void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
+                      size_t question, size_t noise_row);
 
-/* Rows that go through the network together. A lane is always the same rows, whoever works on it. */
+/* Rows that go through the network together. A lane is always the same rows, whoever works on it.
+ */
 enum { LANE_ROWS = 64 };
 
 /* Tokens that one feed of a lane can have. */
@@ -72,7 +75,8 @@ struct lane {
 /* Play all episodes of the lane to their end. */
 void lane_generate(struct lane *lane);
 
-/* value of the true answer at each boundary of the lane's rows, from the keys and values of lane_generate. */
+/* value of the true answer at each boundary of the lane's rows, from the keys and values of
+ * lane_generate. */
 void lane_values(struct lane *lane);
 
 #endif

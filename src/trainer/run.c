@@ -11,13 +11,14 @@
 #include "threads.h"
 #include "warm.h"
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------- */
 
 static size_t largest_batch(const struct trainer_recipe *recipe)
 {
     size_t rows = (size_t)recipe->training.minibatch;
     bool warm = !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
-    return warm && (size_t)recipe->warm_start.batch > rows ? (size_t)recipe->warm_start.batch : rows;
+    return warm && (size_t)recipe->warm_start.batch > rows ? (size_t)recipe->warm_start.batch
+                                                           : rows;
 }
 
 static bool has_teacher(const struct trainer_recipe *recipe, int32_t task)
@@ -65,25 +66,28 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
     return program_bytes(threads) + learner_bytes(&recipe->model, largest_batch(recipe)) +
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
-           (double)minibatch_bytes((size_t)recipe->training.minibatch, width) + spare_params(recipe) +
-           (shows(recipe) ? 13 * tokens : 0) + 16 * (double)demos * (double)width + 64 * tokens +
-           2 * trainer_artifact_bytes(recipe);
+           (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
+           spare_params(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
-static enum trainer_status check_budget(const struct trainer_recipe *recipe, struct trainer_error *err)
+static enum trainer_status check_budget(const struct trainer_recipe *recipe,
+                                        struct trainer_error *err)
 {
     const struct trainer_budget *budget = &recipe->budget;
     double memory = trainer_memory_bound(recipe), artifact = trainer_artifact_bytes(recipe);
     if (budget->memory_bytes > 0 && memory > budget->memory_bytes)
-        return trainer_fail(err, TRAINER_ESIZE, "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f",
+        return trainer_fail(err, TRAINER_ESIZE,
+                            "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f",
                             memory, budget->memory_bytes);
     if (budget->artifact_bytes > 0 && artifact > budget->artifact_bytes)
-        return trainer_fail(err, TRAINER_ESIZE, "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f",
+        return trainer_fail(err, TRAINER_ESIZE,
+                            "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f",
                             artifact, budget->artifact_bytes);
     return TRAINER_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------ */
 
 static enum trainer_status open_weights(struct run *run, struct trainer_error *err)
 {
@@ -123,7 +127,8 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         run->shown_wanted = malloc(tokens);
         run->shown_log_prob = malloc(tokens * sizeof *run->shown_log_prob);
         run->shown_length = malloc(rows * sizeof *run->shown_length);
-        whole = whole && run->shown && run->shown_wanted && run->shown_log_prob && run->shown_length;
+        whole =
+            whole && run->shown && run->shown_wanted && run->shown_log_prob && run->shown_length;
     }
     return whole ? TRAINER_OK : trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
 }
@@ -132,8 +137,8 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
 {
     run->threads = threads_wanted(run->recipe->threads);
     run->threads_before = threads_limit(run->threads);
-    enum trainer_status status =
-        learner_open(&run->learner, &run->recipe->model, largest_batch(run->recipe), run->threads, err);
+    enum trainer_status status = learner_open(&run->learner, &run->recipe->model,
+                                              largest_batch(run->recipe), run->threads, err);
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, run->recipe, run->threads, err);
     if (status == TRAINER_OK)
@@ -149,29 +154,33 @@ void run_close(struct run *run)
     workspace_free(&run->workspace);
     for (int32_t i = 0; i < TRAINER_ENVS_MAX; i++)
         free(run->teacher[i]);
-    void *const blocks[] = {run->history, run->lowered, run->start, run->rollouts, run->evaluation,
-                            run->minibatch, run->order, run->shown, run->shown_wanted,
-                            run->shown_log_prob, run->shown_length};
+    void *const blocks[] = {run->history,      run->lowered,        run->start,       run->rollouts,
+                            run->evaluation,   run->minibatch,      run->order,       run->shown,
+                            run->shown_wanted, run->shown_log_prob, run->shown_length};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------- */
 
-static enum trainer_status tell(struct run *run, struct trainer_event *event, struct trainer_error *err)
+static enum trainer_status tell(struct run *run, struct trainer_event *event,
+                                struct trainer_error *err)
 {
     event->train_s = run->train_s > 0 ? run->train_s : clock_now() - run->began;
     event->eval_s = run->eval_s;
     if (run->options.event && !run->options.event(run->options.context, event))
-        return trainer_fail(err, TRAINER_ESTOPPED, "stopped at step %d of %d", event->step, event->steps);
+        return trainer_fail(err, TRAINER_ESTOPPED, "stopped at step %d of %d", event->step,
+                            event->steps);
     return TRAINER_OK;
 }
 
 static bool tell_warm_step(void *context, int32_t step, double loss)
 {
     struct run *run = context;
-    struct trainer_event event = {
-        .kind = TRAINER_EVENT_WARM, .step = step, .steps = run->recipe->warm_start.steps, .loss = loss};
+    struct trainer_event event = {.kind = TRAINER_EVENT_WARM,
+                                  .step = step,
+                                  .steps = run->recipe->warm_start.steps,
+                                  .loss = loss};
     return tell(run, &event, NULL) == TRAINER_OK;
 }
 
@@ -184,7 +193,7 @@ static enum trainer_status tell_start(struct run *run, struct trainer_error *err
     return tell(run, &event, err);
 }
 
-/* ---- training ------------------------------------------------------------------------------------ */
+/* ---- training ----------------------------------------------------------------------------- */
 
 static enum trainer_status begin(struct run *run, struct trainer_error *err)
 {
@@ -193,7 +202,8 @@ static enum trainer_status begin(struct run *run, struct trainer_error *err)
     enum trainer_status status = TRAINER_OK;
     trainer_policy_initf(&recipe->model, recipe->seed, learner->params);
     if (recipe->checkpoint[0])
-        status = trainer_checkpoint_load_as(recipe->checkpoint, &recipe->model, learner->params, NULL, err);
+        status = trainer_checkpoint_load_as(recipe->checkpoint, &recipe->model, learner->params,
+                                            NULL, err);
     else if (recipe->warm_start.steps > 0)
         status = warm_start(learner, recipe, tell_warm_step, run, err);
     learner_restart(learner, recipe->training.adam_beta1, recipe->training.adam_beta2,
@@ -207,10 +217,11 @@ static enum trainer_status begin(struct run *run, struct trainer_error *err)
 static enum trainer_status look(struct run *run, int32_t iteration, struct trainer_error *err)
 {
     const struct trainer_evaluation *evaluation = &run->recipe->evaluation;
-    struct trainer_event event = {
-        .kind = TRAINER_EVENT_EVALUATION, .step = iteration, .steps = run->recipe->training.iterations};
-    event.score = evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1, evaluation->temperature,
-                                NULL);
+    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION,
+                                  .step = iteration,
+                                  .steps = run->recipe->training.iterations};
+    event.score = evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
+                                evaluation->temperature, NULL);
     run->score_sum += event.score;
     run->n_scores++;
     return tell(run, &event, err);
@@ -264,7 +275,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
     return status;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------ */
 
 static void score(struct run *run, struct trainer_event *event)
 {
@@ -272,8 +283,8 @@ static void score(struct run *run, struct trainer_event *event)
     const float *params = run->learner.params;
     double sum = 0, square = 0, n = evaluation->seeds;
     for (int32_t s = 0; s < evaluation->seeds; s++) {
-        double x = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s, evaluation->temperature,
-                                 NULL);
+        double x = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
+                                 evaluation->temperature, NULL);
         sum += x;
         square += x * x;
     }
@@ -291,15 +302,16 @@ static void sum_up(struct run *run, struct trainer_event *event)
     event->n_gain = run->n_late;
     for (int32_t k = 0; k < run->n_late; k++) {
         double n = fmax(1, (double)run->late[k].count);
-        event->gain[k] = (struct trainer_turn_gain){run->late[k].mean / n, sqrt(run->late[k].std / n),
-                                                    run->late[k].count};
+        event->gain[k] = (struct trainer_turn_gain){run->late[k].mean / n,
+                                                    sqrt(run->late[k].std / n), run->late[k].count};
     }
 }
 
 static enum trainer_status finish(struct run *run, struct trainer_error *err)
 {
     int32_t iterations = run->recipe->training.iterations;
-    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATING, .step = iterations, .steps = iterations};
+    struct trainer_event event = {
+        .kind = TRAINER_EVENT_EVALUATING, .step = iterations, .steps = iterations};
     struct trainer_checkpoint checkpoint = {run->recipe->model, (uint64_t)run->learner.adam.steps};
     run->train_s = clock_now() - run->began;
     enum trainer_status status = tell(run, &event, err);
@@ -310,12 +322,14 @@ static enum trainer_status finish(struct run *run, struct trainer_error *err)
     sum_up(run, &event);
     run->eval_s = clock_now() - begin_s;
     if (run->options.checkpoint)
-        status = trainer_checkpoint_save(run->options.checkpoint, &checkpoint, run->learner.params, err);
+        status =
+            trainer_checkpoint_save(run->options.checkpoint, &checkpoint, run->learner.params, err);
     event.kind = TRAINER_EVENT_DONE;
     return status == TRAINER_OK ? tell(run, &event, err) : status;
 }
 
-enum trainer_status trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
+enum trainer_status trainer_run(const struct trainer_recipe *recipe,
+                                const struct trainer_run_options *options,
                                 struct trainer_error *err)
 {
     struct run run = {.recipe = recipe, .began = clock_now()};
@@ -335,11 +349,11 @@ enum trainer_status trainer_run(const struct trainer_recipe *recipe, const struc
     return status;
 }
 
-/* ---- looking at a policy ------------------------------------------------------------------------- */
+/* ---- looking at a policy ------------------------------------------------------------------ */
 
-enum trainer_status trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe,
-                                   const float *params, int32_t n_questions, uint64_t seed,
-                                   struct trainer_error *err)
+enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
+                                   const struct trainer_recipe *recipe, const float *params,
+                                   int32_t n_questions, uint64_t seed, struct trainer_error *err)
 {
     struct trainer_recipe few = *recipe;
     struct trainer_iteration metrics = {0};

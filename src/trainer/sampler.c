@@ -16,13 +16,15 @@ static struct decode *new_decode(const struct trainer_model *model)
 double sampler_bytes(const struct trainer_recipe *recipe, int threads)
 {
     const struct trainer_model *model = &recipe->model;
-    return threads * (double)decode_bytes(model, LANE_ROWS, lane_capacity(model), lane_outputs(model));
+    return threads *
+           (double)decode_bytes(model, LANE_ROWS, lane_capacity(model), lane_outputs(model));
 }
 
-enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe, int threads,
-                                 struct trainer_error *err)
+enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
+                                 int threads, struct trainer_error *err)
 {
-    *sampler = (struct sampler){.recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
+    *sampler = (struct sampler){
+        .recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
     openblas_set_num_threads(1); /* the threads are ours */
     sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
     bool whole = sampler->decode != NULL;
@@ -71,7 +73,8 @@ struct lane_report {
     uint64_t sampled, fed, gain_tokens;
 };
 
-static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job, size_t index)
+static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job,
+                                    size_t index)
 {
     struct lane lane = {.recipe = sampler->recipe,
                         .rollouts = job->rollouts,

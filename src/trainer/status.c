@@ -22,8 +22,8 @@ const char *trainer_status_text(enum trainer_status status)
     return "unknown status";
 }
 
-enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status, const char *format,
-                                 ...)
+enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status,
+                                 const char *format, ...)
 {
     if (err) {
         va_list args;
@@ -35,8 +35,8 @@ enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status 
     return status;
 }
 
-enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status, const char *what,
-                                  int32_t number)
+enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status,
+                                  const char *what, int32_t number)
 {
     char text[TRAINER_ERROR_TEXT_MAX];
     if (!err)
@@ -50,8 +50,8 @@ enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
     return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu bytes more were needed", bytes);
 }
 
-enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what, enum rl_status status,
-                                        const struct rl_error *core)
+enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
+                                        enum rl_status status, const struct rl_error *core)
 {
     enum trainer_status ours = TRAINER_EINVAL;
     if (status == RL_EVALUE)

@@ -62,7 +62,8 @@ static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
     const char *key;
     json_t *value;
     enum trainer_status status = TRAINER_OK;
-    json_object_foreach(root, key, value) {
+    json_object_foreach(root, key, value)
+    {
         status = check_key(key, err);
         if (status != TRAINER_OK)
             break;
@@ -81,7 +82,7 @@ static enum trainer_status read_text(const char **text, json_t *root, const char
     return wrong(key, "a short text", value, err);
 }
 
-/* ---- the base ---- */
+/* ---- the base ----------------------------------------------------------------------------- */
 
 static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
                                      const char *file, struct trainer_error *err)
@@ -130,7 +131,7 @@ static enum trainer_status read_base(struct plan *plan, json_t *root, const char
                : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
 }
 
-/* ---- trials and grid ---- */
+/* ---- trials and grid ---------------------------------------------------------------------- */
 
 static enum trainer_status read_trials(struct plan *plan, json_t *root, struct trainer_error *err)
 {
@@ -172,7 +173,8 @@ static enum trainer_status read_grid(struct plan *plan, json_t *root, struct tra
     if (!json_is_object(plan->grid))
         return wrong("grid", "an object", plan->grid, err);
     plan->n_points = 1;
-    json_object_foreach(plan->grid, path, values) {
+    json_object_foreach(plan->grid, path, values)
+    {
         status = check_axis(path, values, err);
         if (status != TRAINER_OK)
             return recipe_blame(err, "grid", status);
@@ -217,7 +219,7 @@ static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sw
     return status;
 }
 
-/* ---- one trial ---- */
+/* ---- one trial ---------------------------------------------------------------------------- */
 
 /* Position in the night of trial t at grid point g. */
 static size_t position(const struct plan *plan, size_t t, size_t g)
@@ -240,7 +242,8 @@ static const char *axis_name(json_t *grid, const char *path)
     json_t *values;
     if (!dot)
         return path;
-    json_object_foreach(grid, other, values) {
+    json_object_foreach(grid, other, values)
+    {
         const char *its = strrchr(other, '.');
         if (strcmp(other, path) != 0 && strcmp(its ? its + 1 : other, dot + 1) == 0)
             return path;
@@ -268,7 +271,8 @@ static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t
     json_t *values;
     size_t stride = plan->n_points, used = 0;
     suffix[0] = 0;
-    json_object_foreach(plan->grid, path, values) {
+    json_object_foreach(plan->grid, path, values)
+    {
         char text[TRAINER_TRIAL_NAME_MAX];
         size_t n = json_array_size(values);
         stride /= n;
@@ -363,7 +367,7 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
     return TRAINER_OK;
 }
 
-/* ---- all trials ---- */
+/* ---- all trials --------------------------------------------------------------------------- */
 
 static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
                                         size_t i, struct trainer_error *err)

@@ -19,7 +19,8 @@ static inline int threads_wanted(int32_t n)
 #endif
 }
 
-/* Parallel regions that this thread starts, the core's among them, use n threads; returns how many it was. */
+/* Parallel regions that this thread starts, the core's among them, use n threads; returns how many
+ * it was. */
 static inline int threads_limit(int n)
 {
 #ifdef _OPENMP

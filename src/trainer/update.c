@@ -21,11 +21,13 @@ static double rate_at(const struct trainer_training *training, double update, do
 {
     double begin = training->warmup > 0 ? fmin(1, (update + 1) / training->warmup) : 1;
     double cosine = 0.5 * (1 + cos(3.141592653589793 * update / updates));
-    return training->learning_rate * begin * (training->final_rate + (1 - training->final_rate) * cosine);
+    return training->learning_rate * begin *
+           (training->final_rate + (1 - training->final_rate) * cosine);
 }
 
 static enum trainer_status update(struct run *run, const size_t *rows, size_t n, double rate,
-                                  struct objective_result *result, double *norm, struct trainer_error *err)
+                                  struct objective_result *result, double *norm,
+                                  struct trainer_error *err)
 {
     struct minibatch *b = run->minibatch;
     minibatch_gather(b, run->rollouts, rows, n);
@@ -42,7 +44,8 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
     return status;
 }
 
-static void add(struct trainer_iteration *metrics, const struct objective_result *result, double norm)
+static void add(struct trainer_iteration *metrics, const struct objective_result *result,
+                double norm)
 {
     metrics->loss += result->loss;
     metrics->grad_norm += norm;
@@ -68,8 +71,8 @@ static uint64_t fed_tokens(const struct minibatch *b)
     return n;
 }
 
-enum trainer_status run_update(struct run *run, int32_t iteration, struct trainer_iteration *metrics,
-                               struct trainer_error *err)
+enum trainer_status run_update(struct run *run, int32_t iteration,
+                               struct trainer_iteration *metrics, struct trainer_error *err)
 {
     const struct trainer_training *training = &run->recipe->training;
     size_t n = run->rollouts->n, size = (size_t)training->minibatch, done = 0;
@@ -77,15 +80,16 @@ enum trainer_status run_update(struct run *run, int32_t iteration, struct traine
     double begin = clock_now(), norm = 0;
     enum trainer_status status = TRAINER_OK;
     for (int32_t epoch = 0; epoch < training->epochs; epoch++) {
-        struct trainer_rng rng = {trainer_seed(run->recipe->seed, 'u',
-                                               (uint64_t)iteration << 16 | (uint64_t)epoch)};
+        struct trainer_rng rng = {
+            trainer_seed(run->recipe->seed, 'u', (uint64_t)iteration << 16 | (uint64_t)epoch)};
         shuffle(n, &rng, run->order);
         for (size_t first = 0; first < n && status == TRAINER_OK; first += size, done++) {
             struct objective_result result;
             double at = (double)((size_t)iteration * per_iteration + done);
-            metrics->learning_rate = rate_at(training, at, (double)training->iterations * (double)per_iteration);
-            status = update(run, run->order + first, first + size < n ? size : n - first, metrics->learning_rate,
-                            &result, &norm, err);
+            metrics->learning_rate =
+                rate_at(training, at, (double)training->iterations * (double)per_iteration);
+            status = update(run, run->order + first, first + size < n ? size : n - first,
+                            metrics->learning_rate, &result, &norm, err);
             if (status == TRAINER_OK) {
                 add(metrics, &result, norm);
                 metrics->trained_tokens += fed_tokens(run->minibatch);

@@ -64,15 +64,19 @@ static double share_at(const struct trainer_warm_start *warm, int32_t step)
     return begin * (0.95 * cosine + 0.05);
 }
 
-static enum trainer_status step(struct learner *learner, struct demos *demos, const struct trainer_recipe *recipe,
-                                int32_t at, double *loss, struct trainer_error *err)
+static enum trainer_status step(struct learner *learner, struct demos *demos,
+                                const struct trainer_recipe *recipe, int32_t at, double *loss,
+                                struct trainer_error *err)
 {
-    struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length, demos->wanted};
+    struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length,
+                                demos->wanted};
     double norm, share = share_at(&recipe->warm_start, at);
-    struct learner_rates rates = {share * recipe->warm_start.learning_rate, share * recipe->warm_start.matrix_rate,
+    struct learner_rates rates = {share * recipe->warm_start.learning_rate,
+                                  share * recipe->warm_start.matrix_rate,
                                   recipe->training.clip_norm};
     demonstrate(demos, recipe, (uint64_t)at);
-    enum trainer_status status = learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
+    enum trainer_status status =
+        learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
     if (status != TRAINER_OK)
         return status;
     *loss = cross_entropy(demos);
@@ -84,7 +88,8 @@ static enum trainer_status step(struct learner *learner, struct demos *demos, co
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
                                warm_step_fn *report, void *context, struct trainer_error *err)
 {
-    struct demos demos = {.n = (size_t)recipe->warm_start.batch, .width = (size_t)recipe->model.max_tokens};
+    struct demos demos = {.n = (size_t)recipe->warm_start.batch,
+                          .width = (size_t)recipe->model.max_tokens};
     struct carve block = {NULL, 0};
     enum trainer_status status = TRAINER_OK;
     carve_demos(&demos, &block);
@@ -100,7 +105,8 @@ enum trainer_status warm_start(struct learner *learner, const struct trainer_rec
         if (status != TRAINER_OK)
             (void)trainer_blame(err, status, "warm start, step", i + 1);
         else if (!report(context, i + 1, loss))
-            status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d", i + 1);
+            status = trainer_fail(err, TRAINER_ESTOPPED, "stopped during the warm start, step %d",
+                                  i + 1);
     }
     free(block.base);
     return status;

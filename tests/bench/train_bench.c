@@ -1,16 +1,18 @@
 /*
  * train_bench.c: speed of the trainer's phases at the configuration of fixtures/recipes/v1d.json.
  *
- *     train_bench [--json] [--iterations N] [--policy CHECKPOINT] [--reference hop.py [--reference-policy a.pt]]
+ *     train_bench [--json] [--iterations N] [--policy CHECKPOINT] [--reference hop.py
+ * [--reference-policy a.pt]]
  *
- * Trains N iterations (20) of turn-group-v1d on 1 and 2 threads from a policy that is warm-started first
- * (or from --policy) and prints, by phase: seconds, tokens per second (generation: sampled tokens;
- * information_gain and update: tokens fed), and the share of the machine's sgemm rate, measured here, that
- * the matrix products take which the phase cannot do without. `trial` is all of it with one evaluation.
+ * Trains N iterations (20) of turn-group-v1d on 1 and 2 threads from a policy that is warm-started
+ * first (or from --policy) and prints, by phase: seconds, tokens per second (generation: sampled
+ * tokens; information_gain and update: tokens fed), and the share of the machine's sgemm rate,
+ * measured here, that the matrix products take which the phase cannot do without. `trial` is all of
+ * it with one evaluation.
  *
- * --reference runs the PyTorch program of that name with one thread for as many iterations, from a policy
- * that it warm-starts itself unless there is one, and prints how many times faster each phase of ours is
- * for the same number of rollouts.
+ * --reference runs the PyTorch program of that name with one thread for as many iterations, from a
+ * policy that it warm-starts itself unless there is one, and prints how many times faster each
+ * phase of ours is for the same number of rollouts.
  */
 #define _DEFAULT_SOURCE
 #include <cblas.h>
@@ -26,7 +28,8 @@
 
 enum { GENERATION, INFORMATION_GAIN, UPDATE, TRIAL, PHASES };
 
-static const char *const phase_names[PHASES] = {"generation", "information_gain", "update", "trial"};
+static const char *const phase_names[PHASES] = {"generation", "information_gain", "update",
+                                                "trial"};
 
 struct options {
     bool json;
@@ -50,7 +53,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what the machine can do --------------------------------------------------------------------- */
+/* ---- what the machine can do -------------------------------------------------------------- */
 
 /* Best of several square products on one thread, flops per second. */
 static double sgemm_rate(void)
@@ -65,7 +68,8 @@ static double sgemm_rate(void)
     openblas_set_num_threads(1);
     for (int run = 0; run < RUNS; run++) {
         double begin = now();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x, N, x + N * N, N, 0,
+                    x + 2 * N * N, N);
         double rate = 2.0 * N * N * N / (now() - begin);
         best = rate > best ? rate : best;
     }
@@ -73,7 +77,7 @@ static double sgemm_rate(void)
     return best;
 }
 
-/* ---- what a phase must multiply ------------------------------------------------------------------ */
+/* ---- what a phase must multiply ----------------------------------------------------------- */
 
 /* Forward products of n tokens, of which `asked` need the last layer's output. */
 static double forward_flops(const struct trainer_model *model, double n, double asked)
@@ -111,7 +115,7 @@ static bool take_times(void *context, const struct trainer_event *event)
     return true;
 }
 
-/* ---- our own ------------------------------------------------------------------------------------- */
+/* ---- our own ------------------------------------------------------------------------------ */
 
 static int failed(const struct trainer_error *err)
 {
@@ -139,7 +143,7 @@ static int run_ours(struct trainer_recipe *recipe, int threads, struct timing *t
     return trainer_run(recipe, &to, &err) == TRAINER_OK ? 0 : failed(&err);
 }
 
-/* ---- the reference ------------------------------------------------------------------------------- */
+/* ---- the reference ------------------------------------------------------------------------ */
 
 /* The last line that the program prints is one JSON object. */
 static json_t *last_object(FILE *out)
@@ -182,15 +186,19 @@ static int take_reference(const struct options *options, struct phase reference[
     char arguments[1024], trained[] = "/tmp/train_bench_reference.pt";
     const char *policy = options->reference_policy ? options->reference_policy : trained;
     if (!options->reference_policy) {
-        snprintf(arguments, sizeof arguments,
-                 "sft --seed 1 --kmin 3 --kmax 5 --maxturn 7 --sft_steps 450 --sft_lr 4e-3 --ckpt %s", policy);
+        snprintf(
+            arguments, sizeof arguments,
+            "sft --seed 1 --kmin 3 --kmax 5 --maxturn 7 --sft_steps 450 --sft_lr 4e-3 --ckpt %s",
+            policy);
         json_decref(run_reference(options->reference, arguments));
     }
     snprintf(arguments, sizeof arguments,
-             "rl --algo v1d --seed 1 --steps %d --kmin 3 --kmax 5 --maxturn 7 --quiet 1 --eval_every %d --ckpt %s",
+             "rl --algo v1d --seed 1 --steps %d --kmin 3 --kmax 5 --maxturn 7 --quiet 1 "
+             "--eval_every %d --ckpt %s",
              options->iterations, options->iterations, policy);
     json_t *result = run_reference(options->reference, arguments);
-    const char *const seconds[] = {"roll_s", "ig_s", "upd_s"}, *const tokens[] = {"gen_tok", "ig_tok", "upd_tok"};
+    const char *const seconds[] = {"roll_s", "ig_s", "upd_s"}, *const tokens[] = {
+                                                                   "gen_tok", "ig_tok", "upd_tok"};
     for (int p = 0; p < TRIAL; p++)
         reference[p] = (struct phase){number(result, seconds[p]), number(result, tokens[p]), 0};
     reference[TRIAL] = (struct phase){number(result, "sec"), number(result, "gen_tok"), 0};
@@ -198,15 +206,16 @@ static int take_reference(const struct options *options, struct phase reference[
     return result ? 0 : 1;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------- */
 
-static void add_row(json_t *rows, const char *phase, int threads, const struct phase *x, double peak,
-                    const struct phase *reference)
+static void add_row(json_t *rows, const char *phase, int threads, const struct phase *x,
+                    double peak, const struct phase *reference)
 {
-    json_t *row = json_pack("{s:s, s:i, s:f, s:f}", "phase", phase, "threads", threads, "tokens_per_s",
-                            x->tokens / x->seconds, "seconds", x->seconds);
+    json_t *row = json_pack("{s:s, s:i, s:f, s:f}", "phase", phase, "threads", threads,
+                            "tokens_per_s", x->tokens / x->seconds, "seconds", x->seconds);
     if (x->flops > 0)
-        json_object_set_new(row, "sgemm_share", json_real(x->flops / x->seconds / (peak * threads)));
+        json_object_set_new(row, "sgemm_share",
+                            json_real(x->flops / x->seconds / (peak * threads)));
     if (reference && reference->seconds > 0)
         json_object_set_new(row, "times_reference", json_real(reference->seconds / x->seconds));
     json_array_append_new(rows, row);
@@ -226,9 +235,10 @@ static void print_table(const json_t *rows, double peak)
     size_t i;
     json_t *row;
     printf("sgemm: %.1f GFLOP/s on one thread\n\n", peak / 1e9);
-    printf("%-28s %7s %12s %9s %12s %16s\n", "phase", "threads", "tokens/s", "seconds", "sgemm share",
-           "times reference");
-    json_array_foreach(rows, i, row) {
+    printf("%-28s %7s %12s %9s %12s %16s\n", "phase", "threads", "tokens/s", "seconds",
+           "sgemm share", "times reference");
+    json_array_foreach(rows, i, row)
+    {
         printf("%-28s %7lld", json_string_value(json_object_get(row, "phase")),
                (long long)json_integer_value(json_object_get(row, "threads")));
         print_cell(row, "tokens_per_s", 12, 0);
@@ -239,7 +249,8 @@ static void print_table(const json_t *rows, double peak)
     }
 }
 
-static int measure(const struct options *options, struct trainer_recipe *recipe, json_t *rows, double *peak)
+static int measure(const struct options *options, struct trainer_recipe *recipe, json_t *rows,
+                   double *peak)
 {
     struct phase reference[PHASES] = {{0}};
     struct timing timing;
@@ -273,7 +284,8 @@ static int run(const struct options *options)
     recipe.evaluation.every = options->iterations;
     int fd = options->policy ? -1 : mkstemp(path);
     int status = options->policy ? 0 : warm_start(&recipe, path);
-    snprintf(recipe.checkpoint, sizeof recipe.checkpoint, "%s", options->policy ? options->policy : path);
+    snprintf(recipe.checkpoint, sizeof recipe.checkpoint, "%s",
+             options->policy ? options->policy : path);
     if (status == 0)
         status = measure(options, &recipe, rows, &peak);
     if (status == 0 && options->json)
@@ -304,8 +316,10 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--reference-policy") == 0 && *value)
             options.reference_policy = argv[++i];
         else
-            return fprintf(stderr, "usage: train_bench [--json] [--iterations N] [--policy CHECKPOINT] "
-                                   "[--reference hop.py [--reference-policy a.pt]]\n"), 2;
+            return fprintf(stderr,
+                           "usage: train_bench [--json] [--iterations N] [--policy CHECKPOINT] "
+                           "[--reference hop.py [--reference-policy a.pt]]\n"),
+                   2;
     }
     return run(&options);
 }

@@ -73,13 +73,15 @@ static void step_once(size_t rows, size_t columns, float *params)
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++) {
             bits = bits * 1664525u + 1013904223u;
-            gradient[i * STRIDE + j] = ((float)(bits >> 8) / 0x1p24f - 0.5f) * (float)(1 + 3 * (rows < columns ? i : j));
+            gradient[i * STRIDE + j] =
+                ((float)(bits >> 8) / 0x1p24f - 0.5f) * (float)(1 + 3 * (rows < columns ? i : j));
         }
     muon_step(&matrix, 1, 1, scratch);
     free(scratch);
 }
 
-/* Rows of a wide step (columns of a tall one) are nearly orthonormal, whatever the gradient's scale. */
+/* Rows of a wide step (columns of a tall one) are nearly orthonormal, whatever the gradient's
+ * scale. */
 static void muon_moves_all_directions_alike(void **state)
 {
     (void)state;

@@ -1,14 +1,14 @@
 /*
- * attention.c: causal attention of one sequence. Scores run along the keys of a transposed copy, mixtures
- * along the features of a row, so both are plain loops over contiguous memory.
+ * attention.c: causal attention of one sequence. Scores run along the keys of a transposed copy,
+ * mixtures along the features of a row, so both are plain loops over contiguous memory.
  */
 #include <string.h>
 
 #include "kernels.h"
 
 /* kt [head_dim][pad] = rows [n][stride] transposed, zeros behind. */
-static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride, size_t pad,
-                                     real *restrict kt)
+static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows, size_t stride,
+                                     size_t pad, real *restrict kt)
 {
     for (size_t d = 0; d < head_dim; d++) {
         for (size_t t = 0; t < n; t++)
@@ -19,8 +19,8 @@ static TRAINER_INLINE void transpose(size_t n, size_t head_dim, const real *rows
 }
 
 /* Sums of even and odd features apart: additions need not wait for each other. */
-static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const real *x, const real *kt,
-                                          size_t pad, real *s)
+static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const real *x,
+                                          const real *kt, size_t pad, real *s)
 {
     net_vec even[4] = {{0}, {0}, {0}, {0}}, odd[4] = {{0}, {0}, {0}, {0}};
     for (size_t d = 0; d < head_dim; d += 2)
@@ -33,7 +33,8 @@ static TRAINER_INLINE void dots_of_blocks(size_t blocks, size_t head_dim, const 
 }
 
 /* s[t] = x . kt[:, t] for t < n, in whole blocks. */
-static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const real *kt, size_t pad, real *s)
+static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const real *kt,
+                                size_t pad, real *s)
 {
     size_t left = (n + NET_BLOCK - 1) / NET_BLOCK;
     for (; left >= 4; left -= 4, kt += 4 * NET_BLOCK, s += 4 * NET_BLOCK)
@@ -46,8 +47,8 @@ static TRAINER_INLINE void dots(size_t n, size_t head_dim, const real *x, const 
     }
 }
 
-static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, const real *rows, size_t stride,
-                                      real *out)
+static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, const real *rows,
+                                      size_t stride, real *out)
 {
     net_vec even[2] = {{0}, {0}}, odd[2] = {{0}, {0}};
     size_t t = 0;
@@ -64,8 +65,8 @@ static TRAINER_INLINE void mix_blocks(size_t blocks, size_t n, const real *p, co
 }
 
 /* out = sum over t < n of p[t] rows[t]. */
-static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *p, const real *rows, size_t stride,
-                               real *out)
+static TRAINER_INLINE void mix(size_t n, size_t head_dim, const real *p, const real *rows,
+                               size_t stride, real *out)
 {
     size_t d = 0;
     for (; d + 2 * NET_BLOCK <= head_dim; d += 2 * NET_BLOCK)
@@ -95,8 +96,8 @@ static TRAINER_INLINE void softmax(size_t n, real scale, real *restrict s)
         s[t] *= inverse;
 }
 
-TRAINER_HOT static void attend_head(const struct TR(net_attention) *a, size_t head, real *p, real *out,
-                                    real *kt)
+TRAINER_HOT static void attend_head(const struct TR(net_attention) * a, size_t head, real *p,
+                                    real *out, real *kt)
 {
     size_t dh = a->head_dim, first = head * dh;
     real scale = 1 / real_sqrt((real)dh);
@@ -110,7 +111,7 @@ TRAINER_HOT static void attend_head(const struct TR(net_attention) *a, size_t he
     }
 }
 
-void TR(net_attend)(const struct TR(net_attention) *a, real *p, real *out, real *scratch)
+void TR(net_attend)(const struct TR(net_attention) * a, real *p, real *out, real *scratch)
 {
     for (size_t head = 0; head < a->heads; head++)
         attend_head(a, head, p, out, scratch);
@@ -134,7 +135,8 @@ void TR(net_attend_cached)(size_t heads, size_t head_dim, size_t n_keys, size_t 
 }
 
 /* dp becomes ds = scale p (dp - sum p dp). */
-static TRAINER_INLINE void softmax_backward(size_t n, real scale, const real *restrict p, real *restrict dp)
+static TRAINER_INLINE void softmax_backward(size_t n, real scale, const real *restrict p,
+                                            real *restrict dp)
 {
     real sum = 0;
     for (size_t t = 0; t < n; t++)
@@ -144,7 +146,8 @@ static TRAINER_INLINE void softmax_backward(size_t n, real scale, const real *re
 }
 
 /* rows[t] += w[t] x for t < n. */
-static TRAINER_INLINE void spread(size_t n, size_t head_dim, const real *w, const real *x, real *rows)
+static TRAINER_INLINE void spread(size_t n, size_t head_dim, const real *w, const real *x,
+                                  real *rows)
 {
     size_t d = 0;
     for (; d + NET_BLOCK <= head_dim; d += NET_BLOCK) {
@@ -157,8 +160,8 @@ static TRAINER_INLINE void spread(size_t n, size_t head_dim, const real *w, cons
             rows[t * head_dim + d] += w[t] * x[d];
 }
 
-static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restrict rows, real *restrict out,
-                                    size_t stride)
+static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restrict rows,
+                                    real *restrict out, size_t stride)
 {
     for (size_t t = 0; t < n; t++)
         for (size_t d = 0; d < head_dim; d++)
@@ -166,9 +169,9 @@ static TRAINER_INLINE void copy_out(size_t n, size_t head_dim, const real *restr
 }
 
 /* scratch: vt [head_dim][pad], sums of dk and dv [pad][head_dim], ds [pad]. */
-TRAINER_HOT static void attend_head_backward(const struct TR(net_attention) *a, size_t head, const real *p,
-                                             const real *d_out, real *dq, real *dk, real *dv,
-                                             size_t d_stride, real *scratch)
+TRAINER_HOT static void attend_head_backward(const struct TR(net_attention) * a, size_t head,
+                                             const real *p, const real *d_out, real *dq, real *dk,
+                                             real *dv, size_t d_stride, real *scratch)
 {
     size_t dh = a->head_dim, first = head * dh, size = dh * a->pad;
     real scale = 1 / real_sqrt((real)dh);
@@ -189,8 +192,8 @@ TRAINER_HOT static void attend_head_backward(const struct TR(net_attention) *a, 
     copy_out(a->n_keys, dh, v_sum, dv + first, d_stride);
 }
 
-void TR(net_attend_backward)(const struct TR(net_attention) *a, const real *p, const real *d_out, real *dq,
-                             real *dk, real *dv, size_t d_stride, real *scratch)
+void TR(net_attend_backward)(const struct TR(net_attention) * a, const real *p, const real *d_out,
+                             real *dq, real *dk, real *dv, size_t d_stride, real *scratch)
 {
     for (size_t t = 0; t < a->n_keys; t++)
         memset(dq + t * d_stride, 0, a->heads * a->head_dim * sizeof *dq);

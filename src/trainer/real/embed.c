@@ -14,8 +14,8 @@ TRAINER_HOT static void embed(size_t n, size_t d, const int32_t *tokens, const i
     }
 }
 
-void TR(net_embed)(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding,
-                   const real *previous, real *x)
+void TR(net_embed)(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
+                   const real *embedding, const real *previous, real *x)
 {
     embed(n, d, tokens, before, embedding, previous, x);
 }
@@ -30,8 +30,8 @@ TRAINER_HOT static void scatter(size_t n, size_t d, const int32_t *tokens, const
     }
 }
 
-void TR(net_embed_backward)(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *dx,
-                            real *d_embedding, real *d_previous)
+void TR(net_embed_backward)(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
+                            const real *dx, real *d_embedding, real *d_previous)
 {
     scatter(n, d, tokens, dx, d_embedding);
     if (d_previous)
@@ -66,8 +66,8 @@ TRAINER_HOT static void rotate(size_t n, const int32_t *position, size_t heads, 
     }
 }
 
-void TR(net_rope)(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table,
-                  real direction, real *x, size_t stride)
+void TR(net_rope)(size_t n, const int32_t *position, size_t heads, size_t head_dim,
+                  const real *table, real direction, real *x, size_t stride)
 {
     rotate(n, position, heads, head_dim, table, direction, x, stride);
 }

@@ -4,20 +4,21 @@
 #include "../internal.h"
 #include "pass.h"
 
-static enum trainer_status index_token(struct TR(trainer_pass) *pass, size_t sequence, size_t i,
+static enum trainer_status index_token(struct TR(trainer_pass) * pass, size_t sequence, size_t i,
                                        struct trainer_error *err)
 {
     const struct trainer_sequences *in = &pass->sequences;
     size_t place = i - in->start[sequence];
     if (in->tokens[i] < 0 || in->tokens[i] >= pass->model.tokens)
-        return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i, in->tokens[i],
-                            pass->model.tokens);
+        return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i,
+                            in->tokens[i], pass->model.tokens);
     pass->position[i] = (int32_t)place;
     pass->before[i] = place > 0 ? in->tokens[i - 1] : 0;
     if (!in->wanted[i])
         return TRAINER_OK;
     if (place == 0)
-        return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: nothing stands before the first token", i);
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "wanted[%zu]: nothing stands before the first token", i);
     if (pass->n_wanted == pass->wanted_capacity)
         return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the pass was made for %zu", i,
                             pass->wanted_capacity);
@@ -27,15 +28,16 @@ static enum trainer_status index_token(struct TR(trainer_pass) *pass, size_t seq
     return TRAINER_OK;
 }
 
-static enum trainer_status index_sequences(struct TR(trainer_pass) *pass, struct trainer_error *err)
+static enum trainer_status index_sequences(struct TR(trainer_pass) * pass,
+                                           struct trainer_error *err)
 {
     const struct trainer_sequences *in = &pass->sequences;
     enum trainer_status status = TRAINER_OK;
     pass->n_wanted = 0;
     pass->n = in->start[in->n];
     if (pass->n > pass->capacity)
-        return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu", pass->n,
-                            pass->capacity);
+        return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu",
+                            pass->n, pass->capacity);
     for (size_t s = 0; s < in->n && status == TRAINER_OK; s++) {
         size_t length = in->start[s + 1] - in->start[s];
         if (in->start[s + 1] < in->start[s] || length > (size_t)pass->model.max_tokens)
@@ -49,8 +51,9 @@ static enum trainer_status index_sequences(struct TR(trainer_pass) *pass, struct
     return status;
 }
 
-struct TR(net_attention) TR(net_pass_attention)(const struct TR(trainer_pass) *pass,
-                                                const struct TR(pass_layer) *layer, size_t s, bool last)
+struct TR(net_attention)
+    TR(net_pass_attention)(const struct TR(trainer_pass) * pass,
+                           const struct TR(pass_layer) * layer, size_t s, bool last)
 {
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
     size_t start = pass->sequences.start[s], n = pass->sequences.start[s + 1] - start;
@@ -71,7 +74,7 @@ struct TR(net_attention) TR(net_pass_attention)(const struct TR(trainer_pass) *p
     };
 }
 
-static void attend(struct TR(trainer_pass) *pass, struct TR(pass_layer) *layer, bool last)
+static void attend(struct TR(trainer_pass) * pass, struct TR(pass_layer) * layer, bool last)
 {
     const struct trainer_sequences *in = &pass->sequences;
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
@@ -88,14 +91,14 @@ void TR(net_gather)(size_t n, size_t d, const int32_t *row, const real *from, re
         memcpy(to + i * d, from + (size_t)row[i] * d, d * sizeof *to);
 }
 
-void TR(net_rotate)(const struct TR(trainer_pass) *pass, real direction, real *qkv)
+void TR(net_rotate)(const struct TR(trainer_pass) * pass, real direction, real *qkv)
 {
     size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
     TR(net_rope)(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv, 3 * d);
     TR(net_rope)(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv + d, 3 * d);
 }
 
-static void forward_layer(struct TR(trainer_pass) *pass, const real *params, int32_t l, real *out)
+static void forward_layer(struct TR(trainer_pass) * pass, const real *params, int32_t l, real *out)
 {
     size_t d = (size_t)pass->model.width, m = (size_t)pass->model.mlp, n = pass->n;
     bool last = l + 1 == pass->model.layers;
@@ -103,7 +106,8 @@ static void forward_layer(struct TR(trainer_pass) *pass, const real *params, int
     struct TR(pass_layer) *layer = &pass->layer[l];
     struct net_layer at = net_layer(&pass->model, &pass->layout, l);
     TR(net_norm)(n, d, layer->in, params + at.norm1, pass->x);
-    TR(net_gemm)(false, false, n, 3 * d, d, pass->x, d, params + at.qkv, 3 * d, 0, layer->qkv, 3 * d);
+    TR(net_gemm)
+    (false, false, n, 3 * d, d, pass->x, d, params + at.qkv, 3 * d, 0, layer->qkv, 3 * d);
     TR(net_rotate)(pass, 1, layer->qkv);
     attend(pass, layer, last);
     if (last)
@@ -118,9 +122,10 @@ static void forward_layer(struct TR(trainer_pass) *pass, const real *params, int
     TR(net_gemm)(false, false, q, d, m, layer->u, m, params + at.down, d, 1, out, d);
 }
 
-enum trainer_status TR(trainer_policy_forward)(struct TR(trainer_pass) *pass, const real *params,
-                                               const struct trainer_sequences *sequences, real *log_prob,
-                                               real *entropy, struct trainer_error *err)
+enum trainer_status TR(trainer_policy_forward)(struct TR(trainer_pass) * pass, const real *params,
+                                               const struct trainer_sequences *sequences,
+                                               real *log_prob, real *entropy,
+                                               struct trainer_error *err)
 {
     size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens;
     const real *embedding = params + pass->layout.embedding;
@@ -129,9 +134,11 @@ enum trainer_status TR(trainer_policy_forward)(struct TR(trainer_pass) *pass, co
     enum trainer_status status = index_sequences(pass, err);
     if (status != TRAINER_OK)
         return status;
-    TR(net_embed)(pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);
+    TR(net_embed)
+    (pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);
     for (int32_t l = 0; l < pass->model.layers; l++)
-        forward_layer(pass, params, l, l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);
+        forward_layer(pass, params, l,
+                      l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);
     TR(net_norm)(pass->n_wanted, d, pass->last, params + pass->layout.norm, pass->x);
     TR(net_gemm)(false, true, pass->n_wanted, v, d, pass->x, d, embedding, d, 0, pass->prob, v);
     TR(net_softmax)(pass->n_wanted, v, pass->prob, pass->target, log_prob, entropy);

@@ -1,6 +1,6 @@
 /*
- * kernels.h: the layers of the policy, each a forward and a backward function. Arrays are row-major, rows
- * are tokens; `+=` marks what is added to.
+ * kernels.h: the layers of the policy, each a forward and a backward function. Arrays are
+ * row-major, rows are tokens; `+=` marks what is added to.
  */
 #ifndef TRAINER_KERNELS_H
 #define TRAINER_KERNELS_H
@@ -10,27 +10,27 @@
 #include "../hot.h"
 
 /* c [m][n] = beta c + op(a) op(b); leading dimensions are those of the stored matrices. */
-void TR(net_gemm)(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a, size_t lda,
-                  const real *b, size_t ldb, real beta, real *c, size_t ldc);
+void TR(net_gemm)(bool transpose_a, bool transpose_b, size_t m, size_t n, size_t k, const real *a,
+                  size_t lda, const real *b, size_t ldb, real beta, real *c, size_t ldc);
 
 /* RMSNorm: y = gain x / sqrt(mean(x^2) + 1e-5). */
 void TR(net_norm)(size_t n, size_t d, const real *x, const real *gain, real *y);
 /* dx +=, d_gain += */
-void TR(net_norm_backward)(size_t n, size_t d, const real *x, const real *gain, const real *dy, real *dx,
-                           real *d_gain);
+void TR(net_norm_backward)(size_t n, size_t d, const real *x, const real *gain, const real *dy,
+                           real *dx, real *d_gain);
 
 /* x [n][d] = embedding of tokens, plus previous (or NULL) of the tokens before them. */
-void TR(net_embed)(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *embedding,
-                   const real *previous, real *x);
+void TR(net_embed)(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
+                   const real *embedding, const real *previous, real *x);
 /* d_embedding +=, d_previous += (or NULL) */
-void TR(net_embed_backward)(size_t n, size_t d, const int32_t *tokens, const int32_t *before, const real *dx,
-                            real *d_embedding, real *d_previous);
+void TR(net_embed_backward)(size_t n, size_t d, const int32_t *tokens, const int32_t *before,
+                            const real *dx, real *d_embedding, real *d_previous);
 
 /* Rotary positions. table [max][head_dim]: cosines, then sines, of each position. */
 void TR(net_rope_table)(size_t max, size_t head_dim, double base, real *table);
 /* Rotates the heads of every row, stride apart, by its position; direction -1 undoes it. */
-void TR(net_rope)(size_t n, const int32_t *position, size_t heads, size_t head_dim, const real *table,
-                  real direction, real *x, size_t stride);
+void TR(net_rope)(size_t n, const int32_t *position, size_t heads, size_t head_dim,
+                  const real *table, real direction, real *x, size_t stride);
 
 /* One sequence of keys under attention. */
 struct TR(net_attention) {
@@ -39,23 +39,24 @@ struct TR(net_attention) {
     const int32_t *query; /* [n_queries] which key each query stands at: it sees 0 .. query */
     const real *q;        /* one row per KEY, q_stride apart: query i is row query[i] */
     size_t q_stride;
-    const real *k, *v;    /* key and value rows */
+    const real *k, *v; /* key and value rows */
     size_t k_stride, v_stride;
     size_t n_keys;
-    size_t pad;           /* row length of p: n_keys or more, in whole blocks */
+    size_t pad; /* row length of p: n_keys or more, in whole blocks */
 };
 
 /*
  * p [n_queries][heads][pad]: softmax of q k / sqrt(head_dim); out [n_queries][heads*head_dim].
  * scratch: (3 * head_dim + 1) * pad reals, for this and the backward function.
  */
-void TR(net_attend)(const struct TR(net_attention) *a, real *p, real *out, real *scratch);
+void TR(net_attend)(const struct TR(net_attention) * a, real *p, real *out, real *scratch);
 /* dq, dk, dv as q, k, v; all overwritten, d_stride apart. */
-void TR(net_attend_backward)(const struct TR(net_attention) *a, const real *p, const real *d_out, real *dq,
-                             real *dk, real *dv, size_t d_stride, real *scratch);
+void TR(net_attend_backward)(const struct TR(net_attention) * a, const real *p, const real *d_out,
+                             real *dq, real *dk, real *dv, size_t d_stride, real *scratch);
 
 /*
- * One query over cached keys kt [heads][head_dim][pad] and values v [n_keys][heads*head_dim]. scratch [pad].
+ * One query over cached keys kt [heads][head_dim][pad] and values v [n_keys][heads*head_dim].
+ * scratch [pad].
  */
 void TR(net_attend_cached)(size_t heads, size_t head_dim, size_t n_keys, size_t pad, const real *q,
                            const real *kt, const real *v, real *out, real *scratch);
@@ -68,8 +69,10 @@ void TR(net_relu_backward)(size_t n, const real *u, real *du);
 void TR(net_add)(size_t n, const real *y, real *x);
 
 /* logits [n][v] become probabilities; log_prob [n] of target [n]; entropy [n] in nats, or NULL. */
-void TR(net_softmax)(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob, real *entropy);
+void TR(net_softmax)(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob,
+                     real *entropy);
 /* p [n][v] becomes d logits for d_log_prob [n]. */
-void TR(net_softmax_backward)(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob);
+void TR(net_softmax_backward)(size_t n, size_t v, real *p, const int32_t *target,
+                              const real *d_log_prob);
 
 #endif

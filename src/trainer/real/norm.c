@@ -9,8 +9,8 @@ static TRAINER_INLINE real inverse_rms(size_t d, const real *x)
     return 1 / real_sqrt(sum / (real)d + (real)1e-5);
 }
 
-TRAINER_HOT static void forward(size_t n, size_t d, const real *restrict x, const real *restrict gain,
-                                real *restrict y)
+TRAINER_HOT static void forward(size_t n, size_t d, const real *restrict x,
+                                const real *restrict gain, real *restrict y)
 {
     for (size_t i = 0; i < n; i++, x += d, y += d) {
         real r = inverse_rms(d, x);
@@ -19,8 +19,9 @@ TRAINER_HOT static void forward(size_t n, size_t d, const real *restrict x, cons
     }
 }
 
-TRAINER_HOT static void backward(size_t n, size_t d, const real *restrict x, const real *restrict gain,
-                                 const real *restrict dy, real *restrict dx, real *restrict d_gain)
+TRAINER_HOT static void backward(size_t n, size_t d, const real *restrict x,
+                                 const real *restrict gain, const real *restrict dy,
+                                 real *restrict dx, real *restrict d_gain)
 {
     for (size_t i = 0; i < n; i++, x += d, dy += d, dx += d) {
         real r = inverse_rms(d, x), mean = 0;
@@ -39,8 +40,8 @@ void TR(net_norm)(size_t n, size_t d, const real *x, const real *gain, real *y)
     forward(n, d, x, gain, y);
 }
 
-void TR(net_norm_backward)(size_t n, size_t d, const real *x, const real *gain, const real *dy, real *dx,
-                           real *d_gain)
+void TR(net_norm_backward)(size_t n, size_t d, const real *x, const real *gain, const real *dy,
+                           real *dx, real *d_gain)
 {
     backward(n, d, x, gain, dy, dx, d_gain);
 }

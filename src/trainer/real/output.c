@@ -24,7 +24,8 @@ static TRAINER_INLINE real normalise(size_t v, real most, real *restrict x)
     return real_log(sum);
 }
 
-TRAINER_HOT static void softmax_rows(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob)
+TRAINER_HOT static void softmax_rows(size_t n, size_t v, real *logits, const int32_t *target,
+                                     real *log_prob)
 {
     for (size_t i = 0; i < n; i++, logits += v) {
         real most = largest(v, logits), chosen = logits[target[i]];
@@ -43,14 +44,16 @@ TRAINER_HOT static void entropies(size_t n, size_t v, const real *p, real *entro
     }
 }
 
-void TR(net_softmax)(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob, real *entropy)
+void TR(net_softmax)(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob,
+                     real *entropy)
 {
     softmax_rows(n, v, logits, target, log_prob);
     if (entropy)
         entropies(n, v, logits, entropy);
 }
 
-TRAINER_HOT static void backward(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob)
+TRAINER_HOT static void backward(size_t n, size_t v, real *p, const int32_t *target,
+                                 const real *d_log_prob)
 {
     for (size_t i = 0; i < n; i++, p += v) {
         for (size_t j = 0; j < v; j++)
@@ -59,7 +62,8 @@ TRAINER_HOT static void backward(size_t n, size_t v, real *p, const int32_t *tar
     }
 }
 
-void TR(net_softmax_backward)(size_t n, size_t v, real *p, const int32_t *target, const real *d_log_prob)
+void TR(net_softmax_backward)(size_t n, size_t v, real *p, const int32_t *target,
+                              const real *d_log_prob)
 {
     backward(n, v, p, target, d_log_prob);
 }

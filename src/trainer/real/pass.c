@@ -4,25 +4,26 @@
 #include "../internal.h"
 #include "pass.h"
 
-static void carve_layers(struct TR(trainer_pass) *pass, struct carve *block)
+static void carve_layers(struct TR(trainer_pass) * pass, struct carve *block)
 {
     const struct trainer_model *model = &pass->model;
     size_t d = (size_t)model->width, n = pass->capacity;
     pass->layer = carve(block, (size_t)model->layers, sizeof *pass->layer);
     for (int32_t l = 0; l < model->layers; l++) {
         size_t q = l + 1 < model->layers ? n : pass->wanted_capacity;
-        struct TR(pass_layer) layer = {.in = carve(block, n * d, sizeof(real)),
-                                       .qkv = carve(block, 3 * n * d, sizeof(real)),
-                                       .p = carve(block, q * (size_t)model->heads * pass->pad, sizeof(real)),
-                                       .att = carve(block, q * d, sizeof(real)),
-                                       .mid = carve(block, q * d, sizeof(real)),
-                                       .u = carve(block, q * (size_t)model->mlp, sizeof(real))};
+        struct TR(pass_layer)
+            layer = {.in = carve(block, n * d, sizeof(real)),
+                     .qkv = carve(block, 3 * n * d, sizeof(real)),
+                     .p = carve(block, q * (size_t)model->heads * pass->pad, sizeof(real)),
+                     .att = carve(block, q * d, sizeof(real)),
+                     .mid = carve(block, q * d, sizeof(real)),
+                     .u = carve(block, q * (size_t)model->mlp, sizeof(real))};
         if (block->base)
             pass->layer[l] = layer;
     }
 }
 
-static void carve_indices(struct TR(trainer_pass) *pass, struct carve *block)
+static void carve_indices(struct TR(trainer_pass) * pass, struct carve *block)
 {
     size_t n = pass->capacity, w = pass->wanted_capacity;
     pass->position = carve(block, n, sizeof(int32_t));
@@ -34,7 +35,7 @@ static void carve_indices(struct TR(trainer_pass) *pass, struct carve *block)
     pass->query = carve(block, w, sizeof(int32_t));
 }
 
-static void carve_pass(struct TR(trainer_pass) *pass, struct carve *block)
+static void carve_pass(struct TR(trainer_pass) * pass, struct carve *block)
 {
     const struct trainer_model *model = &pass->model;
     size_t d = (size_t)model->width, dh = d / (size_t)model->heads, n = pass->capacity;
@@ -53,7 +54,8 @@ static void carve_pass(struct TR(trainer_pass) *pass, struct carve *block)
     pass->scratch = carve(block, (3 * dh + 1) * pass->pad, sizeof(real));
 }
 
-static struct TR(trainer_pass) sized(const struct trainer_model *model, size_t n_tokens, size_t n_wanted)
+static struct TR(trainer_pass)
+    sized(const struct trainer_model *model, size_t n_tokens, size_t n_wanted)
 {
     return (struct TR(trainer_pass)){.model = *model,
                                      .layout = net_layout(model),
@@ -71,8 +73,9 @@ size_t TR(net_pass_bytes)(const struct trainer_model *model, size_t n_tokens, si
     return block.used;
 }
 
-enum trainer_status TR(trainer_pass_create)(struct TR(trainer_pass) **pass, const struct trainer_model *model,
-                                            size_t n_tokens, size_t n_wanted, struct trainer_error *err)
+enum trainer_status TR(trainer_pass_create)(struct TR(trainer_pass) * *pass,
+                                            const struct trainer_model *model, size_t n_tokens,
+                                            size_t n_wanted, struct trainer_error *err)
 {
     enum trainer_status status = trainer_model_check(model, err);
     *pass = NULL;
@@ -85,14 +88,15 @@ enum trainer_status TR(trainer_pass_create)(struct TR(trainer_pass) **pass, cons
     *pass = carve(&block, 1, sizeof **pass);
     **pass = sized(model, n_tokens, n_wanted);
     carve_pass(*pass, &block);
-    TR(net_rope_table)((size_t)model->max_tokens, (size_t)(model->width / model->heads), model->rope_base,
-                       (*pass)->rope);
+    TR(net_rope_table)
+    ((size_t)model->max_tokens, (size_t)(model->width / model->heads), model->rope_base,
+     (*pass)->rope);
     for (int32_t i = 0; i < model->max_tokens; i++)
         (*pass)->every[i] = i;
     return TRAINER_OK;
 }
 
-void TR(trainer_pass_free)(struct TR(trainer_pass) *pass)
+void TR(trainer_pass_free)(struct TR(trainer_pass) * pass)
 {
     free(pass);
 }

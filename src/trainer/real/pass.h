@@ -8,7 +8,8 @@
 #include "../layout.h"
 #include "kernels.h"
 
-/* What a layer keeps for its backward function. N tokens go in, Q come out: all, or those wanted. */
+/* What a layer keeps for its backward function. N tokens go in, Q come out: all, or those wanted.
+ */
 struct TR(pass_layer) {
     real *in;  /* [N][d] */
     real *qkv; /* [N][3d], rotated */
@@ -22,9 +23,9 @@ struct TR(trainer_pass) {
     struct trainer_model model;
     struct net_layout layout;
     size_t capacity, wanted_capacity, pad;
-    size_t n, n_wanted; /* of the sequences at work */
+    size_t n, n_wanted;                 /* of the sequences at work */
     struct trainer_sequences sequences; /* the caller's arrays */
-    struct TR(pass_layer) *layer; /* [layers] */
+    struct TR(pass_layer) * layer;      /* [layers] */
     real *rope;
     int32_t *position, *before; /* [N] place in the sequence; the token before */
     int32_t *row;               /* [W] token at which a wanted one is predicted */
@@ -42,11 +43,12 @@ struct TR(trainer_pass) {
 };
 
 /* Attention of sequence s in a layer. */
-struct TR(net_attention) TR(net_pass_attention)(const struct TR(trainer_pass) *pass,
-                                                const struct TR(pass_layer) *layer, size_t s, bool last);
+struct TR(net_attention)
+    TR(net_pass_attention)(const struct TR(trainer_pass) * pass,
+                           const struct TR(pass_layer) * layer, size_t s, bool last);
 
 /* Turn queries and keys by their positions (1), or back (-1). */
-void TR(net_rotate)(const struct TR(trainer_pass) *pass, real direction, real *qkv);
+void TR(net_rotate)(const struct TR(trainer_pass) * pass, real direction, real *qkv);
 
 /* to [n][d] = rows of from. */
 void TR(net_gather)(size_t n, size_t d, const int32_t *row, const real *from, real *to);
