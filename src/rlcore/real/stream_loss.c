@@ -83,8 +83,10 @@ enum { BLOCK = 64 }; /* sequences that run in parallel, to be added up in their 
 
 static void run_block(const struct RL(rl_streaming) * s, size_t first, size_t n, struct part *parts)
 {
-    const size_t *start = s->sequences->start;
-#pragma omp parallel for schedule(static) if (start[first + n] - start[first] >= RL_PARALLEL_TOKENS)
+    const size_t *start = s->sequences->start + first;
+    bool parallel = start[n] - start[0] >= RL_PARALLEL_TOKENS;
+    (void)parallel; /* unused without OpenMP */
+#pragma omp parallel for schedule(static) if (parallel)
     for (size_t j = 0; j < n; j++)
         parts[j] = run_sequence(s, first + j);
 }
