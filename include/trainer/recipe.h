@@ -79,7 +79,7 @@ struct trainer_algorithm {
     double advantage_scale;         /* 1; multiplies every advantage */
     enum trainer_gain gain;         /* prob */
     double decay;                   /* 0.9; rae */
-    double echo_weight;             /* 0.1; echo */
+    double echo_weight;             /* 0.01; echo */
     int32_t prm_steps;              /* 0 = always; adca: iterations for which the judge is asked */
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of opd (teacher) and sft (source) */
     enum trainer_length_penalty length_penalty; /* none */

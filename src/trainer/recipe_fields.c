@@ -249,7 +249,7 @@ static const struct recipe_field task[] = {
     CHOICE("algorithm.gain", algorithm.gain, gains, TRAINER_GAIN_PROB,
            "Information gain as probability or mean log-prob of the true answer."),
     REAL("algorithm.decay", algorithm.decay, 0.9, FROM(0), TO(1), "rae: of its moving baseline."),
-    REAL("algorithm.echo_weight", algorithm.echo_weight, 0.1, FROM(0), TO(1e6),
+    REAL("algorithm.echo_weight", algorithm.echo_weight, 0.01, FROM(0), TO(1e6),
          "echo: weight of the tool's tokens."),
     INT("algorithm.prm_steps", algorithm.prm_steps, 0, FROM(0), TO(1000000),
         "adca: iterations for which the judge is asked; 0 = all."),
