@@ -463,7 +463,7 @@ static void each_algorithm_fills_its_streams(void **state)
     check_streams(TRAINER_OPD, 0, 1, 0, 0);
     check_streams(TRAINER_OPSD, 0, 1, 0, 0);
     check_streams(TRAINER_SFT, 0, 0, 1, 0);
-    check_streams(TRAINER_ECHO, 1, 0, 0, 0.1f);
+    check_streams(TRAINER_ECHO, 1, 0, 0, 0.01f);
 }
 
 static void echo_is_grpo_on_its_own_tokens(void **state)
