@@ -115,7 +115,8 @@ static enum lineage_label label(const struct trial_record *record,
 /* ---- notes ---- */
 
 /* Add a piece. A semicolon inside would end it and let the rest set parameters. */
-static void note(struct trial_record *record, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) note(struct trial_record *record,
+                                                       const char *format, ...)
 {
     size_t n = strlen(record->notes);
     va_list args;

@@ -7,7 +7,7 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev
+need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev
 
 build_and_test() {
     build=$1

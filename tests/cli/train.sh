@@ -205,7 +205,8 @@ run train tiny.json -C p
 must_have err 'tiny: warm start 100/100'
 must_have err 'tiny: step 6/6, EM 0.'
 must_lack err "$(printf '\r')"
-if command -v script >/dev/null 2>&1; then
+# Where there are pseudo-terminals.
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     script -qec "$LINEAGE train tiny.json -C p" /dev/null >typescript 2>&1 </dev/null
     must_have typescript "$(printf '\r\033[K')tiny: step 6/6, EM"
     must_have typescript 'tokens/s'
