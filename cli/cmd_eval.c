@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "blas_env.h"
 #include "cli.h"
 #include "policy_source.h"
 
@@ -100,8 +99,9 @@ static int evaluate(struct eval_options *o)
     return status;
 }
 
-static int work(struct eval_options *o, const char *what)
+static int work(void *context, const char *what)
 {
+    struct eval_options *o = context;
     size_t questions = 0;
     o->first_seed = FIRST_SEED;
     if (!cli_format_parse(&o->format, o->format_text) ||
@@ -134,13 +134,7 @@ static int run_eval(struct eval_options *o, const struct cli_command *command, i
         POLICY_OPTIONS(&o->source),
         CLI_FORMAT_OPTION(&o->format_text),
         POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = work(o, args.positional[0]);
-    policy_source_release(&o->source);
-    cli_args_release(&args);
-    return status;
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -148,7 +142,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct eval_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");
-    blas_env_restart(argc, argv);
     int status = run_eval(o, command, argc, argv);
     free(o);
     return status;

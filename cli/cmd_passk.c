@@ -4,7 +4,6 @@
 
 #include <rlcore/passk.h>
 
-#include "blas_env.h"
 #include "cli.h"
 #include "policy_source.h"
 
@@ -267,8 +266,9 @@ static int measure(const struct passk_options *o)
     return status;
 }
 
-static int work(struct passk_options *o, const char *what)
+static int work(void *context, const char *what)
 {
+    struct passk_options *o = context;
     size_t questions = 0;
     int status = parse(o, &questions);
     if (status == CLI_GO_ON)
@@ -297,13 +297,7 @@ static int run_passk(struct passk_options *o, const struct cli_command *command,
         POLICY_OPTIONS(&o->source),
         CLI_FORMAT_OPTION(&o->format_text),
         POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = work(o, args.positional[0]);
-    policy_source_release(&o->source);
-    cli_args_release(&args);
-    return status;
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -311,7 +305,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct passk_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");
-    blas_env_restart(argc, argv);
     int status = run_passk(o, command, argc, argv);
     free(o);
     return status;

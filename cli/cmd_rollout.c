@@ -1,7 +1,6 @@
 /* cmd_rollout.c: `lineage rollout`. */
 #include <stdlib.h>
 
-#include "blas_env.h"
 #include "cli.h"
 #include "policy_source.h"
 #include "rollout_print.h"
@@ -47,8 +46,9 @@ static int sample(const struct rollout_options *o, size_t n, size_t seed)
     return status;
 }
 
-static int work(struct rollout_options *o, const char *what)
+static int work(void *context, const char *what)
 {
+    struct rollout_options *o = context;
     size_t n = 3, seed = 1;
     if (!cli_format_parse(&o->format, o->format_text) ||
         (o->n && !cli_count_parse(&n, "n", o->n)) ||
@@ -59,10 +59,7 @@ static int work(struct rollout_options *o, const char *what)
     if (n < 1 || n > 65536)
         return cli_error(CLI_USAGE, "--n '%s' is not from 1 to 65536", o->n);
     int status = policy_source_open(&o->source, what);
-    if (status == CLI_GO_ON)
-        status = sample(o, n, seed);
-    policy_source_release(&o->source);
-    return status;
+    return status == CLI_GO_ON ? sample(o, n, seed) : status;
 }
 
 static int run_rollout(struct rollout_options *o, const struct cli_command *command, int argc,
@@ -77,12 +74,7 @@ static int run_rollout(struct rollout_options *o, const struct cli_command *comm
         POLICY_OPTIONS(&o->source),
         {"format", 0, POPT_ARG_STRING, &o->format_text, 0, "how to print the result", "table|json"},
         POPT_TABLEEND};
-    struct cli_args args;
-    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
-    if (status == CLI_GO_ON)
-        status = work(o, args.positional[0]);
-    cli_args_release(&args);
-    return status;
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -90,7 +82,6 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct rollout_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");
-    blas_env_restart(argc, argv);
     int status = run_rollout(o, command, argc, argv);
     free(o);
     return status;

@@ -8,6 +8,7 @@
 #include <lineage/render.h>
 #include <lineage/snapshot.h>
 
+#include "blas_env.h"
 #include "interrupts.h"
 #include "policy_source.h"
 #include "progress.h"
@@ -239,4 +240,18 @@ void policy_source_release(struct policy_source *source)
 {
     free(source->params);
     source->params = NULL;
+}
+
+int policy_command_run(struct policy_source *source, const struct cli_command *command,
+                       struct poptOption *options, int argc, const char **argv,
+                       policy_work_fn *work, void *context)
+{
+    struct cli_args args;
+    blas_env_restart(argc, argv);
+    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
+    if (status == CLI_GO_ON)
+        status = work(context, args.positional[0]);
+    policy_source_release(source);
+    cli_args_release(&args);
+    return status;
 }

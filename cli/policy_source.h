@@ -39,6 +39,15 @@ struct policy_source {
 int policy_source_open(struct policy_source *source, const char *what);
 void policy_source_release(struct policy_source *source);
 
+/*
+ * A command on one policy: parse the command line, work on its one argument, release the source.
+ * `work` opens the source itself, once it has checked its options. Returns the exit status.
+ */
+typedef int policy_work_fn(void *context, const char *what);
+int policy_command_run(struct policy_source *source, const struct cli_command *command,
+                       struct poptOption *options, int argc, const char **argv,
+                       policy_work_fn *work, void *context);
+
 /* Status of a trainer's failure as an exit status, after printing it. */
 int policy_fail(const struct trainer_error *err);
 

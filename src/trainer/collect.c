@@ -11,12 +11,17 @@ bool run_is_off_policy(const struct trainer_recipe *recipe)
     return recipe->sampler.precision != TRAINER_FLOAT || recipe->sampler.staleness > 0;
 }
 
+static size_t rows_of_task(const struct trainer_recipe *recipe, int32_t task)
+{
+    return (size_t)recipe->tasks[task].questions * (size_t)recipe->training.group_size;
+}
+
 size_t run_rows(const struct trainer_recipe *recipe)
 {
-    size_t questions = 0;
+    size_t rows = 0;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
-        questions += (size_t)recipe->tasks[i].questions;
-    return questions * (size_t)recipe->training.group_size;
+        rows += rows_of_task(recipe, i);
+    return rows;
 }
 
 /* ---- who samples -------------------------------------------------------------------------- */
@@ -166,8 +171,7 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
     enum trainer_status status = refer_to_start(run, err);
     size_t first = 0;
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
-        size_t n =
-            (size_t)run->recipe->tasks[task].questions * (size_t)run->recipe->training.group_size;
+        size_t n = rows_of_task(run->recipe, task);
         struct credit_task at = {run->recipe, task, first, n, iteration};
         status = refer(run, task, first, n, err);
         if (status == TRAINER_OK)

@@ -86,11 +86,11 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);
+        if (status == RL_OK && corrects)
+            status = correct(run, &batch, &core);
+        else if (!tempered)
+            memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     }
-    if (status == RL_OK && corrects)
-        status = correct(run, &batch, &core);
-    else if (!tempered)
-        memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     measure(r, metrics);
     return status == RL_OK ? TRAINER_OK
                            : trainer_core_failed(err, "off-policy correction", status, &core);

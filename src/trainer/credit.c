@@ -394,7 +394,7 @@ static void measure_clip_scale(const struct trainer_rollouts *r, struct credit_s
         square += d * d;
     }
     stats->clip_scale_mean = n > 0 ? 1 + sum / n : 1;
-    stats->clip_scale_std = n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
+    stats->clip_scale_std = trainer_std(n, sum, square);
 }
 
 static void measure_gain(const struct trainer_rollouts *r, int32_t turn,
@@ -413,7 +413,7 @@ static void measure_gain(const struct trainer_rollouts *r, int32_t turn,
     }
     double n = (double)gain->count;
     gain->mean = n > 0 ? sum / n : 0;
-    gain->std = n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
+    gain->std = trainer_std(n, sum, square);
 }
 
 void credit_measure(const struct trainer_rollouts *rollouts, struct credit_stats *stats)

@@ -15,20 +15,6 @@ struct play {
     struct trainer_rng rng[LANE_ROWS];
 };
 
-size_t lane_capacity(const struct trainer_model *model)
-{
-    (void)model;
-    return (size_t)LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX
-                                    ? TRAINER_OBSERVATION_MAX + 1
-                                    : TRAINER_PROMPT_MAX);
-}
-
-size_t lane_outputs(const struct trainer_model *model)
-{
-    (void)model;
-    return (size_t)LANE_ROWS * TRAINER_PROMPT_MAX;
-}
-
 static const struct trainer_env *env_of(const struct lane *lane, size_t row)
 {
     return &lane->recipe->tasks[lane->rollouts->task[row]].env;

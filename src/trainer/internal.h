@@ -2,6 +2,7 @@
 #ifndef TRAINER_INTERNAL_H
 #define TRAINER_INTERNAL_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,12 @@ enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes);
  * TRAINER_ENOMEM. */
 enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
                                         enum rl_status status, const struct rl_error *core);
+
+/* Unbiased standard deviation of n numbers from their sum and that of their squares; 0 for n < 2. */
+static inline double trainer_std(double n, double sum, double square)
+{
+    return n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
+}
 
 /* ---- random numbers: splitmix64, one stream per purpose ----------------------------------- */
 

@@ -1,4 +1,5 @@
 /* learner.c: see learner.h. */
+#define TRAINER_SINGLE
 #include "learner.h"
 
 #include <math.h>
@@ -9,6 +10,7 @@
 #include "internal.h"
 #include "layout.h"
 #include "muon.h"
+#include "real/kernels.h"
 #include "threads.h"
 
 /* CHUNK_ROWS rows, packed. */
@@ -220,8 +222,7 @@ static void add_lanes(struct learner *learner)
     size_t n = learner->n_params;
     float *sum = learner->gradient;
     for (size_t lane = 1; lane < GRADIENT_LANES; lane++)
-        for (size_t i = 0; i < n; i++)
-            sum[i] += sum[lane * n + i];
+        net_addf(n, sum + lane * n, sum);
 }
 
 static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,

@@ -53,13 +53,17 @@ void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan 
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
 
-/* Rows that go through the network together. A lane is always the same rows, whoever works on it.
+/*
+ * Rows that go through the network together (a lane is always the same rows, whoever works on it);
+ * tokens and outputs that one feed of them can have.
  */
-enum { LANE_ROWS = 64 };
-
-/* Tokens that one feed of a lane can have. */
-size_t lane_capacity(const struct trainer_model *model);
-size_t lane_outputs(const struct trainer_model *model);
+enum {
+    LANE_ROWS = 64,
+    LANE_TOKENS =
+        LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX ? TRAINER_OBSERVATION_MAX + 1
+                                                                      : TRAINER_PROMPT_MAX),
+    LANE_OUTPUTS = LANE_ROWS * TRAINER_PROMPT_MAX
+};
 
 struct lane {
     const struct trainer_recipe *recipe;

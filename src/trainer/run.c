@@ -289,7 +289,7 @@ static void score(struct run *run, struct trainer_event *event)
         square += x * x;
     }
     event->score = sum / n;
-    event->score_std = n > 1 ? sqrt(fmax(0, square - sum * sum / n) / (n - 1)) : 0;
+    event->score_std = trainer_std(n, sum, square);
     event->score_greedy = evaluate_once(&run->sampler, run->evaluation, params, 1, 0, NULL);
     event->area = run->n_scores > 0 ? run->score_sum / run->n_scores : event->score;
 }

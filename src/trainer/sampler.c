@@ -10,14 +10,12 @@
 
 static struct decode *new_decode(const struct trainer_model *model)
 {
-    return decode_new(model, LANE_ROWS, lane_capacity(model), lane_outputs(model));
+    return decode_new(model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
 }
 
 double sampler_bytes(const struct trainer_recipe *recipe, int threads)
 {
-    const struct trainer_model *model = &recipe->model;
-    return threads *
-           (double)decode_bytes(model, LANE_ROWS, lane_capacity(model), lane_outputs(model));
+    return threads * (double)decode_bytes(&recipe->model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
 }
 
 enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,

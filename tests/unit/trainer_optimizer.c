@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/small_recipe.h"
 #include "adamw.h"
 #include "muon.h"
-
-static void assert_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        print_error("%.17g and %.17g\n", a, b);
-    assert_true(fabs(a - b) <= tolerance);
-}
 
 static void adamw_takes_the_steps_of_its_definition(void **state)
 {

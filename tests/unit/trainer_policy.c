@@ -7,14 +7,9 @@
 
 #include <trainer/policy.h>
 
-enum { N_TOKENS = 19, N_SEQUENCES = 3 };
+#include "support/small_recipe.h"
 
-static void assert_near(double a, double b, double tolerance)
-{
-    if (!(fabs(a - b) <= tolerance))
-        print_error("%.17g and %.17g\n", a, b);
-    assert_true(fabs(a - b) <= tolerance);
-}
+enum { N_TOKENS = 19, N_SEQUENCES = 3 };
 
 static const size_t starts[N_SEQUENCES + 1] = {0, 7, 12, N_TOKENS};
 static const int32_t tokens[N_TOKENS] = {1, 4, 4, 0, 10, 2, 7, 3, 3, 9, 1, 8, 5, 6, 5, 6, 0, 2, 10};
