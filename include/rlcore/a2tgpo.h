@@ -45,6 +45,9 @@ enum rl_gain {
     RL_GAIN_PROB           /* exp of the sum: the probability of the whole answer */
 };
 
+/* The value of a prefix from the log-probs [n] of the answer's n >= 1 tokens after it. */
+RL_API double rl_prefix_value(enum rl_gain kind, size_t n, const double *log_prob);
+
 /*
  * Information gain of each turn of one rollout. answer_log_prob [n_turns+1][n_answer]: log-probs of
  * the answer's tokens before the first turn and after each turn. gain [n_turns]: V after the turn
@@ -138,6 +141,12 @@ RL_API RL_NODISCARD enum rl_status rl_turn_statistics(const struct rl_turns *tur
                                                       struct rl_turn_stat *stats, size_t n_stats,
                                                       size_t *n_indices, struct rl_error *err);
 
+/*
+ * Statistics of two sets as one (Chan, Golub and LeVeque 1979): *into takes *from in; mean and
+ * unbiased std are those of all values.
+ */
+RL_API void rl_turn_stat_merge(struct rl_turn_stat *into, const struct rl_turn_stat *from);
+
 /* How gains and outcomes become advantages; x IG values, o outcomes, z normalised values. */
 enum rl_a2tgpo_mode {
     RL_A2TGPO_JOINT,         /* A_k = z_k + gamma A_k+1 over all turns, sets joint */
@@ -148,12 +157,12 @@ enum rl_a2tgpo_mode {
 };
 
 struct rl_a2tgpo_options {
-    enum rl_a2tgpo_mode mode; /* turn-group-v1d */
-    double gamma;             /* 1; discount per turn, >= 0 */
-    double alpha;             /* 0.3; share of the process advantage, turn-group-v1d only */
-    double clip_beta;         /* 0.3; reach of the clip scale, 0..1 */
-    bool norm_adv_by_std;     /* true */
-    double epsilon;           /* 1e-6; >= 0 */
+    enum rl_a2tgpo_mode mode;     /* turn-group-v1d */
+    double gamma;                 /* 1; discount per turn, >= 0 */
+    double alpha;                 /* 0.3; share of the process advantage, turn-group-v1d only */
+    double clip_beta;             /* 0.3; reach of the clip scale, 0..1 */
+    bool norm_adv_by_std;         /* true */
+    double epsilon;               /* 1e-6; >= 0 */
     bool outcome_discounted_once; /* false: turn-group discounts the outcome twice before the last
                                      IG turn, as the reference does; true: once, as it is defined */
 };

@@ -43,29 +43,29 @@ enum rl_estimator {
     RL_REINFORCE_PLUS_PLUS_BASELINE /* s - mu (mu = 0 in a group of one), whitened */
 };
 
-struct rl_group_options {
+struct rl_outcome_options {
     enum rl_estimator estimator; /* GRPO */
     bool norm_adv_by_std;        /* true; false in the GRPO estimators: no division (Dr. GRPO) */
     double epsilon;              /* 1e-6; >= 0 */
 };
 
-RL_API void rl_group_options_init(struct rl_group_options *options);
+RL_API void rl_outcome_options_init(struct rl_outcome_options *options);
 
 /*
  * advantages [B*T] = credit of the row at mask 1, 0 elsewhere. Needs groups. rewards must be finite
  * at every position. REINFORCE++-baseline refuses a batch of fewer than two response tokens (see
  * rl_whiten).
  */
-RL_API RL_NODISCARD enum rl_status rl_group_advantage(const struct rl_batch *batch,
-                                                      const struct rl_group_options *options,
-                                                      const double *rewards, double *advantages,
-                                                      struct rl_workspace *ws,
-                                                      struct rl_error *err);
-RL_API RL_NODISCARD enum rl_status rl_group_advantagef(const struct rl_batch *batch,
-                                                       const struct rl_group_options *options,
-                                                       const float *rewards, float *advantages,
-                                                       struct rl_workspace *ws,
-                                                       struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_outcome_advantage(const struct rl_batch *batch,
+                                                        const struct rl_outcome_options *options,
+                                                        const double *rewards, double *advantages,
+                                                        struct rl_workspace *ws,
+                                                        struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_outcome_advantagef(const struct rl_batch *batch,
+                                                         const struct rl_outcome_options *options,
+                                                         const float *rewards, float *advantages,
+                                                         struct rl_workspace *ws,
+                                                         struct rl_error *err);
 
 /*
  * x [B*T] := (x - mean) / sqrt(var + 1e-8) at every position, with mean = sum(m x) / (N + 1e-8) and

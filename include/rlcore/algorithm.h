@@ -1,39 +1,37 @@
 /*
- * rlcore/algorithm.h: prime-rl's algorithm abstraction: a finished group of rollouts in, training
- * samples with per-token advantages and weight streams out. Environments with different algorithms
- * can share a batch, since the trainer (rlcore/stream_loss.h) sees the streams only.
+ * rlcore/algorithm.h: the named algorithms: one table that says what each needs, where its
+ * advantages come from, which loss trains its own tokens, and which settings it reads.
  *
- *   name               own tokens   advantage (rlcore/group_advantage.h)       must have
- *   grpo               rl           reward - group mean; length penalty        a group of 2 or more
- *   max_rl             rl           (reward - mean) / mean                     a group of 2 or more
- *   hierarchical_grpo  rl           reward - mean of its agent (and episode)   a group of 2 or more
- *   rae                rl           reward - moving baseline of its agent
- *   reward             rl           the reward itself
- *   custom             rl           what a callback says, token by token
- *   echo               rl           as grpo; and ce on what tools and users answered
- *   opd                ref_kl       none                                       a frozen reference
- *   opsd               ref_kl       none                                       policy as reference
- *   sft                ce           none                                       a frozen sampler
+ *   name                 loss    advantage                                         needs
+ *   grpo                 rl      z-score of the outcome in its group               group
+ *   dr_grpo              rl      outcome - group mean                              group
+ *   rloo                 rl      outcome - mean of the others                      group
+ *   reinforce_plus_plus  rl      discounted returns, whitened over the batch
+ *   grpo_passk           rl      the lead of the group's best                      group
+ *   max_rl               rl      (outcome - mean) / mean                           group
+ *   hierarchical_grpo    rl      outcome - mean of its agent (and episode)         group, agents
+ *   rae                  rl      outcome - moving baseline of its agent            memory
+ *   reward               rl      the outcome itself
+ *   custom               rl      what a callback says, token by token              callback
+ *   joint                rl      A2TGPO (rlcore/a2tgpo.h), its four modes          group, gains
+ *   separate             rl
+ *   turn-group           rl
+ *   turn-group-v1d       rl
+ *   process              rl      gains and outcome normalised apart (process.h)    group, gains
+ *   adca                 rl      step flags of a judge (adca.h)                    group, judge
+ *   echo                 rl      as grpo; and ce on what tools answered            group
+ *   opd                  ref_kl  none                                              frozen reference
+ *   opsd                 ref_kl  none                                              policy reference
+ *   sft                  ce      none                                              frozen sampler
  *
- * "Own tokens": the component that trains the tokens which the policy (sft: the frozen sampler)
- * wrote. rl needs no stream; ref_kl and ce set the rl stream to 0 and theirs to 1.
+ * Rollouts come in one of two forms, and the table serves both:
+ *   rows of a batch      rl_algorithm_rows, below: outcomes and gains in, advantages per token out
+ *   trees of messages    rlcore/samples.h, as prime-rl has them: outcome-only algorithms
+ * grpo and echo differ between them as their sources do: on rows the difference to the group's mean
+ * is divided by the standard deviation (verl, unless norm_by_std is off), on trees it is not
+ * (prime-rl), and a linear length penalty may come before it.
  *
- * A rollout is a tree of messages (nodes); a path from the root to a leaf is a branch. A branch
- * with a trainable token becomes one sample, the concatenation of its nodes. A sampled node that
- * several branches share is trained in the first of them only: its mask is 0 in the later ones,
- * where its advantages still stand. Rollouts with an error or not trainable give no samples.
- *
- * Calling sequence
- *     rl_algorithm_find("echo", &algorithm, &err);
- *     rl_algorithm_check(algorithm, &setting, &err);            once per environment
- *     rl_samples_measure(&rollouts, &size, &err);               then provide the arrays of samples
- *     rl_samples_cut(&rollouts, &samples, &ws, &err);
- *     (opd, opsd: have the reference score the samples; echo: have a filter mark their tokens)
- *     rl_algorithm_run(algorithm, &rollouts, &options, &scores, &samples, &ws, &err);
- *     rl_samples_view(&samples, i, &packable);                  for rlcore/pack.h
- *
- * Source: prime-rl, src/prime_rl/orchestrator/algo; definitions in fixtures/golden/README.md,
- * "prime_streams" and "prime_advantage".
+ * A name that is not in the table is an error that says which is nearest; there is no fallback.
  */
 #ifndef RLCORE_ALGORITHM_H
 #define RLCORE_ALGORITHM_H
@@ -42,108 +40,79 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rlcore/a2tgpo.h>
+#include <rlcore/batch.h>
 #include <rlcore/group_advantage.h>
-#include <rlcore/pack.h>
 #include <rlcore/status.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* One message. Arrays are [n_tokens]. */
-struct rl_node {
-    const char *role; /* "system", "user", "assistant", "tool" or any other */
-    bool sampled;     /* written by a model, not by the environment */
-    size_t n_tokens;
-    const uint8_t *mask;       /* 1 = trainable, in sampled nodes only; NULL: none is */
-    const uint8_t *is_content; /* 1 = body of the message, 0 = chat template; NULL: all body */
-    const int64_t *token_ids;  /* NULL where the samples take none */
-    const double *logprobs;    /* the sampler's, read at mask 1; NULL where the samples take none */
+/* Places in the table. */
+enum rl_algorithm_name {
+    RL_ALGORITHM_GRPO,
+    RL_ALGORITHM_DR_GRPO,
+    RL_ALGORITHM_RLOO,
+    RL_ALGORITHM_REINFORCE_PLUS_PLUS,
+    RL_ALGORITHM_GRPO_PASSK,
+    RL_ALGORITHM_MAX_RL,
+    RL_ALGORITHM_HIERARCHICAL_GRPO,
+    RL_ALGORITHM_RAE,
+    RL_ALGORITHM_REWARD,
+    RL_ALGORITHM_CUSTOM,
+    RL_ALGORITHM_JOINT,
+    RL_ALGORITHM_SEPARATE,
+    RL_ALGORITHM_TURN_GROUP,
+    RL_ALGORITHM_TURN_GROUP_V1D,
+    RL_ALGORITHM_PROCESS,
+    RL_ALGORITHM_ADCA,
+    RL_ALGORITHM_ECHO,
+    RL_ALGORITHM_OPD,
+    RL_ALGORITHM_OPSD,
+    RL_ALGORITHM_SFT,
+    RL_N_ALGORITHMS
 };
 
-struct rl_branch {
-    const size_t *nodes; /* [n_nodes] indices, root to leaf */
-    size_t n_nodes;
+/* What an algorithm cannot do without. */
+enum rl_need {
+    RL_NEED_GROUP = 1,              /* two rollouts or more of one prompt, compared */
+    RL_NEED_GAINS = 2,              /* information gain of every turn */
+    RL_NEED_JUDGE = 4,              /* a flag for every step */
+    RL_NEED_MEMORY = 8,             /* baselines kept from batch to batch */
+    RL_NEED_AGENTS = 16,            /* traces that say which agent wrote them */
+    RL_NEED_CALLBACK = 32,          /* a function of the caller's */
+    RL_NEED_FROZEN_SOURCE = 64,     /* a frozen model that samples the rollouts */
+    RL_NEED_FROZEN_REFERENCE = 128, /* log-probs of a frozen model */
+    RL_NEED_POLICY_REFERENCE = 256  /* log-probs of the live policy, which is shown more */
 };
 
-struct rl_tree {
-    const struct rl_node *nodes;
-    size_t n_nodes;
-    const struct rl_branch *branches;
-    size_t n_branches;
+/* Which component of the loss trains the tokens that the policy (sft: the frozen sampler) wrote. */
+enum rl_component { RL_COMPONENT_RL, RL_COMPONENT_CE, RL_COMPONENT_REF_KL };
+
+/* A row of the table; static, never freed. */
+struct rl_algorithm {
+    const char *name, *summary, *source; /* one line each */
+    unsigned needs;                      /* set of enum rl_need */
+    enum rl_component loss;
+    bool observes;     /* and cross-entropy on what the environment answered, by echo_weight */
+    const char *reads; /* names of the settings it reads, blanks between: "alpha gamma" */
+    const struct rl_algorithm_code *code; /* the core's own */
 };
 
-/* A finished group: rollout i has the reward of traces[i], the messages of trees[i]. n may be 0. */
-struct rl_rollouts {
-    size_t n;
-    const struct rl_trace *traces;
-    const struct rl_tree *trees;
-};
-
-/* Room that the samples of a group take. */
-struct rl_samples_size {
-    size_t n_samples; /* at most */
-    size_t n_tokens;  /* of all samples, at most */
-    size_t n_sampled; /* tokens at mask 1 in all nodes: the length of a credit array */
-};
-
-enum rl_sample_stream {
-    RL_SAMPLE_ADVANTAGES = 1,
-    RL_SAMPLE_RL = 2,
-    RL_SAMPLE_CE = 4,
-    RL_SAMPLE_REF_KL = 8,
-    RL_SAMPLE_REF_LOGPROBS = 16
-};
-
-/* The samples of a group, one after another. The caller's arrays, of the sizes measured. */
-struct rl_samples {
-    size_t n;         /* out */
-    size_t *rollout;  /* [n] out: the rollout that a sample comes from */
-    size_t *branch;   /* [n] out: its branch there */
-    size_t *start;    /* [n+1] out: where the tokens of each sample begin */
-    uint8_t *streams; /* [n] out: set of enum rl_sample_stream that are there */
-    /* [start[n]] out, meaningful where their bit is set */
-    double *advantages, *rl_weights, *ce_weights, *ref_kl_weights, *ref_logprobs;
-    uint8_t *mask;      /* [start[n]] out: 1 = trainable */
-    int64_t *token_ids; /* [start[n]] out, or NULL */
-    double *logprobs;   /* [start[n]] out: 0 at mask 0 of the node; or NULL */
-};
-
-/*
- * Sizes of the samples of a group. RL_EINVAL for a branch that names a node that is not there,
- * RL_EVALUE for a mask or is_content that is not 0 or 1 and for a trainable token in a node that is
- * not sampled.
- */
-RL_API RL_NODISCARD enum rl_status rl_samples_measure(const struct rl_rollouts *rollouts,
-                                                      struct rl_samples_size *size,
-                                                      struct rl_error *err);
-
-/*
- * Cut the branches of a group into samples, in order; no stream is there yet. Checks as
- * rl_samples_measure does; also RL_EINVAL for token ids or log-probs that are wanted and missing,
- * and RL_EVALUE for a log-prob that is not finite.
- */
-RL_API RL_NODISCARD enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts,
-                                                  struct rl_samples *samples,
-                                                  struct rl_workspace *ws, struct rl_error *err);
-
-/*
- * Sample i as a packer takes it. Absent streams are NULL; the arrays are those of samples. The
- * caller adds temperatures and env_name.
- */
-RL_API void rl_samples_view(const struct rl_samples *samples, size_t i, struct rl_pack_sample *out);
-
-/* A named algorithm; static, never freed. */
-struct rl_algorithm;
-
-/* Look up by name. RL_EINVAL for an unknown one; the text lists the known. */
+/* Look up by name. RL_EINVAL for an unknown one; the text names the nearest. */
 RL_API RL_NODISCARD enum rl_status
 rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm, struct rl_error *err);
 
-/* The algorithms in the order of the table above; NULL from the end on. */
+/* Row of the table by its place (enum rl_algorithm_name); NULL from the end on. */
 RL_API const struct rl_algorithm *rl_algorithm_at(size_t index);
-RL_API const char *rl_algorithm_name(const struct rl_algorithm *algorithm);
-RL_API const char *rl_algorithm_summary(const struct rl_algorithm *algorithm); /* one line */
+
+/*
+ * How far apart two names are: letters to insert, delete, replace or swap (Damerau and Levenshtein,
+ * within 63 letters); the beginning of a name, or its last word, is 1 away from it. For callers
+ * that offer the nearest of names of their own.
+ */
+RL_API unsigned rl_name_distance(const char *a, const char *b);
 
 enum rl_model { RL_MODEL_POLICY, RL_MODEL_FROZEN, RL_MODEL_NONE };
 
@@ -163,11 +132,15 @@ RL_API RL_NODISCARD enum rl_status rl_algorithm_check(const struct rl_algorithm 
                                                       const struct rl_algorithm_setting *setting,
                                                       struct rl_error *err);
 
-/* echo: weight of the tokens in messages of a role. */
+/* ---- settings ----------------------------------------------------------------------------- */
+
+/* echo on trees: weight of the tokens in messages of a role. */
 struct rl_role_weight {
     const char *role;
     double weight; /* finite, >= 0 */
 };
+
+struct rl_rollouts;
 
 /*
  * custom: write the advantages of a group. credit [start[n]]: one value per token at mask 1 of the
@@ -177,62 +150,84 @@ struct rl_role_weight {
 typedef int rl_credit_fn(void *context, const struct rl_rollouts *rollouts, const size_t *start,
                          double *credit);
 
-/* What the algorithms can be told; each reads its own. */
+/* What the algorithms can be told; each reads its own. Numbers are those of the sources. */
 struct rl_algorithm_options {
-    const struct rl_length_weights *length_penalty; /* grpo, echo; NULL: none */
+    double alpha;       /* turn-group-v1d 0.3, adca 1: weight of the process advantage */
+    double gamma;       /* 1; discount per turn, or per token of reinforce_plus_plus */
+    double beta;        /* 0.3; turn-group-v1d: reach of the adaptive clip scale, 0 turns it off */
+    bool norm_by_std;   /* true; divide by the standard deviation */
+    double epsilon;     /* 1e-6; added to what is divided by */
+    double decay;       /* 0.95; rae */
+    double echo_weight; /* 0.1; echo on rows: weight of what the environment answered */
+    double prm_steps;   /* 0; adca: iterations for which the judge is asked, then grpo; 0: all */
+    double iteration;   /* 0; which it is, for schedules; not a setting */
+
+    const struct rl_length_weights *length_penalty; /* grpo, echo on trees; NULL: none */
     const char *const *episode_agents;              /* hierarchical_grpo */
     size_t n_episode_agents;
-    double decay;                  /* rae: 0.95 */
     struct rl_baseline *baselines; /* rae: [*n_baselines of max_baselines], kept by the caller */
     size_t *n_baselines;
     size_t max_baselines;
-    const struct rl_role_weight *roles; /* echo: tool 0.1; the first of equal names counts */
+    const struct rl_role_weight
+        *roles; /* echo on trees: tool 0.1; the first of equal names counts */
     size_t n_roles;
     rl_credit_fn *credit; /* custom */
     void *credit_context;
 };
 
-RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options);
+/* The defaults of an algorithm, or with NULL those that most have. */
+RL_API void rl_algorithm_options_init(struct rl_algorithm_options *options,
+                                      const struct rl_algorithm *algorithm);
 
-/* What others know about the tokens of the samples; [samples.start[n]] each. */
-struct rl_sample_scores {
-    const double *ref_logprobs; /* opd, opsd: the reference's; read at mask 1 of the nodes */
-    const uint8_t *keep;        /* echo: 1 = may be selected; NULL: all may */
+/* Names of the numbers above that are settings ("alpha", ..); NULL from the end on. */
+RL_API const char *rl_algorithm_setting_name(size_t index);
+
+/* Whether the algorithm reads the setting of that name. */
+RL_API bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *setting);
+
+/* Its default (true is 1); algorithm NULL: that of most. NaN for a name that is no setting. */
+RL_API double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *setting);
+
+/* ---- advantages --------------------------------------------------------------------------- */
+
+/*
+ * One advantage per finished rollout of a group, as rlcore/group_advantage.h has them: advantages
+ * [n], counted [n]. RL_EINVAL for a group of one with an algorithm that compares, for missing
+ * options, and for an algorithm that has no advantage of whole rollouts.
+ */
+RL_API RL_NODISCARD enum rl_status rl_algorithm_group(const struct rl_algorithm *algorithm,
+                                                      const struct rl_trace *traces, size_t n,
+                                                      const struct rl_algorithm_options *options,
+                                                      double *advantages, uint8_t *counted,
+                                                      struct rl_error *err);
+
+/* Rows of a batch with what is known of them. The last turn of a row is its outcome turn. */
+struct rl_algorithm_input {
+    const struct rl_batch *batch; /* with turns and groups; every row has a turn */
+    const double *outcome;        /* [B] */
+    const size_t *turn_start;     /* [B+1] where the turns of each row begin (rl_turn_starts) */
+    const double *gain;   /* [turn_start[B]] information gain by turn; what stands at outcome turns
+                             is not read. RL_NEED_GAINS only */
+    const uint8_t *flags; /* [turn_start[B]] GOOD (1) or BAD by turn. RL_NEED_JUDGE only */
 };
 
 /*
- * The advantages of a group, as rl_credit_fn has them: credit [size.n_sampled], 0 where a rollout
- * does not count. *assigned: whether the algorithm gives any. RL_EINVAL for a group of one with a
- * group-relative algorithm and for missing options; RL_EVALUE for values that are not finite;
- * RL_ECALLBACK.
+ * Advantages of the rows of a batch: advantages [B*T], 0 at mask 0 where the algorithm's kernel
+ * says so; clip_scale [B*T] (1 but for turn-group-v1d). stats: of the clip scale. rewards [B*T]
+ * receives what the advantages are made of: gains at the ends of their turns if the algorithm reads
+ * them, and the outcome at the last token of the row. An algorithm without advantages (opd, opsd,
+ * sft) gives 0. Errors are those of the kernel; RL_EINVAL for algorithms that know trees only.
  */
 RL_API RL_NODISCARD enum rl_status
-rl_algorithm_credit(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                    const struct rl_algorithm_options *options, double *credit, bool *assigned,
-                    struct rl_workspace *ws, struct rl_error *err);
-
-/*
- * Write the streams of the samples from given advantages (credit [size.n_sampled], NULL: none).
- *   ref_kl  rl weights 0, ref_kl weights 1 at mask 1, ref_logprobs at mask 1 of the nodes (as given
- *           for the first sample that holds the node), else 0; never advantages
- *   ce      rl weights 0, ce weights 1 at mask 1
- *   echo    at body tokens that are kept, in nodes that are not sampled and come after the first
- *           sampled node of the branch: the weight of the node's role, the largest over branches.
- *           It stands in the first sample that holds the node; a sample with none has no ce stream
- * scores may be NULL. RL_EINVAL for missing advantages of a token that rl trains and missing
- * reference log-probs; RL_EVALUE for values that are not finite, and weights below 0.
- */
+rl_algorithm_rows(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
+                  const struct rl_algorithm_options *options, double *rewards, double *advantages,
+                  double *clip_scale, struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
+                  struct rl_error *err);
 RL_API RL_NODISCARD enum rl_status
-rl_algorithm_route(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                   const struct rl_algorithm_options *options, const double *credit,
-                   const struct rl_sample_scores *scores, struct rl_samples *samples,
-                   struct rl_workspace *ws, struct rl_error *err);
-
-/* rl_algorithm_credit, then rl_algorithm_route. */
-RL_API RL_NODISCARD enum rl_status
-rl_algorithm_run(const struct rl_algorithm *algorithm, const struct rl_rollouts *rollouts,
-                 const struct rl_algorithm_options *options, const struct rl_sample_scores *scores,
-                 struct rl_samples *samples, struct rl_workspace *ws, struct rl_error *err);
+rl_algorithm_rowsf(const struct rl_algorithm *algorithm, const struct rl_algorithm_input *in,
+                   const struct rl_algorithm_options *options, float *rewards, float *advantages,
+                   float *clip_scale, struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
+                   struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,9 @@ enum rl_length_penalty {
                         anchor; coef 0.01 by custom */
 };
 
+/* The coefficients that are custom, as above. */
+RL_API double rl_length_coef(enum rl_length_penalty kind);
+
 struct rl_length_input {
     size_t n;              /* rows */
     const double *rewards; /* [n] */

@@ -15,11 +15,28 @@
  *   so the block can be kept for the next batch. A workspace is in use during the call only. One
  *   per thread.
  *
+ *   A block that is not aligned as malloc aligns is refused (RL_EINVAL), and so is every pointer that
+ *   is needed and NULL.
+ *
  *       struct rl_workspace ws = {0};
  *       if (rl_something(..., &ws, &err) == RL_EWORKSPACE) {
  *           ws.data = malloc(ws.size = ws.needed);
  *           status = rl_something(..., &ws, &err);
  *       }
+ *
+ * Overlap
+ *   An output array may overlap no input and no other output of the same call, unless its function
+ *   says so: kernels write a stretch of tokens before they have read the next one for the last time.
+ *   Inputs may overlap each other in any way; one array may serve as two of them.
+ *
+ * Threads
+ *   Kernels over tokens share their rows among OpenMP threads, as many as the caller's OpenMP gives:
+ *   OMP_NUM_THREADS, or omp_set_num_threads() before the call; a library built without OpenMP
+ *   (LINEAGE_OPENMP=OFF) uses the calling thread alone. Batches below 16384 token positions always
+ *   do, since starting threads costs more than it saves there. Called from within a parallel region
+ *   a kernel runs on its thread alone, unless nested parallelism was switched on. Results are the
+ *   same to the bit for any number of threads. The library keeps no state: calls from several
+ *   threads at a time are fine, each with a workspace and outputs of its own.
  */
 #ifndef RLCORE_STATUS_H
 #define RLCORE_STATUS_H

@@ -1,9 +1,18 @@
-/* samples.c: the branches of message trees as samples. */
+/*
+ * samples.c: the branches of message trees as samples. A conversation that branches (a tool
+ * retried, a context rewritten) shares its beginning; each branch is a sequence the model saw, so
+ * each becomes one, but a shared answer is trained once: counted again for every branch it would
+ * weigh more the more often the conversation was continued.
+ *
+ * Counting and cutting are two calls because memory is the caller's: the first says how much, the
+ * second fills it and checks again, as the trees may be others by then.
+ */
 #include <math.h>
 #include <string.h>
 
-#include "algorithm/algorithm.h"
+#include "algorithm/samples_internal.h"
 
+/* A node without a mask was written by nobody who is trained. */
 size_t rl_node_sampled(const struct rl_node *node)
 {
     size_t n = 0;
@@ -12,6 +21,7 @@ size_t rl_node_sampled(const struct rl_node *node)
     return n;
 }
 
+/* 255 for "true" would pass a test for nonzero and break every sum of masks. */
 static enum rl_status check_flags(const uint8_t *flags, const char *name,
                                   const struct rl_node *node, size_t rollout, size_t index,
                                   struct rl_error *err)
@@ -23,6 +33,10 @@ static enum rl_status check_flags(const uint8_t *flags, const char *name,
     return RL_OK;
 }
 
+/*
+ * A mask on a node that the policy did not sample would train it on words of others, silently: no
+ * loss can tell.
+ */
 static enum rl_status check_node(const struct rl_node *node, size_t rollout, size_t index,
                                  struct rl_error *err)
 {
@@ -93,7 +107,11 @@ struct cutting {
     struct rl_error *err;
 };
 
-/* A node at position `at`; whether it trains there. */
+/*
+ * A node at position `at`; whether it trains there. The first branch that holds the node trains
+ * it, in the order of branches: the order is the caller's, so that the result does not depend on
+ * anything else.
+ */
 static bool put_mask(struct cutting *c, size_t index, size_t at)
 {
     const struct rl_node *node = &c->tree->nodes[index];
@@ -120,6 +138,7 @@ static enum rl_status missing(const struct cutting *c, size_t index, const char 
     return rl_fail(c->err, RL_EINVAL, "rollout %zu, node %zu has no %s", c->rollout, index, name);
 }
 
+/* 0 where nothing was sampled: a ratio there is exp(0) = 1, should somebody take one. */
 static enum rl_status put_logprobs(const struct cutting *c, size_t index, double *out)
 {
     const struct rl_node *node = &c->tree->nodes[index];
@@ -135,6 +154,10 @@ static enum rl_status put_logprobs(const struct cutting *c, size_t index, double
     return RL_OK;
 }
 
+/*
+ * Ids and log-probs are optional in the output and then not asked of the trees: adapters that want
+ * masks alone need not invent them.
+ */
 static enum rl_status put_contents(const struct cutting *c, size_t at)
 {
     const struct rl_branch *branch = &c->tree->branches[c->branch];
@@ -153,6 +176,10 @@ static enum rl_status put_contents(const struct cutting *c, size_t at)
     return status;
 }
 
+/*
+ * A branch without a token to train is no sample: it would be packed and sent through the network
+ * for nothing. start is written last, when the sample counts.
+ */
 static enum rl_status cut_branch(struct cutting *c)
 {
     struct rl_samples *out = c->out;
@@ -184,6 +211,10 @@ static size_t most_nodes(const struct rl_rollouts *rollouts)
     return most;
 }
 
+/*
+ * traces[] decides which rollouts are trained on at all, before their trees are looked at: one
+ * that broke off may have a tree that makes no sense.
+ */
 enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samples *samples,
                               struct rl_workspace *ws, struct rl_error *err)
 {
@@ -203,6 +234,7 @@ enum rl_status rl_samples_cut(const struct rl_rollouts *rollouts, struct rl_samp
     return status;
 }
 
+/* NULL for a stream that is not there, which packing tells apart from zeros. */
 void rl_samples_view(const struct rl_samples *samples, size_t i, struct rl_pack_sample *out)
 {
     size_t at = samples->start[i];

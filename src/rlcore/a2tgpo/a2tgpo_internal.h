@@ -1,0 +1,51 @@
+/*
+ * a2tgpo_internal.h: the parts of A2TGPO as its kernels call them, with memory and groups already
+ * at hand and arguments already checked.
+ */
+#ifndef RLCORE_A2TGPO_INTERNAL_H
+#define RLCORE_A2TGPO_INTERNAL_H
+
+#include <rlcore/a2tgpo.h>
+
+#include "support/groups.h"
+#include "support/scratch.h"
+
+/* Mean and sum of squared deviations of a set. */
+struct rl_moments {
+    size_t count;
+    double mean, squares;
+};
+
+struct rl_normalizer {
+    const struct rl_turns *turns;
+    const struct rl_groups *groups;
+    enum rl_turn_sets sets;
+    bool by_std;
+    double epsilon;
+    struct rl_moments *moments; /* room for the turns of the longest row + 1, at least 2 */
+};
+
+/* rl_turn_normalize without its checks; values and z may be the same array. */
+void rl_normalizer_run(const struct rl_normalizer *n, const double *values, double *z);
+
+/* What rl_a2tgpo_advantage does on turn values. */
+struct rl_a2tgpo_turns {
+    struct rl_turns turns;
+    struct rl_groups groups;
+    struct rl_moments *moments; /* [T+2] */
+    size_t *lengths;            /* response tokens per turn */
+    double *values;             /* in: turn rewards; out: clip scale */
+    double *advantages;         /* out */
+};
+
+enum rl_status rl_a2tgpo_check(const struct rl_a2tgpo_options *options, struct rl_error *err);
+enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a,
+                             const struct rl_a2tgpo_options *options, struct rl_error *err);
+struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a);
+
+static inline size_t rl_row_turns(const struct rl_turns *turns, size_t row)
+{
+    return turns->start[row + 1] - turns->start[row];
+}
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * adca_rewards.c: step rewards of ADCA-GRPO: raw, normalised in the group, with the outcome,
+ * summed.
+ *
+ * Attribution and outcome are normalised apart and only then combined, each over its own kind of
+ * value: a judge that calls nearly every step GOOD would otherwise move the outcome's mean, and
+ * rows would be rewarded for their number of steps.
+ */
+#include <math.h>
+
+#include "adca/adca_internal.h"
+
+static const double TINY = 1e-12;
+
+/*
+ * Allocation: a row has +1 or -1 to give away, and steps whose flag agrees with the outcome get the
+ * larger shares. The total stays fixed, so that writing more steps earns nothing.
+ */
+struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row)
+{
+    const struct rl_adca_options *o = w->options;
+    bool success = rl_adca_success(w, row);
+    double good = (double)rl_adca_count_good(w, row, success);
+    struct rl_adca_shares s = {
+        .good = success ? o->consistent_scale : o->neg_unconsistent_scale,
+        .bad = success ? o->pos_unconsistent_scale : o->consistent_scale,
+        .sign = success ? 1 : -1,
+    };
+    s.total = good * s.good + ((double)rl_adca_steps_of(w, row) - good) * s.bad;
+    /*
+     * With both weights at 0 there is nothing to share; dividing would make infinities of an empty
+     * attribution.
+     */
+    s.unit = s.total <= o->eps ? 0 : 1 / s.total;
+    return s;
+}
+
+/*
+ * Decouple: what a flag is worth does not depend on the outcome, which comes in later with a share
+ * of its own.
+ */
+static void raw_rewards(const struct rl_adca_work *w, size_t row)
+{
+    struct rl_adca_shares s = rl_adca_shares_of(w, row);
+    bool decouple = w->options->scheme == RL_ADCA_DECOUPLE;
+    double good = decouple ? w->options->fix_base : s.sign * s.good * s.unit;
+    double bad = decouple ? -w->options->fix_base : s.sign * s.bad * s.unit;
+    double *z = w->z + w->in->start[row];
+    w->raw_sums[row] = 0;
+    for (size_t j = 0; j < rl_adca_steps_of(w, row); j++) {
+        z[j] = rl_adca_flag(w, row, j, rl_adca_fill(w, row)) ? good : bad;
+        w->raw_sums[row] += z[j];
+    }
+}
+
+/*
+ * Sum over the rows of a group of sum_j f(z_j), f the value or its squared distance from mean, each
+ * row's sum divided by its number of steps if rows weigh alike. *weight: rows, or steps. With equal
+ * weights a row of forty steps has no more say in the mean than one of four. Flattened, each step
+ * has, and long rows set the scale.
+ */
+static double group_sum(const struct rl_adca_work *w, size_t g, const double *mean, double *weight)
+{
+    bool equal = w->options->equal_trajectory_weight;
+    double total = 0;
+    *weight = 0;
+    for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
+        size_t row = w->groups.order[i], n = rl_adca_steps_of(w, row);
+        const double *z = w->z + w->in->start[row];
+        double sum = 0;
+        for (size_t j = 0; j < n; j++)
+            sum += mean ? (z[j] - *mean) * (z[j] - *mean) : z[j];
+        total += equal && n ? sum / (double)n : sum;
+        *weight += equal ? n > 0 : (double)n;
+    }
+    return total;
+}
+
+static void normalise_steps(const struct rl_adca_work *w, size_t g)
+{
+    double weight, mean = group_sum(w, g, NULL, &weight);
+    if (!(weight > 0))
+        return;
+    mean /= weight;
+    double variance = group_sum(w, g, &mean, &weight) / weight, eps = w->options->eps;
+    /*
+     * eps stands inside the root in one form and as a floor in the other; both as the reference has
+     * them, since near-equal flags make the difference visible.
+     */
+    double s =
+        w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
+    for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
+        size_t row = w->groups.order[i];
+        for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++)
+            w->z[j] = (w->z[j] - mean) / (s + TINY);
+    }
+}
+
+/*
+ * Rows without steps count here and not among the steps: their outcome tells as much about the
+ * prompt as any other. A group of equal outcomes is left centred and undivided, which gives 0.
+ */
+static void normalise_outcomes(const struct rl_adca_work *w, size_t g)
+{
+    const size_t *rows = w->groups.order + w->groups.start[g];
+    size_t n = rl_group_size(&w->groups, g);
+    double mean = 0, squares = 0;
+    for (size_t j = 0; j < n; j++)
+        mean += w->outcomes[rows[j]];
+    mean /= (double)n;
+    for (size_t j = 0; j < n; j++)
+        squares += (w->outcomes[rows[j]] - mean) * (w->outcomes[rows[j]] - mean);
+    double s = sqrt(squares / (double)n);
+    for (size_t j = 0; j < n; j++)
+        w->o[rows[j]] = (w->outcomes[rows[j]] - mean) / (s <= w->options->eps ? 1 : s + TINY);
+}
+
+/*
+ * The outcome at the last step reaches all steps before it through the suffix sums; put at every
+ * step it is counted once per step that follows. 1/sqrt(K) keeps the spread of those sums
+ * independent of the number of steps.
+ */
+static void combine(const struct rl_adca_work *w, size_t row, double *combined)
+{
+    const struct rl_adca_options *o = w->options;
+    size_t n = rl_adca_steps_of(w, row);
+    bool shorten = o->scheme == RL_ADCA_DECOUPLE && o->length_normalisation;
+    double scale = shorten && n ? 1 / sqrt((double)n) : 1;
+    const double *z = w->z + w->in->start[row];
+    for (size_t j = 0; j < n; j++) {
+        double value = o->outcome == RL_ADCA_ONLY ? z[j] : o->alpha * z[j];
+        if (o->outcome == RL_ADCA_ALL_STEPS || (o->outcome == RL_ADCA_LAST_STEP && j + 1 == n))
+            value += w->o[row];
+        combined[w->in->start[row] + j] = value * scale;
+    }
+}
+
+static enum rl_status check_options(const struct rl_adca_options *o, struct rl_error *err)
+{
+    const struct {
+        const char *name;
+        double value;
+    } reals[] = {{"consistent_scale", o->consistent_scale},
+                 {"pos_unconsistent_scale", o->pos_unconsistent_scale},
+                 {"neg_unconsistent_scale", o->neg_unconsistent_scale},
+                 {"eps", o->eps},
+                 {"fix_base", o->fix_base},
+                 {"alpha", o->alpha}};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (!isfinite(reals[i].value))
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name,
+                           reals[i].value);
+    if (o->eps < 0)
+        return rl_fail(err, RL_EINVAL, "eps is %g, negative", o->eps);
+    if ((unsigned)o->scheme > RL_ADCA_ALLOCATION || (unsigned)o->outcome > RL_ADCA_ONLY)
+        return rl_fail(err, RL_EINVAL, "scheme or outcome distribution is unknown");
+    /*
+     * Shares of the outcome with no outcome beside them would hand out the sign of the result as if
+     * it were the judge's opinion.
+     */
+    if (o->scheme == RL_ADCA_ALLOCATION && o->outcome == RL_ADCA_ONLY)
+        return rl_fail(err, RL_EINVAL, "only_prm needs the decouple scheme");
+    return RL_OK;
+}
+
+static enum rl_status check(const struct rl_adca_input *in, const struct rl_adca_options *options,
+                            const struct rl_adca_output *out, struct rl_error *err)
+{
+    size_t cells;
+    if (!in || !options || !out)
+        return rl_fail(err, RL_EINVAL, "input, options or output is missing");
+    if (!in->start || !in->flag_start || (in->n_rows && !in->group))
+        return rl_fail(err, RL_EINVAL, "step starts, flag starts or group_ids are missing");
+    if (__builtin_mul_overflow(in->n_rows, in->n_tokens, &cells))
+        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", in->n_rows,
+                       in->n_tokens);
+    if (cells && !in->step_id)
+        return rl_fail(err, RL_EINVAL, "step_ids are missing");
+    for (size_t row = 0; row < in->n_rows; row++)
+        if (in->flag_start[row] > in->flag_start[row + 1])
+            return rl_fail(err, RL_EVALUE, "flag_start[%zu] is %zu, after the next", row,
+                           in->flag_start[row]);
+    if (in->start[in->n_rows] && (!out->step_rewards || !out->step_advantages))
+        return rl_fail(err, RL_EINVAL, "step_rewards or step_advantages are missing");
+    if (in->n_rows && in->flag_start[in->n_rows] && !in->flags)
+        return rl_fail(err, RL_EINVAL, "step_flags are missing");
+    return check_options(options, err);
+}
+
+enum rl_status rl_adca_begin(struct rl_adca_work *w, const struct rl_adca_input *in,
+                             const struct rl_adca_options *options,
+                             const struct rl_adca_output *out, struct rl_workspace *ws,
+                             struct rl_error *err)
+{
+    enum rl_status status = check(in, options, out, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    *w = (struct rl_adca_work){.in = in, .options = options, .combined = out->step_rewards};
+    w->groups = rl_groups_take(&s, in->n_rows);
+    w->outcomes = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->o = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->raw_sums = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->sorted = rl_scratch_take(&s, in->n_rows, sizeof(double));
+    w->z = rl_scratch_take(&s, in->start[in->n_rows], sizeof(double));
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rl_groups_build(&w->groups, in->group);
+    return RL_OK;
+}
+
+enum rl_status rl_adca_run(const struct rl_adca_work *w, const struct rl_adca_output *out,
+                           struct rl_error *err)
+{
+    const struct rl_adca_input *in = w->in;
+    for (size_t row = 0; row < in->n_rows; row++)
+        raw_rewards(w, row);
+    /*
+     * Raw rewards of all rows first: a group is normalised over its rows, which need not be
+     * neighbours.
+     */
+    for (size_t g = 0; g < w->groups.n; g++) {
+        if (w->options->do_batch_norm)
+            normalise_steps(w, g);
+        normalise_outcomes(w, g);
+    }
+    for (size_t row = 0; row < in->n_rows; row++) {
+        combine(w, row, out->step_rewards);
+        if (out->outcomes)
+            out->outcomes[row] = w->outcomes[row];
+    }
+    for (size_t j = 0; j < in->start[in->n_rows]; j++)
+        if (!isfinite(out->step_rewards[j]))
+            return rl_fail(err, RL_EVALUE, "step_rewards: step %zu overflows", j);
+    if (out->metrics)
+        rl_adca_measure(w, out->metrics);
+    return rl_adca_suffix_sums(in->n_rows, in->start, out->step_rewards, out->step_advantages, err);
+}

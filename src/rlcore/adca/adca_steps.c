@@ -1,0 +1,142 @@
+/* adca_steps.c: steps of a batch, the schedule of the attribution, who skips the judge. */
+#include <rlcore/adca.h>
+
+#include <math.h>
+
+#include "support/scratch.h"
+
+void rl_adca_options_init(struct rl_adca_options *options)
+{
+    *options = (struct rl_adca_options){.scheme = RL_ADCA_DECOUPLE,
+                                        .outcome = RL_ADCA_LAST_STEP,
+                                        .consistent_scale = 1,
+                                        .pos_unconsistent_scale = 0.2,
+                                        .neg_unconsistent_scale = 0.2,
+                                        .eps = 1e-8,
+                                        .do_batch_norm = true,
+                                        .equal_trajectory_weight = true,
+                                        .fix_base = 0.2,
+                                        .alpha = 1};
+}
+
+/*
+ * The number of steps is the largest id + 1 and not the number of different ids: a step whose
+ * tokens were all cut off still has its flag, and flags are matched by position.
+ */
+enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id,
+                                   size_t *start, struct rl_error *err)
+{
+    if (!start || (n_rows && n_tokens && !step_id))
+        return rl_fail(err, RL_EINVAL, "step_ids or starts are missing");
+    start[0] = 0;
+    for (size_t row = 0; row < n_rows; row++) {
+        int32_t last = -1;
+        for (size_t t = 0; t < n_tokens; t++) {
+            int32_t id = step_id[row * n_tokens + t];
+            if (id < -1 || (id >= 0 && (size_t)id >= n_tokens))
+                return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t,
+                               id, n_tokens - 1);
+            last = id > last ? id : last;
+        }
+        start[row + 1] = start[row] + (size_t)(last + 1);
+    }
+    return RL_OK;
+}
+
+/*
+ * Undiscounted, as in the reference: a step answers for all that followed it. Tested as it goes,
+ * because an overflow in the middle can come back to a finite sum with the opposite infinity only
+ * as NaN, far from its cause.
+ */
+enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start, const double *values,
+                                   double *sums, struct rl_error *err)
+{
+    if (!start || (start[n_rows] && (!values || !sums)))
+        return rl_fail(err, RL_EINVAL, "step starts, values or sums are missing");
+    for (size_t row = 0; row < n_rows; row++) {
+        double sum = 0;
+        for (size_t j = start[row + 1]; j-- > start[row];) {
+            sum += values[j];
+            if (!isfinite(sum))
+                return rl_fail(err, RL_EVALUE, "step_rewards[%zu][%zu]: the sum from there is %g",
+                               row, j - start[row], sum);
+            sums[j] = sum;
+        }
+    }
+    return RL_OK;
+}
+
+/*
+ * A trainer that knows its own progress (resumed, or counted in epochs) says so; otherwise it is
+ * the step's share of the run. Limited, since a step beyond the end would let the cosine rise
+ * again.
+ */
+static double progress_of(const struct rl_adca_schedule *s)
+{
+    double p = s->progress;
+    if (isnan(p))
+        p = s->total_steps > 0 ? (double)s->global_step / (double)s->total_steps : 0;
+    return fmin(fmax(p, 0), 1);
+}
+
+enum rl_status rl_adca_schedule_at(const struct rl_adca_schedule *s, bool *applied, double *alpha,
+                                   struct rl_error *err)
+{
+    if (RL_NEED(err, {"applied", applied}, {"alpha", alpha}) != RL_OK)
+        return RL_EINVAL;
+    /* M_PI is not in C17. */
+    static const double PI = 0x1.921fb54442d18p+1;
+    if (!s || !isfinite(s->alpha) || !isfinite(s->alpha_min))
+        return rl_fail(err, RL_EINVAL,
+                       "schedule is missing, or its alpha or alpha_min is not finite");
+    *applied = s->enable && s->global_step < s->prm_steps;
+    *alpha = s->alpha;
+    if (s->cosine_decay)
+        *alpha = s->alpha_min + 0.5 * (s->alpha - s->alpha_min) * (1 + cos(PI * progress_of(s)));
+    return RL_OK;
+}
+
+/*
+ * The split is at outcome > 0 here and at 0.5 for a success: the reference's own two thresholds,
+ * which differ for graded outcomes.
+ */
+enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const uint8_t *flags,
+                                   const size_t *flag_start, struct rl_adca_flag_rates *rates,
+                                   struct rl_error *err)
+{
+    double good[2] = {0}, bad[2] = {0};
+    if (!flag_start || !rates || (n_rows && !outcomes) || (flag_start[n_rows] && !flags))
+        return rl_fail(err, RL_EINVAL, "outcomes, flags, flag starts or rates are missing");
+    for (size_t row = 0; row < n_rows; row++)
+        for (size_t j = flag_start[row]; j < flag_start[row + 1]; j++)
+            *(flags[j] ? &good[outcomes[row] > 0] : &bad[outcomes[row] > 0]) += 1;
+    double neg = fmax(1, good[0] + bad[0]), pos = fmax(1, good[1] + bad[1]);
+    *rates = (struct rl_adca_flag_rates){.pos_bad = bad[1] / pos,
+                                         .pos_good = good[1] / pos,
+                                         .neg_good = good[0] / neg,
+                                         .neg_bad = bad[0] / neg,
+                                         .good_total = good[0] + good[1],
+                                         .bad_total = bad[0] + bad[1]};
+    return RL_OK;
+}
+
+/*
+ * A row whose advantage is 0, or that failed like all others, learns nothing from a judge, whose
+ * calls are the expensive part of a step. It gets the flag that agrees with its outcome, so that it
+ * does not disturb the group's normalisation.
+ */
+enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows, const double *overall,
+                                 const double *outcomes, bool *skipped, uint8_t *flag,
+                                 struct rl_error *err)
+{
+    if ((unsigned)kind > RL_ADCA_SKIP_ALL_NEG)
+        return rl_fail(err, RL_EINVAL, "skip_type %d is unknown", (int)kind);
+    if (n_rows && (!outcomes || !skipped || !flag || (kind == RL_ADCA_SKIP_SMALL_ADV && !overall)))
+        return rl_fail(err, RL_EINVAL, "advantages, outcomes or outputs are missing");
+    for (size_t row = 0; row < n_rows; row++) {
+        bool small = kind == RL_ADCA_SKIP_SMALL_ADV && fabs(overall[row]) < 1e-8;
+        skipped[row] = small || (kind == RL_ADCA_SKIP_ALL_NEG && outcomes[row] <= 0);
+        flag[row] = outcomes[row] > 0.5;
+    }
+    return RL_OK;
+}

@@ -1,0 +1,29 @@
+/* outcome_estimators.h: credit of whole rows from their scores, group by group; in double for both. */
+#ifndef RLCORE_OUTCOME_ESTIMATORS_H
+#define RLCORE_OUTCOME_ESTIMATORS_H
+
+#include <rlcore/advantage.h>
+
+#include "support/groups.h"
+
+struct rl_outcome {
+    struct rl_groups groups;
+    double *scores;  /* [B] */
+    size_t *lengths; /* [B] response tokens */
+    double *credits; /* [B], out */
+};
+
+/* Options in range. */
+enum rl_status rl_group_check(const struct rl_outcome_options *options, struct rl_error *err);
+
+/* Fill credits. */
+enum rl_status rl_outcome_credits(const struct rl_outcome *outcome,
+                                  const struct rl_outcome_options *options, struct rl_error *err);
+
+/* Mean and standard deviation in the end of a whitening: refuses n < 2. */
+enum rl_status rl_whiten_check(size_t n, struct rl_error *err);
+
+/* gamma and lam: finite and not negative. */
+enum rl_status rl_discount_check(const char *name, double value, struct rl_error *err);
+
+#endif

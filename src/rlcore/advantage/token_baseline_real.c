@@ -1,0 +1,229 @@
+/*
+ * token_baseline_real.c: the optimal token baseline. A position is a token position, or with
+ * `compact` a rank among the response tokens of the row; everything else is the same for both
+ * forms. Groups run in parallel, in a fixed number of lanes that each have sums of their own.
+ *
+ * The baseline that minimises the variance of the gradient weighs each return by the squared norm
+ * of its gradient. For a softmax that norm is 1 - 2 pi + sum pi^2 per token, which needs only the
+ * probability taken and the sum of squares; both are at hand from the forward pass.
+ */
+#include "support/groups.h"
+#include "advantage/outcome_estimators.h"
+#include "support/real.h"
+#include "support/vexp.h"
+
+struct task {
+    const struct rl_batch *batch;
+    const struct rl_token_baseline_input *in;
+    const struct rl_token_baseline_options *options;
+    size_t *lengths;            /* [B] response tokens */
+    real *advantages, *returns; /* returns may be NULL */
+};
+
+/*
+ * A fixed number and not that of the threads: every group is summed in one lane from start to end,
+ * and memory does not depend on the machine.
+ */
+enum { LANES = 16 };
+
+/* Scratch of one lane, each [T]. */
+struct lane {
+    double *baseline, *denominator; /* of the group at hand; baseline: its numerator at first */
+    double *returns;                /* G of the row at hand */
+    real *energy;                   /* of its tokens, 0 at mask 0 */
+};
+
+/*
+ * Weights are squared: the gradient is scaled by them, its squared norm by their square. In a loop
+ * of its own, so that the common case without weights stays short.
+ */
+RL_HOT static void energies(const uint8_t *mask, const real *log_prob, const real *pi_squared,
+                            const real *weights, size_t n, real *out)
+{
+#pragma omp simd
+    for (size_t t = 0; t < n; t++) {
+        real e = 1 - 2 * rl_exp(log_prob[t]) + pi_squared[t];
+        out[t] = mask[t] ? e : 0;
+    }
+    for (size_t t = 0; t < (weights ? n : 0); t++)
+        out[t] = mask[t] ? out[t] * weights[t] * weights[t] : 0;
+}
+
+/*
+ * Add a row, whose G is in the lane, to the sums of its group. Energies are cumulated along the
+ * row: the return from a token on is multiplied with the gradient of everything written up to
+ * there.
+ */
+static void add_row(const struct task *task, const struct lane *lane, size_t row)
+{
+    const struct rl_token_baseline_input *in = task->in;
+    const uint8_t *mask = task->batch->mask + row * task->batch->n_tokens;
+    size_t n = task->batch->n_tokens, i = row * n, rank = 0;
+    double cumulated = 0;
+    energies(mask, in->old_log_prob + i, in->sum_pi_squared + i,
+             in->weights ? in->weights + i : NULL, n, lane->energy);
+    for (size_t t = 0; t < n; t++) {
+        if (!mask[t])
+            continue;
+        size_t at = task->options->compact ? rank++ : t;
+        cumulated += (double)lane->energy[t];
+        lane->baseline[at] += lane->returns[t] * cumulated;
+        lane->denominator[at] += cumulated;
+    }
+}
+
+/*
+ * G of one row into the lane. Computed twice, for the sums and for the result, instead of kept: all
+ * returns of a group would take rows x T doubles.
+ */
+static void row_returns(const struct task *task, const struct lane *lane, size_t row)
+{
+    size_t n = task->batch->n_tokens;
+    double sum = 0;
+    for (size_t t = n; t-- > 0;) {
+        sum += task->batch->mask[row * n + t] ? (double)task->in->rewards[row * n + t] : 0;
+        lane->returns[t] = sum;
+    }
+}
+
+/* Baseline at a position of a row: 0 from `tail` on. */
+static void write_row(const struct task *task, const struct lane *lane, size_t row, size_t tail)
+{
+    size_t n = task->batch->n_tokens, rank = 0;
+    for (size_t t = 0; t < n; t++) {
+        size_t i = row * n + t, at = task->options->compact ? rank : t;
+        double baseline = at < tail ? lane->baseline[at] : 0;
+        task->advantages[i] = task->batch->mask[i] ? (real)(lane->returns[t] - baseline) : 0;
+        if (task->returns)
+            task->returns[i] = (real)lane->returns[t];
+        rank += task->batch->mask[i];
+    }
+}
+
+struct lengths {
+    size_t rows; /* that take part */
+    size_t longest, second;
+};
+
+/*
+ * In compact form empty rows take part in no rank and must not make a group of one look like two.
+ */
+static struct lengths measure(const struct task *task, const size_t *rows, size_t n)
+{
+    struct lengths l = {0};
+    for (size_t j = 0; j < n; j++) {
+        size_t length = task->lengths[rows[j]];
+        if (task->options->compact && length == 0)
+            continue;
+        l.rows++;
+        if (length > l.longest) {
+            l.second = l.longest;
+            l.longest = length;
+        } else if (length > l.second) {
+            l.second = length;
+        }
+    }
+    return l;
+}
+
+static void run_group(const struct task *task, const struct lane *lane, const size_t *rows,
+                      size_t n)
+{
+    size_t n_tokens = task->batch->n_tokens;
+    struct lengths l = measure(task, rows, n);
+    for (size_t t = 0; t < n_tokens; t++)
+        lane->baseline[t] = lane->denominator[t] = 0;
+    for (size_t j = 0; j < n && l.rows > 1; j++) {
+        row_returns(task, lane, rows[j]);
+        add_row(task, lane, rows[j]);
+    }
+    for (size_t t = 0; t < n_tokens && l.rows > 1; t++)
+        lane->baseline[t] /= lane->denominator[t] + task->options->epsilon;
+    for (size_t j = 0; j < n; j++) {
+        /*
+         * Beyond the end of the second longest row a row is compared with itself alone: its
+         * baseline is its own return and the advantage 0. The option keeps the return there
+         * instead.
+         */
+        bool alone = task->options->handle_zero_tail && l.longest > l.second &&
+                     task->lengths[rows[j]] == l.longest;
+        size_t tail = l.rows < 2 ? 0 : alone ? l.second : n_tokens;
+        row_returns(task, lane, rows[j]);
+        write_row(task, lane, rows[j], tail);
+    }
+}
+
+static void run_groups(const struct task *task, const struct rl_groups *groups,
+                       const struct lane *lanes)
+{
+#pragma omp parallel for schedule(static) if (task->batch->n_rows * task->batch->n_tokens >=       \
+                                              RL_PARALLEL_TOKENS)
+    for (size_t k = 0; k < LANES; k++)
+        for (size_t g = k * groups->n / LANES; g < (k + 1) * groups->n / LANES; g++)
+            run_group(task, &lanes[k], groups->order + groups->start[g], rl_group_size(groups, g));
+}
+
+static struct lane take_lane(struct rl_scratch *s, size_t n_tokens)
+{
+    struct lane lane;
+    lane.baseline = rl_scratch_take(s, n_tokens, sizeof *lane.baseline);
+    lane.denominator = rl_scratch_take(s, n_tokens, sizeof *lane.denominator);
+    lane.returns = rl_scratch_take(s, n_tokens, sizeof *lane.returns);
+    lane.energy = rl_scratch_take(s, n_tokens, sizeof *lane.energy);
+    return lane;
+}
+
+static enum rl_status check(const struct task *task, struct rl_error *err)
+{
+    const struct rl_token_baseline_input *in = task->in;
+    if (!in || !task->options)
+        return rl_fail(err, RL_EINVAL, "input or options are missing");
+    enum rl_status status = rl_discount_check("epsilon", task->options->epsilon, err);
+    if (status == RL_OK)
+        status = rl_batch_check(task->batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("token_level_rewards", in->rewards, task->batch, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("old_log_prob", in->old_log_prob, task->batch, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("sum_pi_squared", in->sum_pi_squared, task->batch, err);
+    if (status == RL_OK && in->weights)
+        status = rl_batch_check_reals("rollout_is_weights", in->weights, task->batch, err);
+    if (status == RL_OK && !task->advantages && task->batch->n_rows && task->batch->n_tokens)
+        return rl_fail(err, RL_EINVAL, "advantages is missing");
+    return status;
+}
+
+static void count_lengths(const struct task *task)
+{
+    size_t n = task->batch->n_tokens;
+    for (size_t row = 0; row < task->batch->n_rows; row++) {
+        task->lengths[row] = 0;
+        for (size_t t = 0; t < n; t++)
+            task->lengths[row] += task->batch->mask[row * n + t];
+    }
+}
+
+enum rl_status rl_token_baseline(const struct rl_batch *batch,
+                                 const struct rl_token_baseline_input *in,
+                                 const struct rl_token_baseline_options *options, real *advantages,
+                                 real *returns, struct rl_workspace *ws, struct rl_error *err)
+{
+    struct task task = {
+        .batch = batch, .in = in, .options = options, .advantages = advantages, .returns = returns};
+    enum rl_status status = check(&task, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
+    task.lengths = rl_scratch_take(&s, batch->n_rows, sizeof *task.lengths);
+    struct lane lanes[LANES];
+    for (size_t k = 0; k < LANES; k++)
+        lanes[k] = take_lane(&s, batch->n_tokens);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rl_groups_build(&groups, batch->group);
+    count_lengths(&task);
+    run_groups(&task, &groups, lanes);
+    return rl_batch_check_reals("advantages", advantages, batch, err);
+}

@@ -1,0 +1,47 @@
+/*
+ * algorithm_code.h: the core's own half of a row of the table: which kernel its advantages come
+ * from.
+ *
+ * An algorithm is added by a place in enum rl_algorithm_name and a row in algorithm_table.c. It
+ * brings code only where no kernel of another row fits: a new kind of rows (algorithm_rows_real.c),
+ * or a function over the traces of a group (algorithm_values.c).
+ */
+#ifndef RLCORE_ALGORITHM_CODE_H
+#define RLCORE_ALGORITHM_CODE_H
+
+#include <rlcore/algorithm.h>
+
+/* Kernels over rows of a batch; `variant` says which form of the kernel. */
+enum rl_rows_kind {
+    RL_ROWS_NONE,    /* trees only */
+    RL_ROWS_ZERO,    /* no advantages: ce or ref_kl trains the tokens */
+    RL_ROWS_GROUP,   /* rl_outcome_advantage, variant enum rl_estimator */
+    RL_ROWS_RETURNS, /* rl_reinforce_plus_plus */
+    RL_ROWS_VALUES,  /* values, group by group */
+    RL_ROWS_GAINS,   /* rl_a2tgpo_advantage, variant enum rl_a2tgpo_mode */
+    RL_ROWS_PROCESS, /* rl_process_advantage */
+    RL_ROWS_JUDGE    /* rl_adca_advantage */
+};
+
+struct rl_algorithm_job;
+
+/* One advantage per trace of a group. */
+typedef enum rl_status rl_values_fn(const struct rl_trace *traces, size_t n,
+                                    const struct rl_algorithm_options *options, double *values,
+                                    uint8_t *counted, struct rl_error *err);
+
+struct rl_algorithm_code {
+    enum rl_rows_kind rows;
+    int variant;
+    rl_values_fn *values; /* NULL: the algorithm has none of whole rollouts */
+    /* Default of a setting where the source has another than most; NULL: none. */
+    struct {
+        const char *setting;
+        double value;
+    } own;
+};
+
+rl_values_fn rl_values_grpo, rl_values_max_rl, rl_values_hierarchical, rl_values_rae,
+    rl_values_reward;
+
+#endif

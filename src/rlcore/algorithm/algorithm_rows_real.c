@@ -1,0 +1,296 @@
+/*
+ * algorithm_rows_real.c: advantages of the rows of a batch by the row of the table. The switch is
+ * over kinds of kernels; which algorithm uses which is algorithm_table.c's to say.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <rlcore/adca.h>
+#include <rlcore/advantage.h>
+#include <rlcore/process.h>
+
+#include "algorithm/algorithm_code.h"
+#include "support/fail.h"
+#include "support/groups.h"
+#include "support/real.h"
+#include "support/scratch.h"
+
+/* One call at work. */
+struct rows {
+    const struct rl_algorithm *algorithm;
+    const struct rl_algorithm_input *in;
+    const struct rl_batch *batch;
+    const struct rl_algorithm_options *options;
+    real *rewards, *advantages, *clip_scale;
+    struct rl_a2tgpo_stats *stats;
+    struct rl_workspace *ws;
+    struct rl_error *err;
+};
+
+/* ---- scratch: the kernel's begins where this file's ends ---------------------------------- */
+
+/*
+ * A kernel has a workspace of its own in its signature; giving it the rest of the caller's keeps
+ * one block and one question of how large it must be.
+ */
+static struct rl_workspace behind(const struct rl_scratch *s)
+{
+    struct rl_workspace rest = {NULL, 0, 0};
+    if (s->base && s->size > s->used)
+        rest = (struct rl_workspace){s->base + s->used, s->size - s->used, 0};
+    return rest;
+}
+
+/* What the kernel lacked, this call lacks. */
+static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_workspace *rest,
+                                enum rl_status status)
+{
+    if (status == RL_EWORKSPACE && s->ws)
+        s->ws->needed = s->used + rest->needed;
+    return status;
+}
+
+/* ---- rewards ------------------------------------------------------------------------------ */
+
+/*
+ * Position of the last token of turn k, given that of the turn before it is below `from`. Turns
+ * ascend along a row and tokens of no turn are -1, so that a search goes on where the one before
+ * ended.
+ */
+static size_t turn_end(const int32_t *turn, size_t n, size_t from, int32_t k)
+{
+    size_t last = from;
+    for (size_t t = from; t < n && turn[t] <= k; t++)
+        if (turn[t] == k)
+            last = t;
+    return last;
+}
+
+/*
+ * Gains at the ends of their turns if the algorithm reads them, the outcome at the last token.
+ * This is the form in which the papers' kernels take them, and what `rewards` shows to whoever
+ * wants to see where credit came from. Tokens between keep 0: credit is spread by the kernel,
+ * never here.
+ */
+static void lay_rewards(const struct rows *r, uint8_t *event)
+{
+    size_t n = r->batch->n_tokens;
+    bool gains = r->algorithm->needs & RL_NEED_GAINS;
+    memset(r->rewards, 0, r->batch->n_rows * n * sizeof *r->rewards);
+    for (size_t i = 0; i < r->batch->n_rows; i++) {
+        const int32_t *turn = r->batch->turn + i * n;
+        size_t first = r->in->turn_start[i], turns = r->in->turn_start[i + 1] - first, at = 0;
+        for (size_t k = 0; k < turns; k++) {
+            bool outcome = k + 1 == turns;
+            at = turn_end(turn, n, at, (int32_t)k);
+            if (outcome || gains)
+                r->rewards[i * n + at] =
+                    (real)(outcome ? r->in->outcome[i] : r->in->gain[first + k]);
+            if (event)
+                event[i * n + at] = outcome ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
+        }
+    }
+}
+
+/* ---- kinds -------------------------------------------------------------------------------- */
+
+/*
+ * A row that does not read norm_by_std has its own answer (dr_grpo divides by nothing, whatever
+ * the caller's options say).
+ */
+static enum rl_status by_group(const struct rows *r, enum rl_estimator estimator)
+{
+    struct rl_outcome_options options;
+    rl_outcome_options_init(&options);
+    options.estimator = estimator;
+    options.norm_adv_by_std = rl_algorithm_reads(r->algorithm, "norm_by_std")
+                                  ? r->options->norm_by_std
+                                  : rl_algorithm_default(r->algorithm, "norm_by_std") > 0;
+    options.epsilon = r->options->epsilon;
+    lay_rewards(r, NULL);
+    return rl_outcome_advantage(r->batch, &options, r->rewards, r->advantages, r->ws, r->err);
+}
+
+/* Tool tokens do not cut the return: the outcome reaches every turn. */
+static enum rl_status by_returns(const struct rows *r)
+{
+    lay_rewards(r, NULL);
+    return rl_reinforce_plus_plus(r->batch, r->options->gamma, true, r->rewards, r->advantages,
+                                  NULL, r->ws, r->err);
+}
+
+/*
+ * Every member of the options is set, also those that this mode does not read: the kernel's
+ * defaults are for callers without a table.
+ */
+static enum rl_status by_gains(const struct rows *r)
+{
+    struct rl_a2tgpo_options options;
+    rl_a2tgpo_options_init(&options);
+    options.mode = (enum rl_a2tgpo_mode)r->algorithm->code->variant;
+    options.alpha = r->options->alpha;
+    options.gamma = r->options->gamma;
+    options.clip_beta = r->options->beta;
+    options.norm_adv_by_std = r->options->norm_by_std;
+    options.epsilon = r->options->epsilon;
+    lay_rewards(r, NULL);
+    return rl_a2tgpo_advantage(r->batch, &options, r->rewards, r->advantages, r->clip_scale,
+                               r->stats, r->ws, r->err);
+}
+
+/*
+ * The events mark where rewards are because a reward of 0 is a reward: without marks it would look
+ * like no step.
+ */
+static enum rl_status by_process(const struct rows *r)
+{
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    size_t cells = r->batch->n_rows * r->batch->n_tokens;
+    uint8_t *event = rl_scratch_take(&s, cells, sizeof *event);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    struct rl_workspace rest = behind(&s);
+    if (cells)
+        memset(event, RL_EVENT_NONE, cells);
+    lay_rewards(r, event);
+    return handed_on(
+        &s, &rest, rl_process_advantage(r->batch, event, r->rewards, r->advantages, &rest, r->err));
+}
+
+/*
+ * A step is a turn, the outcome turn included. prm_steps 0 becomes the largest number rather than
+ * a case of its own: one rule, the core's schedule, says when the judge is asked. Afterwards it is
+ * GRPO, as in AgentEvolver.
+ */
+static enum rl_status by_judge(const struct rows *r)
+{
+    struct rl_adca_options options;
+    bool always = r->options->prm_steps <= 0, asked;
+    struct rl_adca_schedule schedule = {.enable = true,
+                                        .global_step = (int64_t)r->options->iteration,
+                                        .prm_steps =
+                                            always ? INT64_MAX : (int64_t)r->options->prm_steps,
+                                        .alpha = r->options->alpha};
+    rl_adca_options_init(&options);
+    enum rl_status status = rl_adca_schedule_at(&schedule, &asked, &options.alpha, r->err);
+    if (status != RL_OK || !asked)
+        return status == RL_OK ? by_group(r, RL_GRPO) : status;
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    size_t n = r->batch->n_rows, n_steps = r->in->turn_start[n];
+    double *steps = rl_scratch_take(&s, 2 * n_steps, sizeof *steps);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    struct rl_workspace rest = behind(&s);
+    const struct rl_adca_input in = {.n_rows = n,
+                                     .n_tokens = r->batch->n_tokens,
+                                     .group = r->batch->group,
+                                     .step_id = r->batch->turn,
+                                     .start = r->in->turn_start,
+                                     .flags = r->in->flags,
+                                     .flag_start = r->in->turn_start};
+    const struct rl_adca_output out = {NULL, steps, steps ? steps + n_steps : NULL, NULL};
+    lay_rewards(r, NULL);
+    return handed_on(
+        &s, &rest,
+        rl_adca_advantage(&in, &options, r->rewards, r->advantages, &out, &rest, r->err));
+}
+
+/*
+ * The value of its row at every response token. 0 elsewhere: a loss multiplies by the mask, a
+ * person reading a dump does not.
+ */
+static void spread_value(const struct rows *r, size_t row, double value)
+{
+    size_t n = r->batch->n_tokens;
+    for (size_t t = row * n; t < (row + 1) * n; t++)
+        r->advantages[t] = r->batch->mask[t] ? (real)value : 0;
+}
+
+/*
+ * Group after group, as rae's baseline moves from one to the next. A failure in one group ends the
+ * batch: advantages of half the groups would train on the other half's zeros.
+ */
+static enum rl_status by_values(const struct rows *r)
+{
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    size_t n = r->batch->n_rows;
+    struct rl_groups groups = rl_groups_take(&s, n);
+    struct rl_trace *traces = rl_scratch_take(&s, n, sizeof *traces);
+    double *values = rl_scratch_take(&s, n, sizeof *values);
+    uint8_t *counted = rl_scratch_take(&s, n, sizeof *counted);
+    enum rl_status status = RL_OK;
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    lay_rewards(r, NULL);
+    rl_groups_build(&groups, r->batch->group);
+    for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
+        const size_t *rows = groups.order + groups.start[g];
+        size_t size = rl_group_size(&groups, g);
+        for (size_t j = 0; j < size; j++)
+            traces[j] = (struct rl_trace){.reward = r->in->outcome[rows[j]]};
+        status = r->algorithm->code->values(traces, size, r->options, values, counted, r->err);
+        for (size_t j = 0; j < size && status == RL_OK; j++)
+            spread_value(r, rows[j], values[j]);
+    }
+    return status;
+}
+
+/*
+ * What kernels would read past or divide by; everything about values is theirs to check, with
+ * messages that name the token. A turn for the outcome must be there, as the last reward of a row
+ * is laid on it.
+ */
+static enum rl_status check(const struct rows *r)
+{
+    enum rl_status status = rl_batch_check(r->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, r->err);
+    if (status != RL_OK)
+        return status;
+    if (r->batch->n_rows && (!r->in->outcome || !r->in->turn_start || !r->rewards ||
+                             !r->advantages || !r->clip_scale || !r->stats))
+        return rl_fail(r->err, RL_EINVAL, "outcomes, turn starts or an output are missing");
+    if (r->batch->n_rows && r->algorithm->needs & RL_NEED_GAINS && !r->in->gain)
+        return rl_fail(r->err, RL_EINVAL, "%s needs gains", r->algorithm->name);
+    if (r->batch->n_rows && r->algorithm->needs & RL_NEED_JUDGE && !r->in->flags)
+        return rl_fail(r->err, RL_EINVAL, "%s needs flags", r->algorithm->name);
+    for (size_t i = 0; i < r->batch->n_rows; i++)
+        if (r->in->turn_start[i + 1] <= r->in->turn_start[i])
+            return rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
+    return RL_OK;
+}
+
+/*
+ * clip_scale and stats are set for every algorithm, to what changes nothing: the loss multiplies
+ * by them without asking who made them.
+ */
+enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
+                                 const struct rl_algorithm_input *in,
+                                 const struct rl_algorithm_options *options, real *rewards,
+                                 real *advantages, real *clip_scale, struct rl_a2tgpo_stats *stats,
+                                 struct rl_workspace *ws, struct rl_error *err)
+{
+    const struct rows r = {algorithm,  in,         in->batch, options, rewards,
+                           advantages, clip_scale, stats,     ws,      err};
+    const struct rl_algorithm_code *code = algorithm->code;
+    enum rl_status status = check(&r);
+    if (status != RL_OK)
+        return status;
+    size_t cells = r.batch->n_rows * r.batch->n_tokens;
+    for (size_t i = 0; i < cells; i++)
+        clip_scale[i] = 1;
+    *stats = (struct rl_a2tgpo_stats){1, 0};
+    switch (code->rows) {
+    case RL_ROWS_GROUP: return by_group(&r, (enum rl_estimator)code->variant);
+    case RL_ROWS_RETURNS: return by_returns(&r);
+    case RL_ROWS_VALUES: return by_values(&r);
+    case RL_ROWS_GAINS: return by_gains(&r);
+    case RL_ROWS_PROCESS: return by_process(&r);
+    case RL_ROWS_JUDGE: return by_judge(&r);
+    case RL_ROWS_ZERO:
+        lay_rewards(&r, NULL);
+        memset(advantages, 0, cells * sizeof *advantages);
+        return RL_OK;
+    case RL_ROWS_NONE: break;
+    }
+    return rl_fail(err, RL_EINVAL, "%s works on message trees, not on rows of a batch",
+                   algorithm->name);
+}

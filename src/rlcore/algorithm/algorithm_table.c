@@ -1,0 +1,353 @@
+/*
+ * algorithm_table.c: the algorithms, one row each, and what can be asked of a row.
+ *
+ * A row is data, so that whoever wants to know something of an algorithm (does it compare within a
+ * group? does a row of the lineage show its alpha? can a recipe have it?) reads it here instead of
+ * keeping a list of names, which the next algorithm would be missing from.
+ *
+ * Names are the sources' own, so that a paper or a configuration of another program can be looked
+ * up by them; `source` says which definition is meant, since verl, prime-rl and the papers differ
+ * under one name.
+ */
+#include "algorithm/algorithm_code.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <rlcore/advantage.h>
+
+#include "support/fail.h"
+
+#define CODE(...)                                                                                  \
+    &(const struct rl_algorithm_code)                                                              \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
+
+/*
+ * By designated index, so that a row that moves keeps its number: numbers are in structs of
+ * callers, and order is what lists print. `reads` names what a row's kernel looks at and nothing
+ * else; a setting that it does not look at is left out of the rows of the lineage instead of
+ * suggesting that it mattered.
+ */
+static const struct rl_algorithm table[] = {
+    [RL_ALGORITHM_GRPO] =
+        {
+            .name = "grpo",
+            .summary = "z-score of the outcome in its group; on trees without the division",
+            .source = "arXiv 2402.03300; verl, prime-rl",
+            .needs = RL_NEED_GROUP,
+            .reads = "norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
+        },
+    [RL_ALGORITHM_DR_GRPO] =
+        {
+            .name = "dr_grpo",
+            .summary = "outcome minus the mean of its group",
+            .source = "arXiv 2503.20783; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            /* No division, so no norm_by_std to be told: the row itself turns it off. */
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .own = {"norm_by_std", 0}),
+        },
+    [RL_ALGORITHM_RLOO] =
+        {
+            .name = "rloo",
+            .summary = "outcome minus the mean of the others of its group",
+            .source = "arXiv 2402.14740; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_RLOO),
+        },
+    [RL_ALGORITHM_REINFORCE_PLUS_PLUS] =
+        {
+            .name = "reinforce_plus_plus",
+            .summary = "discounted returns, whitened over the batch",
+            .source = "arXiv 2501.03262; verl",
+            .reads = "gamma",
+            .code = CODE(.rows = RL_ROWS_RETURNS),
+        },
+    [RL_ALGORITHM_GRPO_PASSK] =
+        {
+            .name = "grpo_passk",
+            .summary = "the best of a group gets its lead over the second",
+            .source = "arXiv 2503.19595; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO_PASSK),
+        },
+    [RL_ALGORITHM_MAX_RL] =
+        {
+            .name = "max_rl",
+            .summary = "reward minus group mean, divided by the mean",
+            .source = "prime-rl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_max_rl),
+        },
+    [RL_ALGORITHM_HIERARCHICAL_GRPO] =
+        {
+            .name = "hierarchical_grpo",
+            .summary =
+                "reward minus the mean of the same agent, for listed agents of the same episode",
+            .source = "prime-rl",
+            .needs = RL_NEED_GROUP | RL_NEED_AGENTS,
+            .reads = "",
+            .code = CODE(.values = rl_values_hierarchical),
+        },
+    [RL_ALGORITHM_RAE] =
+        {
+            .name = "rae",
+            .summary = "reward minus a moving baseline per agent, kept from group to group",
+            .source = "prime-rl",
+            .needs = RL_NEED_MEMORY,
+            .reads = "decay",
+            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_rae),
+        },
+    [RL_ALGORITHM_REWARD] =
+        {
+            .name = "reward",
+            .summary = "the reward, without a baseline",
+            .source = "prime-rl",
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_VALUES, .values = rl_values_reward),
+        },
+    [RL_ALGORITHM_CUSTOM] =
+        {
+            .name = "custom",
+            .summary = "advantages per token from a function of the caller",
+            .source = "prime-rl",
+            .needs = RL_NEED_CALLBACK,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_NONE),
+        },
+    [RL_ALGORITHM_JOINT] =
+        {
+            .name = "joint",
+            .summary = "A2TGPO: gains and outcome normalised in one set, summed ahead",
+            .source = "arXiv 2605.06200",
+            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+            .reads = "gamma norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_JOINT),
+        },
+    [RL_ALGORITHM_SEPARATE] =
+        {
+            .name = "separate",
+            .summary = "A2TGPO: gains and outcome normalised apart, summed ahead",
+            .source = "arXiv 2605.06200",
+            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+            .reads = "gamma norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_SEPARATE),
+        },
+    [RL_ALGORITHM_TURN_GROUP] =
+        {
+            .name = "turn-group",
+            .summary = "A2TGPO: gains on the outcomes' scale, normalised by turn index",
+            .source = "arXiv 2605.06200",
+            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+            .reads = "gamma norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP),
+        },
+    [RL_ALGORITHM_TURN_GROUP_V1D] =
+        {
+            .name = "turn-group-v1d",
+            .summary =
+                "A2TGPO: rescaled sums of gains normalised by turn index, adaptive clip scale",
+            .source = "arXiv 2605.06200",
+            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+            .reads = "alpha beta gamma norm_by_std epsilon",
+            .code = CODE(.rows = RL_ROWS_GAINS, .variant = RL_A2TGPO_TURN_GROUP_V1D),
+        },
+    [RL_ALGORITHM_PROCESS] =
+        {
+            .name = "process",
+            .summary = "gains and outcome normalised apart, summed over what follows",
+            .source = "definition (rlcore/process.h)",
+            .needs = RL_NEED_GROUP | RL_NEED_GAINS,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_PROCESS),
+        },
+    [RL_ALGORITHM_ADCA] =
+        {
+            .name = "adca",
+            .summary = "step flags of a judge beside the outcome; grpo after prm_steps",
+            .source = "AgentEvolver",
+            .needs = RL_NEED_GROUP | RL_NEED_JUDGE,
+            .reads = "alpha norm_by_std epsilon prm_steps",
+            .code = CODE(.rows = RL_ROWS_JUDGE, .own = {"alpha", 1}),
+        },
+    [RL_ALGORITHM_ECHO] =
+        {
+            .name = "echo",
+            .summary = "grpo, and cross-entropy on answers of tools and users by role",
+            .source = "prime-rl",
+            .needs = RL_NEED_GROUP,
+            .observes = true,
+            .reads = "norm_by_std epsilon echo_weight",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GRPO, .values = rl_values_grpo),
+        },
+    [RL_ALGORITHM_OPD] =
+        {
+            .name = "opd",
+            .summary = "reverse KL to a frozen reference on the policy's own tokens",
+            .source = "prime-rl",
+            .needs = RL_NEED_FROZEN_REFERENCE,
+            .loss = RL_COMPONENT_REF_KL,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_ZERO),
+        },
+    [RL_ALGORITHM_OPSD] =
+        {
+            .name = "opsd",
+            .summary = "the same towards the live policy, which is shown more",
+            .source = "prime-rl",
+            .needs = RL_NEED_POLICY_REFERENCE,
+            .loss = RL_COMPONENT_REF_KL,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_ZERO),
+        },
+    [RL_ALGORITHM_SFT] =
+        {
+            .name = "sft",
+            .summary = "cross-entropy on tokens sampled by a frozen model",
+            .source = "prime-rl",
+            .needs = RL_NEED_FROZEN_SOURCE,
+            .loss = RL_COMPONENT_CE,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_ZERO),
+        },
+};
+_Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
+
+const struct rl_algorithm *rl_algorithm_at(size_t index)
+{
+    return index < RL_N_ALGORITHMS ? &table[index] : NULL;
+}
+
+/*
+ * No default for an unknown name: a misspelt algorithm that trains by GRPO gives a night of rows
+ * under the wrong name.
+ */
+enum rl_status rl_algorithm_find(const char *name, const struct rl_algorithm **algorithm,
+                                 struct rl_error *err)
+{
+    const struct rl_algorithm *nearest = table;
+    *algorithm = NULL;
+    for (size_t i = 0; i < RL_N_ALGORITHMS; i++) {
+        if (strcmp(table[i].name, name) == 0) {
+            *algorithm = &table[i];
+            return RL_OK;
+        }
+        if (rl_name_distance(name, table[i].name) < rl_name_distance(name, nearest->name))
+            nearest = &table[i];
+    }
+    return rl_fail(err, RL_EINVAL, "no algorithm '%.40s'; the nearest known one is %s", name,
+                   nearest->name);
+}
+
+/* ---- needs -------------------------------------------------------------------------------- */
+
+/* What is needed and what there is, both: the reader of the message knows only one of the two. */
+static enum rl_status wrong_model(const struct rl_algorithm *algorithm, const char *wanted,
+                                  enum rl_model model, struct rl_error *err)
+{
+    static const char *const names[] = {[RL_MODEL_POLICY] = "the live policy",
+                                        [RL_MODEL_FROZEN] = "a frozen model",
+                                        [RL_MODEL_NONE] = "none"};
+    return rl_fail(err, RL_EINVAL, "%s needs %s, not %s", algorithm->name, wanted, names[model]);
+}
+
+/*
+ * Each of these would train without an error, and on nothing: differences of one rollout are 0.
+ * Asked before a run, with what a recipe has; agents and callbacks are the caller's to refuse, as
+ * only it knows whether it can provide them.
+ */
+enum rl_status rl_algorithm_check(const struct rl_algorithm *algorithm,
+                                  const struct rl_algorithm_setting *setting, struct rl_error *err)
+{
+    size_t least = algorithm->needs & RL_NEED_GROUP ? 2 : 1;
+    if (setting->group_size < least)
+        return rl_fail(err, RL_EINVAL, "%s needs groups of at least %zu rollouts, not %zu",
+                       algorithm->name, least, setting->group_size);
+    if (algorithm->needs & RL_NEED_FROZEN_SOURCE && setting->source != RL_MODEL_FROZEN)
+        return wrong_model(algorithm, "a frozen model as source of its rollouts", setting->source,
+                           err);
+    if (algorithm->needs & RL_NEED_FROZEN_REFERENCE && setting->reference != RL_MODEL_FROZEN)
+        return wrong_model(algorithm, "a frozen model as reference", setting->reference, err);
+    if (algorithm->needs & RL_NEED_POLICY_REFERENCE && setting->reference != RL_MODEL_POLICY)
+        return wrong_model(algorithm, "the live policy as reference", setting->reference, err);
+    return RL_OK;
+}
+
+/* ---- settings ----------------------------------------------------------------------------- */
+
+/* Defaults of most; a row that differs says so in its code (`own`). */
+static const struct {
+    const char *name;
+    double value;
+/*
+ * They are the sources' own, so that a setting left out means what it means there; prm_steps 0
+ * asks the judge in every iteration.
+ */
+} settings[] = {
+    {"alpha", 0.3},    {"gamma", 1},    {"beta", 0.3},        {"norm_by_std", 1},
+    {"epsilon", 1e-6}, {"decay", 0.95}, {"echo_weight", 0.1}, {"prm_steps", 0},
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+/* NULL ends the list: adapters and bindings print it without a count of their own. */
+const char *rl_algorithm_setting_name(size_t index)
+{
+    return index < N_SETTINGS ? settings[index].name : NULL;
+}
+
+/* A whole word of the list: "beta" is not in "alpha_beta". */
+bool rl_algorithm_reads(const struct rl_algorithm *algorithm, const char *setting)
+{
+    size_t length = strlen(setting);
+    for (const char *word = algorithm->reads; *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " ");
+        if (n == length && strncmp(word, setting, n) == 0)
+            return true;
+        word += n;
+    }
+    return false;
+}
+
+/*
+ * NaN, not 0, for a name that is no setting: 0 is a default. Without an algorithm the value that
+ * most have.
+ */
+double rl_algorithm_default(const struct rl_algorithm *algorithm, const char *setting)
+{
+    const char *own = algorithm ? algorithm->code->own.setting : NULL;
+    if (own && strcmp(own, setting) == 0)
+        return algorithm->code->own.value;
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (strcmp(settings[i].name, setting) == 0)
+            return settings[i].value;
+    return NAN;
+}
+
+/*
+ * Every member by its name: an offset table would save lines and hide them from a search. Of
+ * echo's roles tools alone: what they say follows from what the policy did, what a user says need
+ * not.
+ */
+void rl_algorithm_options_init(struct rl_algorithm_options *options,
+                               const struct rl_algorithm *algorithm)
+{
+    static const struct rl_role_weight roles[] = {{"tool", 0.1}};
+    *options = (struct rl_algorithm_options){
+        .alpha = rl_algorithm_default(algorithm, "alpha"),
+        .gamma = rl_algorithm_default(algorithm, "gamma"),
+        .beta = rl_algorithm_default(algorithm, "beta"),
+        .norm_by_std = rl_algorithm_default(algorithm, "norm_by_std") > 0,
+        .epsilon = rl_algorithm_default(algorithm, "epsilon"),
+        .decay = rl_algorithm_default(algorithm, "decay"),
+        .echo_weight = rl_algorithm_default(algorithm, "echo_weight"),
+        .prm_steps = rl_algorithm_default(algorithm, "prm_steps"),
+        .roles = roles,
+        .n_roles = 1,
+    };
+}

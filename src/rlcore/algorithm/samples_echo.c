@@ -1,0 +1,109 @@
+/*
+ * samples_echo.c: grpo, and cross-entropy on what the environment answered.
+ *
+ * Words of tools are part of the sequence anyway; predicting them costs no forward pass, and
+ * teaches what an action leads to.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "algorithm/samples_internal.h"
+
+/* Here and not when options are set: they are a plain struct, which anybody may fill. */
+static enum rl_status check_roles(const struct rl_algorithm_job *job)
+{
+    const struct rl_algorithm_options *o = job->options;
+    for (size_t i = 0; i < o->n_roles; i++)
+        if (!isfinite(o->roles[i].weight) || o->roles[i].weight < 0)
+            return rl_fail(job->err, RL_EVALUE,
+                           "weight of role '%.40s' is %g, not a number from 0 on", o->roles[i].role,
+                           o->roles[i].weight);
+    return RL_OK;
+}
+
+/* 0 for a role that is not in the table: one nobody listed (system, assistant) trains nothing. */
+static double weight_of(const struct rl_algorithm_options *o, const char *role)
+{
+    for (size_t i = 0; role && i < o->n_roles; i++)
+        if (strcmp(o->roles[i].role, role) == 0)
+            return o->roles[i].weight;
+    return 0;
+}
+
+/*
+ * Raises the weights of the node's selected tokens, those kept and body. The largest over
+ * branches: a node is emitted once, with what any branch wanted of it.
+ */
+static enum rl_status select_tokens(struct rl_algorithm_job *job, size_t index,
+                                    const struct rl_node *node, size_t at)
+{
+    double weight = weight_of(job->options, node->role);
+    double *token = job->token + job->node_token[index];
+    const uint8_t *keep = job->scores->keep;
+    for (size_t t = 0; t < node->n_tokens; t++) {
+        if (keep && keep[at + t] > 1)
+            return rl_fail(job->err, RL_EVALUE, "keep at token %zu is %u, not 0 or 1", at + t,
+                           keep[at + t]);
+        if ((!node->is_content || node->is_content[t]) && (!keep || keep[at + t]))
+            token[t] = fmax(token[t], weight);
+    }
+    return RL_OK;
+}
+
+/*
+ * Tokens before the first sampled node are the prompt: never selected. What the prompt says was
+ * not caused by anything the policy did.
+ */
+static enum rl_status select_in_sample(struct rl_algorithm_job *job, size_t i)
+{
+    const struct rl_branch *branch = rl_sample_branch(job, i);
+    const struct rl_node *nodes = rl_sample_tree(job, i)->nodes;
+    size_t at = job->samples->start[i];
+    bool answered = false;
+    enum rl_status status = RL_OK;
+    for (size_t k = 0; status == RL_OK && k < branch->n_nodes; k++) {
+        const struct rl_node *node = &nodes[branch->nodes[k]];
+        if (answered && !node->sampled)
+            status = select_tokens(job, branch->nodes[k], node, at);
+        answered |= node->sampled;
+        at += node->n_tokens;
+    }
+    return status;
+}
+
+/*
+ * Writes the weights of nodes not seen before; whether one of them is not 0. A stream of zeros is
+ * not announced, so that a rollout without tools has no ce component.
+ */
+static bool emit(struct rl_algorithm_job *job, size_t i)
+{
+    const struct rl_branch *branch = rl_sample_branch(job, i);
+    const struct rl_node *nodes = rl_sample_tree(job, i)->nodes;
+    double *out = job->samples->ce_weights + job->samples->start[i];
+    bool any = false;
+    for (size_t k = 0; k < branch->n_nodes; k++) {
+        size_t index = branch->nodes[k];
+        const double *token = job->token + job->node_token[index];
+        for (size_t t = 0; t < nodes[index].n_tokens; t++) {
+            *out = job->seen[index] ? 0 : token[t];
+            any |= *out++ > 0;
+        }
+        job->seen[index] = 1;
+    }
+    return any;
+}
+
+/*
+ * Two passes: a node's weight is known when all branches have been asked, and only then may the
+ * first one write it.
+ */
+enum rl_status rl_echo_observe(struct rl_algorithm_job *job, size_t first, size_t last)
+{
+    enum rl_status status = check_roles(job);
+    for (size_t i = first; status == RL_OK && i < last; i++)
+        status = select_in_sample(job, i);
+    for (size_t i = first; status == RL_OK && i < last; i++)
+        if (emit(job, i))
+            job->samples->streams[i] |= RL_SAMPLE_CE;
+    return status;
+}

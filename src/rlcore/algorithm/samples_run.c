@@ -1,0 +1,197 @@
+/*
+ * samples_run.c: advantages of a group of message trees, and the entry points of a run over them.
+ *
+ * Advantages and streams are separate calls as well as one (credit, route, run): between the two a
+ * caller may filter or rescale the advantages, and a function of the caller's may have made them.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "algorithm/algorithm_code.h"
+#include "algorithm/samples_internal.h"
+
+struct sizes {
+    size_t nodes, tokens; /* of the largest tree */
+    size_t sampled;       /* tokens at mask 1, of all trees */
+};
+
+/*
+ * start [n+1], or NULL: where the credit of each rollout begins. What is per tree is taken for the
+ * largest and used again for each, so that it does not grow with the group.
+ */
+static struct sizes measure(const struct rl_rollouts *rollouts, size_t *start)
+{
+    struct sizes most = {0};
+    for (size_t i = 0; i < rollouts->n; i++) {
+        const struct rl_tree *tree = &rollouts->trees[i];
+        size_t tokens = 0;
+        if (start)
+            start[i] = most.sampled;
+        for (size_t k = 0; k < tree->n_nodes; k++) {
+            tokens += tree->nodes[k].n_tokens;
+            most.sampled += rl_node_sampled(&tree->nodes[k]);
+        }
+        most.nodes = tree->n_nodes > most.nodes ? tree->n_nodes : most.nodes;
+        most.tokens = tokens > most.tokens ? tokens : most.tokens;
+    }
+    if (start)
+        start[rollouts->n] = most.sampled;
+    return most;
+}
+
+/*
+ * Rollouts are measured once more after the memory is there, as the first pass had nowhere to
+ * write.
+ */
+static enum rl_status take(struct rl_algorithm_job *job, struct rl_workspace *ws, bool with_credit)
+{
+    struct rl_scratch s = rl_scratch_begin(ws);
+    size_t n = job->rollouts->n;
+    struct sizes most = measure(job->rollouts, NULL);
+    job->start = rl_scratch_take(&s, n + 1, sizeof *job->start);
+    job->values = rl_scratch_take(&s, n, sizeof *job->values);
+    job->counted = rl_scratch_take(&s, n, sizeof *job->counted);
+    job->node_credit = rl_scratch_take(&s, most.nodes, sizeof *job->node_credit);
+    job->node_token = rl_scratch_take(&s, most.nodes, sizeof *job->node_token);
+    job->seen = rl_scratch_take(&s, most.nodes, sizeof *job->seen);
+    job->token = rl_scratch_take(&s, most.tokens, sizeof *job->token);
+    if (with_credit)
+        job->credit = rl_scratch_take(&s, most.sampled, sizeof *job->credit);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, job->err);
+    measure(job->rollouts, job->start);
+    return RL_OK;
+}
+
+/*
+ * The function's own number goes into the message: it is all that a caller across a language
+ * border can pass out of it.
+ */
+static enum rl_status from_callback(struct rl_algorithm_job *job)
+{
+    const struct rl_algorithm_options *o = job->options;
+    if (!o->credit)
+        return rl_fail(job->err, RL_EINVAL, "custom has no function for its advantages");
+    int answer = o->credit(o->credit_context, job->rollouts, job->start, job->credit);
+    if (answer != 0)
+        return rl_fail(job->err, RL_ECALLBACK, "the function for custom's advantages returned %d",
+                       answer);
+    return RL_OK;
+}
+
+/*
+ * Every sampled token of a rollout gets the rollout's value. Rollouts that do not count keep the 0
+ * they were given, so that nothing of them is in a gradient.
+ */
+static enum rl_status from_values(struct rl_algorithm_job *job)
+{
+    const struct rl_rollouts *rollouts = job->rollouts;
+    enum rl_status status = job->algorithm->code->values(
+        rollouts->traces, rollouts->n, job->options, job->values, job->counted, job->err);
+    for (size_t i = 0; status == RL_OK && i < rollouts->n; i++)
+        for (size_t k = job->start[i]; job->counted[i] && k < job->start[i + 1]; k++)
+            job->credit[k] = job->values[i];
+    return status;
+}
+
+/* A NaN that got past here would reach the optimizer through every weight. */
+static enum rl_status check_credit(const struct rl_algorithm_job *job)
+{
+    for (size_t i = 0; i < job->rollouts->n; i++)
+        for (size_t k = job->start[i]; k < job->start[i + 1]; k++)
+            if (!isfinite(job->given[k]))
+                return rl_fail(job->err, RL_EVALUE,
+                               "advantage of rollout %zu is %g at sampled token %zu", i,
+                               job->given[k], k - job->start[i]);
+    return RL_OK;
+}
+
+static bool calls_back(const struct rl_algorithm *algorithm)
+{
+    return algorithm->needs & RL_NEED_CALLBACK;
+}
+
+/* opd, opsd and sft have none: their tokens are trained by ref_kl or ce. */
+static bool has_advantages(const struct rl_algorithm *algorithm)
+{
+    return algorithm->code->values || calls_back(algorithm);
+}
+
+/*
+ * Has the algorithm write its advantages into job->credit, all 0 at first. A group of one is
+ * refused where the algorithm compares: its advantage would be 0 and its rollout wasted, without a
+ * word.
+ */
+static enum rl_status assign(struct rl_algorithm_job *job)
+{
+    const struct rl_algorithm *algorithm = job->algorithm;
+    if (!has_advantages(algorithm) && algorithm->loss == RL_COMPONENT_RL)
+        return rl_fail(job->err, RL_EINVAL, "%s works on rows of a batch, not on message trees",
+                       algorithm->name);
+    if (algorithm->needs & RL_NEED_GROUP && job->rollouts->n == 1)
+        return rl_fail(job->err, RL_EINVAL,
+                       "%s compares the rollouts of a group, and this one has 1", algorithm->name);
+    for (size_t k = 0; k < job->start[job->rollouts->n]; k++)
+        job->credit[k] = 0;
+    if (!has_advantages(algorithm))
+        return RL_OK;
+    enum rl_status status = calls_back(algorithm) ? from_callback(job) : from_values(job);
+    job->given = job->credit;
+    return status == RL_OK ? check_credit(job) : status;
+}
+
+enum rl_status rl_algorithm_credit(const struct rl_algorithm *algorithm,
+                                   const struct rl_rollouts *rollouts,
+                                   const struct rl_algorithm_options *options, double *credit,
+                                   bool *assigned, struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_algorithm_job job = {.algorithm = algorithm,
+                                   .rollouts = rollouts,
+                                   .options = options,
+                                   .credit = credit,
+                                   .err = err};
+    enum rl_status status = take(&job, ws, false);
+    *assigned = has_advantages(algorithm);
+    return status == RL_OK ? assign(&job) : status;
+}
+
+/* So that no function below has to ask whether there are scores at all. */
+static const struct rl_sample_scores no_scores;
+
+/* Credit that came from outside is checked like the algorithm's own. */
+enum rl_status rl_algorithm_route(const struct rl_algorithm *algorithm,
+                                  const struct rl_rollouts *rollouts,
+                                  const struct rl_algorithm_options *options, const double *credit,
+                                  const struct rl_sample_scores *scores, struct rl_samples *samples,
+                                  struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_algorithm_job job = {.algorithm = algorithm,
+                                   .rollouts = rollouts,
+                                   .options = options,
+                                   .given = credit,
+                                   .scores = scores ? scores : &no_scores,
+                                   .samples = samples,
+                                   .err = err};
+    enum rl_status status = take(&job, ws, false);
+    if (status == RL_OK && credit)
+        status = check_credit(&job);
+    return status == RL_OK ? rl_route(&job) : status;
+}
+
+enum rl_status rl_algorithm_run(const struct rl_algorithm *algorithm,
+                                const struct rl_rollouts *rollouts,
+                                const struct rl_algorithm_options *options,
+                                const struct rl_sample_scores *scores, struct rl_samples *samples,
+                                struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_algorithm_job job = {.algorithm = algorithm,
+                                   .rollouts = rollouts,
+                                   .options = options,
+                                   .scores = scores ? scores : &no_scores,
+                                   .samples = samples,
+                                   .err = err};
+    enum rl_status status = take(&job, ws, true);
+    if (status == RL_OK)
+        status = assign(&job);
+    return status == RL_OK ? rl_route(&job) : status;
+}

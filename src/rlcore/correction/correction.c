@@ -1,0 +1,67 @@
+/*
+ * correction.c: a correction from its options to its metrics.
+ *
+ * The order is fixed by what each part needs: sums over rows first, since weights are judged by
+ * them; then weights, of all tokens; rejection last, as its metrics are of the ratios and not of
+ * what is left of them.
+ */
+#include "correction/correction_internal.h"
+
+#include <math.h>
+
+static struct rl_correction_memory take(struct rl_scratch *s, size_t n_rows)
+{
+    struct rl_correction_memory m;
+    m.ratios = rl_scratch_take(s, n_rows, sizeof *m.ratios);
+    m.weights = rl_scratch_take(s, n_rows, sizeof *m.weights);
+    m.rejected = rl_scratch_take(s, n_rows, sizeof *m.rejected);
+    return m;
+}
+
+size_t rl_correction_bytes(size_t n_rows)
+{
+    struct rl_scratch s = rl_scratch_begin(NULL);
+    take(&s, n_rows);
+    return s.used;
+}
+
+static enum rl_status check(struct rl_correcting *c, struct rl_error *err)
+{
+    const struct rl_correction_options *o = c->options;
+    enum rl_status status = rl_two_policies_check(c->p, err);
+    if (status != RL_OK)
+        return status;
+    if (c->p->batch->n_tokens && !c->keep)
+        return rl_fail(err, RL_EINVAL, "the array for the modified mask is missing");
+    if (o->is != RL_IS_NONE && c->p->batch->n_tokens && !c->sink.weights)
+        return rl_fail(err, RL_EINVAL, "rollout_is: the array for the weights is missing");
+    if (o->is != RL_IS_NONE && (!(o->is_threshold > 0) || !isfinite(o->is_threshold)))
+        return rl_fail(err, RL_EINVAL, "rollout_is_threshold is %g, not above 0", o->is_threshold);
+    return rl_rejections_parse(o->rs, o->rs_threshold, c->rejections, &c->n_rejections, err);
+}
+
+enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
+                                 struct rl_error *err)
+{
+    enum rl_status status = check(c, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    struct rl_distance d = rl_distance_empty();
+    c->m = take(&s, c->p->batch->n_rows);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rl_correction_walk(c);
+    rl_distance_add(&d, c->m.ratios, c->p->batch->n_rows);
+    /* Every metric is a mean over response tokens. */
+    if (!(d.n_tokens > 0))
+        return rl_fail(err, RL_EINVAL, "response mask has no response token");
+    status = rl_distance_check(c->p, &d, err);
+    if (status == RL_OK && c->options->is != RL_IS_NONE)
+        status = rl_correction_weights(c, &d, err);
+    if (status != RL_OK)
+        return status;
+    rl_correction_reject(c, &d);
+    rl_distance_report(&d, c->metrics);
+    return RL_OK;
+}

@@ -1,0 +1,140 @@
+/*
+ * correction_internal.h: the double-precision middle of the off-policy corrections, for inputs of
+ * either precision: log-ratios come in by the chunk, statistics by the row.
+ *
+ * Rows are walked in parallel and leave their sums in an array; sums of the batch are made from it
+ * in the order of rows, so they do not depend on the number of threads.
+ */
+#ifndef RLCORE_CORRECTION_INTERNAL_H
+#define RLCORE_CORRECTION_INTERNAL_H
+
+#include <rlcore/offpolicy.h>
+
+#include "support/real.h"
+#include "support/scratch.h"
+#include "correction/rejection_options.h"
+
+#define RL_LOG_RATIO_LIMIT 20.0
+
+/* Up to RL_CHUNK tokens of a row. */
+struct rl_ratio_chunk {
+    size_t n;
+    double on[RL_CHUNK];               /* the mask */
+    double l[RL_CHUNK];                /* train - rollout, 0 at mask 0 */
+    double n_response, train, rollout; /* sums of the mask and of the log-probs */
+};
+
+/* Two policies on a batch, their log-probs [B*T] double or float. */
+struct rl_two_policies {
+    const struct rl_batch *batch;
+    const void *train, *rollout;
+    void (*load)(const struct rl_two_policies *p, size_t from, size_t n,
+                 struct rl_ratio_chunk *out);
+    /* Name the value that is not finite; RL_OK if there is none. */
+    enum rl_status (*explain)(const struct rl_two_policies *p, struct rl_error *err);
+};
+
+struct rl_two_policies rl_two_policies_of(const struct rl_batch *batch, const real *train,
+                                          const real *rollout);
+
+/* Where weights go, double or float; the array may be NULL where none are made. */
+struct rl_weight_sink {
+    void *weights;
+    /* ratios of a chunk, limited to cap, 0 at mask 0 */
+    void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
+                  const double *ratio, double cap);
+    /* one value at mask 1, 0 elsewhere */
+    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n, const uint8_t *mask,
+                 double value);
+    double (*sum)(const struct rl_weight_sink *to, size_t from, size_t n);
+    void (*divide)(const struct rl_weight_sink *to, size_t from, size_t n, double by);
+};
+
+struct rl_weight_sink rl_weight_sink_of(real *weights);
+
+/* Sums of one row over its response tokens. */
+struct rl_ratio_row {
+    double n, train, rollout, l;
+    double k3;      /* of exp(l) - l - 1 */
+    double square;  /* of exp(l20)^2 */
+    double clamped; /* tokens with |l| > 20 */
+};
+
+/* The sums of a row; ratio [..] of each chunk goes to visit, if there is one. */
+typedef void rl_ratio_visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
+                            const double *ratio);
+struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
+                                 void *context);
+
+/* Sums of the batch that rl_offpolicy_metrics reports. */
+struct rl_distance {
+    double train_ppl, train_log_ppl, rollout_ppl, rollout_log_ppl, kl, k3, chi2_token, chi2_seq;
+    double diff, abs_diff, diff_max, diff_min, ppl_ratio;
+    double clamped, clamped_seq;       /* tokens, rows with |l| or |sum of l| > 20 */
+    double n_tokens, n_rows, n_filled; /* filled: rows with a response token */
+};
+
+struct rl_distance rl_distance_empty(void);
+void rl_distance_add(struct rl_distance *d, const struct rl_ratio_row *rows, size_t n_rows);
+void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics);
+
+/* RL_EVALUE that names array and index if a log-prob, or a sum without a limit, is not finite. */
+enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
+                                 struct rl_error *err);
+
+/* Walk the batch, add it up and check it. */
+enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
+                                   struct rl_error *err);
+
+/* Mask present, 0 or 1, and at least one row. */
+enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_error *err);
+
+/* Sums of one row over its weights, before truncation. */
+struct rl_weight_row {
+    double sum, min, max, high, low;
+    double shifted, shifted_square; /* of v - 1, v being w limited to [1/U, U] */
+    double capped;                  /* of min(w, U), taken for normalisation only */
+};
+
+/* Scratch memory of a correction. */
+struct rl_correction_memory {
+    struct rl_ratio_row *ratios;    /* [B] */
+    struct rl_weight_row *weights;  /* [B] */
+    struct rl_reject_row *rejected; /* [B] */
+};
+
+/* Sums of one row under one rejection option. */
+struct rl_reject_row {
+    double q;                        /* statistic of the sequence, or mean of its tokens */
+    double sum, min, max, high, low; /* over response tokens */
+    double clipped, clipped_square, masked;
+};
+
+/* One correction, its options checked and parsed. */
+struct rl_correcting {
+    const struct rl_two_policies *p;
+    const struct rl_correction_options *options;
+    struct rl_weight_sink sink;
+    uint8_t *keep; /* [B*T] the mask that is left */
+    struct rl_correction_memory m;
+    struct rl_rejection rejections[RL_REJECTIONS_MAX];
+    size_t n_rejections;
+    struct rl_metrics *metrics;
+};
+
+/* The whole of it; bytes of scratch that it takes. */
+enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *ws,
+                                 struct rl_error *err);
+size_t rl_correction_bytes(size_t n_rows);
+
+/* Fill m.ratios and, with weights, m.weights and the sink: truncated, not yet normalised. */
+void rl_correction_walk(struct rl_correcting *c);
+
+/* Metrics of the weights, and their normalisation. */
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
+                                     struct rl_error *err);
+
+/* keep after all options, and their metrics. */
+void rl_correction_reject(struct rl_correcting *c, const struct rl_distance *d);
+
+#endif

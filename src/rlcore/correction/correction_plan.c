@@ -1,0 +1,135 @@
+/*
+ * correction_plan.c: the decision tree, one branch per correction.
+ *
+ * Each branch answers for itself from the setting, in words that name the cause, because the usual
+ * mistake is not a wrong cap but a correction that stands twice, or that was left out when a
+ * setting changed.
+ */
+#include <rlcore/correction_plan.h>
+
+#include "support/scratch.h"
+
+static struct rl_advice advise(bool needed, const char *why, const char *why_not)
+{
+    return (struct rl_advice){needed, needed ? why : why_not};
+}
+
+/*
+ * A mixture of experts drifts even with one engine: near a tie the router picks another expert for
+ * the last bit of a sum.
+ */
+static struct rl_advice weights(const struct rl_setting *s)
+{
+    if (s->mixture && !s->other_engine)
+        return advise(true,
+                      "experts may be routed differently when sampling and when training, which "
+                      "moves log-probs as another engine would",
+                      NULL);
+    return advise(s->other_engine,
+                  "two engines give the same weights different log-probs: weight by learner / "
+                  "sampler, capped, or recompute the old log-probs",
+                  "one engine samples and trains: the factor is 1");
+}
+
+static struct rl_advice clip(const struct rl_setting *s, double n)
+{
+    if (s->asynchronous && n <= 1)
+        return advise(true,
+                      "the samples come from older weights: the ratio to the proximal policy "
+                      "is clipped",
+                      NULL);
+    return advise(
+        n > 1,
+        "several updates per batch: after the first one the samples are those of an older "
+        "policy",
+        "one update per batch: the ratio is 1");
+}
+
+static struct rl_advice admission(const struct rl_setting *s)
+{
+    return advise(s->asynchronous, "the sampler runs ahead: its lead is bounded before training",
+                  "the sampler waits for the learner");
+}
+
+static struct rl_advice decoupled(const struct rl_setting *s)
+{
+    return advise(s->asynchronous,
+                  "the weights have moved since sampling: weight by proximal / behaviour and clip "
+                  "around the proximal policy, or the clipped ratio does not start at 1",
+                  "the samples come from the weights that are trained");
+}
+
+/*
+ * With few updates the training engine's own routes keep the ratio a matter of weights; after many,
+ * the policy has moved so far that only the routes of sampling make the samples likely at all.
+ * Thresholds as in rl_replay_choose.
+ */
+static struct rl_advice replay(const struct rl_setting *s, double n, enum rl_replay chosen,
+                               enum rl_replay asked)
+{
+    if (!s->mixture)
+        return advise(false, NULL, "a dense model routes nothing");
+    if (asked == RL_REPLAY_R2)
+        return advise(chosen == asked,
+                      "2 or 3 updates per batch: replaying the training engine's routes keeps the "
+                      "ratio about the weights",
+                      n <= 1 ? "one update per batch: importance weights do" : "R3 replaces it");
+    return advise(
+        chosen == asked,
+        "4 or more updates per batch: only the inference engine's routes keep the samples "
+        "likely",
+        "fewer than 4 updates per batch");
+}
+
+static struct rl_advice tool_mask(const struct rl_setting *s)
+{
+    return advise(s->agentic, "the policy did not write the tools' tokens",
+                  "the policy wrote every token of the response");
+}
+
+static struct rl_advice turn_ratios(const struct rl_setting *s)
+{
+    return advise(s->agentic, "one turn's drift must not spoil the ratios of the others",
+                  "there is one turn");
+}
+
+enum rl_status rl_correction_plan(const struct rl_setting *setting, struct rl_correction_plan *plan,
+                                  struct rl_error *err)
+{
+    if (RL_NEED(err, {"setting", setting}, {"plan", plan}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_replay chosen;
+    double n;
+    enum rl_status status =
+        rl_replay_choose(setting->global_batch, setting->mini_batch, &chosen, &n, err);
+    if (status != RL_OK)
+        return status;
+    *plan = (struct rl_correction_plan){.off_policiness = n,
+                                        .replay = setting->mixture ? chosen : RL_REPLAY_NONE,
+                                        /*
+                                         * The range of caps in use: 2 is the usual one of truncated
+                                         * importance sampling, 10 for single tokens, 100 hardly
+                                         * cuts.
+                                         */
+                                        .cap_low = 2,
+                                        .cap_high = 10,
+                                        .cap_loose = 100};
+    plan->advice[RL_CORRECT_WEIGHTS] = weights(setting);
+    plan->advice[RL_CORRECT_CLIP] = clip(setting, n);
+    plan->advice[RL_CORRECT_ADMISSION] = admission(setting);
+    plan->advice[RL_CORRECT_DECOUPLED] = decoupled(setting);
+    plan->advice[RL_CORRECT_R2] = replay(setting, n, chosen, RL_REPLAY_R2);
+    plan->advice[RL_CORRECT_R3] = replay(setting, n, chosen, RL_REPLAY_R3);
+    plan->advice[RL_CORRECT_TOOL_MASK] = tool_mask(setting);
+    plan->advice[RL_CORRECT_TURN_RATIOS] = turn_ratios(setting);
+    return RL_OK;
+}
+
+const char *rl_correction_name(enum rl_correction correction)
+{
+    static const char *const names[RL_CORRECTIONS] = {
+        "importance_weights", "clip",      "admission",   "decoupled_ppo", "routing_replay_r2",
+        "routing_replay_r3",  "tool_mask", "turn_ratios",
+    };
+    return (unsigned)correction < RL_CORRECTIONS ? names[correction] : "unknown";
+}

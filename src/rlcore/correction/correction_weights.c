@@ -1,0 +1,249 @@
+/*
+ * correction_weights.c: truncated importance weights and what is reported of them.
+ *
+ * Truncated and never renormalised per row: the estimator keeps its bias bounded by the cap.
+ * Metrics are of the ratios before truncation, as after it nothing would be seen of what the cap
+ * hides.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "correction/correction_internal.h"
+#include "support/metrics.h"
+#include "support/real.h"
+
+/* Sums over the ratios of a chunk. */
+RL_HOT static void add_ratios(const double *on, const double *ratio, size_t n, double cap,
+                              struct rl_weight_row *row)
+{
+    double sum = 0, shifted = 0, square = 0, high = 0, low = 0;
+    double min = row->min, max = row->max, floor = 1 / cap;
+#pragma omp simd reduction(+ : sum, shifted, square, high, low) reduction(min : min) \
+    reduction(max : max)
+    for (size_t t = 0; t < n; t++) {
+        double o = on[t], r = ratio[t], u = o * (rl_limit(r, floor, cap) - 1);
+        double least = o > 0 ? r : INFINITY, most = o * r;
+        sum += most;
+        min = least < min ? least : min;
+        max = most > max ? most : max;
+        high += r > cap ? o : 0;
+        low += r < floor ? o : 0;
+        shifted += u;
+        square += u * u;
+    }
+    row->sum += sum;
+    row->min = min;
+    row->max = max;
+    row->high += high;
+    row->low += low;
+    row->shifted += shifted;
+    row->shifted_square += square;
+}
+
+struct walk {
+    const struct rl_correcting *c;
+    struct rl_weight_row row;
+};
+
+static void visit(void *context, size_t from, const struct rl_ratio_chunk *chunk,
+                  const double *ratio)
+{
+    struct walk *w = context;
+    double cap = w->c->options->is_threshold;
+    w->c->sink.store(&w->c->sink, from, chunk, ratio, cap);
+    add_ratios(chunk->on, ratio, chunk->n, cap, &w->row);
+}
+
+/*
+ * All tokens of a row weigh the same. The weight of a row is the product of its ratios, limited to
+ * exp(20) before the cap, so that a row of thousands of slightly different log-probs stays a
+ * number.
+ */
+static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t row)
+{
+    const struct rl_ratio_row *sums = &c->m.ratios[row];
+    double cap = c->options->is_threshold, n = sums->n;
+    double w = exp(rl_limit(sums->l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
+    double shift = rl_limit(w, 1 / cap, cap) - 1, capped = fmin(w, cap);
+    size_t tokens = c->p->batch->n_tokens, begin = row * tokens;
+    c->sink.fill(&c->sink, begin, tokens, c->p->batch->mask + begin, capped);
+    return (struct rl_weight_row){.sum = n * w,
+                                  .shifted = n * shift,
+                                  .shifted_square = n * shift * shift,
+                                  .capped = n * capped};
+}
+
+/*
+ * Ratios, weights and the mask in one walk: log-probs of both policies are what memory has to
+ * deliver, and are read once.
+ */
+static void walk_row(struct rl_correcting *c, size_t row)
+{
+    enum rl_is_level is = c->options->is;
+    struct walk w = {.c = c, .row = {.min = INFINITY}};
+    size_t n = c->p->batch->n_tokens;
+    c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
+    c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
+    if (is == RL_IS_TOKEN && c->options->is_batch_normalize)
+        c->m.weights[row].capped = c->sink.sum(&c->sink, row * n, n);
+    if (n)
+        memcpy(c->keep + row * n, c->p->batch->mask + row * n, n);
+}
+
+void rl_correction_walk(struct rl_correcting *c)
+{
+    size_t rows = c->p->batch->n_rows;
+#pragma omp parallel for schedule(static) if (rows * c->p->batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        walk_row(c, row);
+}
+
+static struct rl_weight_row add_rows(const struct rl_correcting *c)
+{
+    struct rl_weight_row total = {.min = INFINITY};
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        const struct rl_weight_row *row = &c->m.weights[i];
+        total.sum += row->sum;
+        total.min = fmin(total.min, row->min);
+        total.max = fmax(total.max, row->max);
+        total.high += row->high;
+        total.low += row->low;
+        total.shifted += row->shifted;
+        total.shifted_square += row->shifted_square;
+    }
+    return total;
+}
+
+/* What is reported of the ratios before truncation. */
+struct range {
+    double min, max, high, low;
+};
+
+/*
+ * Sequence level: extremes and fractions are of the rows' sums of l. Compared as logarithms, which
+ * do not overflow; the least is reported without a limit, as the reference does, and so can.
+ */
+static struct range sequence_range(const struct rl_correcting *c)
+{
+    double b = (double)c->p->batch->n_rows, bound = log(c->options->is_threshold);
+    struct range r = {INFINITY, -INFINITY, 0, 0};
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        double l = c->m.ratios[i].l;
+        r.min = fmin(r.min, l);
+        r.max = fmax(r.max, l);
+        r.high += l > bound;
+        r.low += l < -bound;
+    }
+    return (struct range){exp(r.min), exp(fmin(r.max, RL_LOG_RATIO_LIMIT)), r.high / b, r.low / b};
+}
+
+static enum rl_status add_range(const struct rl_correcting *c, const struct rl_weight_row *total,
+                                double n, struct rl_error *err)
+{
+    struct range r = {total->min, total->max, total->high / n, total->low / n};
+    if (c->options->is == RL_IS_SEQUENCE)
+        r = sequence_range(c);
+    if (!isfinite(r.min))
+        return rl_fail(
+            err, RL_EVALUE,
+            "train_log_prob exceeds rollout_log_prob by more than 709 in the sum of every "
+            "row: exp overflows in rollout_is_min, which has no limit");
+    rl_metrics_add(c->metrics, "rollout_is_", "max", r.max);
+    rl_metrics_add(c->metrics, "rollout_is_", "min", r.min);
+    rl_metrics_add(c->metrics, "rollout_is_", "ratio_fraction_high", r.high);
+    rl_metrics_add(c->metrics, "rollout_is_", "ratio_fraction_low", r.low);
+    return RL_OK;
+}
+
+/*
+ * Spread of v from the sums of v - 1, which lose no digits near on-policy: with s = N / (N + 1e-8),
+ * mm(v) = s + mm(v - 1). Effective sample size 1 / mm((v / mean)^2), a share of 1.
+ */
+static void add_spread(const struct rl_correcting *c, const struct rl_weight_row *total,
+                       double n_tokens)
+{
+    double n = n_tokens + 1e-8, rest = 1e-8 / n, share = n_tokens / n;
+    double shift = total->shifted / n, square = total->shifted_square / n;
+    double variance = share * rest + 2 * shift * rest + square - shift * shift;
+    double mean = share + shift, scale = (mean + 1e-8) * (mean + 1e-8);
+    rl_metrics_add(c->metrics, "rollout_is_", "mean", total->sum / n);
+    rl_metrics_add(c->metrics, "rollout_is_", "std", n_tokens > 1 ? sqrt(fmax(0, variance)) : 0);
+    rl_metrics_add(c->metrics, "rollout_is_", "eff_sample_size",
+                   scale / (share + 2 * shift + square));
+}
+
+/* mm_i(w) of a row. */
+static double row_mean(const struct rl_correcting *c, size_t row)
+{
+    return c->m.weights[row].sum / (c->m.ratios[row].n + 1e-8);
+}
+
+static void add_row_metrics(const struct rl_correcting *c)
+{
+    size_t b = c->p->batch->n_rows;
+    double sum = 0, square = 0, cap = c->options->is_threshold, deviation = 0;
+    struct range r = {INFINITY, -INFINITY, 0, 0};
+    for (size_t i = 0; i < b; i++) {
+        double q = row_mean(c, i);
+        sum += q;
+        r.min = fmin(r.min, q);
+        r.max = fmax(r.max, q);
+        deviation = fmax(deviation, fabs(q - 1));
+        r.high += q > cap;
+        r.low += q < 1 / cap;
+    }
+    double mean = sum / (double)b;
+    for (size_t i = 0; i < b; i++)
+        square += (row_mean(c, i) - mean) * (row_mean(c, i) - mean);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_mean", mean);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_std",
+                   b > 1 ? sqrt(square / (double)(b - 1)) : 0);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_max", r.max);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_min", r.min);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_max_deviation", deviation);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_fraction_high", r.high / (double)b);
+    rl_metrics_add(c->metrics, "rollout_is_", "seq_fraction_low", r.low / (double)b);
+}
+
+/*
+ * Mean of the truncated weights: over tokens, or over non-empty rows of their means. Token weights
+ * are averaged over tokens, sequence weights over sequences; a long row would otherwise count its
+ * one weight many times.
+ */
+static double capped_mean(const struct rl_correcting *c, const struct rl_distance *d)
+{
+    double tokens = 0, rows = 0;
+    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+        tokens += c->m.weights[i].capped;
+        rows += c->m.weights[i].capped / (c->m.ratios[i].n + 1e-8);
+    }
+    return c->options->is == RL_IS_TOKEN ? tokens / (d->n_tokens + 1e-8) : rows / d->n_filled;
+}
+
+/*
+ * Keeps the step size of the update whatever the sampler's drift; a mean of nothing is left alone
+ * rather than divided by.
+ */
+static void normalise(const struct rl_correcting *c, double mean)
+{
+    size_t rows = c->p->batch->n_rows, n = c->p->batch->n_tokens;
+    double factor = mean > 1e-8 ? mean : 1;
+#pragma omp parallel for schedule(static) if (rows * n >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < rows; row++)
+        c->sink.divide(&c->sink, row * n, n, factor);
+    rl_metrics_add(c->metrics, "rollout_is_", "batch_norm_factor", factor);
+}
+
+enum rl_status rl_correction_weights(struct rl_correcting *c, const struct rl_distance *d,
+                                     struct rl_error *err)
+{
+    struct rl_weight_row total = add_rows(c);
+    enum rl_status status = add_range(c, &total, d->n_tokens + 1e-8, err);
+    if (status != RL_OK)
+        return status;
+    add_spread(c, &total, d->n_tokens);
+    add_row_metrics(c);
+    if (c->options->is_batch_normalize)
+        normalise(c, capped_mean(c, d));
+    return RL_OK;
+}

@@ -1,0 +1,111 @@
+/*
+ * offpolicy_loss_real.c: a correction in front of a policy loss, with two policies or three.
+ *
+ * Bypass: the sampler's policy stands in for the old one, which saves a forward pass; the ratio
+ * then mixes the engine's drift with the update's and its clip hits both. Decoupled: the old policy
+ * is computed again, the clip is around it, and the drift of the sampler is a constant weight
+ * outside the clip (arXiv 2505.24298).
+ */
+#include <rlcore/offpolicy.h>
+
+#include "correction/correction_internal.h"
+#include "support/scratch.h"
+#include "support/real.h"
+#include "support/rows.h"
+
+/* A correction and, after it, a loss run in the same memory. */
+static size_t inner_bytes(const struct rl_batch *batch)
+{
+    size_t correction = rl_correction_bytes(batch->n_rows), loss = rl_rows_bytes(batch->n_rows);
+    return correction > loss ? correction : loss;
+}
+
+/* The bypass loss keeps the correction's weights and mask in the front of the workspace, as part of
+ * its own. */
+struct corrected {
+    struct rl_batch batch; /* with the mask that is left */
+    real *weights;
+    uint8_t *mask;
+    struct rl_workspace rest;
+};
+
+static enum rl_status split(struct corrected *c, const struct rl_batch *batch,
+                            struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_scratch s = rl_scratch_begin(ws);
+    size_t cells = batch->n_rows * batch->n_tokens;
+    c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
+    c->mask = rl_scratch_take(&s, cells, sizeof *c->mask);
+    size_t front = s.used;
+    rl_scratch_take(&s, inner_bytes(batch), 1);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    c->batch = *batch;
+    c->batch.mask = c->mask;
+    c->rest = (struct rl_workspace){(unsigned char *)ws->data + front, ws->size - front, 0};
+    return RL_OK;
+}
+
+enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind kind,
+                              const struct rl_correction_options *correction,
+                              const struct rl_loss_options *options, const real *log_prob,
+                              const real *rollout, const real *advantages, real *d_log_prob,
+                              struct rl_loss_result *out, struct rl_metrics *metrics,
+                              struct rl_workspace *ws, struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options},
+                {"out", out}) != RL_OK)
+        return RL_EINVAL;
+    struct corrected c;
+    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK)
+        status = split(&c, batch, ws, err);
+    if (status != RL_OK)
+        return status;
+    status = rl_rollout_correction(batch, correction, log_prob, rollout, c.weights, c.mask, metrics,
+                                   &c.rest, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_loss_input in = {
+        .log_prob = log_prob, .old_log_prob = rollout, .advantages = advantages};
+    /*
+     * PPO already has the ratio to the sampler in it; weights would apply the same factor twice.
+     * REINFORCE has no ratio and needs them.
+     */
+    if (kind == RL_BYPASS_REINFORCE && correction->is != RL_IS_NONE)
+        in.weights = c.weights;
+    return kind == RL_BYPASS_REINFORCE
+               ? rl_reinforce_loss(&c.batch, &in, options, d_log_prob, out, &c.rest, err)
+               : rl_ppo_loss(&c.batch, &in, options, d_log_prob, out, &c.rest, err);
+}
+
+enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
+                                 const struct rl_correction_options *correction,
+                                 const struct rl_loss_options *options, const real *log_prob,
+                                 const real *proximal, const real *rollout, const real *advantages,
+                                 real *weights, uint8_t *modified_mask, real *d_log_prob,
+                                 struct rl_loss_result *out, struct rl_metrics *metrics,
+                                 struct rl_workspace *ws, struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options},
+                {"out", out}) != RL_OK)
+        return RL_EINVAL;
+    struct rl_batch left = *batch;
+    left.mask = modified_mask;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    if (status != RL_OK)
+        return status;
+    rl_scratch_take(&s, inner_bytes(batch), 1);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    status = rl_rollout_correction(batch, correction, proximal, rollout, weights, modified_mask,
+                                   metrics, ws, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_loss_input in = {.log_prob = log_prob,
+                               .old_log_prob = proximal,
+                               .advantages = advantages,
+                               .weights = correction->is == RL_IS_NONE ? NULL : weights};
+    return rl_ppo_loss(&left, &in, options, d_log_prob, out, ws, err);
+}

@@ -1,0 +1,135 @@
+/*
+ * opsm_real.c: rows or turns whose ratio leaves its bounds are dropped whole.
+ *
+ * Tokens that survive alone from a dropped response would be trained on without the context in
+ * which they were judged, so the unit goes as a whole (DeepSeek-V3.2). Only where the advantage is
+ * negative, if asked: what worked is worth keeping even from a stale policy.
+ */
+#include <rlcore/offpolicy.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "correction/correction_internal.h"
+#include "support/scratch.h"
+#include "support/real.h"
+#include "support/turns.h"
+
+struct masking {
+    const struct rl_batch *batch;
+    const struct rl_opsm_options *options;
+    const real *train, *rollout, *advantages;
+    uint8_t *keep;
+    real *ratio;
+};
+
+static enum rl_status check(const struct masking *m, struct rl_error *err)
+{
+    const struct rl_opsm_options *o = m->options;
+    unsigned needs = o->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK;
+    enum rl_status status = rl_batch_check(m->batch, needs, err);
+    if (status == RL_OK && !(o->lower >= 0 && o->lower <= o->upper))
+        status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are no range of ratios", o->lower,
+                         o->upper);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("train_log_prob", m->train, m->batch, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("rollout_log_prob", m->rollout, m->batch, err);
+    if (status == RL_OK && m->batch->n_rows && m->batch->n_tokens)
+        status = RL_NEED(err, {"modified_mask", m->keep});
+    if (status == RL_OK && o->negative_only)
+        status = rl_batch_check_reals("advantages", m->advantages, m->batch, err);
+    return status;
+}
+
+/* Sums over the response tokens of cells [begin, end). */
+struct unit {
+    double n, l, advantage;
+};
+
+/*
+ * -1 for a missing advantage makes every unit a candidate. Each token is limited by itself, so that
+ * one impossible token cannot be balanced by many likely ones.
+ */
+static struct unit add_up(const struct masking *m, size_t begin, size_t end)
+{
+    struct unit u = {0};
+    for (size_t i = begin; i < end; i++) {
+        if (!m->batch->mask[i])
+            continue;
+        double l = (double)m->train[i] - (double)m->rollout[i];
+        u.l += fmin(fmax(l, -RL_LOG_RATIO_LIMIT), RL_LOG_RATIO_LIMIT);
+        u.advantage += m->options->negative_only ? (double)m->advantages[i] : -1;
+        u.n++;
+    }
+    return u;
+}
+
+/* Whether the bounds keep the unit; compared as logarithms, which do not overflow. */
+static bool keeps(const struct rl_opsm_options *o, const struct unit *u)
+{
+    double l = o->per_token ? u->l / (u->n + 1e-8) : u->l;
+    return (l >= log(o->lower) && l <= log(o->upper)) || u->advantage >= 0;
+}
+
+static void judge(const struct masking *m, size_t begin, size_t end, struct rl_opsm_result *result)
+{
+    struct unit u = add_up(m, begin, end);
+    double l = m->options->per_token ? u.l / (u.n + 1e-8) : u.l;
+    bool kept = keeps(m->options, &u);
+    for (size_t i = begin; i < end; i++) {
+        m->keep[i] = m->batch->mask[i] && kept;
+        if (m->ratio)
+            m->ratio[i] = m->batch->mask[i] ? (real)exp(fmin(l, RL_LOG_RATIO_LIMIT)) : 0;
+    }
+    result->n_units += u.n > 0;
+    result->n_dropped += u.n > 0 && !kept;
+    result->n_tokens_dropped += kept ? 0 : (uint64_t)u.n;
+}
+
+static struct rl_opsm_result judge_row(const struct masking *m, size_t row)
+{
+    struct rl_opsm_result result = {0};
+    size_t n = m->batch->n_tokens, begin = row * n;
+    if (m->options->unit == RL_OPSM_ROW) {
+        judge(m, begin, begin + n, &result);
+        return result;
+    }
+    const int32_t *turn = m->batch->turn + begin;
+    size_t from = rl_turn_next(turn, 0, n, -1);
+    /*
+     * What stands before the first turn has no response token; judged all the same, so that mask
+     * and ratio are written there.
+     */
+    judge(m, begin, begin + from, &result);
+    for (int32_t k = 0; from < n; k++) {
+        size_t to = rl_turn_next(turn, from, n, k);
+        judge(m, begin + from, begin + to, &result);
+        from = to;
+    }
+    return result;
+}
+
+enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_options *options,
+                       const real *train, const real *rollout, const real *advantages,
+                       uint8_t *modified_mask, real *ratio, struct rl_opsm_result *result,
+                       struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
+        return RL_EINVAL;
+    const struct masking m = {batch, options, train, rollout, advantages, modified_mask, ratio};
+    enum rl_status status = check(&m, err);
+    if (status != RL_OK)
+        return status;
+    uint64_t units = 0, dropped = 0, tokens = 0;
+#pragma omp parallel for schedule(static) reduction(+ : units, dropped, tokens) \
+    if (batch->n_rows * batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        struct rl_opsm_result r = judge_row(&m, row);
+        units += r.n_units;
+        dropped += r.n_dropped;
+        tokens += r.n_tokens_dropped;
+    }
+    *result = (struct rl_opsm_result){units, dropped, tokens};
+    return RL_OK;
+}

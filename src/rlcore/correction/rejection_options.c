@@ -1,0 +1,134 @@
+/*
+ * rejection_options.c: rejection options and thresholds from text.
+ *
+ * Text, because it comes from recipes of verl, which name several options in one string; parsed
+ * once, before any row is walked.
+ */
+#include "correction/rejection_options.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/scratch.h"
+
+static const struct rl_rejection known[] = {
+    {"token_k1", RL_REJECT_TOKEN, 1, 0, 0},       {"token_k2", RL_REJECT_TOKEN, 2, 0, 0},
+    {"token_k3", RL_REJECT_TOKEN, 3, 0, 0},       {"seq_sum_k1", RL_REJECT_SEQ_SUM, 1, 0, 0},
+    {"seq_sum_k2", RL_REJECT_SEQ_SUM, 2, 0, 0},   {"seq_sum_k3", RL_REJECT_SEQ_SUM, 3, 0, 0},
+    {"seq_mean_k1", RL_REJECT_SEQ_MEAN, 1, 0, 0}, {"seq_mean_k2", RL_REJECT_SEQ_MEAN, 2, 0, 0},
+    {"seq_mean_k3", RL_REJECT_SEQ_MEAN, 3, 0, 0}, {"seq_max_k2", RL_REJECT_SEQ_MAX, 2, 0, 0},
+    {"seq_max_k3", RL_REJECT_SEQ_MAX, 3, 0, 0}};
+
+/* A comma-separated item without the blanks around it; *text moves behind its comma, NULL at the
+ * end. */
+static size_t next_item(const char **text, const char **item)
+{
+    size_t length = strcspn(*text, ",");
+    const char *end = *text + length;
+    *item = *text;
+    *text = *end ? end + 1 : NULL;
+    while (length && strchr(" \t", **item)) {
+        ++*item;
+        length--;
+    }
+    while (length && strchr(" \t", (*item)[length - 1]))
+        length--;
+    return length;
+}
+
+/*
+ * An option named twice is taken once, as it would reject the same tokens again and count them
+ * twice. Names are pointers into the table, so that two of them can be compared as such.
+ */
+static enum rl_status parse_names(const char *rs, struct rl_rejection *out, size_t *n,
+                                  struct rl_error *err)
+{
+    const char *item;
+    *n = 0;
+    while (rs) {
+        size_t length = next_item(&rs, &item), i = 0, seen = 0;
+        while (i < RL_REJECTIONS_MAX &&
+               (strlen(known[i].name) != length || strncmp(known[i].name, item, length) != 0))
+            i++;
+        if (i == RL_REJECTIONS_MAX)
+            return rl_fail(err, RL_EINVAL, "rollout_rs: no option '%.*s'",
+                           (int)(length < 40 ? length : 40), item);
+        while (seen < *n && out[seen].name != known[i].name)
+            seen++;
+        if (seen == *n)
+            out[(*n)++] = known[i];
+    }
+    return RL_OK;
+}
+
+/*
+ * All of item must be one positive number; blanks around it do not count. A copy, since strtod
+ * needs an end; and all of it must be a number, or "2,5" in a language with decimal commas would
+ * quietly become 2.
+ */
+static bool parse_bound(const char *item, size_t length, double *bound)
+{
+    char text[64], *end;
+    while (length && strchr(" \t", item[length - 1]))
+        length--;
+    if (!length || length >= sizeof text)
+        return false;
+    memcpy(text, item, length);
+    text[length] = '\0';
+    *bound = strtod(text, &end);
+    return !*end && isfinite(*bound) && *bound > 0;
+}
+
+/*
+ * k1 is a signed log-ratio, so its bounds are given as ratios and logarithms are taken here; one
+ * number stands for itself and its reciprocal. k2 and k3 are bounded as they are.
+ */
+static enum rl_status set_bounds(struct rl_rejection *option, const char *item, size_t length,
+                                 struct rl_error *err)
+{
+    const char *bar = memchr(item, '_', length);
+    size_t low = bar ? (size_t)(bar - item) : 0;
+    double lower = 0, upper = 0;
+    bool ok = bar ? option->k == 1 && parse_bound(item, low, &lower) &&
+                        parse_bound(bar + 1, length - low - 1, &upper)
+                  : parse_bound(item, length, &upper);
+    if (!ok || (bar && lower > upper))
+        return rl_fail(err, RL_EINVAL, "rollout_rs_threshold '%.*s' is no bound for %s: %s",
+                       (int)(length < 40 ? length : 40), item, option->name,
+                       option->k == 1 ? "lower_upper or one number, above 0"
+                                      : "one number above 0");
+    option->upper = option->k == 1 ? log(upper) : upper;
+    option->lower = option->k == 1 ? (bar ? log(lower) : -log(upper)) : 0;
+    return RL_OK;
+}
+
+enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out,
+                                   size_t *n, struct rl_error *err)
+{
+    const char *items[RL_REJECTIONS_MAX];
+    size_t lengths[RL_REJECTIONS_MAX], n_items = 0;
+    *n = 0;
+    if (!rs)
+        return RL_OK;
+    enum rl_status status = parse_names(rs, out, n, err);
+    if (status == RL_OK && !thresholds)
+        status = rl_fail(err, RL_EINVAL, "rollout_rs_threshold is missing");
+    while (status == RL_OK && thresholds) {
+        if (n_items == RL_REJECTIONS_MAX)
+            return rl_fail(err, RL_EINVAL, "rollout_rs_threshold: too many thresholds");
+        lengths[n_items] = next_item(&thresholds, &items[n_items]);
+        n_items++;
+    }
+    /*
+     * One threshold serves all options, as in verl; any other number of them would leave open which
+     * belongs to which.
+     */
+    if (status == RL_OK && n_items != 1 && n_items != *n)
+        status = rl_fail(err, RL_EINVAL, "rollout_rs_threshold: %zu thresholds for %zu options",
+                         n_items, *n);
+    for (size_t i = 0; status == RL_OK && i < *n; i++)
+        status =
+            set_bounds(&out[i], items[n_items == 1 ? 0 : i], lengths[n_items == 1 ? 0 : i], err);
+    return status;
+}

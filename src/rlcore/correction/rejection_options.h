@@ -1,0 +1,24 @@
+/* rejection_options.h: the rejection options of a correction, parsed. */
+#ifndef RLCORE_REJECTION_OPTIONS_H
+#define RLCORE_REJECTION_OPTIONS_H
+
+#include <stddef.h>
+
+#include <rlcore/offpolicy.h>
+
+enum rl_reject_over { RL_REJECT_TOKEN, RL_REJECT_SEQ_SUM, RL_REJECT_SEQ_MEAN, RL_REJECT_SEQ_MAX };
+
+struct rl_rejection {
+    const char *name; /* "seq_mean_k3" */
+    enum rl_reject_over over;
+    int k;               /* 1, 2, 3 */
+    double lower, upper; /* bounds of the statistic; lower 0 and unused unless k is 1 */
+};
+
+#define RL_REJECTIONS_MAX 11
+
+/* The options of `rs` with their thresholds; *n receives how many. */
+enum rl_status rl_rejections_parse(const char *rs, const char *thresholds, struct rl_rejection *out,
+                                   size_t *n, struct rl_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * rollout_correction_real.c: the distance of two policies and the correction, in both precisions.
+ *
+ * Nothing but the element types: what lies between is in double and compiled once.
+ */
+#include <rlcore/offpolicy.h>
+
+#include "correction/correction_internal.h"
+#include "support/real.h"
+
+enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const real *train,
+                                    const real *rollout, struct rl_metrics *metrics,
+                                    struct rl_error *err)
+{
+    const struct rl_two_policies p = rl_two_policies_of(batch, train, rollout);
+    struct rl_distance d;
+    enum rl_status status = rl_distance_measure(&p, &d, err);
+    if (status == RL_OK)
+        rl_distance_report(&d, metrics);
+    return status;
+}
+
+enum rl_status rl_rollout_correction(const struct rl_batch *batch,
+                                     const struct rl_correction_options *options, const real *train,
+                                     const real *rollout, real *weights, uint8_t *modified_mask,
+                                     struct rl_metrics *metrics, struct rl_workspace *ws,
+                                     struct rl_error *err)
+{
+    if (RL_NEED(err, {"options", options}) != RL_OK)
+        return RL_EINVAL;
+    const struct rl_two_policies p = rl_two_policies_of(batch, train, rollout);
+    struct rl_correcting c = {.p = &p,
+                              .options = options,
+                              .sink = rl_weight_sink_of(weights),
+                              .keep = modified_mask,
+                              .metrics = metrics};
+    return rl_correction_run(&c, ws, err);
+}

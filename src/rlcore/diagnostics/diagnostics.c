@@ -1,0 +1,123 @@
+/*
+ * diagnostics.c: the sums of the distance, then all log-ratios in order: percentiles and extremes
+ * are read off, and what depends on each ratio is one more walk.
+ *
+ * Percentiles need the log-ratios in order and are exact, not sketched: the tail beyond the 99th is
+ * what a sampler's fault shows in. Sorting takes linear time, see sort.h.
+ */
+#include "diagnostics/diagnostics_internal.h"
+
+#include <math.h>
+
+#include "support/sort.h"
+#include "support/vexp.h"
+
+/*
+ * Log-ratios of all response tokens, one after the other. Chunks stop at the end of a row, since
+ * load() takes tokens of one row. Every position is written and the counter moves on only for
+ * response tokens: a branch per token would cost more than the store, and is why the array has one
+ * place more than tokens.
+ */
+static size_t gather(const struct rl_two_policies *p, double *out)
+{
+    size_t n = p->batch->n_tokens, count = 0;
+    struct rl_ratio_chunk chunk;
+    for (size_t i = 0; i < p->batch->n_rows * n; i += chunk.n) {
+        size_t left = n - i % n;
+        p->load(p, i, left < RL_CHUNK ? left : RL_CHUNK, &chunk);
+        for (size_t t = 0; t < chunk.n; t++) {
+            out[count] = chunk.l[t];
+            count += chunk.on[t] > 0;
+        }
+    }
+    return count;
+}
+
+struct moments {
+    double sum, limited, limited_square; /* of exp(l), of exp(l20) and its square */
+    double low, high, clamped;           /* tokens below and above the clip range, beyond 20 */
+};
+
+/*
+ * The effective sample size is of limited ratios, the mean of unlimited ones: a single exp(30)
+ * would make the size 1 of any batch, and should show in the mean and the maximum instead.
+ */
+RL_HOT static struct moments add_up(const double *l, size_t n, double least, double most)
+{
+    double sum = 0, limited = 0, square = 0, low = 0, high = 0, clamped = 0;
+#pragma omp simd reduction(+ : sum, limited, square, low, high, clamped)
+    for (size_t i = 0; i < n; i++) {
+        double w = rl_exp(l[i]);
+        double w20 = rl_exp_near(rl_limit(l[i], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
+        sum += w;
+        limited += w20;
+        square += w20 * w20;
+        low += w < least ? 1 : 0;
+        high += w > most ? 1 : 0;
+        clamped += fabs(l[i]) > RL_LOG_RATIO_LIMIT ? 1 : 0;
+    }
+    return (struct moments){sum, limited, square, low, high, clamped};
+}
+
+/*
+ * The ratio at rank (n - 1) share of n log-ratios in order. Interpolated between ratios and not
+ * between their logarithms, as numpy.percentile of the ratios does.
+ */
+static double quantile(const double *sorted, size_t n, double share)
+{
+    double rank = (double)(n - 1) * share, below = floor(rank);
+    size_t i = (size_t)below;
+    double low = exp(sorted[i]), high = exp(sorted[i + 1 < n ? i + 1 : i]);
+    return low + (rank - below) * (high - low);
+}
+
+static void fill(struct rl_diagnostics *out, const double *sorted, size_t n,
+                 const struct moments *m)
+{
+    double count = (double)n;
+    for (int p = 1; p <= RL_PERCENTILES; p++)
+        out->ratio_percentile[p - 1] = quantile(sorted, n, p / 100.0);
+    out->ess = m->limited * m->limited / (count * m->limited_square);
+    out->ratio_mean = m->sum / count;
+    out->ratio_min = exp(sorted[0]);
+    out->ratio_max = exp(sorted[n - 1]);
+    out->clip_low = m->low / count;
+    out->clip_high = m->high / count;
+    out->n_tokens = n;
+    out->n_clamped = (uint64_t)m->clamped;
+}
+
+enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip_low,
+                                    double clip_high, struct rl_diagnostics *out,
+                                    struct rl_workspace *ws, struct rl_error *err)
+{
+    if (RL_NEED(err, {"out", out}) != RL_OK)
+        return RL_EINVAL;
+    struct rl_distance d;
+    if (!(clip_low >= 0) || !(clip_high >= 0))
+        return rl_fail(err, RL_EINVAL, "clip range %g, %g is negative", clip_low, clip_high);
+    enum rl_status status = rl_two_policies_check(p, err);
+    if (status != RL_OK)
+        return status;
+    size_t cells = p->batch->n_rows * p->batch->n_tokens;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    double *l = rl_scratch_take(&s, cells + 1, sizeof *l);
+    double *spare = rl_scratch_take(&s, cells, sizeof *spare);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    /* First, because it also checks the log-probs: a NaN among them has no place in an order. */
+    if ((status = rl_distance_measure(p, &d, err)) != RL_OK)
+        return status;
+    if (!(d.n_tokens > 0))
+        return rl_fail(err, RL_EINVAL, "response mask has no response token");
+    size_t n = gather(p, l);
+    const double *sorted = rl_sort(l, spare, n);
+    struct moments m = add_up(sorted, n, 1 - clip_low, 1 + clip_high);
+    *out = (struct rl_diagnostics){.kl = d.kl / (d.n_tokens + 1e-8),
+                                   .k3 = d.k3 / (d.n_tokens + 1e-8),
+                                   .chi2_token = d.chi2_token / (d.n_tokens + 1e-8) - 1,
+                                   .chi2_seq = d.chi2_seq / d.n_rows - 1,
+                                   .n_rows = (uint64_t)d.n_filled};
+    fill(out, sorted, n, &m);
+    return RL_OK;
+}

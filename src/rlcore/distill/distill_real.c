@@ -1,0 +1,165 @@
+/*
+ * distill_real.c: K1 as advantage and K2 as loss over the selected tokens.
+ *
+ * The teacher speaks where the student fails: prompts whose pass rate is at most the threshold, and
+ * of those only rollouts that failed. Rows it speaks to lose their own advantage, as both would
+ * pull at the same tokens. The horizon keeps to the first tokens, where a mistake decides the rest.
+ */
+#include <rlcore/distill.h>
+
+#include <math.h>
+
+#include "support/groups.h"
+#include "support/scratch.h"
+#include "support/real.h"
+
+struct distilling {
+    const struct rl_batch *batch;
+    const struct rl_distill_options *options;
+    const real *s, *t;
+    uint8_t *eligible;
+};
+
+/*
+ * By counting passes of the prompt's own group: a threshold on the batch would let easy prompts
+ * decide for hard ones.
+ */
+static void find_eligible(const struct rl_groups *groups, const double *rewards, double threshold,
+                          double *pass_rate, uint8_t *eligible)
+{
+    for (size_t g = 0; g < groups->n; g++) {
+        double passed = 0;
+        for (size_t i = groups->start[g]; i < groups->start[g + 1]; i++)
+            passed += rewards[groups->order[i]] > 0;
+        for (size_t i = groups->start[g]; i < groups->start[g + 1]; i++) {
+            size_t row = groups->order[i];
+            pass_rate[row] = passed / (double)rl_group_size(groups, g);
+            eligible[row] = pass_rate[row] <= threshold && !(rewards[row] > 0);
+        }
+    }
+}
+
+/*
+ * Where the selected tokens of a row end: they are its response tokens from its first cell to here.
+ * Found once per pass instead of kept, so that no array of the batch's size is needed.
+ */
+static size_t selected_end(const struct distilling *d, size_t row)
+{
+    size_t begin = row * d->batch->n_tokens, end = begin, left = d->options->horizon;
+    if (!d->eligible[row])
+        return begin;
+    for (size_t i = begin; i < begin + d->batch->n_tokens && left > 0; i++)
+        if (d->batch->mask[i]) {
+            left--;
+            end = i + 1;
+        }
+    return end;
+}
+
+/* Over the selected tokens, of t - s. */
+struct gaps {
+    double n, sum, square;
+    double mean, scale; /* of the normalisation; 0 and 1 without */
+};
+
+static double gap_at(const struct distilling *d, size_t i)
+{
+    return (double)d->t[i] - (double)d->s[i];
+}
+
+static struct gaps measure(const struct distilling *d)
+{
+    struct gaps gaps = {.scale = 1};
+    double deviation = 0;
+    for (size_t row = 0; row < d->batch->n_rows; row++)
+        for (size_t i = row * d->batch->n_tokens, end = selected_end(d, row); i < end; i++)
+            if (d->batch->mask[i]) {
+                gaps.n++;
+                gaps.sum += gap_at(d, i);
+                gaps.square += gap_at(d, i) * gap_at(d, i);
+            }
+    if (!d->options->normalise || gaps.n < 2)
+        return gaps;
+    /* A second pass: teacher and student differ by little around a common offset. */
+    gaps.mean = gaps.sum / gaps.n;
+    for (size_t row = 0; row < d->batch->n_rows; row++)
+        for (size_t i = row * d->batch->n_tokens, end = selected_end(d, row); i < end; i++)
+            if (d->batch->mask[i])
+                deviation += (gap_at(d, i) - gaps.mean) * (gap_at(d, i) - gaps.mean);
+    gaps.scale = sqrt(deviation / gaps.n) + 1e-8;
+    return gaps;
+}
+
+/* Advantages of rows that the teacher does not speak to are passed on as they are. */
+static void write_row(const struct distilling *d, size_t row, const real *rl_advantages,
+                      const struct gaps *gaps, real *advantages, real *d_log_prob)
+{
+    size_t n = d->batch->n_tokens, end = selected_end(d, row);
+    for (size_t i = row * n; i < (row + 1) * n; i++) {
+        bool on = d->batch->mask[i], selected = on && i < end;
+        advantages[i] = selected ? (real)((gap_at(d, i) - gaps->mean) / gaps->scale)
+                        : d->eligible[row] || !on ? 0
+                                                  : rl_advantages[i];
+        if (d_log_prob)
+            d_log_prob[i] =
+                selected
+                    ? (real)(d->options->kd_coef * ((double)d->s[i] - (double)d->t[i]) / gaps->n)
+                    : 0;
+    }
+}
+
+static enum rl_status check(const struct distilling *d, const real *rl_advantages,
+                            const double *rewards, const double *pass_rate, const real *advantages,
+                            struct rl_error *err)
+{
+    enum rl_status status = rl_batch_check(d->batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK && d->batch->n_rows)
+        status =
+            RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible});
+    if (status == RL_OK && d->batch->n_rows && d->batch->n_tokens)
+        status = RL_NEED(err, {"advantages", advantages});
+    if (status == RL_OK)
+        status = rl_batch_check_reals("log_prob", d->s, d->batch, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("teacher_log_prob", d->t, d->batch, err);
+    if (status == RL_OK)
+        status = rl_batch_check_reals("rl_advantages", rl_advantages, d->batch, err);
+    for (size_t i = 0; status == RL_OK && i < d->batch->n_rows; i++)
+        if (!isfinite(rewards[i]))
+            status =
+                rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
+    if (status == RL_OK &&
+        !(d->options->pass_rate_threshold >= 0 && d->options->pass_rate_threshold <= 1))
+        status = rl_fail(err, RL_EINVAL, "pass_rate_threshold is %g, not 0..1",
+                         d->options->pass_rate_threshold);
+    if (status == RL_OK && !(d->options->kd_coef >= 0 && isfinite(d->options->kd_coef)))
+        status =
+            rl_fail(err, RL_EINVAL, "kd_coef is %g, not a number from 0 on", d->options->kd_coef);
+    return status;
+}
+
+enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_options *options,
+                          const real *log_prob, const real *teacher, const real *rl_advantages,
+                          const double *rewards, real *advantages, real *d_log_prob,
+                          double *pass_rate, uint8_t *eligible, struct rl_distill_result *result,
+                          struct rl_workspace *ws, struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
+        return RL_EINVAL;
+    struct distilling d = {batch, options, log_prob, teacher, eligible};
+    enum rl_status status = check(&d, rl_advantages, rewards, pass_rate, advantages, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch scratch = rl_scratch_begin(ws);
+    struct rl_groups groups = rl_groups_take(&scratch, batch->n_rows);
+    if (!rl_scratch_fits(&scratch))
+        return rl_scratch_short(&scratch, err);
+    rl_groups_build(&groups, batch->group);
+    find_eligible(&groups, rewards, options->pass_rate_threshold, pass_rate, eligible);
+    const struct gaps gaps = measure(&d);
+    for (size_t row = 0; row < batch->n_rows; row++)
+        write_row(&d, row, rl_advantages, &gaps, advantages, d_log_prob);
+    result->n_selected = (size_t)gaps.n;
+    result->kd_loss = gaps.n > 0 ? options->kd_coef * 0.5 * gaps.square / gaps.n : 0;
+    return RL_OK;
+}

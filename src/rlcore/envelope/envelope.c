@@ -1,0 +1,142 @@
+/*
+ * envelope.c: memory of a run, part by part, and whether it fits.
+ *
+ * An estimate of what must be there, not of what an allocator makes of it: parts are added up in
+ * doubles and named one by one, because "out of memory" at night is answered by knowing which part
+ * to shrink.
+ */
+#include <rlcore/envelope.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "support/scratch.h"
+
+const char *rl_envelope_part_name(enum rl_envelope_part part)
+{
+    static const char *const names[RL_ENVELOPE_PARTS] = {"weights",      "lora",        "gradients",
+                                                         "optimizer",    "activations", "kv_cache",
+                                                         "gain_forward", "retriever"};
+    return (unsigned)part < RL_ENVELOPE_PARTS ? names[part] : "unknown";
+}
+
+/*
+ * 2 bytes: bf16 weights. The factor 1.5 is room for the adapter with its gradients and optimiser
+ * states; the base model, which is frozen, has neither.
+ */
+void rl_envelope_lora(struct rl_envelope_run *run, double parameters)
+{
+    *run = (struct rl_envelope_run){.parameters = parameters,
+                                    .bytes_per_parameter = 2,
+                                    .training = RL_TRAIN_LORA,
+                                    .lora_factor = 1.5,
+                                    .kv_bytes = 2};
+}
+
+/* Two states: AdamW's moments, in float like the weights. */
+void rl_envelope_small(struct rl_envelope_run *run, double parameters, double activation_bytes)
+{
+    *run = (struct rl_envelope_run){.parameters = parameters,
+                                    .bytes_per_parameter = sizeof(float),
+                                    .training = RL_TRAIN_ALL,
+                                    .optimizer_states = 2,
+                                    .optimizer_bytes = sizeof(float),
+                                    .activation_bytes = activation_bytes};
+}
+
+static enum rl_status check_run(const struct rl_envelope_run *r, struct rl_error *err)
+{
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {{"parameters", r->parameters},
+                  {"bytes_per_parameter", r->bytes_per_parameter},
+                  {"lora_factor", r->lora_factor},
+                  {"optimizer_states", r->optimizer_states},
+                  {"optimizer_bytes", r->optimizer_bytes},
+                  {"activation_bytes", r->activation_bytes},
+                  {"n_layers", r->n_layers},
+                  {"kv_width", r->kv_width},
+                  {"kv_bytes", r->kv_bytes},
+                  {"context", r->context},
+                  {"sequences", r->sequences},
+                  {"gain_forward_bytes", r->gain_forward_bytes},
+                  {"retriever_bytes", r->retriever_bytes}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!(fields[i].value >= 0) || isinf(fields[i].value))
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a number from 0 on", fields[i].name,
+                           fields[i].value);
+    if ((unsigned)r->training > RL_TRAIN_ALL)
+        return rl_fail(err, RL_EINVAL, "training %d is unknown", (int)r->training);
+    return RL_OK;
+}
+
+static enum rl_status check_bytes(const double *bytes, struct rl_error *err)
+{
+    for (int i = 0; i < RL_ENVELOPE_PARTS; i++)
+        if (!(bytes[i] >= 0) || isinf(bytes[i]))
+            return rl_fail(err, RL_EINVAL, "%s of %g bytes is no amount of memory",
+                           rl_envelope_part_name((enum rl_envelope_part)i), bytes[i]);
+    return RL_OK;
+}
+
+enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *bytes,
+                                   struct rl_error *err)
+{
+    if (RL_NEED(err, {"run", run}, {"bytes", bytes}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status = check_run(run, err);
+    if (status != RL_OK)
+        return status;
+    double weights = run->parameters * run->bytes_per_parameter;
+    bool lora = run->training == RL_TRAIN_LORA, all = run->training == RL_TRAIN_ALL;
+    bytes[RL_ENVELOPE_WEIGHTS] = weights;
+    bytes[RL_ENVELOPE_LORA] = lora ? run->lora_factor * weights : 0;
+    bytes[RL_ENVELOPE_GRADIENTS] = all ? weights : 0;
+    bytes[RL_ENVELOPE_OPTIMIZER] =
+        all ? run->parameters * run->optimizer_states * run->optimizer_bytes : 0;
+    bytes[RL_ENVELOPE_ACTIVATIONS] = run->activation_bytes;
+    bytes[RL_ENVELOPE_KV_CACHE] =
+        /* Keys and values, hence twice. */
+        2 * run->n_layers * run->kv_width * run->kv_bytes * run->context * run->sequences;
+    bytes[RL_ENVELOPE_GAIN_FORWARD] = run->gain_forward_bytes;
+    bytes[RL_ENVELOPE_RETRIEVER] = run->retriever_bytes;
+    return check_bytes(bytes, err);
+}
+
+/* A size in the unit that suits the capacity. */
+struct unit {
+    double bytes;
+    const char *name;
+};
+
+/* By the capacity and not by the total, so that both stand in one unit. */
+static struct unit unit_for(double capacity)
+{
+    return capacity >= 1e9 ? (struct unit){1e9, "GB"} : (struct unit){1e6, "MB"};
+}
+
+enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl_envelope *out,
+                                 struct rl_error *err)
+{
+    if (RL_NEED(err, {"bytes", bytes}, {"out", out}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status = check_bytes(bytes, err);
+    if (status == RL_OK && (!(capacity > 0) || isinf(capacity)))
+        status = rl_fail(err, RL_EINVAL, "capacity is %g bytes, not above 0", capacity);
+    if (status != RL_OK)
+        return status;
+    struct unit unit = unit_for(capacity);
+    *out = (struct rl_envelope){.capacity = capacity};
+    for (int i = 0; i < RL_ENVELOPE_PARTS; i++) {
+        out->total += bytes[i];
+        out->largest = bytes[i] > bytes[out->largest] ? (enum rl_envelope_part)i : out->largest;
+    }
+    out->fits = out->total <= capacity;
+    snprintf(out->text, sizeof out->text,
+             "%s: %.1f of %.1f %s; the largest part is %s with %.1f %s",
+             out->fits ? "fits" : "does not fit", out->total / unit.bytes, capacity / unit.bytes,
+             unit.name, rl_envelope_part_name(out->largest), bytes[out->largest] / unit.bytes,
+             unit.name);
+    return RL_OK;
+}

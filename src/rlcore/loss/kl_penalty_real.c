@@ -1,0 +1,130 @@
+/*
+ * kl_penalty_real.c: KL estimators per token, with their gradients.
+ *
+ * k1 is unbiased and noisy, k2 biased and quiet, k3 unbiased and never negative (Schulman 2020,
+ * "Approximating KL divergence"). As a loss, the gradient of k1 has mean 0 and that of k2 is the
+ * right one: straight-through takes value and gradient apart.
+ */
+#include <rlcore/loss.h>
+
+#include "support/hot.h"
+#include "support/scratch.h"
+#include "support/real.h"
+#include "support/vexp.h"
+
+/* At most RL_CHUNK elements. */
+struct span {
+    size_t n;
+    const real *log_prob, *ref_log_prob;
+    real *kl, *slope; /* slope: where straight_through, that of k2 */
+    bool straight_through;
+};
+
+/*
+ * Each returns the sum of x - x, which is 0 unless an element is not finite. `keep` is a real, as a
+ * condition on it is vectorised; pointers are copied, as a copy cannot be what the results are
+ * written to.
+ */
+RL_HOT static real k1(const struct span *span)
+{
+    const struct span s = *span;
+    const real keep = s.straight_through ? 0 : 1;
+    real poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < s.n; i++) {
+        real x = s.log_prob[i] - s.ref_log_prob[i];
+        s.kl[i] = x;
+        s.slope[i] = keep > 0 ? 1 : x;
+        poison += x - x;
+    }
+    return poison;
+}
+
+RL_HOT static real absolute(const struct span *span)
+{
+    const struct span s = *span;
+    const real keep = s.straight_through ? 0 : 1;
+    real poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < s.n; i++) {
+        real x = s.log_prob[i] - s.ref_log_prob[i];
+        real above = x > 0 ? 1 : 0, below = x < 0 ? 1 : 0;
+        s.kl[i] = x < 0 ? -x : x;
+        s.slope[i] = keep > 0 ? above - below : x;
+        poison += x - x;
+    }
+    return poison;
+}
+
+/* Its own slope is the one that straight-through gives to the others. */
+RL_HOT static real k2(const struct span *span)
+{
+    const struct span s = *span;
+    real poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < s.n; i++) {
+        real x = s.log_prob[i] - s.ref_log_prob[i];
+        s.kl[i] = (real)0.5 * x * x;
+        s.slope[i] = x;
+        poison += x - x;
+    }
+    return poison;
+}
+
+/*
+ * exp is limited at 20, and the value at 10 afterwards, with no gradient beyond either: verl's
+ * bounds, which keep one token from being the whole penalty.
+ */
+RL_HOT static real k3(const struct span *span)
+{
+    const struct span s = *span;
+    const real keep = s.straight_through ? 0 : 1;
+    real poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < s.n; i++) {
+        real x = s.log_prob[i] - s.ref_log_prob[i];
+        real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
+        real slope = k > 10 ? 0 : 1 - e;
+        slope = d == -x ? slope : 0;
+        s.kl[i] = k > 10 ? 10 : k;
+        s.slope[i] = keep > 0 ? slope : x;
+        poison += x - x;
+    }
+    return poison;
+}
+
+static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
+                              struct rl_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(log_prob[i]) || !isfinite(ref_log_prob[i]))
+            return rl_fail(err, RL_EVALUE, "%slog_prob[%zu] is not a finite number",
+                           isfinite(log_prob[i]) ? "ref_" : "", i);
+    return rl_fail(err, RL_EVALUE, "log_prob - ref_log_prob overflows");
+}
+
+enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, const real *log_prob,
+                             const real *ref_log_prob, real *kl, real *d_log_prob,
+                             struct rl_error *err)
+{
+    if ((unsigned)kind > RL_KL_K3)
+        return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
+    if (n && (!log_prob || !ref_log_prob || !kl))
+        return rl_fail(err, RL_EINVAL, "log_prob, ref_log_prob or kl is missing");
+    bool poisoned = false;
+    size_t chunks = (n + RL_CHUNK - 1) / RL_CHUNK;
+#pragma omp parallel for schedule(static) reduction(|| : poisoned) if (n >= RL_PARALLEL_TOKENS)
+    for (size_t c = 0; c < chunks; c++) {
+        real unwanted[RL_CHUNK];
+        size_t i = c * RL_CHUNK;
+        const struct span span = {
+            n - i < RL_CHUNK ? n - i : RL_CHUNK,    log_prob + i,    ref_log_prob + i, kl + i,
+            d_log_prob ? d_log_prob + i : unwanted, straight_through};
+        real poison = kind == RL_KL_K1    ? k1(&span)
+                      : kind == RL_KL_ABS ? absolute(&span)
+                      : kind == RL_KL_K2  ? k2(&span)
+                                          : k3(&span);
+        poisoned = !(poison == 0) || poisoned;
+    }
+    return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;
+}

@@ -1,0 +1,400 @@
+/*
+ * pack.c: see rlcore/pack.h. Bins are linked lists of samples while they are being split.
+ *
+ * The order of every choice is part of the definition, ties included: packing decides which tokens
+ * share a micro batch, and two implementations that agree on the numbers must agree on the batches.
+ */
+#include <rlcore/pack.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "pack/partition.h"
+
+struct bins {
+    size_t n;
+    size_t *head, *tail, *count; /* per bin; lists of samples through next */
+    size_t *next;                /* per sample, SIZE_MAX at the end */
+    double *tokens, *cost;       /* per bin: sum of lengths, cost of the list */
+    size_t *items, *spare;       /* [n samples] for sorting */
+    double *key;                 /* per sample: length, later its own cost */
+};
+
+/*
+ * A sample beyond the sequence length is cut, not refused: by then it has been generated and paid
+ * for.
+ */
+static size_t cut(size_t length, const struct rl_pack_options *o)
+{
+    return length < o->seq_len ? length : o->seq_len;
+}
+
+static double cost(double sum, double squares, const struct rl_pack_options *o)
+{
+    return o->cost_linear * sum + o->cost_quadratic * squares;
+}
+
+static enum rl_status check_options(const struct rl_pack_options *o, struct rl_error *err)
+{
+    if (RL_NEED(err, {"options", o}) != RL_OK)
+        return RL_EINVAL;
+    if (o->seq_len < 1 || o->n_workers < 1 || o->pad_multiple < 1)
+        return rl_fail(err, RL_EINVAL,
+                       "seq_len %zu, n_workers %zu and pad_multiple %zu must be positive",
+                       o->seq_len, o->n_workers, o->pad_multiple);
+    if (!(o->cost_linear >= 0 && o->cost_quadratic >= 0) ||
+        isinf(o->cost_linear + o->cost_quadratic))
+        return rl_fail(err, RL_EINVAL,
+                       "cost_linear %g and cost_quadratic %g must be finite, not negative",
+                       o->cost_linear, o->cost_quadratic);
+    return RL_OK;
+}
+
+static enum rl_status check_stream(const double *values, const char *name, size_t sample, size_t n,
+                                   bool optional, struct rl_error *err)
+{
+    if (!values && !optional)
+        return rl_fail(err, RL_EINVAL, "sample %zu has no %s", sample, name);
+    for (size_t t = 0; values && t < n; t++)
+        if (!isfinite(values[t]))
+            return rl_fail(err, RL_EVALUE, "%s of sample %zu is %g at token %zu", name, sample,
+                           values[t], t);
+    return RL_OK;
+}
+
+static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
+{
+    for (size_t t = 0; t < s->n_tokens; t++) {
+        if (s->mask[t] > 1)
+            return rl_fail(err, RL_EVALUE, "mask of sample %zu is %d at token %zu", i, s->mask[t],
+                           t);
+        if (!s->advantages && s->mask[t] && (!s->rl_weights || s->rl_weights[t] != 0))
+            return rl_fail(err, RL_EINVAL,
+                           "sample %zu has no advantages, but token %zu trains with rl", i, t);
+    }
+    return RL_OK;
+}
+
+/* "all" is the name under which metrics of every environment are added up. */
+static enum rl_status check_sample(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
+{
+    const double *streams[] = {s->logprobs,   s->temperatures, s->advantages,    s->ref_logprobs,
+                               s->rl_weights, s->ce_weights,   s->ref_kl_weights};
+    static const char *const names[] = {"logprobs",      "temperatures", "advantages",
+                                        "ref_logprobs",  "rl_weights",   "ce_weights",
+                                        "ref_kl_weights"};
+    if (s->n_tokens == 0 || !s->token_ids || !s->mask || !s->env_name)
+        return rl_fail(err, RL_EINVAL,
+                       "sample %zu has no tokens, token ids, mask or environment name", i);
+    if (strcmp(s->env_name, "all") == 0)
+        return rl_fail(err, RL_EINVAL, "sample %zu: the environment name 'all' is reserved", i);
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        if (check_stream(streams[k], names[k], i, s->n_tokens, k >= 2, err) != RL_OK)
+            return err ? err->status : RL_EVALUE;
+    return check_members(s, i, err);
+}
+
+enum rl_status rl_pack_check(const struct rl_pack_sample *samples, size_t n,
+                             const struct rl_pack_options *options, struct rl_error *err)
+{
+    enum rl_status status = check_options(options, err);
+    if (status == RL_OK && n)
+        status = RL_NEED(err, {"samples", samples});
+    for (size_t i = 0; i < n && status == RL_OK; i++)
+        status = check_sample(&samples[i], i, err);
+    return status;
+}
+
+/* Numbers of a bin's list; the bin must not be empty. */
+static void measure(struct bins *b, size_t bin, const size_t *lengths,
+                    const struct rl_pack_options *o)
+{
+    double sum = 0, squares = 0;
+    b->count[bin] = 0;
+    for (size_t i = b->head[bin]; i != SIZE_MAX; i = b->next[i]) {
+        double length = (double)cut(lengths[i], o);
+        sum += length;
+        squares += length * length;
+        b->count[bin]++;
+    }
+    b->tokens[bin] = sum;
+    b->cost[bin] = cost(sum, squares, o);
+}
+
+static void append(struct bins *b, size_t bin, size_t sample)
+{
+    b->next[sample] = SIZE_MAX;
+    if (b->head[bin] == SIZE_MAX)
+        b->head[bin] = sample;
+    else
+        b->next[b->tail[bin]] = sample;
+    b->tail[bin] = sample;
+}
+
+static size_t open_bin(struct bins *b)
+{
+    b->head[b->n] = b->tail[b->n] = SIZE_MAX;
+    b->tokens[b->n] = 0;
+    return b->n++;
+}
+
+/*
+ * First fit over descending lengths: never more than 11/9 of the best number of bins plus one, and
+ * close to it for lengths in practice. Quadratic in bins, which are few.
+ */
+static void first_fit(struct bins *b, const size_t *lengths, size_t n,
+                      const struct rl_pack_options *o)
+{
+    for (size_t i = 0; i < n; i++) {
+        b->items[i] = i;
+        b->key[i] = (double)cut(lengths[i], o);
+    }
+    rl_sort_by(b->items, b->spare, n, b->key, -1);
+    for (size_t k = 0; k < n; k++) {
+        double length = b->key[b->items[k]];
+        size_t bin = 0;
+        while (bin < b->n && b->tokens[bin] + length > (double)o->seq_len)
+            bin++;
+        bin = bin < b->n ? bin : open_bin(b);
+        append(b, bin, b->items[k]);
+        b->tokens[bin] += length;
+    }
+    for (size_t bin = 0; bin < b->n; bin++)
+        measure(b, bin, lengths, o);
+}
+
+/*
+ * The costliest bin of two samples or more, the later of equals; n if there is none. The number of
+ * bins has to be a multiple of the workers', who step together: splitting the costliest bin
+ * shortens the step, where an empty micro batch would leave a worker idle.
+ */
+static size_t bin_to_split(const struct bins *b)
+{
+    size_t found = b->n;
+    for (size_t bin = 0; bin < b->n; bin++)
+        if (b->count[bin] > 1 && (found == b->n || b->cost[bin] >= b->cost[found]))
+            found = bin;
+    return found;
+}
+
+static void split(struct bins *b, size_t left, const size_t *lengths,
+                  const struct rl_pack_options *o)
+{
+    size_t n = 0, right = open_bin(b);
+    for (size_t i = b->head[left]; i != SIZE_MAX; i = b->next[i]) {
+        double length = (double)cut(lengths[i], o);
+        b->key[i] = cost(length, length * length, o);
+        b->items[n++] = i;
+    }
+    rl_sort_by(b->items, b->spare, n, b->key, -1);
+    double load_left = 0, load_right = 0;
+    b->head[left] = SIZE_MAX;
+    for (size_t k = 0; k < n; k++) {
+        bool to_left = load_left <= load_right;
+        append(b, to_left ? left : right, b->items[k]);
+        *(to_left ? &load_left : &load_right) += b->key[b->items[k]];
+    }
+    measure(b, left, lengths, o);
+    if (b->head[right] == SIZE_MAX) /* only where samples cost nothing */
+        b->n--;
+    else
+        measure(b, right, lengths, o);
+}
+
+static void split_for_workers(struct bins *b, const size_t *lengths,
+                              const struct rl_pack_options *o)
+{
+    size_t target = (b->n + o->n_workers - 1) / o->n_workers * o->n_workers;
+    while (b->n < target) {
+        size_t bin = bin_to_split(b), before = b->n;
+        if (bin == before)
+            return;
+        split(b, bin, lengths, o);
+        if (b->n == before)
+            return;
+    }
+}
+
+static void write_bins(const struct bins *b, struct rl_pack_plan *plan)
+{
+    size_t k = 0;
+    plan->n_bins = b->n;
+    for (size_t bin = 0; bin < b->n; bin++) {
+        plan->bin_start[bin] = k;
+        for (size_t i = b->head[bin]; i != SIZE_MAX; i = b->next[i])
+            plan->order[k++] = i;
+    }
+    plan->bin_start[b->n] = k;
+}
+
+static size_t padding(size_t tokens, const struct rl_pack_options *o)
+{
+    return (o->pad_multiple - tokens % o->pad_multiple) % o->pad_multiple;
+}
+
+/*
+ * Cost of a bin with the padding counted in its last sample. Padding is computed like tokens, in
+ * the attention of the last sample: a bin with much of it is not cheap.
+ */
+static double padded_cost(size_t bin, const size_t *lengths, const struct rl_pack_options *o,
+                          const struct rl_pack_plan *plan)
+{
+    size_t tokens = 0;
+    double sum = 0, squares = 0;
+    for (size_t k = plan->bin_start[bin]; k < plan->bin_start[bin + 1]; k++)
+        tokens += cut(lengths[plan->order[k]], o);
+    for (size_t k = plan->bin_start[bin]; k < plan->bin_start[bin + 1]; k++) {
+        bool last = k + 1 == plan->bin_start[bin + 1];
+        double length = (double)(cut(lengths[plan->order[k]], o) + (last ? padding(tokens, o) : 0));
+        sum += length;
+        squares += length * length;
+    }
+    return cost(sum, squares, o);
+}
+
+/* Every array has room for a bin per sample, the most there can be. */
+static struct bins take_bins(struct rl_scratch *s, size_t n)
+{
+    struct bins b = {0};
+    size_t **lists[] = {&b.head, &b.tail, &b.count, &b.next, &b.items, &b.spare};
+    double **numbers[] = {&b.tokens, &b.cost, &b.key};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        *lists[k] = rl_scratch_take(s, n, sizeof **lists[k]);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+        *numbers[k] = rl_scratch_take(s, n, sizeof **numbers[k]);
+    return b;
+}
+
+enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pack_options *options,
+                            struct rl_pack_plan *plan, struct rl_workspace *ws,
+                            struct rl_error *err)
+{
+    if (RL_NEED(err, {"plan", plan}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status = check_options(options, err);
+    if (status != RL_OK)
+        return status;
+    if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
+        return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
+    if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order},
+                {"plan.bin_start", plan->bin_start}, {"plan.slots", plan->slots}) != RL_OK)
+        return RL_EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (lengths[i] == 0)
+            return rl_fail(err, RL_EVALUE, "sample %zu has no tokens", i);
+    struct rl_scratch s = rl_scratch_begin(ws);
+    struct bins bins = take_bins(&s, n);
+    struct rl_partition partition;
+    rl_partition_take(&partition, &s, n + options->n_workers, options->n_workers);
+    double *weight = rl_scratch_take(&s, n + options->n_workers, sizeof *weight);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    first_fit(&bins, lengths, n, options);
+    split_for_workers(&bins, lengths, options);
+    write_bins(&bins, plan);
+    plan->n_slots = (bins.n + options->n_workers - 1) / options->n_workers * options->n_workers;
+    for (size_t i = 0; i < plan->n_slots; i++)
+        /*
+         * Slots beyond the bins are copies of bin 0 that train nothing: every worker has to take as
+         * many steps as the others, or their exchange of gradients waits for ever.
+         */
+        weight[i] = padded_cost(i < bins.n ? i : 0, lengths, options, plan);
+    partition.n_items = plan->n_slots;
+    partition.weight = weight;
+    rl_partition_run(&partition, plan->slots);
+    return RL_OK;
+}
+
+static size_t bin_of(const struct rl_pack_plan *plan, size_t slot)
+{
+    return plan->slots[slot] < plan->n_bins ? plan->slots[slot] : 0;
+}
+
+size_t rl_pack_tokens(const size_t *lengths, const struct rl_pack_options *options,
+                      const struct rl_pack_plan *plan, size_t slot)
+{
+    size_t tokens = 0, bin = bin_of(plan, slot);
+    for (size_t k = plan->bin_start[bin]; k < plan->bin_start[bin + 1]; k++)
+        tokens += cut(lengths[plan->order[k]], options);
+    return tokens + padding(tokens, options);
+}
+
+static void copy_stream(double *out, const double *values, double fill, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        out[t] = values ? values[t] : fill;
+}
+
+static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, bool trains,
+                       struct rl_pack_micro_batch *out)
+{
+    size_t at = out->n_tokens;
+    for (size_t t = 0; t < n; t++) {
+        out->token_ids[at + t] = s->token_ids[t];
+        out->position_ids[at + t] = (int64_t)t;
+        out->mask[at + t] = trains && s->mask[t];
+        out->sample[at + t] = index;
+    }
+    copy_stream(out->advantages + at, trains ? s->advantages : NULL, 0, n);
+    copy_stream(out->logprobs + at, s->logprobs, 0, n);
+    copy_stream(out->temperatures + at, s->temperatures, 1, n);
+    if (out->has_ref_logprobs)
+        copy_stream(out->ref_logprobs + at, s->ref_logprobs, 0, n);
+    if (out->has_rl_weights)
+        copy_stream(out->rl_weights + at, s->rl_weights, 1, n);
+    if (out->has_ce_weights)
+        copy_stream(out->ce_weights + at, s->ce_weights, 0, n);
+    if (out->has_ref_kl_weights)
+        copy_stream(out->ref_kl_weights + at, s->ref_kl_weights, 0, n);
+    out->lengths[out->n_samples++] = n;
+    out->n_tokens += n;
+}
+
+/*
+ * As part of the last sample, since attention kernels take lengths that add up to the batch;
+ * positions start anew, so that no position exceeds what the model knows. Temperature 1, because
+ * logits are divided by it.
+ */
+static void put_padding(size_t n, struct rl_pack_micro_batch *out)
+{
+    size_t at = out->n_tokens;
+    double *streams[] = {out->advantages,
+                         out->logprobs,
+                         out->has_ref_logprobs ? out->ref_logprobs : NULL,
+                         out->has_rl_weights ? out->rl_weights : NULL,
+                         out->has_ce_weights ? out->ce_weights : NULL,
+                         out->has_ref_kl_weights ? out->ref_kl_weights : NULL};
+    for (size_t t = 0; t < n; t++) {
+        out->token_ids[at + t] = 1;
+        out->position_ids[at + t] = (int64_t)t;
+        out->mask[at + t] = 0;
+        out->sample[at + t] = SIZE_MAX;
+    }
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        if (streams[k])
+            copy_stream(streams[k] + at, NULL, 0, n);
+    copy_stream(out->temperatures + at, NULL, 1, n);
+    out->lengths[out->n_samples - 1] += n;
+    out->n_tokens += n;
+}
+
+void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_options *options,
+                  const struct rl_pack_plan *plan, size_t slot, struct rl_pack_micro_batch *out)
+{
+    size_t bin = bin_of(plan, slot);
+    bool trains = plan->slots[slot] < plan->n_bins;
+    const size_t *first = plan->order + plan->bin_start[bin];
+    const size_t *last = plan->order + plan->bin_start[bin + 1];
+    out->n_samples = out->n_tokens = 0;
+    out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights =
+        false;
+    for (const size_t *i = first; i < last; i++) {
+        out->has_ref_logprobs |= samples[*i].ref_logprobs != NULL;
+        out->has_rl_weights |= trains && samples[*i].rl_weights;
+        out->has_ce_weights |= trains && samples[*i].ce_weights;
+        out->has_ref_kl_weights |= trains && samples[*i].ref_kl_weights;
+    }
+    for (const size_t *i = first; i < last; i++)
+        put_sample(&samples[*i], *i, cut(samples[*i].n_tokens, options), trains, out);
+    put_padding(padding(out->n_tokens, options), out);
+}

@@ -1,0 +1,267 @@
+/*
+ * routing.c: routes compared place by place, carried along with tokens, and the choice of replay.
+ *
+ * A place is one token in one layer; its experts are a set, whose order is that of the router's
+ * scores and means nothing to what the layer computes.
+ */
+#include <rlcore/routing.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "support/hot.h"
+#include "support/scratch.h"
+#include "routing/routing_internal.h"
+
+static enum rl_status check_shape(const char *name, const struct rl_routes *routes,
+                                  const struct rl_batch *batch, struct rl_error *err)
+{
+    size_t size = 0, cells = batch->n_rows * batch->n_tokens;
+    if (routes->n_layers == 0 || routes->top_k == 0 || routes->top_k > routes->n_experts ||
+        routes->n_experts > RL_NO_EXPERT)
+        return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are no routes", name,
+                       routes->n_layers, routes->top_k, routes->n_experts);
+    if (__builtin_mul_overflow(routes->n_layers, routes->top_k, &size) ||
+        __builtin_mul_overflow(size, cells, &size))
+        return rl_fail(err, RL_EINVAL, "%s are too many", name);
+    if (cells && !routes->experts)
+        return rl_fail(err, RL_EINVAL, "%s are missing", name);
+    return RL_OK;
+}
+
+/*
+ * The first expert of a place that is out of range or there twice, K if none. Quadratic in top-k,
+ * which is 8 at most in models in use. An expert named twice would count twice in every comparison.
+ */
+static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
+{
+    for (size_t i = 0; i < k; i++) {
+        if (place[i] >= n_experts)
+            return i;
+        for (size_t j = 0; j < i; j++)
+            if (place[j] == place[i])
+                return i;
+    }
+    return k;
+}
+
+enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes,
+                               const struct rl_batch *batch, struct rl_error *err)
+{
+    if (RL_NEED(err, {"name", name}, {"routes", routes}, {"batch", batch}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK)
+        status = check_shape(name, routes, batch, err);
+    size_t k = routes->top_k, layers = routes->n_layers;
+    for (size_t i = 0; status == RL_OK && i < batch->n_rows * batch->n_tokens; i++)
+        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
+            const uint16_t *place = routes->experts + (i * layers + layer) * k;
+            size_t bad = bad_expert(place, k, routes->n_experts);
+            if (bad < k)
+                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name,
+                               i / batch->n_tokens, i % batch->n_tokens, layer, bad, place[bad],
+                               place[bad] >= routes->n_experts ? "no expert"
+                                                               : "an expert named twice");
+        }
+    return status;
+}
+
+/*
+ * Experts of one place that are in the other as well. Nearly all places agree, also in their order:
+ * the comparison of bytes settles those.
+ */
+static size_t count_common(const uint16_t *a, const uint16_t *b, size_t k)
+{
+    size_t common = 0;
+    if (memcmp(a, b, k * sizeof *a) == 0)
+        return k;
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < k; j++)
+            common += a[i] == b[j];
+    return common;
+}
+
+static enum rl_status check_pair(const struct rl_batch *batch, const struct rl_routes *a,
+                                 const struct rl_routes *b, struct rl_error *err)
+{
+    enum rl_status status = rl_routes_check("routes a", a, batch, err);
+    if (status == RL_OK)
+        status = rl_routes_check("routes b", b, batch, err);
+    if (status == RL_OK && (a->n_layers != b->n_layers || a->top_k != b->top_k))
+        status = rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu",
+                         a->n_layers, a->top_k, b->n_layers, b->top_k);
+    return status;
+}
+
+/*
+ * Experts in common per row and layer, and places where all are. Whole numbers and one set of sums
+ * per row: any order of adding gives the same, so threads do not show.
+ */
+struct counts {
+    uint64_t *common; /* [B][L] */
+    uint64_t *exact;  /* [B] */
+    uint64_t *tokens; /* [B] */
+};
+
+static struct counts take_counts(struct rl_scratch *s, size_t n_rows, size_t n_places)
+{
+    struct counts c;
+    c.common = rl_scratch_take(s, n_places, sizeof *c.common);
+    c.exact = rl_scratch_take(s, n_rows, sizeof *c.exact);
+    c.tokens = rl_scratch_take(s, n_rows, sizeof *c.tokens);
+    return c;
+}
+
+size_t rl_routes_bytes(size_t n_rows, size_t n_layers)
+{
+    struct rl_scratch s = rl_scratch_begin(NULL);
+    take_counts(&s, n_rows, n_rows * n_layers);
+    return s.used;
+}
+
+static void compare_row(const struct rl_batch *batch, const struct rl_routes *a,
+                        const struct rl_routes *b, size_t row, const struct counts *counts,
+                        double *per_token)
+{
+    size_t layers = a->n_layers, k = a->top_k, n = batch->n_tokens;
+    for (size_t layer = 0; layer < layers; layer++)
+        counts->common[row * layers + layer] = 0;
+    counts->exact[row] = counts->tokens[row] = 0;
+    for (size_t i = row * n; i < (row + 1) * n; i++) {
+        uint64_t of_token = 0;
+        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
+            size_t place = (i * layers + layer) * k;
+            size_t common = count_common(a->experts + place, b->experts + place, k);
+            counts->common[row * layers + layer] += common;
+            counts->exact[row] += common == k;
+            of_token += common;
+        }
+        counts->tokens[row] += batch->mask[i];
+        if (per_token)
+            per_token[i] = (double)of_token / (double)(layers * k);
+    }
+}
+
+static void add_up(const struct rl_batch *batch, const struct rl_routes *a,
+                   const struct counts *counts, double *per_layer, struct rl_route_agreement *out)
+{
+    uint64_t tokens = 0, exact = 0, all = 0;
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        tokens += counts->tokens[row];
+        exact += counts->exact[row];
+    }
+    for (size_t layer = 0; layer < a->n_layers; layer++) {
+        uint64_t common = 0;
+        for (size_t row = 0; row < batch->n_rows; row++)
+            common += counts->common[row * a->n_layers + layer];
+        all += common;
+        if (per_layer)
+            per_layer[layer] = tokens ? (double)common / (double)(tokens * a->top_k) : 1;
+    }
+    out->n_places = tokens * a->n_layers;
+    out->share = tokens ? (double)all / (double)(out->n_places * a->top_k) : 1;
+    out->exact = tokens ? (double)exact / (double)out->n_places : 1;
+}
+
+enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_routes *a,
+                                 const struct rl_routes *b, double *per_layer, double *per_token,
+                                 struct rl_route_agreement *out, struct rl_workspace *ws,
+                                 struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"routes a", a}, {"routes b", b}, {"out", out}) != RL_OK)
+        return RL_EINVAL;
+    size_t places = 0;
+    enum rl_status status = check_pair(batch, a, b, err);
+    if (status != RL_OK)
+        return status;
+    if (__builtin_mul_overflow(batch->n_rows, a->n_layers, &places))
+        return rl_fail(err, RL_EINVAL, "the routes are too many");
+    struct rl_scratch s = rl_scratch_begin(ws);
+    struct counts counts = take_counts(&s, batch->n_rows, places);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+#pragma omp parallel for schedule(static) if (places * batch->n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < batch->n_rows; row++)
+        compare_row(batch, a, b, row, &counts, per_token);
+    add_up(batch, a, &counts, per_layer, out);
+    return RL_OK;
+}
+
+/*
+ * A replay that silently did not happen looks like a working run with a slightly worse ratio; hence
+ * a check of every place instead of a share.
+ */
+enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_routes *used,
+                                  const struct rl_routes *recorded, struct rl_error *err)
+{
+    if (RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}) !=
+        RL_OK)
+        return RL_EINVAL;
+    size_t layers = used->n_layers, k = used->top_k;
+    enum rl_status status = check_pair(batch, used, recorded, err);
+    for (size_t i = 0; status == RL_OK && i < batch->n_rows * batch->n_tokens; i++)
+        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
+            size_t place = (i * layers + layer) * k;
+            if (count_common(used->experts + place, recorded->experts + place, k) < k)
+                return rl_fail(
+                    err, RL_EVALUE,
+                    "routes used[%zu][%zu][%zu] are not those recorded: the pass did not "
+                    "replay them",
+                    i / batch->n_tokens, i % batch->n_tokens, layer);
+        }
+    return status;
+}
+
+enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
+                               const size_t *source, size_t n_out, uint16_t *out,
+                               struct rl_error *err)
+{
+    if (RL_NEED(err, {"routes", routes}) != RL_OK)
+        return RL_EINVAL;
+    const struct rl_batch all = {.n_rows = 1, .n_tokens = n_tokens};
+    enum rl_status status = check_shape("routes", routes, &all, err);
+    if (status == RL_OK && n_out)
+        status = RL_NEED(err, {"source", source}, {"out", out});
+    size_t size = routes->n_layers * routes->top_k;
+    for (size_t i = 0; status == RL_OK && i < n_out; i++) {
+        if (source[i] == SIZE_MAX)
+            /*
+             * 0xffff is no expert: tokens that are new, padding for example, must not be taken for
+             * expert 0.
+             */
+            memset(out + i * size, 0xff, size * sizeof *out);
+        else if (source[i] < n_tokens)
+            memcpy(out + i * size, routes->experts + source[i] * size, size * sizeof *out);
+        else
+            status =
+                rl_fail(err, RL_EINVAL, "source[%zu] is %zu of %zu tokens", i, source[i], n_tokens);
+    }
+    return status;
+}
+
+/*
+ * The off-policiness is the number of updates that one batch serves. One update needs no replay;
+ * for two or three the training engine's routes (R2) keep the ratio about the weights; beyond that
+ * only those of the inference engine (R3) do.
+ */
+enum rl_status rl_replay_choose(double global_batch, double mini_batch, enum rl_replay *replay,
+                                double *off_policiness, struct rl_error *err)
+{
+    if (RL_NEED(err, {"replay", replay}) != RL_OK)
+        return RL_EINVAL;
+    if (!(mini_batch > 0 && mini_batch <= global_batch) || !isfinite(global_batch))
+        return rl_fail(err, RL_EINVAL, "a mini batch of %g is no part of a global batch of %g",
+                       mini_batch, global_batch);
+    double n = global_batch / mini_batch;
+    *replay = n <= 1 ? RL_REPLAY_NONE : n <= 3 ? RL_REPLAY_R2 : RL_REPLAY_R3;
+    if (off_policiness)
+        *off_policiness = n;
+    return RL_OK;
+}
+
+const char *rl_replay_name(enum rl_replay replay)
+{
+    static const char *const names[] = {"none", "R2", "R3"};
+    return (unsigned)replay <= RL_REPLAY_R3 ? names[replay] : "unknown";
+}

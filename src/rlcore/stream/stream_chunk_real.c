@@ -1,0 +1,306 @@
+/* stream_chunk_real.c: the three components in wide loops, for a chunk with nothing unusual in it.
+ */
+#include "stream/stream_internal.h"
+#include "support/vexp.h"
+
+static const real widest_allowed = 40; /* of |log-prob|, so that every exp is near */
+#ifdef RL_SINGLE
+static const real nearest_allowed = 1e-5f; /* distance of a difference from its threshold */
+#else
+static const real nearest_allowed = 1e-13;
+#endif
+
+/* Pointers to the n tokens of a chunk. */
+struct chunk {
+    size_t n;
+    const uint8_t *mask;
+    const real *trainer, *inference, *other; /* other: advantages or reference log-probs */
+    const real *weights;
+    real *gradient;
+};
+
+/* What rl and ref_kl do differently; numbers in the element type. */
+struct rule {
+    real low, high; /* out if the difference is below low or above high */
+    real tau;       /* factor of the advantage, or of the distance to the reference */
+    real kl_tau, per_scale;
+};
+
+/* A chunk's members as reals; the sum of the weights is not finite if one of them is not. */
+struct members {
+    real on[RL_CHUNK], weight[RL_CHUNK], n;
+    bool plain;
+};
+
+/*
+ * Both loops run always, one of them over nothing: their bounds are what the compiler can vectorise
+ * around, a branch on the weights within them is not. A NaN weight is no member by comparison, but
+ * poisons the sum.
+ */
+static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
+{
+    const struct chunk at = *chunk; /* a copy cannot be what the results are written to */
+    real sum = 0, n = 0, mask[RL_CHUNK];
+    uint8_t bits = 0;
+    for (size_t t = 0; t < at.n; t++)
+        bits |= at.mask[t];
+    rl_mask_reals(at.mask, at.n, mask);
+#pragma omp simd reduction(+ : n)
+    for (size_t t = 0; t < (at.weights ? 0 : at.n); t++) {
+        out->weight[t] = out->on[t] = mask[t];
+        n += mask[t];
+    }
+#pragma omp simd reduction(+ : sum, n)
+    for (size_t t = 0; t < (at.weights ? at.n : 0); t++) {
+        real w = at.weights[t], used = !masked || mask[t] > 0 ? w : 0;
+        real on = (used > 0 ? (real)1 : 0) + (used < 0 ? (real)1 : 0);
+        sum += w;
+        out->weight[t] = used;
+        out->on[t] = on;
+        n += on;
+    }
+    out->n = n;
+    out->plain = bits <= 1 && isfinite(sum);
+}
+
+/* Ratio and difference of the probabilities of a chunk's members; 1 and 0 elsewhere. */
+struct pairs {
+    real ratio[RL_CHUNK], difference[RL_CHUNK];
+};
+
+static RL_INLINE real larger(real a, real b)
+{
+    return a > b ? a : b;
+}
+
+/* fabs of C has no name for both types. */
+static RL_INLINE real size_of(real x)
+{
+    return (real)fabs((double)x);
+}
+
+/*
+ * The largest |log-prob|; infinite if one of them is not finite. exp(p) is computed as exp(q)
+ * ratio, since exp(p) - exp(q) is wanted and two exps are cheaper than three.
+ */
+static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members *m,
+                                struct pairs *out)
+{
+    const struct chunk at = *chunk;
+    real widest = 0, sum = 0;
+#pragma omp simd reduction(max : widest) reduction(+ : sum)
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t], q = at.inference[t];
+        p = on > 0 ? p : 0;
+        q = on > 0 ? q : 0;
+        real here = larger(size_of(p), size_of(q));
+        real r = rl_exp_near(p - q), before = rl_exp_near(q);
+        out->ratio[t] = r;
+        out->difference[t] = before * r - before;
+        widest = here > widest ? here : widest;
+        sum += p + q;
+    }
+    return isfinite(sum) ? widest : INFINITY;
+}
+
+/* What one chunk adds up. */
+struct chunk_sums {
+    real loss, in_kl, out_kl, out, positive, negative, other, nearest;
+    bool finite;
+};
+
+/*
+ * The threshold is compared in rounded numbers; `nearest` tells how close any token came, and a
+ * chunk with one too close to call is left to the exact path, so that both agree on every token.
+ */
+static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const struct members *m,
+                                             const struct pairs *pairs, const struct rule *rule,
+                                             bool dppo, bool ref, real *gradient)
+{
+    const struct chunk at = *chunk;
+    const struct rule k = *rule;
+    real loss = 0, in_kl = 0, out_kl = 0, outs = 0, positive = 0, negative = 0, sum = 0;
+    real nearest = 1;
+#pragma omp simd reduction(+ : loss, in_kl, out_kl, outs, positive, negative, sum) \
+    reduction(min : nearest)
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t], q = at.inference[t], a = at.other[t];
+        real r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
+        real l = on > 0 ? p - q : 0;
+        a = ref ? a - p : a;
+        a = on > 0 ? a : 0;
+        real above = d - k.high, below = k.low - d; /* out if above 0 */
+        real excess = dppo ? (a > 0 ? above : below) : ref ? below : larger(above, below);
+        real out = excess > 0 ? on : 0, near = size_of(excess);
+        real pull = excess > 0 ? 0 : k.tau * a * r, mismatch = r - l - 1;
+        near = on > 0 ? near : 1;
+        gradient[t] = w * (2 * k.kl_tau * l - pull) * k.per_scale;
+        loss += w * (k.kl_tau * l * l - pull);
+        in_kl += excess > 0 ? 0 : mismatch;
+        out_kl += excess > 0 ? mismatch : 0;
+        outs += out;
+        positive += a > 0 ? out : 0;
+        negative += a < 0 ? out : 0;
+        sum += a;
+        nearest = near < nearest ? near : nearest;
+    }
+    return (struct chunk_sums){loss,     in_kl, out_kl,  outs,         positive,
+                               negative, sum,   nearest, isfinite(sum)};
+}
+
+RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
+                                          const struct pairs *pairs, const struct rule *k,
+                                          real *gradient)
+{
+    return rule_pass(at, m, pairs, k, true, false, gradient);
+}
+
+RL_HOT static struct chunk_sums ipo_pass(const struct chunk *at, const struct members *m,
+                                         const struct pairs *pairs, const struct rule *k,
+                                         real *gradient)
+{
+    return rule_pass(at, m, pairs, k, false, false, gradient);
+}
+
+RL_HOT static struct chunk_sums ref_pass(const struct chunk *at, const struct members *m,
+                                         const struct pairs *pairs, const struct rule *k,
+                                         real *gradient)
+{
+    return rule_pass(at, m, pairs, k, false, true, gradient);
+}
+
+RL_HOT static void prepare(const struct chunk *at, bool masked, struct members *m)
+{
+    members_of(at, masked, m);
+}
+
+RL_HOT static real prepare_pairs(const struct chunk *at, const struct members *m,
+                                 struct pairs *pairs)
+{
+    rl_fetch_ahead(at->trainer);
+    rl_fetch_ahead(at->inference);
+    rl_fetch_ahead(at->other);
+    if (at->gradient)
+        rl_fetch_ahead(at->gradient);
+    return pair_pass(at, m, pairs);
+}
+
+RL_HOT static void add_gradient(real *gradient, const real *from, size_t n)
+{
+    for (size_t t = 0; t < n; t++)
+        gradient[t] += from[t];
+}
+
+static void add_sums(struct rl_stream_sums *to, const struct chunk_sums *from)
+{
+    to->loss += (double)from->loss;
+    to->out_kl += (double)from->out_kl;
+    to->in_kl += (double)from->in_kl;
+    to->out += (double)from->out;
+    to->positive += (double)from->positive;
+    to->negative += (double)from->negative;
+    to->high += (double)from->positive; /* with DPPO, where alone they are reported */
+    to->low += (double)from->negative;
+}
+
+/* Refused before anything is added: the sums of a chunk are all or nothing. */
+static bool run_pairs(const struct chunk *at, const struct members *m, const struct rule *k,
+                      struct chunk_sums (*pass)(const struct chunk *, const struct members *,
+                                                const struct pairs *, const struct rule *, real *),
+                      struct rl_stream_sums *sums, bool ref)
+{
+    struct pairs pairs;
+    real buffer[RL_CHUNK], *gradient = at->gradient && !ref ? at->gradient : buffer;
+    if (!(prepare_pairs(at, m, &pairs) <= widest_allowed))
+        return false;
+    struct chunk_sums x = pass(at, m, &pairs, k, gradient);
+    if (!x.finite || !(x.nearest > nearest_allowed))
+        return false;
+    if (at->gradient && ref)
+        add_gradient(at->gradient, gradient, at->n);
+    add_sums(sums, &x);
+    sums->n += (double)m->n;
+    sums->other += ref ? (double)x.other : 0;
+    return true;
+}
+
+RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, real per_scale,
+                          struct rl_stream_sums *sums)
+{
+    const struct chunk at = *chunk;
+    real loss = 0, sum = 0;
+#pragma omp simd reduction(+ : loss, sum)
+    for (size_t t = 0; t < at.n; t++) {
+        real on = m->on[t], p = at.trainer[t];
+        p = on > 0 ? p : 0;
+        loss -= m->weight[t] * p;
+        sum += p;
+    }
+    if (!isfinite(sum))
+        return false;
+    for (size_t t = 0; t < (at.gradient ? at.n : 0); t++)
+        at.gradient[t] -= m->weight[t] * per_scale;
+    sums->loss += (double)loss;
+    sums->other -= (double)sum;
+    sums->n += (double)m->n;
+    return true;
+}
+
+/* No members: the arrays that only members read may be missing. */
+static bool run_nothing(const struct chunk *at, enum rl_component component)
+{
+    for (size_t t = 0; at->gradient && component == RL_COMPONENT_RL && t < at->n; t++)
+        at->gradient[t] = 0;
+    return true;
+}
+
+static struct rule rl_rule(const struct rl_stream_options *o)
+{
+    bool ipo = o->kind == RL_STREAM_IPO;
+    return (struct rule){.low = (real)(ipo ? -o->ipo_threshold : -o->dppo_mask_low),
+                         .high = (real)(ipo ? o->ipo_threshold : o->dppo_mask_high),
+                         .tau = (real)o->adv_tau,
+                         .kl_tau = (real)o->kl_tau,
+                         .per_scale = (real)(1 / o->rl_scale)};
+}
+
+static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component component,
+                             const struct rl_stretch *stretch)
+{
+    const struct rl_streams *in = s->streams;
+    const real *const weights[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
+    const real *other = component == RL_COMPONENT_REF_KL ? in->ref : in->advantages;
+    size_t i = s->sequences->start[stretch->sequence] + stretch->from;
+    return (struct chunk){.n = stretch->n,
+                          .mask = s->sequences->loss_mask + i,
+                          .trainer = in->trainer + i,
+                          .inference = in->inference ? in->inference + i : NULL,
+                          .other = other ? other + i : NULL,
+                          .weights = weights[component] ? weights[component] + i : NULL,
+                          .gradient = s->gradient ? s->gradient + i : NULL};
+}
+
+bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
+                     const struct rl_stretch *stretch, struct rl_stream_sums *sums)
+{
+    const struct rl_stream_options *o = s->options;
+    const struct chunk at = chunk_at(s, component, stretch);
+    struct members m;
+    prepare(&at, component == RL_COMPONENT_RL, &m);
+    if (!m.plain)
+        return false;
+    if (!(m.n > 0))
+        return run_nothing(&at, component);
+    if (component == RL_COMPONENT_CE)
+        return run_ce(&at, &m, (real)(1 / o->ce_scale), sums);
+    if (!at.other || !at.inference)
+        return false;
+    if (component == RL_COMPONENT_RL) {
+        const struct rule rule = rl_rule(o);
+        return run_pairs(&at, &m, &rule, o->kind == RL_STREAM_IPO ? ipo_pass : dppo_pass, sums,
+                         false);
+    }
+    const struct rule rule = {-(real)RL_REF_MASK_LOW, 0, 1, (real)RL_REF_KL_TAU,
+                              (real)(1 / o->ref_kl_scale)};
+    return run_pairs(&at, &m, &rule, ref_pass, sums, true);
+}

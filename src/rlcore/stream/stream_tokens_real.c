@@ -1,0 +1,187 @@
+/*
+ * stream_tokens_real.c: the three components token by token, with the check of every value they
+ * read.
+ *
+ * Plain double arithmetic and a check before every use. Chunks come here that hold something
+ * unusual, so this is both the definition in its simplest form and where a bad value is named; the
+ * wide loops are tested against it.
+ */
+#include <math.h>
+
+#include "stream/stream_internal.h"
+
+static const char *const component_names[] = {"rl_weights", "ce_weights", "ref_kl_weights"};
+
+/* One token and what it adds to. */
+struct place {
+    const struct rl_streaming *s;
+    enum rl_component component;
+    size_t sequence, token, i; /* i: in the flat arrays */
+    struct rl_stream_sums *sums;
+    struct rl_error *err;
+};
+
+static enum rl_status not_finite(const struct place *at, const char *name, double value)
+{
+    return rl_fail(at->err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name,
+                   at->sequence, at->token, value);
+}
+
+static enum rl_status check(const struct place *at, const char *name, const real *values)
+{
+    if (!values)
+        return rl_fail(at->err, RL_EINVAL, "%s are missing for %s[%zu][%zu]", name,
+                       component_names[at->component], at->sequence, at->token);
+    return isfinite(values[at->i]) ? RL_OK : not_finite(at, name, (double)values[at->i]);
+}
+
+/* Both log-probs, and their ratio: one beyond double is refused like any value not finite. */
+static enum rl_status check_pair(const struct place *at)
+{
+    const struct rl_streams *in = at->s->streams;
+    enum rl_status status = check(at, "trainer_logprobs", in->trainer);
+    if (status == RL_OK)
+        status = check(at, "inference_logprobs", in->inference);
+    double ratio =
+        status == RL_OK ? exp((double)in->trainer[at->i] - (double)in->inference[at->i]) : 1;
+    return status == RL_OK && !isfinite(ratio) ? not_finite(at, "importance ratio", ratio) : status;
+}
+
+static void add_gradient(const struct place *at, double value)
+{
+    if (at->s->gradient)
+        at->s->gradient[at->i] = (real)((double)at->s->gradient[at->i] + value);
+}
+
+/* Of a member of rl or ref_kl. */
+struct pair {
+    double l, ratio, difference; /* difference of the probabilities */
+};
+
+static struct pair pair_at(const struct place *at)
+{
+    double p = (double)at->s->streams->trainer[at->i], q = (double)at->s->streams->inference[at->i];
+    return (struct pair){p - q, exp(p - q), exp(p) - exp(q)};
+}
+
+static void add_pair(const struct place *at, const struct pair *x, double weight, double pull,
+                     double kl_tau, double scale)
+{
+    at->sums->loss += weight * (kl_tau * x->l * x->l - pull);
+    add_gradient(at, weight * (2 * kl_tau * x->l - pull) / scale);
+    at->sums->n++;
+}
+
+static void add_mismatch(const struct place *at, const struct pair *x, bool out)
+{
+    *(out ? &at->sums->out_kl : &at->sums->in_kl) += x->ratio - x->l - 1;
+    at->sums->out += out;
+}
+
+/*
+ * DPPO looks at the side that the advantage pushes towards only: moving back towards the sampler is
+ * never masked. IPO masks both.
+ */
+static bool is_out(const struct rl_stream_options *o, double advantage, double difference)
+{
+    if (o->kind == RL_STREAM_IPO)
+        return fabs(difference) > o->ipo_threshold;
+    return advantage > 0 ? difference > o->dppo_mask_high : difference < -o->dppo_mask_low;
+}
+
+static enum rl_status rl_token(const struct place *at, double weight)
+{
+    const struct rl_stream_options *o = at->s->options;
+    enum rl_status status = check_pair(at);
+    if (status == RL_OK)
+        status = check(at, "advantages", at->s->streams->advantages);
+    if (status != RL_OK)
+        return status;
+    double advantage = (double)at->s->streams->advantages[at->i];
+    struct pair x = pair_at(at);
+    bool out = is_out(o, advantage, x.difference);
+    add_pair(at, &x, weight, out ? 0 : o->adv_tau * advantage * x.ratio, o->kl_tau, o->rl_scale);
+    add_mismatch(at, &x, out);
+    at->sums->low += advantage < 0 && x.difference < -o->dppo_mask_low;
+    at->sums->high += advantage > 0 && x.difference > o->dppo_mask_high;
+    at->sums->positive += out && advantage > 0;
+    at->sums->negative += out && advantage < 0;
+    return RL_OK;
+}
+
+static enum rl_status ce_token(const struct place *at, double weight)
+{
+    enum rl_status status = check(at, "trainer_logprobs", at->s->streams->trainer);
+    if (status != RL_OK)
+        return status;
+    at->sums->loss -= weight * (double)at->s->streams->trainer[at->i];
+    at->sums->other -= (double)at->s->streams->trainer[at->i];
+    at->sums->n++;
+    add_gradient(at, -weight / at->s->options->ce_scale);
+    return RL_OK;
+}
+
+/*
+ * The reference is a teacher whose advantage is its log-prob minus ours; only tokens that have
+ * become much less likely are masked, since those are where the ratio no longer means anything.
+ */
+static enum rl_status ref_token(const struct place *at, double weight)
+{
+    const real *ref = at->s->streams->ref;
+    enum rl_status status = check_pair(at);
+    if (status == RL_OK)
+        status = check(at, "ref_logprobs", ref);
+    if (status != RL_OK)
+        return status;
+    double gap = (double)ref[at->i] - (double)at->s->streams->trainer[at->i];
+    struct pair x = pair_at(at);
+    bool out = x.difference < -RL_REF_MASK_LOW;
+    add_pair(at, &x, weight, out ? 0 : gap * x.ratio, RL_REF_KL_TAU, at->s->options->ref_kl_scale);
+    add_mismatch(at, &x, out);
+    at->sums->other += gap;
+    return RL_OK;
+}
+
+/*
+ * The weight of a token, 0 where it is no member; a weight that is not finite, or a mask of 2, is
+ * refused at any token.
+ */
+static enum rl_status weigh(const struct place *at, double *weight)
+{
+    const struct rl_streams *in = at->s->streams;
+    const real *const streams[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
+    uint8_t mask = at->s->sequences->loss_mask[at->i];
+    if (mask > 1)
+        return rl_fail(at->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", at->sequence,
+                       at->token, mask);
+    *weight = streams[at->component] ? (double)streams[at->component][at->i] : 1;
+    if (!isfinite(*weight))
+        return not_finite(at, component_names[at->component], *weight);
+    if (at->component == RL_COMPONENT_RL && !mask)
+        *weight = 0;
+    return RL_OK;
+}
+
+enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component component,
+                                const struct rl_stretch *stretch, struct rl_stream_sums *sums,
+                                struct rl_error *err)
+{
+    static enum rl_status (*const add[])(const struct place *, double) = {rl_token, ce_token,
+                                                                          ref_token};
+    enum rl_status status = RL_OK;
+    for (size_t j = 0; status == RL_OK && j < stretch->n; j++) {
+        size_t token = stretch->from + j;
+        const struct place at = {.s = s,
+                                 .component = component,
+                                 .sequence = stretch->sequence,
+                                 .token = token,
+                                 .i = s->sequences->start[stretch->sequence] + token,
+                                 .sums = sums,
+                                 .err = err};
+        double weight = 0;
+        status = weigh(&at, &weight);
+        if (status == RL_OK && (weight < 0 || weight > 0))
+            status = add[component](&at, weight);
+    }
+    return status;
+}

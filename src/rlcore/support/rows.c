@@ -1,0 +1,179 @@
+/*
+ * rows.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has
+ * no response tokens, where `common` holds the denominator that the whole batch shares. Weights
+ * are known before the first token is visited, so that a loss writes its gradient in the same pass
+ * as its sums.
+ */
+#include "support/rows.h"
+
+#include <math.h>
+
+#include "support/hot.h"
+
+struct totals {
+    size_t tokens, rows; /* response tokens, rows that have any */
+};
+
+static enum rl_status check_agg(const struct rl_agg *agg, struct rl_error *err)
+{
+    const struct {
+        const char *name;
+        double value;
+    } sizes[] = {{"dp_size", agg->dp_size},
+                 {"batch_num_tokens", agg->batch_num_tokens},
+                 {"global_batch_size", agg->global_batch_size},
+                 {"loss_scale_factor", agg->loss_scale_factor}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (!(sizes[i].value >= 0) || isinf(sizes[i].value))
+            return rl_fail(err, RL_EINVAL, "%s is %g, not a positive number", sizes[i].name,
+                           sizes[i].value);
+    if ((unsigned)agg->mode > RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM)
+        return rl_fail(err, RL_EINVAL, "loss aggregation mode %d is unknown", (int)agg->mode);
+    return RL_OK;
+}
+
+/*
+ * The three tables go by mode: what the mean is over, the count that the caller knows of the whole
+ * step, and that of this batch. Gradients of several workers are averaged afterwards, so a loss
+ * that divides by a global count is multiplied by their number.
+ */
+static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_batch *batch,
+                                struct totals totals, struct rl_rows *r, struct rl_error *err)
+{
+    static const char *const what[] = {"response tokens", "rows with response tokens",
+                                       "rows with response tokens", "token positions"};
+    const double given[] = {agg->batch_num_tokens, agg->global_batch_size, agg->global_batch_size,
+                            agg->loss_scale_factor};
+    const size_t counted[] = {totals.tokens, totals.rows, totals.rows, batch->n_tokens};
+    double denominator = given[agg->mode] > 0 ? given[agg->mode] : (double)counted[agg->mode];
+    if (!(denominator > 0))
+        return rl_fail(err, RL_EINVAL, "the loss is a mean over %s, and the batch has none",
+                       what[agg->mode]);
+    double workers =
+        agg->dp_size > 0 && agg->mode != RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? agg->dp_size : 1;
+    r->common = workers / denominator;
+    r->by_length = agg->mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN;
+    r->epsilon = 1e-8;
+    return RL_OK;
+}
+
+/*
+ * The form of the code that A2TGPO's figures come from: rows without a token count in its means,
+ * which makes a mean over such a row undefined.
+ */
+static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_batch *batch,
+                                  struct totals totals, struct rl_rows *r, struct rl_error *err)
+{
+    bool by_length = mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN;
+    if (by_length && totals.rows < batch->n_rows)
+        return rl_fail(err, RL_EVALUE, "%zu rows have no response token: their mean is undefined",
+                       batch->n_rows - totals.rows);
+    double denominator = mode == RL_AGG_TOKEN_MEAN                ? (double)totals.tokens + 1e-8
+                         : mode == RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM ? (double)batch->n_tokens
+                                                                  : (double)batch->n_rows;
+    if (!(denominator > 0))
+        return rl_fail(err, RL_EINVAL, "the loss is a mean over rows, and the batch has none");
+    r->common = 1 / denominator;
+    r->by_length = by_length;
+    return RL_OK;
+}
+
+static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *agg,
+                            const struct rl_batch *batch, struct totals totals, struct rl_rows *r,
+                            struct rl_error *err)
+{
+    if (weights == RL_WEIGHTS_PER_ROW) {
+        if (batch->n_rows == 0)
+            return rl_fail(err, RL_EINVAL, "the loss is a mean over rows, and the batch has none");
+        r->common = 1 / (double)batch->n_rows;
+        return RL_OK;
+    }
+    struct rl_agg used = *agg;
+    if (weights == RL_WEIGHTS_SEQ_MEAN)
+        used.mode = RL_AGG_SEQ_MEAN_TOKEN_MEAN;
+    enum rl_status status = check_agg(&used, err);
+    if (status != RL_OK)
+        return status;
+    return weights == RL_WEIGHTS_AGG_OLDER ? weigh_older(used.mode, batch, totals, r, err)
+                                           : weigh_agg(&used, batch, totals, r, err);
+}
+
+RL_HOT static size_t count_response(const uint8_t *mask, size_t n)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < n; t++)
+        count += mask[t];
+    return count;
+}
+
+static struct totals count_rows(const struct rl_batch *batch, size_t *n_response)
+{
+    size_t n = batch->n_tokens, tokens = 0, rows = 0;
+#pragma omp parallel for schedule(static) reduction(+ : tokens, rows) \
+    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        n_response[row] = count_response(batch->mask + row * n, n);
+        tokens += n_response[row];
+        rows += n_response[row] > 0;
+    }
+    return (struct totals){tokens, rows};
+}
+
+static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, double weight)
+{
+    total->loss += row->loss * weight;
+    total->clipped += row->clipped;
+    total->lower += row->lower;
+    total->kl += row->kl;
+    total->ratio += row->ratio;
+    total->ratio_min = fmin(total->ratio_min, row->ratio_min);
+    total->ratio_max = fmax(total->ratio_max, row->ratio_max);
+    total->clamped += row->clamped;
+    total->entropy += row->entropy;
+    total->entropy_min = fmin(total->entropy_min, row->entropy_min);
+    total->entropy_max = fmax(total->entropy_max, row->entropy_max);
+    total->poisoned |= row->poisoned;
+}
+
+static struct rl_rows take_rows(struct rl_scratch *s, size_t n_rows)
+{
+    struct rl_rows rows = {.n = n_rows};
+    rows.n_response = rl_scratch_take(s, n_rows, sizeof *rows.n_response);
+    rows.sums = rl_scratch_take(s, n_rows, sizeof *rows.sums);
+    return rows;
+}
+
+size_t rl_rows_bytes(size_t n_rows)
+{
+    struct rl_scratch s = rl_scratch_begin(NULL);
+    take_rows(&s, n_rows);
+    return s.used;
+}
+
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_batch *batch, unsigned needs,
+                             enum rl_row_weights weights, const struct rl_agg *agg,
+                             struct rl_workspace *ws, struct rl_error *err)
+{
+    enum rl_status status = rl_batch_check(batch, needs, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    *rows = take_rows(&s, batch->n_rows);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, err);
+    rows->parallel = batch->n_rows * batch->n_tokens >= RL_PARALLEL_TOKENS;
+    struct totals totals = count_rows(batch, rows->n_response);
+    rows->n_tokens = totals.tokens;
+    return weigh(weights, agg, batch, totals, rows, err);
+}
+
+/*
+ * In the order of rows and by one thread: B additions, and the same bits for any number of threads.
+ */
+struct rl_row_sums rl_rows_total(const struct rl_rows *rows)
+{
+    struct rl_row_sums total = rl_row_sums_empty();
+    for (size_t row = 0; row < rows->n; row++)
+        add_row(&total, &rows->sums[row], rl_row_weight(rows, row));
+    return total;
+}

@@ -1,0 +1,91 @@
+/*
+ * rows.h: the frame of every aggregated loss. A loss reads
+ *
+ *     status = rl_rows_begin(&rows, batch, RL_NEEDS_MASK, RL_WEIGHTS_AGG, &agg, ws, err);
+ *     #pragma omp parallel for schedule(static) if (rows.parallel)
+ *     for (size_t row = 0; row < batch->n_rows; row++)
+ *         rows.sums[row] = its own loop over the tokens, rl_row_weight(&rows, row)
+ *     total = rl_rows_total(&rows);
+ *
+ * Each row adds up its tokens alone and the rows are added in their order, so that no result
+ * depends on the number of threads. A row that meets a value it may not use does not stop: it sets
+ * `poisoned` and goes on, because a test and a way out in the loop over tokens would keep it from
+ * being vectorised; only a poisoned batch is searched for the element to name.
+ */
+#ifndef RLCORE_ROWS_H
+#define RLCORE_ROWS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <rlcore/loss.h>
+
+#include "support/scratch.h"
+
+/* Sums over the response tokens of one row, later of the batch. */
+struct rl_row_sums {
+    double loss;               /* token losses, unscaled in a row, the aggregate in the total */
+    double clipped, lower, kl; /* numerators of the metrics */
+    double ratio, ratio_min, ratio_max;
+    double clamped; /* tokens whose log-ratio hit a limit */
+    double entropy, entropy_min, entropy_max;
+    bool poisoned; /* some value at mask 1 is not allowed */
+};
+
+static inline struct rl_row_sums rl_row_sums_empty(void)
+{
+    return (struct rl_row_sums){.ratio_min = INFINITY,
+                                .ratio_max = -INFINITY,
+                                .entropy_min = INFINITY,
+                                .entropy_max = -INFINITY};
+}
+
+/* Which rule gives the weight of a row. */
+enum rl_row_weights {
+    RL_WEIGHTS_AGG,       /* rlcore/loss.h */
+    RL_WEIGHTS_SEQ_MEAN,  /* the same, seq-mean-token-mean whatever mode is asked for */
+    RL_WEIGHTS_AGG_OLDER, /* rlcore/a2tgpo.h: the form of the A2TGPO reference */
+    RL_WEIGHTS_PER_ROW    /* 1/B for every row, empty ones included */
+};
+
+/* The rows of one loss between begin and total. */
+struct rl_rows {
+    size_t n, n_tokens;       /* rows; response tokens of the batch */
+    size_t *n_response;       /* [n] response tokens */
+    struct rl_row_sums *sums; /* [n] for the loss to fill in */
+    double common, epsilon;   /* weight of a row: common, or common / (length + epsilon) */
+    bool by_length;
+    bool parallel; /* large enough for threads to pay */
+};
+
+/*
+ * Check the batch (needs: of rl_batch_check) and the aggregation, take memory and weigh the rows.
+ * agg is not read with RL_WEIGHTS_PER_ROW; with RL_WEIGHTS_SEQ_MEAN its mode is not.
+ */
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_batch *batch, unsigned needs,
+                             enum rl_row_weights weights, const struct rl_agg *agg,
+                             struct rl_workspace *ws, struct rl_error *err);
+
+/* Weight of a row's token losses in the aggregate; 0 without response tokens. */
+static inline double rl_row_weight(const struct rl_rows *rows, size_t row)
+{
+    size_t n = rows->n_response[row];
+    if (n == 0)
+        return 0;
+    return rows->by_length ? rows->common / ((double)n + rows->epsilon) : rows->common;
+}
+
+/* The sums of the batch; loss is the aggregate. */
+struct rl_row_sums rl_rows_total(const struct rl_rows *rows);
+
+/* Bytes of workspace that a run over n_rows rows takes. */
+size_t rl_rows_bytes(size_t n_rows);
+
+/* mm(x) from its numerator. */
+static inline double rl_masked_mean(double sum, size_t n_tokens)
+{
+    return sum / ((double)n_tokens + 1e-8);
+}
+
+#endif
