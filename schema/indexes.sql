@@ -7,3 +7,5 @@ CREATE INDEX IF NOT EXISTS trials_by_score ON trials(score) WHERE score IS NOT N
 CREATE INDEX IF NOT EXISTS kept_by_score ON trials(score) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS kept_by_score_down ON trials(score DESC) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS extras_by_number ON extras(name, number, seq);
+CREATE INDEX IF NOT EXISTS failed_by_label ON trials(status)
+    WHERE status NOT IN ('keep', 'discard', 'baseline', 'harness_abort');

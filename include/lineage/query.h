@@ -56,23 +56,40 @@ struct lineage_range {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
 
-/* A range over a parameter, a numeric column, an extra column holding numbers, or ig_clip_scale_mean/_std. */
+/*
+ * A range over a parameter, a numeric column, an extra column holding numbers, or ig_clip_scale_mean/_std; or, with
+ * n_texts > 0, exactly one of some texts (which need a parameter, a text column or an extra column). A range open at
+ * both ends, without texts, is true of every trial that has the parameter, number or text. Texts of a parameter that
+ * has only numbers, and a range over one that has only texts, are LINEAGE_EINVAL: the answer would look like "never
+ * tried".
+ */
 struct lineage_condition {
     const char *name;
     struct lineage_range range;
+    const char *const *texts; /* [n_texts] */
+    size_t n_texts;
 };
 
 struct lineage_query {
     unsigned labels;        /* bit set of 1u << label; 0 = any */
     const char *specialist; /* exact; NULL = any */
-    const char *since;      /* timestamp >= since, as text; NULL = any */
+    const char *since;      /* timestamp >= since, a date of lineage/time.h; NULL = any. Rows whose timestamp is
+                               no ISO 8601 date match neither this nor until */
     const char *until;      /* timestamp < until */
     const struct lineage_condition *conditions; /* all must hold; `score` names the score column */
     size_t n_conditions;
     const char *sort; /* column, parameter or score; leading `-` = descending; NULL = file order.
-                         Rows without a value are left out; ties keep file order. */
-    size_t limit;     /* 0 = no limit; taken from the front of the sorted list */
+                         Rows without a value are left out; ties keep file order. `-seq`: newest first. */
+    uint64_t after;   /* seq of a trial: only those that come behind it in the sorted list, none if it has no
+                         value to sort by; 0 = from the front. Rows are never taken out, so a page that begins
+                         behind a trial begins there for ever. */
+    size_t limit;     /* 0 = no limit; taken from the front of what is left */
 };
+
+/* How many trials a query finds, `after` aside; counts up to query->limit (0 = all). */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
+                    struct lineage_error *err);
 
 struct lineage_cursor;
 
@@ -106,6 +123,7 @@ lineage_tree_walk(struct lineage_store *store,
 /* Coverage of one or two parameters: one cell per combination of values that was tried. */
 struct lineage_sweep_cell {
     double x, y;      /* y is 0 for a sweep of one parameter */
+    const char *x_text, *y_text; /* where the value is text (x or y is nan then), else NULL */
     size_t count;     /* trials */
     size_t labels[LINEAGE_N_LABELS];
     struct lineage_number best; /* best score among keep, discard and baseline trials of the cell */
@@ -113,11 +131,13 @@ struct lineage_sweep_cell {
 };
 
 struct lineage_sweep {
-    struct lineage_sweep_cell *cells; /* sorted by x, then y */
+    struct lineage_sweep_cell *cells; /* sorted by x, then y: numbers ascending, then texts by their bytes */
     size_t n_cells;
-    double *xs, *ys; /* distinct values tried, ascending; ys has one entry 0 for one parameter */
+    double *xs, *ys; /* distinct values tried, in that order; ys has one entry 0 for one parameter */
+    const char **x_texts, **y_texts; /* [n_xs], [n_ys]: the value where it is text, else NULL */
     size_t n_xs, n_ys;
     size_t without; /* trials that lack one of the parameters */
+    size_t aborted; /* harness_abort trials: they say nothing of the setting and are in no cell */
 };
 
 /* y is NULL for one parameter. LINEAGE_ENOTFOUND if no trial has all of them; a parameter that no trial has
@@ -129,7 +149,8 @@ LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
 
 /*
  * Whether something like it was tried: opens a cursor over the trials whose parameters all lie within
- * tolerance of the wanted values: |value - wanted| <= tolerance * max(1, |wanted|).
+ * tolerance of the wanted values: |value - wanted| <= tolerance * max(1, |wanted|), or are the wanted texts exactly.
+ * harness_abort is left out: the setting was not tried.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
@@ -139,7 +160,10 @@ lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
 /* A row of an SQL result: texts[i] is NULL for SQL NULL. Valid during the call. Return false to stop. */
 typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);
 
-/* Run one read-only SQL statement on the mirror (see schema/). Anything that could write is LINEAGE_EINVAL. */
+/*
+ * Run one read-only SQL statement on the mirror (see schema/), within the limits given at open. Anything that could
+ * write, reads another table than the schema's, or calls a function that does more than compute, is LINEAGE_EINVAL.
+ */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
             struct lineage_error *err);

@@ -14,8 +14,9 @@ extern "C" {
 #endif
 
 /*
- * Absolute or store-relative path of the trial's snapshot directory, in *path (free with lineage_free).
- * LINEAGE_ENOTFOUND if the trial has none or it is gone.
+ * Path of the trial's snapshot directory, in *path (free with lineage_free): the store's and the row's. A row may come
+ * from anybody: LINEAGE_ENOTFOUND if the trial has none, it is gone, or its path is absolute, has `..` or leads through
+ * a symbolic link.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_snapshot_path(char **path, struct lineage_store *store, const struct lineage_trial *trial,

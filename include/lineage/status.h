@@ -42,7 +42,8 @@ enum lineage_status {
     LINEAGE_ENOTFOUND = -6, /* no such trial, file or store */
     LINEAGE_ELOCKED = -7,   /* a lock could not be had in time */
     LINEAGE_EDB = -8,       /* SQLite failed */
-    LINEAGE_ELIMIT = -9     /* a field or a file is longer than allowed */
+    LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
+    LINEAGE_ECANCELLED = -10 /* the caller's `cancelled` said to stop (lineage/store.h) */
 };
 
 #define LINEAGE_ERROR_TEXT_MAX 512

@@ -23,10 +23,10 @@
  * Durability
  *   Append takes an exclusive flock on results.tsv (the lock fieldkit.lineage takes), writes the whole
  *   record with one write, and returns LINEAGE_OK only after fdatasync (unless no_sync). Readers take no
- *   lock. A last record without line end is torn unless it is a sound row of full length: readers show what
- *   can be read of it, and the next writer moves it to a file beside results.tsv, named through `notice`
- *   (or, if it is sound, gives it its line end). The mirror follows when the handle next
- *   reads or is closed; if that fails the rows are safe and a notice is given.
+ *   lock. A last record without line end may be half of one: readers show what can be read of it, and the
+ *   next writer moves it to a file beside results.tsv, named through `notice` (lineage_restore puts it back).
+ *   Append waits for that lock alone: what others do to the mirror never delays a row. The mirror follows when
+ *   the handle next reads or is closed; if that fails the rows are safe and a notice is given.
  */
 #ifndef LINEAGE_STORE_H
 #define LINEAGE_STORE_H
@@ -58,6 +58,12 @@ struct lineage_config {
 };
 
 /*
+ * What an improvement must exceed for auto_status to keep it: max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)).
+ * Two means of n seeds differ by noise_std * sqrt(2/n) by chance; two of those are asked for. 0 seeds count as 1.
+ */
+LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds);
+
+/*
  * Create the directory if needed and write lineage.json atomically. LINEAGE_EEXIST if there is one that
  * says something else. results.tsv is created by the first append.
  */
@@ -70,19 +76,38 @@ struct lineage_notice {
     const char *text; /* valid during the call */
 };
 
+/*
+ * What one statement of lineage_sql may take; past it the statement ends with LINEAGE_ELIMIT. 0 is the default.
+ * bytes is what SQLite allocates, for this process: handles that work at the same time count together.
+ */
+struct lineage_sql_limits {
+    double seconds;
+    size_t bytes;
+    size_t rows; /* those before the end have been given */
+};
+#define LINEAGE_SQL_SECONDS 60.0
+#define LINEAGE_SQL_BYTES ((size_t)1 << 30)
+#define LINEAGE_SQL_ROWS ((size_t)1000000)
+
 struct lineage_open_options {
     enum lineage_direction direction; /* overrides the configuration */
     const char *metric;               /* overrides the configuration's score column */
     bool no_mirror;       /* keep the mirror in memory: nothing but results.tsv is read or written */
     unsigned busy_ms;     /* how long to wait for the mirror's lock, 0 = 5000 */
     void (*notice)(void *context, const struct lineage_notice *notice); /* NULL: notices are dropped */
+    bool (*cancelled)(void *context); /* asked every few milliseconds while a question is answered: true ends it
+                                         with LINEAGE_ECANCELLED. NULL: nothing is ever cancelled */
     void *context;
+    struct lineage_sql_limits sql;
 };
 
 /*
  * Open the store in dir. A directory without results.tsv is an empty store; a missing directory is
  * LINEAGE_ENOTFOUND; a malformed lineage.json LINEAGE_ECORRUPT. options may be NULL. *store is NULL on
  * failure. Rows that cannot be read never fail the open: they are findings (lineage/verify.h).
+ *
+ * A store belongs to the process that opened it: in a child of a fork everything but close is LINEAGE_EINVAL,
+ * because parent and child would share one lock and hand out the same ids.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_open(struct lineage_store **store, const char *dir,
@@ -94,6 +119,24 @@ LINEAGE_API const struct lineage_config *lineage_store_config(const struct linea
 
 /* The directory as given to open; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
+
+/*
+ * Where the store keeps what does not stand in its rows. The names are settled here and nowhere else: ask,
+ * rather than put a path together. A place need not exist yet.
+ */
+enum lineage_place {
+    LINEAGE_PLACE_SETTINGS,    /* lineage.json */
+    LINEAGE_PLACE_TELEMETRY,   /* telemetry/, ID.json each */
+    LINEAGE_PLACE_SNAPSHOTS,   /* snapshots/, ID_SPECIALIST/ each */
+    LINEAGE_PLACE_CHECKPOINTS, /* checkpoints/: of a night, policies that later trials start from */
+    LINEAGE_PLACE_KNOWLEDGE,   /* KNOWLEDGE.md, the block that a night keeps up to date */
+    LINEAGE_PLACE_RENDERED     /* lineage_snapshots/, blocks as they were shown */
+};
+
+/* Its path, the directory as given to open in front, in *path (free with lineage_free). */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_path(char **path, const struct lineage_store *store, enum lineage_place place,
+                   struct lineage_error *err);
 
 /* Name of the score column in force; valid until close. */
 LINEAGE_API const char *lineage_store_metric(const struct lineage_store *store);
@@ -121,19 +164,37 @@ LINEAGE_API void lineage_append_options_init(struct lineage_append_options *opti
  * statistics and turn statistics are written into notes. options may be NULL. row, if not NULL, receives
  * the trial as written; the caller releases it.
  *
- * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id; LINEAGE_ENOTFOUND for an unknown
- * parent; LINEAGE_EINVAL for a parent cycle, nan or infinity (names the field), invalid UTF-8, NUL bytes,
- * a parameter that notes set to another value; LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.
- * LINEAGE_EIO if the row could not be made durable; it is then not in the file.
+ * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id (014 and exp_014 are one trial);
+ * LINEAGE_ENOTFOUND for an unknown parent; LINEAGE_EINVAL for keep or auto_status without a score, a parent cycle, nan or
+ * infinity (names the field), invalid UTF-8, NUL bytes, a parameter that notes set to another value or to infinity;
+ * LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.
+ * LINEAGE_EIO if the row could not be made durable (it is then not in the file), or results.tsv is a pipe or a device.
  *
  * auto_status: keep if the score is finite and better than the best so far by more than the threshold
  * max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)) (two standard errors of a difference of two means
- * of noise_seeds seeds), or if there is no best yet; else discard.
+ * of noise_seeds seeds), or if there is no best yet; else discard, and notes end in why ("discarded: +0.0068, needs
+ * more than 0.0566", see schema/FORMAT.md).
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
                      const struct lineage_append_options *options, struct lineage_trial *row,
                      struct lineage_error *err);
+
+/*
+ * Append n trials in one go, each by the rules of lineage_store_append: its id, its parent and what it is compared with may
+ * be rows before it. One lock, one write, one sync. All of them are in the file afterwards or none, whoever is killed; a
+ * message of a refusal names the row ("row 3: ..", from 1).
+ *
+ * auto_status, [n] or NULL, says which trials are kept or discarded by their score, NULL: as options say. rows, [n] or NULL,
+ * receives the trials as written; the caller releases each, also after a failure.
+ *
+ * Refused besides: snapshots and telemetry, which are of one trial (LINEAGE_EINVAL); and a trial with a parent whose own id
+ * an earlier one names as a missing parent (LINEAGE_EINVAL: append it by itself).
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                          const bool *auto_status, const struct lineage_append_options *options,
+                          struct lineage_trial *rows, struct lineage_error *err);
 
 /* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
 #define LINEAGE_CELL_MAX 131072

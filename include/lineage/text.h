@@ -48,6 +48,12 @@ LINEAGE_API bool lineage_text_is_utf8(const char *text, size_t length);
  */
 LINEAGE_API char *lineage_text_safe(const char *text, size_t length, size_t n);
 
+/*
+ * The same for text that is a terminal's alone, such as a message: pipes and backticks stay. What comes back is
+ * equal to the text if there was nothing to replace.
+ */
+LINEAGE_API char *lineage_text_visible(const char *text, size_t length);
+
 #ifdef __cplusplus
 }
 #endif

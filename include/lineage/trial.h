@@ -59,10 +59,14 @@ struct lineage_number {
     double value; /* may be nan or infinite in a row that was read; refused on append */
 };
 
-/* A named numeric setting of the trial: alpha, beta, gamma, lr, seed, ... (canonical ASCII name). */
+/*
+ * A named setting of the trial: alpha, beta, gamma, lr, seed, optimizer, ... (canonical ASCII name). It is a number
+ * (text NULL) or text ("adam"; value nan, so that whoever looks at numbers alone passes it over).
+ */
 struct lineage_param {
     const char *name;
     double value;
+    const char *text;
 };
 
 /* Information gain of one turn index over a batch. */
@@ -118,8 +122,11 @@ struct lineage_trial {
 /* Free what the library allocated for the trial and zero it. NULL is allowed. */
 LINEAGE_API void lineage_trial_release(struct lineage_trial *trial);
 
-/* The value of a parameter by canonical name; false if the trial has none. */
+/* The number of a parameter by canonical name; false if the trial has none, or text. */
 LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name);
+
+/* The parameter of that canonical name, number or text; NULL if the trial has none. */
+LINEAGE_API const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name);
 
 /*
  * Columns by position, for generic code (tables, JSON). Each is text, a label or a number.

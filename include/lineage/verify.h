@@ -37,6 +37,14 @@ lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
                                                                   struct lineage_error *err);
 
+/*
+ * Put back what a writer moved aside because nothing proved it whole: name is that of the file, results.tsv.torn-N, as the
+ * notice said. Its records must be sound rows of full length (LINEAGE_EINVAL) with ids that no row has (LINEAGE_EEXIST);
+ * whether the last of them is whole only a person can say. They are appended as they are, and the file is removed.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err);
+
 struct lineage_import_stats {
     size_t n_rows;     /* rows appended */
     size_t n_left_out; /* rows reported and left out */
@@ -46,7 +54,8 @@ struct lineage_import_stats {
  * Append every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical
  * 17-column rows, in file order: core_metric is the score (column metric, NULL = guessed as at open), text
  * is unchanged, columns outside the 17 are dropped, placeholders of crashed autoresearch rows are left
- * absent. Rows left out are reported. All rows are written, or none is.
+ * absent. Where the source has no column delta_vs_best it is computed as append does. Rows left out are reported. All rows
+ * are written, or none is. path may name a pipe.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_import(struct lineage_store *store, const char *path, const char *metric,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fail.h"
 #include "internal.h"
 
 const char *lineage_status_text(enum lineage_status status)
@@ -19,6 +20,7 @@ const char *lineage_status_text(enum lineage_status status)
     case LINEAGE_ELOCKED: return "locked";
     case LINEAGE_EDB: return "database error";
     case LINEAGE_ELIMIT: return "too long";
+    case LINEAGE_ECANCELLED: return "cancelled";
     }
     return "unknown status";
 }

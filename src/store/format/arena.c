@@ -1,4 +1,11 @@
-/* arena.c: block arena and growing byte buffer. */
+/*
+ * arena.c: block arena and growing byte buffer. A trial has a dozen texts that live and die
+ * together, and a sync reads a million of them: one block is reused instead of a dozen allocations
+ * each.
+ *
+ * The buffer remembers that it failed instead of reporting each addition: a record is put together
+ * by dozens of calls, and only the whole of it is written or refused.
+ */
 #include "arena.h"
 
 #include <stdarg.h>
@@ -8,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Room for the texts of a usual row, so that a sync goes on with one block. */
 #define BLOCK_BYTES 4096u
 
 struct arena_block {
@@ -27,6 +35,8 @@ static struct arena_block *grow(struct arena *arena, size_t bytes)
     return block;
 }
 
+/* Zeroed, because structs grow members and a forgotten one should be empty. The product is
+ * checked: counts come from files. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     size_t bytes;
@@ -44,6 +54,7 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
     return memset(out, 0, bytes);
 }
 
+/* The NUL is the zero of arena_alloc. */
 char *arena_text(struct arena *arena, const char *text, size_t length)
 {
     char *out = arena_alloc(arena, length + 1, 1);
@@ -52,6 +63,7 @@ char *arena_text(struct arena *arena, const char *text, size_t length)
     return out;
 }
 
+/* The newest block is kept: it is the largest that was needed. */
 void arena_reset(struct arena *arena)
 {
     struct arena_block *kept = arena->blocks;
@@ -75,13 +87,15 @@ void arena_release(struct arena *arena)
 
 bool buf_reserve(struct buf *buf, size_t length)
 {
-    if (buf->failed || length > SIZE_MAX / 4 - buf->length) {
+    if (buf->failed || length > SIZE_MAX / 4 - buf->length) { /* doubling below must not wrap around */
         buf->failed = true;
         return false;
     }
     size_t needed = buf->length + length + 1;
     if (needed <= buf->capacity)
         return true;
+    /* Doubling: a record added a cell at a time is copied a constant number of times, however
+     * long it gets. */
     size_t capacity = buf->capacity ? buf->capacity : 256;
     while (capacity < needed)
         capacity *= 2;
@@ -110,6 +124,8 @@ void buf_puts(struct buf *buf, const char *text)
     buf_add(buf, text, strlen(text));
 }
 
+/* Measured first and printed then: notes are of any length, and a fixed buffer would cut them
+ * without a word. */
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;
@@ -124,6 +140,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_end(args);
 }
 
+/* For a text that was put together with one separator too many. */
 void buf_truncate(struct buf *buf, size_t length)
 {
     if (length < buf->length) {

@@ -1,4 +1,7 @@
-/* config.c: lineage.json (schema/lineage.schema.json). */
+/*
+ * config.c: lineage.json (schema/lineage.schema.json). Strict: a mistyped "direction" that was skipped would turn every
+ * keep into a discard, and nobody would look for the reason here.
+ */
 #include "config.h"
 
 #include <jansson.h>
@@ -8,7 +11,7 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "../internal.h"
+#include "../fail.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
                                    "noise_std", "noise_seeds", NULL};
@@ -26,6 +29,8 @@ static enum lineage_status wrong(const char *key, const char *what, struct linea
     return store_fail(err, LINEAGE_ECORRUPT, "lineage.json: %s must be %s", key, what);
 }
 
+/* No default for a value that is neither: the wrong direction reverses every comparison from
+ * then on. */
 static enum lineage_status read_direction(struct lineage_config *config, const json_t *value,
                                           struct lineage_error *err)
 {
@@ -39,6 +44,7 @@ static enum lineage_status read_direction(struct lineage_config *config, const j
     return LINEAGE_OK;
 }
 
+/* Refused and not cut: a column name cut at 63 bytes names another column, or none. */
 static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key, const json_t *value,
                                      struct lineage_error *err)
 {
@@ -49,6 +55,7 @@ static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key
     return LINEAGE_OK;
 }
 
+/* A negative one can only be a slip: neither a spread nor a least gain is below 0. */
 static enum lineage_status read_positive(double *out, const char *key, const json_t *value,
                                          struct lineage_error *err)
 {
@@ -56,6 +63,8 @@ static enum lineage_status read_positive(double *out, const char *key, const jso
     return json_is_number(value) && *out >= 0 ? LINEAGE_OK : wrong(key, "a number from 0 on", err);
 }
 
+/* Jansson's integers have 64 bits, the member 32: without a bound 4294967296 seeds would be
+ * none. */
 static enum lineage_status read_seeds(unsigned *out, const json_t *value, struct lineage_error *err)
 {
     json_int_t n = json_integer_value(value);
@@ -88,6 +97,8 @@ enum lineage_status config_parse(struct lineage_config *config, const char *text
     const char *key;
     json_t *value;
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
+    /* Jansson would let the last of two equal keys win, silently; which of two directions was
+     * meant only the owner knows. */
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!root)
         return store_fail(err, LINEAGE_ECORRUPT, "lineage.json:%d:%d: %s", error.line, error.column, error.text);
@@ -109,6 +120,7 @@ enum lineage_status config_parse(struct lineage_config *config, const char *text
     return status;
 }
 
+/* Jansson knows which characters JSON has to escape. */
 static void put_string(struct buf *out, const char *key, const char *text)
 {
     json_t *string = json_string(text);
@@ -121,6 +133,8 @@ static void put_string(struct buf *out, const char *key, const char *text)
     json_decref(string);
 }
 
+/* Not by Jansson, whose %.17g writes 0.1 as 0.10000000000000001, which then stands in a file
+ * that people edit. A zero is left out, since reading gives it back. */
 static void put_number(struct buf *out, const char *key, double value)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -142,6 +156,8 @@ void config_write(struct buf *out, const struct lineage_config *config)
     buf_puts(out, "\n}\n");
 }
 
+/* For a struct that a caller filled in: what init writes must be readable by config_parse, or
+ * the store could never be opened again. memchr, because such an array may have no NUL. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err)
 {
     const double numbers[] = {config->min_delta, config->noise_std};

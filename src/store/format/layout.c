@@ -1,15 +1,24 @@
-/* layout.c: what the header says: which cell holds which column, and which column is the score. */
+/*
+ * layout.c: what the header says: which cell holds which column, and which column is the score. Columns go by name,
+ * never by place: the three tools that write such files order and extend them differently.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../internal.h"
+#include "../fail.h"
 #include "row.h"
 
-/* Names of the five-column log that stand for ours. */
+/*
+ * Names of the five-column log that stand for ours. karpathy/autoresearch keeps `commit val_bpb
+ * memory_gb status description`: opened as it is, such a history can be compared with before
+ * anybody decides to move it.
+ */
 static const struct {
     const char *theirs, *ours;
 } autoresearch_names[] = {{"commit", "exp_id"}, {"description", "hypothesis"}};
 
+/* By bytes and case, as Python's csv.DictReader does: `Status` is another column to it, and an
+ * extra here. */
 static int find_cell(const struct row_layout *layout, const char *name)
 {
     for (size_t i = 0; i < layout->n_cells; i++)
@@ -18,6 +27,8 @@ static int find_cell(const struct row_layout *layout, const char *name)
     return -1;
 }
 
+/* A spreadsheet that saved the file put a byte order mark in front of the first name. Copied,
+ * because a layout outlives the bytes that its header was read from by many syncs. */
 static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, size_t n)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -33,6 +44,8 @@ static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, 
     return layout->names != NULL;
 }
 
+/* Of two columns of one name the first counts: it stays what it was when somebody adds a column
+ * at the end. */
 static void map_columns(struct row_layout *layout)
 {
     layout->identical = layout->n_cells == LINEAGE_N_COLUMNS;
@@ -44,6 +57,8 @@ static void map_columns(struct row_layout *layout)
     }
 }
 
+/* A file that has an exp_id column is none of these, even if it has a commit as well: there
+ * commit is an extra. */
 static void map_autoresearch(struct row_layout *layout)
 {
     if (find_cell(layout, "exp_id") >= 0 || find_cell(layout, "commit") < 0)
@@ -59,6 +74,11 @@ static void map_autoresearch(struct row_layout *layout)
     }
 }
 
+/*
+ * A configured column that is missing is an error and not a reason to guess: another column would
+ * rank the trials by another measure, and nothing on the screen would say so. Without a setting
+ * core_metric comes first, since it is in every file that this library writes.
+ */
 static enum lineage_status choose_metric(struct row_layout *layout, const char *metric, struct lineage_error *err)
 {
     const char *name = metric;

@@ -1,8 +1,14 @@
 /*
  * notes.c: settings in the notes cell (grammar in lineage/notes.h).
  *
- * Only the beginning of a `;`-separated piece can set anything. What follows a number decides whether it was
- * a value at all: `0.9→0.95` and `0.3%` are prose.
+ * Only the beginning of a `;`-separated piece can set anything. What follows a number decides
+ * whether it was a value at all: `0.9→0.95` and `0.3%` are prose.
+ *
+ * The cell is shared: people, agents and other tools write prose into it, and every row that exists
+ * was written before some part of this grammar. So the grammar may grow only by what is hardly ever
+ * prose, and in doubt a piece is prose: a setting that is missed can be added by hand, one that
+ * nobody meant is found by queries for ever. The mirror, the block, queries and `compare` all ask
+ * here and nowhere else.
  */
 #include <lineage/notes.h>
 
@@ -12,7 +18,7 @@
 
 #include <lineage/text.h>
 
-#include "../internal.h"
+#include "../fail.h"
 #include "arena.h"
 #include "number.h"
 #include "row.h"
@@ -23,7 +29,11 @@ struct span {
     size_t length;
 };
 
-/* What was found, in order; the last of a key wins when all is read. */
+/*
+ * What was found, in order; the last of a key wins when all is read. All are collected and sorted
+ * at the end: looking each name up among those before would cost the square of their number, and a
+ * notes cell may hold ten thousand.
+ */
 struct found_param {
     struct lineage_param param;
     size_t order;
@@ -42,12 +52,16 @@ struct notes_builder {
     bool failed;
 };
 
+/* The first eight are each two bytes of UTF-8, which name_length relies on; longer aliases stand
+ * behind them. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {{"α", "alpha"},   {"β", "beta"}, {"γ", "gamma"}, {"δ", "delta"},
                {"ε", "epsilon"}, {"λ", "lambda"}, {"η", "eta"}, {"τ", "tau"},
                {"adv_rescale_alpha", "alpha"}};
 
+/* One name per setting in everything that is stored, or a query for alpha would miss the rows of
+ * who wrote α. */
 const char *lineage_param_canonical(const char *name)
 {
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
@@ -71,6 +85,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* An alias need not be a name of the grammar itself, as it is never written. */
 bool lineage_param_name_ok(const char *name)
 {
     size_t length = strlen(name);
@@ -84,10 +99,29 @@ bool lineage_param_name_ok(const char *name)
     return true;
 }
 
+/* A semicolon would end the piece and control characters the line that shows it; neither can be
+ * escaped in a cell that other tools read as prose. */
+bool lineage_param_text_ok(const char *text)
+{
+    size_t length = strlen(text);
+    bool ok = length >= 1 && length <= LINEAGE_PARAM_TEXT_MAX && lineage_text_is_utf8(text, length);
+    for (size_t i = 0; ok && i < length; i++)
+        ok = (unsigned char)text[i] >= ' ' && text[i] != 0x7f && text[i] != ';';
+    return ok;
+}
+
 static struct span skip_blanks(struct span s)
 {
     while (s.length && is_blank(s.text[0]))
         s = (struct span){s.text + 1, s.length - 1};
+    return s;
+}
+
+static struct span trim(struct span s)
+{
+    s = skip_blanks(s);
+    while (s.length && is_blank(s.text[s.length - 1]))
+        s.length--;
     return s;
 }
 
@@ -96,7 +130,8 @@ static struct span skip(struct span s, size_t n)
     return (struct span){s.text + n, s.length - n};
 }
 
-/* Length of a parameter name at the start, 0 if there is none. */
+/* Length of a parameter name at the start, 0 if there is none. Longer than LINEAGE_NAME_MAX is
+ * no name, since it would not fit where names are kept. */
 static size_t name_length(struct span s)
 {
     size_t n = 0;
@@ -118,7 +153,8 @@ static bool ends_value(struct span s)
     return !s.length || is_blank(s.text[0]) || strchr(",()", s.text[0]);
 }
 
-/* NAME=NUMBER at the start of *s, which is moved behind it. */
+/* NAME=NUMBER at the start of *s, which is moved behind it. A digit is not enough, the number
+ * must end like one: `lr=1e-4x`, `acc=0.93→0.95` are remarks about values. */
 static bool take_setting(struct span *s, struct span *name, double *value)
 {
     size_t n = name_length(*s);
@@ -148,6 +184,7 @@ static bool begins_with(struct span *s, const char *word)
     return true;
 }
 
+/* Ends at the first word that is no setting, for words may follow the statistics. */
 static void parse_clip_scale(struct notes_builder *b, struct span s)
 {
     struct span name;
@@ -169,6 +206,8 @@ static void put_turn(struct notes_builder *b, const struct lineage_turn_stat *st
     b->n_turns++;
 }
 
+/* A turn, its mean and its spread belong together; a piece that lacks one is prose, since a
+ * table of turns with holes in it would be read as zeros. */
 static void parse_turn(struct notes_builder *b, struct span s)
 {
     struct lineage_turn_stat turn = {.mean = (double)NAN, .std = (double)NAN};
@@ -195,7 +234,9 @@ static void parse_turn(struct notes_builder *b, struct span s)
         put_turn(b, &turn);
 }
 
-static void put_param(struct notes_builder *b, struct span name, double value)
+/* Two keys are statistics with members of their own, whichever way they are written, so that
+ * nobody finds them under parameters in one row and not in the next. */
+static void put_param(struct notes_builder *b, struct span name, double value, const char *text)
 {
     struct lineage_trial *trial = b->trial;
     char *copy = arena_text(b->arena, name.text, name.length);
@@ -212,26 +253,135 @@ static void put_param(struct notes_builder *b, struct span name, double value)
         trial->ig_clip_scale_std = (struct lineage_number){true, value};
         return;
     }
-    b->params[b->n_params] = (struct found_param){{canonical, value}, b->n_params};
+    b->params[b->n_params] = (struct found_param){{canonical, value, text}, b->n_params};
     b->n_params++;
 }
 
+/* ---- texts ---- */
+
+/* Signs beside letters and digits; what stands in prose as a sign of its own (an arrow, a question) is none. */
+static bool is_word_char(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("_.-+/:@", c));
+}
+
+/* Bytes of the word at the start, 0 if there is none. A sentence or a range may end with what no word ends with. */
+static size_t word_length(struct span s)
+{
+    double number;
+    size_t n = 0;
+    if (!s.length || !is_letter(s.text[0]))
+        return 0;
+    while (n < s.length && is_word_char(s.text[n]))
+        n++;
+    bool ends = strchr(".-+/:", s.text[n - 1]) == NULL;
+    return ends && n <= LINEAGE_PARAM_TEXT_MAX && !lineage_number_parse(&number, s.text, n) ? n : 0;
+}
+
+/* Bytes of the quoted text at the start with its quotes, 0 if there is none; *value is what it says. */
+static size_t quoted_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
+{
+    size_t n = 0, i = 1;
+    if (s.length < 2 || s.text[0] != '\'')
+        return 0;
+    for (; i < s.length && n <= LINEAGE_PARAM_TEXT_MAX; i++) {
+        bool quote = s.text[i] == '\'';
+        if (quote && (i + 1 == s.length || s.text[i + 1] != '\''))
+            break;
+        i += quote;
+        if (n < LINEAGE_PARAM_TEXT_MAX)
+            value[n] = s.text[i];
+        n++;
+    }
+    if (i >= s.length || n > LINEAGE_PARAM_TEXT_MAX)
+        return 0;
+    value[n] = '\0';
+    return lineage_param_text_ok(value) ? i + 1 : 0;
+}
+
+/* Either kind; returns the bytes read. */
+static size_t text_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
+{
+    size_t n = word_length(s);
+    if (!n)
+        return quoted_length(s, value);
+    memcpy(value, s.text, n);
+    value[n] = '\0';
+    return n;
+}
+
+/*
+ * NAME=TEXT and what separates it from the next, or the end: *s is moved behind both. Stricter than
+ * numbers, as words are what prose is made of: something must separate it from what follows, and
+ * nothing may stand behind.
+ */
+static bool take_text(struct span *s, struct span *name, char value[LINEAGE_PARAM_TEXT_MAX + 1])
+{
+    size_t n = name_length(*s);
+    if (!n || n >= s->length || s->text[n] != '=')
+        return false;
+    struct span rest = skip(*s, n + 1);
+    size_t length = text_length(rest, value);
+    if (!length)
+        return false;
+    rest = skip_blanks(skip(rest, length));
+    if (rest.length) {
+        if (rest.text[0] != ',')
+            return false;
+        rest = skip_blanks(skip(rest, 1));
+        if (!rest.length)
+            return false;
+    }
+    *name = (struct span){s->text, n};
+    *s = rest;
+    return !(is(*name, "ig_clip_scale_mean") || is(*name, "ig_clip_scale_std"));
+}
+
+/* Whether there are texts and nothing else: only then any of them counts. */
+static bool is_all_text(struct span s)
+{
+    char value[LINEAGE_PARAM_TEXT_MAX + 1];
+    struct span name;
+    if (!s.length)
+        return false;
+    while (s.length)
+        if (!take_text(&s, &name, value))
+            return false;
+    return true;
+}
+
+static void parse_texts(struct notes_builder *b, struct span s)
+{
+    char value[LINEAGE_PARAM_TEXT_MAX + 1];
+    struct span name;
+    while (!b->failed && s.length && take_text(&s, &name, value)) {
+        const char *text = arena_text(b->arena, value, strlen(value));
+        if (text)
+            put_param(b, name, (double)NAN, text);
+        b->failed = b->failed || !text;
+    }
+}
+
+/* Numbers first; texts only in what is left, and only if all of it is texts: `lr=1e-4, a note:
+ * x=y is odd` keeps its first setting and sets nothing else. */
 static void parse_settings(struct notes_builder *b, struct span s)
 {
     struct span name;
     double value;
     while (!b->failed && take_setting(&s, &name, &value)) {
-        put_param(b, name, value);
+        put_param(b, name, value, NULL);
         s = skip_blanks(s);
         if (!s.length || s.text[0] != ',')
             return;
         s = skip_blanks(skip(s, 1));
     }
+    if (is_all_text(s))
+        parse_texts(b, s);
 }
 
 static void parse_piece(struct notes_builder *b, struct span s)
 {
-    s = skip_blanks(s);
+    s = trim(s);
     if (begins_with(&s, "ig_clip_scale"))
         parse_clip_scale(b, s);
     else if (begins_with(&s, "info_gain"))
@@ -240,10 +390,13 @@ static void parse_piece(struct notes_builder *b, struct span s)
         parse_settings(b, s);
 }
 
+/* A tool that knows no texts reads only the numbers, and so both see the same value. */
 static int by_name(const void *a, const void *b)
 {
     const struct found_param *x = a, *y = b;
     int order = strcmp(x->param.name, y->param.name);
+    if (!order) /* a number wins over a text, whichever comes last */
+        order = (y->param.text != NULL) - (x->param.text != NULL);
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
@@ -291,6 +444,8 @@ static size_t count(const char *text, char c)
     return n;
 }
 
+/* Counting `=` and `;` gives upper bounds for both arrays, so that they are allocated once; most
+ * rows of other tools have neither and cost a search. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err)
 {
@@ -317,6 +472,41 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
     return LINEAGE_OK;
 }
 
+/* Whether a piece is settings or statistics to its end. What is half settings, half words is
+ * shown as it is: cutting it would leave half a sentence. */
+static bool is_parsed_whole(struct span s)
+{
+    struct span name;
+    double value;
+    bool any = false, listed = !begins_with(&s, "ig_clip_scale") && !begins_with(&s, "info_gain");
+    while (take_setting(&s, &name, &value)) {
+        any = true;
+        s = skip_blanks(s);
+        if (listed && s.length && s.text[0] == ',')
+            s = skip_blanks(skip(s, 1));
+    }
+    return (any && !s.length) || (listed && is_all_text(s));
+}
+
+/* Printers show parameters in columns, and the rest of the notes beside them without saying the
+ * same twice. */
+const char *notes_remark(const char *notes, struct arena *arena)
+{
+    struct buf out = {0};
+    for (const char *piece = notes ? notes : ""; *piece;) {
+        size_t length = strcspn(piece, ";");
+        struct span s = trim((struct span){piece, length});
+        if (s.length && !is_parsed_whole(s)) {
+            buf_puts(&out, out.length ? "; " : "");
+            buf_add(&out, s.text, s.length);
+        }
+        piece += length + (piece[length] == ';');
+    }
+    const char *remark = out.failed ? NULL : arena_text(arena, out.data ? out.data : "", out.length);
+    buf_release(&out);
+    return remark;
+}
+
 enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char *notes,
                                         struct lineage_error *err)
 {
@@ -331,18 +521,62 @@ static bool same(double a, double b)
     return a == b;
 }
 
-/* Adds the setting unless notes say it already; false if they say something else. */
-static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
+const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const char *text)
 {
-    char number[LINEAGE_NUMBER_MAX];
-    double value;
-    const char *name = lineage_param_canonical(param->name);
-    if (lineage_trial_param(&value, said, name))
-        return same(value, param->value);
-    buf_printf(out, "%s=%s; ", name, lineage_number_format(number, param->value));
+    size_t length = strlen(text), n = 0;
+    if (word_length((struct span){text, length}) == length) {
+        memcpy(out, text, length + 1);
+        return out;
+    }
+    out[n++] = '\'';
+    for (size_t i = 0; i < length && i < LINEAGE_PARAM_TEXT_MAX; i++) {
+        if (text[i] == '\'')
+            out[n++] = '\'';
+        out[n++] = text[i];
+    }
+    out[n++] = '\'';
+    out[n] = '\0';
+    return out;
+}
+
+/* What people type is not prose: between commas anything goes that begins with a letter. */
+bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text)
+{
+    struct span s = skip_blanks((struct span){*text, strlen(*text)});
+    size_t n = quoted_length(s, out);
+    if (!n && s.length && is_letter(s.text[0])) {
+        n = strcspn(s.text, ",");
+        if (n > LINEAGE_PARAM_TEXT_MAX)
+            return false;
+        memcpy(out, s.text, n);
+        out[n] = '\0';
+    }
+    if (!n || !lineage_param_text_ok(out))
+        return false;
+    s = skip_blanks(skip(s, n));
+    if (s.length && (s.text[0] != ',' || s.length == 1))
+        return false;
+    *text = s.length ? s.text + 1 : s.text;
     return true;
 }
 
+/* Adds the setting unless notes say it already; false if they say something else. */
+static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
+{
+    char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    const char *name = lineage_param_canonical(param->name);
+    const struct lineage_param *other = lineage_trial_find_param(said, name);
+    if (other && (other->text || param->text))
+        return other->text && param->text && strcmp(other->text, param->text) == 0;
+    if (other)
+        return same(other->value, param->value);
+    buf_printf(out, "%s=%s; ", name,
+               param->text ? lineage_param_text_format(quoted, param->text)
+                           : lineage_number_format(number, param->value));
+    return true;
+}
+
+/* Member by member: notes may say the mean and the caller the spread. */
 static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
@@ -359,6 +593,8 @@ static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, c
     return true;
 }
 
+/* All of the caller's or none: turns of two sources in one row could not be told apart
+ * afterwards. */
 static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
@@ -372,6 +608,11 @@ static void add_turns(struct buf *out, const struct lineage_trial *trial, const 
     }
 }
 
+/*
+ * In front of what people wrote, because only the beginning of a piece sets anything and prose may
+ * lack the semicolon that would end it. Two values for one setting are refused: the row would say
+ * both, and which was run is known to the caller alone.
+ */
 static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
                                    const struct lineage_trial *said, struct lineage_error *err)
 {

@@ -1,7 +1,12 @@
 /*
- * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this file
- * finds how many are needed and lays them out. The C library only ever sees and gives numbers without a
- * decimal point here, so the locale of the process does not matter.
+ * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this
+ * file finds how many are needed and lays them out. The C library only ever sees and gives numbers
+ * without a decimal point here, so the locale of the process does not matter.
+ *
+ * The text must be that of CPython's repr byte for byte: a tool that rewrites the file through
+ * Python then leaves every row the bytes it had, and rows whose digits changed by that would count
+ * as edited (the mirror's digests) although nothing was. printf's %.17g is no substitute: it writes
+ * 0.1 as 0.10000000000000001.
  */
 #include <float.h>
 #include <math.h>
@@ -13,6 +18,7 @@
 
 #include "number.h"
 
+/* 17 digits tell any two doubles apart (DBL_DECIMAL_DIG). */
 #define MAX_DIGITS 17
 
 /* value = 0.d1d2...dn * 10^point, without sign */
@@ -21,7 +27,8 @@ struct decimal {
     int n, point;
 };
 
-/* Digits of `%.*e`, whatever the locale's decimal point is. */
+/* Digits of `%.*e`, whatever the locale's decimal point is. Whatever stands between two digits
+ * is the locale's point, so only digits are taken. */
 static struct decimal round_to(double value, int n)
 {
     char text[64];
@@ -35,6 +42,7 @@ static struct decimal round_to(double value, int n)
     return d;
 }
 
+/* As a whole number with an exponent, because strtod expects the locale's decimal point. */
 static double value_of(const struct decimal *d)
 {
     char text[64];
@@ -42,7 +50,8 @@ static double value_of(const struct decimal *d)
     return strtod(text, NULL);
 }
 
-/* The next larger decimal of the same length. */
+/* The next larger decimal of the same length. All nines roll over to 1000..., one place further
+ * left. */
 static void step_up(struct decimal *d)
 {
     int i = d->n - 1;
@@ -65,6 +74,8 @@ static void step_up(struct decimal *d)
 static struct decimal shortest(double value)
 {
     struct decimal d = {.n = 0};
+    /* 15 is DBL_DIG: any decimal of so many digits survives the way to a double and back, so
+     * nothing shorter than what %.15 shows, less its zeros, can be missed. */
     for (int n = value < DBL_MIN ? 1 : 15; n <= MAX_DIGITS; n++) {
         d = round_to(value, n);
         double back = value_of(&d);
@@ -81,8 +92,11 @@ static struct decimal shortest(double value)
 }
 
 /*
- * Most numbers in a store are short decimals. n / 10^k is correctly rounded, so if it gives the value back, the at
- * most 15 digits of n are its shortest form: no other decimal of 15 digits or fewer reads back as the same double.
+ * Most numbers in a store are short decimals. n / 10^k is correctly rounded, so if it gives the
+ * value back, the at most 15 digits of n are its shortest form: no other decimal of 15 digits or
+ * fewer reads back as the same double. The bounds keep n below 1e15, where it and the power of ten
+ * are exact doubles: only then is the quotient the nearest double. Tried first because printf and
+ * strtod work with numbers of any length, and a store is full of these.
  */
 static bool short_decimal(struct decimal *d, double value)
 {
@@ -106,6 +120,8 @@ static bool short_decimal(struct decimal *d, double value)
     return false;
 }
 
+/* Python's thresholds: an exponent from 1e16 up and below 1e-4, at least two digits in it, and
+ * `.0` on whole numbers so that they read back as floats. */
 static void lay_out(char *out, const struct decimal *d)
 {
     int n = d->n;
@@ -145,6 +161,7 @@ const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
     return out;
 }
 
+/* Not isspace, which asks the locale: in some a byte of UTF-8 is a blank. */
 static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -167,6 +184,10 @@ static bool is_word(const char *text, size_t length, const char *word)
     return i == length && !word[i];
 }
 
+/*
+ * What Python's float() takes, less its underscores. strtod would also take hexadecimal, `nan(...)`
+ * and, in some locales, a comma: such a cell would be a number here and text in every other tool.
+ */
 size_t number_length(const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');
@@ -188,7 +209,8 @@ size_t number_length(const char *text, size_t length)
     return i;
 }
 
-/* The exponent of `e+12`, 0 for nothing; far beyond any double it no longer grows. */
+/* The exponent of `e+12`, 0 for nothing; far beyond any double it no longer grows. So
+ * `1e99999999999` is infinite and not an overflow, which C leaves undefined. */
 static long written_exponent(const char *text, size_t length)
 {
     long exponent = 0;
@@ -199,7 +221,12 @@ static long written_exponent(const char *text, size_t length)
     return negative ? -exponent : exponent;
 }
 
-/* text is a checked decimal: give strtod its digits as a whole number and the exponent that goes with it. */
+/*
+ * text is a checked decimal: give strtod its digits as a whole number and the exponent that goes
+ * with it. A cell may have any number of digits; all of them go to strtod, because rounding twice
+ * can give the neighbour of the nearest double. 24 bytes hold the exponent of any length and its
+ * NUL.
+ */
 static bool convert(double *value, const char *text, size_t length)
 {
     char small[64], *copy = length + 24 < sizeof small ? small : malloc(length + 24);
@@ -224,7 +251,8 @@ static bool convert(double *value, const char *text, size_t length)
     return true;
 }
 
-/* Up to 15 digits without exponent are exact in a double: digits / 10^k is correctly rounded. */
+/* Up to 15 digits without exponent are exact in a double: digits / 10^k is correctly rounded.
+ * Nearly all cells are such numbers, and reading a large log is mostly reading numbers. */
 static bool convert_short(double *value, const char *text, size_t length)
 {
     static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -249,6 +277,8 @@ static bool convert_short(double *value, const char *text, size_t length)
     return true;
 }
 
+/* Words that other tools write (Python prints `nan`, C `-nan`): they must survive reading, or
+ * the row would be refused for a number that its writer meant. */
 static bool parse_word(double *value, const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');
@@ -266,6 +296,7 @@ static bool parse_word(double *value, const char *text, size_t length)
 
 bool lineage_number_parse(double *value, const char *text, size_t length)
 {
+    /* Python's float() ignores blanks around a number; so must every reader of the same cell. */
     while (length && is_blank(text[length - 1]))
         length--;
     while (length && is_blank(text[0])) {

@@ -5,7 +5,7 @@
 #ifndef FORMAT_ROW_H
 #define FORMAT_ROW_H
 
-#include <lineage/trial.h>
+#include <lineage/store.h>
 
 #include "arena.h"
 #include "tsv.h"
@@ -81,6 +81,12 @@ struct arena *trial_memory(struct lineage_trial *trial);
 
 /* A cell as C string in arena, NUL bytes as C0 80; NULL when out of memory. */
 const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell);
+
+/*
+ * What notes say beyond what was parsed from them: the pieces that are not settings or statistics and nothing
+ * else, joined by "; ". A piece with words behind its settings stays whole. NULL when out of memory.
+ */
+const char *notes_remark(const char *notes, struct arena *arena);
 
 /* lineage_notes_parse with the arrays in a given arena. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,

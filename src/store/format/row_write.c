@@ -1,4 +1,12 @@
-/* row_write.c: a trial as a record, and the checks before one is written. */
+/*
+ * row_write.c: a trial as a record, and the checks before one is written. They are stricter than
+ * what is read: a file that cannot be changed afterwards should hold nothing that some reader of it
+ * (fieldkit stops at long cells, JSON has no nan) cannot take.
+ *
+ * The order of cells is that of the file's header where there is one, never ours: fieldkit reads by
+ * name but people sort and cut by place, and a row in another order than its header is lost to
+ * both.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +14,7 @@
 #include <lineage/store.h>
 #include <lineage/text.h>
 
-#include "../internal.h"
+#include "../fail.h"
 #include "row.h"
 
 static const struct lineage_number *number_at(const struct lineage_trial *trial, size_t column)
@@ -29,6 +37,8 @@ static void write_column(struct buf *out, const struct lineage_trial *trial, siz
     tsv_write_cell(out, text, strlen(text));
 }
 
+/* Searched for each cell: 17 comparisons a cell are nothing beside writing a row, and the layout
+ * keeps one direction only. */
 static int column_of_cell(const struct row_layout *layout, size_t cell)
 {
     for (int i = 0; i < LINEAGE_N_COLUMNS; i++)
@@ -37,7 +47,11 @@ static int column_of_cell(const struct row_layout *layout, size_t cell)
     return -1;
 }
 
-/* A cell of a column outside the 17: the trial's own extra, or the score where that is another column. */
+/*
+ * A cell of a column outside the 17: the trial's own extra, or the score where that is another
+ * column. Extra columns that nobody filled in stay empty cells: left out, the row would be short,
+ * and reported for ever.
+ */
 static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
                         size_t cell)
 {
@@ -66,6 +80,7 @@ void row_write(struct buf *out, const struct lineage_trial *trial, const struct 
     buf_add(out, "\n", 1);
 }
 
+/* The same table as for rows, so that the two cannot get out of step. */
 void row_write_header(struct buf *out)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
@@ -76,6 +91,7 @@ void row_write_header(struct buf *out)
     buf_add(out, "\n", 1);
 }
 
+/* The limit is that of Python's csv module (131072): fieldkit stops at a longer cell. */
 static enum lineage_status check_text(const char *name, const char *text, struct lineage_error *err)
 {
     size_t length = strlen(text);
@@ -87,6 +103,8 @@ static enum lineage_status check_text(const char *name, const char *text, struct
     return LINEAGE_OK;
 }
 
+/* Nan compares as false with everything: kept as a score it could neither be beaten nor chosen.
+ * JSON and SQLite have no nan, so two readers of one row would disagree. */
 static enum lineage_status check_number(const char *name, struct lineage_number number, struct lineage_error *err)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -111,13 +129,21 @@ static enum lineage_status check_columns(const struct lineage_trial *trial, stru
     return status;
 }
 
+/* A name that the grammar of notes cannot read back would be written as prose: the setting looks
+ * recorded and is found by no query. */
 static enum lineage_status check_param(const struct lineage_param *param, struct lineage_error *err)
 {
     if (!param->name || !lineage_param_name_ok(param->name))
         return store_fail(err, LINEAGE_EINVAL,
                           "parameter name '%s' is not letters, digits, `_`, `.`, `-` beginning with a letter",
                           param->name ? param->name : "");
-    return check_number(param->name, (struct lineage_number){true, param->value}, err);
+    if (!param->text)
+        return check_number(param->name, (struct lineage_number){true, param->value}, err);
+    if (strncmp(param->name, "ig_clip_scale_", 14) == 0 || !lineage_param_text_ok(param->text))
+        return store_fail(err, LINEAGE_EINVAL,
+                          "parameter %s: its text must be 1 to %d bytes of UTF-8 without semicolons and control "
+                          "characters", param->name, LINEAGE_PARAM_TEXT_MAX);
+    return LINEAGE_OK;
 }
 
 static enum lineage_status check_turn(const struct lineage_turn_stat *turn, struct lineage_error *err)
@@ -127,6 +153,8 @@ static enum lineage_status check_turn(const struct lineage_turn_stat *turn, stru
     return store_fail(err, LINEAGE_EINVAL, "information gain of turn %u is not finite", turn->turn);
 }
 
+/* Parameters and statistics are checked apart from the notes that they become, so that the
+ * message names the field that was given and not a cell that the caller never saw. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err)
 {
     enum lineage_status status = check_columns(trial, err);

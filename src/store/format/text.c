@@ -1,4 +1,11 @@
-/* text.c: UTF-8 (utf8proc): validity, cutting by code points, and cells made harmless for one line. */
+/*
+ * text.c: UTF-8 (utf8proc): validity, cutting by code points, and cells made harmless for one line.
+ *
+ * Texts come from agents and from other people's stores, and are shown in a terminal, in Markdown
+ * and to a model. What moves the cursor, ends a table cell or reverses the order of characters
+ * could show a row as something that it is not; it is replaced by a visible sign instead of
+ * dropped, because a missing character leaves no trace of the attempt.
+ */
 #include <lineage/render.h>
 #include <lineage/text.h>
 
@@ -22,6 +29,8 @@ static size_t step(const char *text, size_t length, int32_t *point)
     }
     utf8proc_int32_t code;
     utf8proc_ssize_t n =
+        /* Never more than four bytes, the longest code point. What is not valid counts as one
+         * byte, so that reading finds its way back at the next code point. */
         utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)(length < 4 ? length : 4), &code);
     *point = n > 0 ? code : -1;
     return n > 0 ? (size_t)n : 1;
@@ -48,7 +57,11 @@ size_t lineage_text_prefix(const char *text, size_t length, size_t n)
     return i;
 }
 
-/* Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. */
+/*
+ * Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. A
+ * bar ends a cell of a Markdown table and a back quote ends code: both would let a note write table
+ * cells of its own.
+ */
 static const char *stand_in(int32_t point)
 {
     switch (point) {
@@ -66,7 +79,8 @@ static const char *stand_in(int32_t point)
     return NULL;
 }
 
-/* Control pictures U+2400 on for C0 controls. */
+/* Control pictures U+2400 on for C0 controls. U+2400 and on are drawn for exactly these
+ * characters, so nothing is lost: an escape sequence in a note is seen and does nothing. */
 static void add_picture(struct buf *out, int32_t point)
 {
     utf8proc_uint8_t bytes[4];
@@ -74,8 +88,11 @@ static void add_picture(struct buf *out, int32_t point)
     buf_add(out, bytes, (size_t)n);
 }
 
-/* Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or reorder text.
- * The joiners U+200C and U+200D stay: scripts and emoji need them. */
+/*
+ * Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or
+ * reorder text. The joiners U+200C and U+200D stay: scripts and emoji need them. CVE-2021-42574 is
+ * this trick played on source code.
+ */
 static bool is_hidden(int32_t point)
 {
     if (point == 0x200c || point == 0x200d)
@@ -97,7 +114,11 @@ static void add_safe(struct buf *out, const char *bytes, size_t n, int32_t point
         buf_add(out, bytes, n);
 }
 
-/* Whether the code point continues the character before it: a cut must not stand in front of it. */
+/*
+ * Whether the code point continues the character before it: a cut must not stand in front of it. A
+ * letter that lost its accent, or a hand its colour, is another character than the one that was
+ * written.
+ */
 static bool continues(int32_t point)
 {
     if (point < 0x300)
@@ -107,7 +128,11 @@ static bool continues(int32_t point)
            category == UTF8PROC_CATEGORY_MC || point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
 }
 
-/* Bytes to show of text cut to n code points with the final mark: n - 1, less a character cut in two. */
+/*
+ * Bytes to show of text cut to n code points with the final mark: n - 1, less a character cut in
+ * two. One code point is given up for the mark, so that the result is never longer than was asked
+ * for.
+ */
 static size_t cut_at(const char *text, size_t length, size_t n)
 {
     size_t end = lineage_text_prefix(text, length, n);
@@ -138,6 +163,25 @@ char *lineage_text_safe(const char *text, size_t length, size_t n)
     }
     if (end < length)
         buf_puts(&out, "…");
+    if (out.failed)
+        buf_release(&out);
+    return out.data;
+}
+
+/* For messages in a terminal, where no table is in danger and a file name should stay as it is. */
+char *lineage_text_visible(const char *text, size_t length)
+{
+    struct buf out = {0};
+    buf_puts(&out, "");
+    for (size_t i = 0; i < length;) {
+        int32_t point;
+        size_t bytes = step(text + i, length - i, &point);
+        if (point == '|' || point == '`')
+            buf_add(&out, text + i, bytes);
+        else
+            add_safe(&out, text + i, bytes, point);
+        i += bytes;
+    }
     if (out.failed)
         buf_release(&out);
     return out.data;

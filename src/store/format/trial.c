@@ -1,14 +1,24 @@
-/* trial.c: the columns of a trial, its labels, its memory. */
+/*
+ * trial.c: the columns of a trial, its labels, its memory. The table of columns with offsets is the
+ * one place that orders them: reading, writing, the mirror and JSON loop over it.
+ *
+ * Their order is that of the header which FORMAT.md promises, and of the mirror's table behind its
+ * first five columns (seq to digest), so neither can be changed without the other two. Offsets into
+ * the struct instead of a switch per column: a column that is added here is read, written, mirrored
+ * and printed without another line.
+ */
 #include <lineage/trial.h>
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../internal.h"
+#include "../fail.h"
 #include "arena.h"
 #include "row.h"
 
+/* The words are in files and in the mirror; numbers of the enum are nowhere stored, so it may be
+ * reordered, the words may not. */
 static const char *const label_names[LINEAGE_N_LABELS] = {
     [LINEAGE_KEEP] = "keep",
     [LINEAGE_DISCARD] = "discard",
@@ -37,11 +47,17 @@ bool lineage_label_parse(enum lineage_label *label, const char *text)
     return false;
 }
 
+/*
+ * harness_abort says that the machinery failed before the setting was tried. Everything that asks
+ * what was tried (tried, coverage, a night that goes on) must leave it out, or the setting is never
+ * run.
+ */
 bool lineage_label_is_informational(enum lineage_label label)
 {
     return label != LINEAGE_HARNESS_ABORT;
 }
 
+/* A baseline was not compared with anything but is what others are compared with. */
 bool lineage_label_is_kept(enum lineage_label label)
 {
     return label == LINEAGE_KEEP || label == LINEAGE_BASELINE;
@@ -101,16 +117,29 @@ struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t c
     return (struct lineage_number *)(void *)((char *)trial + columns[column].offset);
 }
 
-bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name)
+const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name)
 {
     for (size_t i = 0; i < trial->n_params; i++)
-        if (strcmp(trial->params[i].name, name) == 0) {
-            *value = trial->params[i].value;
-            return true;
-        }
-    return false;
+        if (strcmp(trial->params[i].name, name) == 0)
+            return &trial->params[i];
+    return NULL;
 }
 
+bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name)
+{
+    const struct lineage_param *param = lineage_trial_find_param(trial, name);
+    if (!param || param->text)
+        return false;
+    *value = param->value;
+    return true;
+}
+
+/*
+ * Both spellings are one number, since exp_014 and 014 name one trial. 18 digits are as many as fit
+ * an SQLite integer, in which the mirror keeps the next id, with room for + 1; a longer run of
+ * digits is a hash that happens to have no letters. The width is kept because ids are padded to it:
+ * they are sorted as text by people's tools.
+ */
 void row_note_id(const char *id, uint64_t *next, size_t *width)
 {
     const char *digits = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
@@ -124,6 +153,8 @@ void row_note_id(const char *id, uint64_t *next, size_t *width)
         *width = n;
 }
 
+/* Made when it is first needed: a trial that a caller filled in by hand owns nothing and need
+ * not be released. */
 struct arena *trial_memory(struct lineage_trial *trial)
 {
     if (!trial->memory)
@@ -160,7 +191,8 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
         return;
     }
     for (size_t i = 0; i < in->n_params; i++)
-        params[i] = (struct lineage_param){copy(arena, in->params[i].name, ok), in->params[i].value};
+        params[i] = (struct lineage_param){copy(arena, in->params[i].name, ok), in->params[i].value,
+                                           copy(arena, in->params[i].text, ok)};
     for (size_t i = 0; i < in->n_turns; i++)
         turns[i] = in->turns[i];
     for (size_t i = 0; i < in->n_extras; i++)
@@ -171,6 +203,8 @@ static void copy_arrays(struct lineage_trial *out, const struct lineage_trial *i
     out->extras = extras;
 }
 
+/* The row returned by an append must outlive the caller's strings, the handle and the append's
+ * arena, all of which it points into before. */
 enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_trial *in,
                                struct lineage_error *err)
 {

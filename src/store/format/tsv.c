@@ -1,9 +1,19 @@
 /*
  * tsv.c: records and cells of results.tsv.
  *
- * Cutting a file into records is done here, because a record's place in the file must be known exactly; the
- * cells of a record come from libcsv. libcsv and CPython's dialect differ in one point, text behind a closing
- * quote ("a"b reads ab), so such records are rewritten into the form both read alike.
+ * Cutting a file into records is done here, because a record's place in the file must be known
+ * exactly; the cells of a record come from libcsv. libcsv and CPython's dialect differ in one
+ * point, text behind a closing quote ("a"b reads ab), so such records are rewritten into the form
+ * both read alike.
+ *
+ * Offset and length of every record are what the rest of the store stands on: the mirror keeps a
+ * digest of exactly these bytes and goes on reading where the last terminated record ends, `verify`
+ * names lines by them, and a writer moves a torn record aside by them. libcsv says of a field
+ * neither where it began nor where it ended, and swallows empty lines, so it cannot be asked.
+ *
+ * The rules are those of CPython's csv module with a tab, because fieldkit and the
+ * Auto-Research-Recipes harness read the same file with it: who reads one file differently names
+ * another trial as the best.
  */
 #include "tsv.h"
 
@@ -12,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../internal.h"
+#include "../fail.h"
 
 struct tsv_reader {
     struct csv_parser parser;
@@ -30,7 +40,8 @@ void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t leng
     *scanner = (struct tsv_scanner){data, length, 0, offset, line};
 }
 
-/* Where quotes matter: the state of a cell at one byte. */
+/* Where quotes matter: the state of a cell at one byte. Only the first byte of a cell can open a
+ * quote, so that `5" disk`, typed by hand, does not swallow the rows behind it. */
 enum cell_state { CELL_START, CELL_PLAIN, CELL_QUOTED, CELL_QUOTE_SEEN };
 
 static enum cell_state next_state(enum cell_state state, char c)
@@ -44,7 +55,11 @@ static enum cell_state next_state(enum cell_state state, char c)
     return state == CELL_START && c == '"' ? CELL_QUOTED : CELL_PLAIN;
 }
 
-/* Length of the line end at data[i], 0 if there is none. */
+/*
+ * Length of the line end at data[i], 0 if there is none. Of CR LF at the very end of the bytes only
+ * the CR may have arrived; whether this is so is known to the callers, which know whether more is
+ * to come, and not here.
+ */
 static size_t line_end(const char *data, size_t length, size_t i)
 {
     if (data[i] == '\n')
@@ -54,7 +69,11 @@ static size_t line_end(const char *data, size_t length, size_t i)
     return i + 1 < length && data[i + 1] == '\n' ? 2 : 1;
 }
 
-/* A record that may hold quotes or carriage returns: byte by byte. */
+/*
+ * A record that may hold quotes or carriage returns: byte by byte. Lines are counted inside quotes
+ * too: a message should name the line that an editor shows. A quote that is still open at the end
+ * is reported, because a reader must take all behind it as one cell while a writer may repair it.
+ */
 static void scan_slowly(struct tsv_scanner *s, struct tsv_record *record)
 {
     enum cell_state state = CELL_START;
@@ -85,6 +104,11 @@ bool tsv_scan(struct tsv_scanner *s, struct tsv_record *record)
     const char *start = s->data + s->position;
     size_t left = s->length - s->position;
     *record = (struct tsv_record){.bytes = start, .offset = s->offset + s->position, .line = s->line};
+    /*
+     * A record begins outside quotes, so the first LF ends it unless a quote or a CR stands before.
+     * Two more searches of the same bytes are cheaper than a state machine over each of them, and
+     * nearly all records have neither.
+     */
     const char *end = memchr(start, '\n', left);
     size_t span = end ? (size_t)(end - start) : left;
     if (memchr(start, '"', span) || memchr(start, '\r', span)) {
@@ -99,6 +123,7 @@ bool tsv_scan(struct tsv_scanner *s, struct tsv_record *record)
     return true;
 }
 
+/* libcsv's defaults would trim blanks around a cell, which are content to every other tool. */
 static int never(unsigned char c)
 {
     (void)c;
@@ -110,6 +135,8 @@ struct tsv_reader *tsv_reader_new(void)
     struct tsv_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
+    /* Not strict: an error in the middle of a record would leave no cells at all, and a history
+     * with holes misleads. */
     if (csv_init(&reader->parser, 0) != 0) {
         free(reader);
         return NULL;
@@ -133,6 +160,8 @@ void tsv_reader_free(struct tsv_reader *reader)
     free(reader);
 }
 
+/* The capacity is raised only when both arrays are: if the second fails, the first is larger
+ * than it says, which harms nobody. */
 static bool room_for_cell(struct tsv_reader *reader)
 {
     if (reader->n < reader->capacity)
@@ -149,6 +178,8 @@ static bool room_for_cell(struct tsv_reader *reader)
     return true;
 }
 
+/* Ends and not pointers are kept, for the buffer moves while it grows. The NUL behind each cell
+ * lets callers compare names with strcmp; a NUL inside is why the length goes with it. */
 static void add_cell(struct tsv_reader *reader, const void *text, size_t length)
 {
     if (reader->failed || !room_for_cell(reader)) {
@@ -165,12 +196,15 @@ static void on_cell(void *text, size_t length, void *context)
     add_cell(context, text, length);
 }
 
+/* The record was cut before, so its end says nothing that is not known. */
 static void on_record(int end, void *context)
 {
     (void)end;
     (void)context;
 }
 
+/* CPython goes on after a closing quote with the rest of the cell as literal text, quotes
+ * included. Put inside the quotes, and its quotes doubled, the same text is plain CSV to libcsv. */
 /* Hold back each closing quote until it is known to be the last byte of its cell. */
 static void normalise(struct buf *out, const char *bytes, size_t length)
 {
@@ -240,6 +274,8 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
         finished = csv_fini(&reader->parser, on_cell, on_record, reader);
     }
     if (parsed != length || finished != 0 || reader->failed || reader->text.failed || reader->normal.failed) {
+        /* A handle lives on after it ran out of memory once; the reader must not refuse every
+         * record from then on. */
         reader->failed = reader->text.failed = reader->normal.failed = false;
         return store_fail(err, LINEAGE_ENOMEM, "line %llu: out of memory", (unsigned long long)record->line);
     }
@@ -249,6 +285,11 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
     return LINEAGE_OK;
 }
 
+/*
+ * Quotes only where the cell could be read as something else, as CPython's QUOTE_MINIMAL does: a
+ * row written here and one written by fieldkit are the same bytes, and so have the same digest.
+ * memchr looks at many bytes at a time, and nearly every cell needs no more than these four.
+ */
 void tsv_write_cell(struct buf *out, const char *text, size_t length)
 {
     if (!memchr(text, '\t', length) && !memchr(text, '\n', length) && !memchr(text, '\r', length) &&

@@ -1,59 +1,154 @@
 /*
- * log.h: results.tsv as an append-only log of bytes.
+ * log.h: the rows of a store as an append-only log of bytes. This is the interface; log_file.c
+ * keeps the log in results.tsv, and what is particular to a file (its descriptor, inode, time of
+ * change, flock) stays there.
  *
- * Invariants
- *   1. Bytes before the end of the last terminated record are never changed.
- *   2. A record is added by one write under an exclusive flock on the file itself; the header by the same
- *      write when the file is empty.
- *   3. After a failed append the file has the length it had before (truncated under the same lock); if even
- *      that fails the tail is torn and the next writer moves it aside.
+ * The bytes are those of results.tsv (schema/FORMAT.md), wherever they are kept: whoever reads
+ * the log from position 0 gets that file, damaged records included. A position is the number of
+ * bytes before it.
+ *
+ * What every kind of log must keep
+ *   1. Bytes before the end of the last terminated record never change by its own doing (but for log_blank,
+ *      of a record that never ends). If somebody else changes them, `revision` or `identity` changes.
+ *   2. Only the holder of the claim adds bytes, and a claim is held by one writer at a time,
+ *      whatever machine the others are on. Readers never wait for it.
+ *   3. log_append is all or nothing: when it fails the log is as it was. When it succeeds with
+ *      sync the bytes survive a crash of the machine, before the claim is released.
+ *   4. The same bytes are never added twice: if it cannot be known whether an append took place
+ *      (a broken connection), log_append finds out before it returns.
  */
 #ifndef LOG_LOG_H
 #define LOG_LOG_H
 
+#include "../fail.h"
 #include "../format/arena.h"
-#include "../internal.h"
 
-struct log;
-
-/* Open for reading; a missing file is an empty log. dir is for messages. */
-enum lineage_status log_open(struct log **log, int dir_fd, const char *dir, struct lineage_error *err);
-void log_close(struct log *log);
-
-/* Identity and size of the file now. exists is false, and all else 0, when there is none. */
-struct log_stat {
-    bool exists;
-    uint64_t device, inode, size;
-    int64_t mtime_ns;
+/* What a log is at some moment. */
+struct log_state {
+    bool exists; /* false, and all else 0, while nothing was ever appended */
+    uint64_t size;
+    /* Tokens, meaningful only as equal or not; all zero is none. identity: the same while it is the
+     * same log, grown or not; a file moved in its place is another. revision: the same only if
+     * nothing at all happened to it in between. */
+    uint64_t identity[2];
+    int64_t revision;
+    bool taken_back; /* this claim took rows out that readers may have seen: those of an import that did not end */
 };
-enum lineage_status log_stat(struct log *log, struct log_stat *stat, struct lineage_error *err);
 
-/* Append bytes [offset, offset+length) to out; fewer if the file ends. */
-enum lineage_status log_read(struct log *log, uint64_t offset, size_t length, struct buf *out,
-                             struct lineage_error *err);
+static inline bool log_is_same(const struct log_state *a, const struct log_state *b)
+{
+    return a->identity[0] == b->identity[0] && a->identity[1] == b->identity[1];
+}
+
+/* One kind of log: log_NAME below says what each function does. */
+struct log;
+struct log_kind {
+    enum lineage_status (*look)(struct log *, struct log_state *, struct lineage_error *);
+    enum lineage_status (*read)(struct log *, uint64_t from, size_t length, struct buf *,
+                                struct lineage_error *);
+    enum lineage_status (*claim)(struct log *, struct log_state *, struct lineage_error *);
+    enum lineage_status (*append)(struct log *, struct log_state *, const char *bytes, size_t length,
+                                  bool sync, struct lineage_error *);
+    enum lineage_status (*append_many)(struct log *, struct log_state *, const char *bytes, size_t length, bool sync,
+                                       struct lineage_error *);
+    enum lineage_status (*set_aside)(struct log *, struct log_state *, uint64_t from, char name[64],
+                                     struct lineage_error *);
+    enum lineage_status (*blank)(struct log *, struct log_state *, uint64_t from, uint64_t to, char name[64],
+                                 struct lineage_error *);
+    enum lineage_status (*settle)(struct log *, struct lineage_error *);
+    void (*release)(struct log *);
+    void (*close)(struct log *);
+};
+
+/* An implementation's own struct begins with this one. */
+struct log {
+    const struct log_kind *kind;
+    const char *name;  /* in messages about a line of it: "results.tsv" */
+    const char *place; /* in messages about all of it: "DIR/results.tsv" */
+    /* Told once that a claim has been waiting for a second, and for whom. NULL: nobody is. */
+    void (*waiting)(void *context, const char *text);
+    void *context;
+};
+
+/* State now. */
+static inline enum lineage_status log_look(struct log *log, struct log_state *state,
+                                           struct lineage_error *err)
+{
+    return log->kind->look(log, state, err);
+}
+
+/* Add bytes [from, from + length) to out; fewer if the log ends. */
+static inline enum lineage_status log_read(struct log *log, uint64_t from, size_t length,
+                                           struct buf *out, struct lineage_error *err)
+{
+    return log->kind->read(log, from, length, out, err);
+}
 
 /*
- * Writers. log_lock opens for writing (creating the file), takes the lock, and makes sure that the name still
- * means this file; stat is the file's then. log_unlock releases; a file that was created and is still empty
- * is removed again, so that no other tool takes it for one that has a header.
+ * Become the one writer, waiting for another; *state is what the log is then, and stays right
+ * through the calls that take it. LINEAGE_ELOCKED if it cannot be had. A claim ends with
+ * log_release, and allows one append.
  */
-enum lineage_status log_lock(struct log *log, struct log_stat *stat, struct lineage_error *err);
-void log_unlock(struct log *log);
+static inline enum lineage_status log_claim(struct log *log, struct log_state *state,
+                                            struct lineage_error *err)
+{
+    return log->kind->claim(log, state, err);
+}
+
+/* Under the claim: add whole records, the header first if the log is empty. */
+static inline enum lineage_status log_append(struct log *log, struct log_state *state,
+                                             const char *bytes, size_t length, bool sync,
+                                             struct lineage_error *err)
+{
+    return log->kind->append(log, state, bytes, length, sync, err);
+}
+
+/* The same for any number of records: all of them are in the log afterwards or none, whoever is killed. Until the
+ * next claim readers may see some of an append that did not end. */
+static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes,
+                                                  size_t length, bool sync, struct lineage_error *err)
+{
+    return log->kind->append_many(log, state, bytes, length, sync, err);
+}
 
 /*
- * With the lock held: add bytes (whole records, the header first if the file is empty) with one write and
- * sync them if asked. On failure the file is as it was.
+ * Under the claim: the bytes from `from`, the end of the last terminated record, to the end are
+ * torn. Keep them elsewhere, durably, then take them out of the log. name receives where they are,
+ * beside the store's other files.
  */
-enum lineage_status log_append(struct log *log, const char *bytes, size_t length, bool sync,
-                               struct lineage_error *err);
-
-/* Size of the locked file. */
-uint64_t log_size(const struct log *log);
+static inline enum lineage_status log_set_aside(struct log *log, struct log_state *state,
+                                                uint64_t from, char name[64],
+                                                struct lineage_error *err)
+{
+    return log->kind->set_aside(log, state, from, name, err);
+}
 
 /*
- * With the lock held: bytes from `start` (end of the last good record) to the end of the file are torn.
- * Save them to results.tsv.torn-N, synced, then cut the file there. name receives that file's name.
+ * Under the claim: the same for bytes [from, to) that others follow, which stay where they are: line ends take their place,
+ * which every reader skips.
  */
-enum lineage_status log_move_torn(struct log *log, uint64_t start, char name[64], struct lineage_error *err);
+static inline enum lineage_status log_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
+                                            char name[64], struct lineage_error *err)
+{
+    return log->kind->blank(log, state, from, to, name, err);
+}
+
+/* Under a claim whose state says taken_back: nobody shows those rows any more. Each claim says so until then. */
+static inline enum lineage_status log_settle(struct log *log, struct lineage_error *err)
+{
+    return log->kind->settle(log, err);
+}
+
+static inline void log_release(struct log *log)
+{
+    log->kind->release(log);
+}
+
+/* log may be NULL. */
+static inline void log_close(struct log *log)
+{
+    if (log)
+        log->kind->close(log);
+}
 
 #endif

@@ -5,11 +5,16 @@
  * when the file was touched without growing, or is another file, all of it. Every byte up to the
  * watermark belongs to the header, to a row, to a damaged record, or to the line ends of an empty
  * line between them.
+ *
+ * Why so much is taken on trust at each sync: comparing all bytes at every command would cost as
+ * much as reading the log anew. An edit in the middle that an append follows before the next sync
+ * is left to `verify`, which compares everything (FORMAT.md says so).
  */
 #include <string.h>
 
-#include "internal.h"
+#include "mirror_internal.h"
 
+/* One read brings thousands of records, and a log of any size is compared in this much memory. */
 #define WINDOW ((size_t)4 << 20)
 
 /* A stretch of the file, read ahead. */
@@ -19,7 +24,8 @@ struct window {
     uint64_t offset; /* of bytes */
 };
 
-/* Bytes [offset, offset+length), or fewer if the file ends. */
+/* Bytes [offset, offset+length), or fewer if the file ends. Records are asked for in the order
+ * of the file, so nearly all of them lie in the stretch that was read last. */
 static enum lineage_status look(struct window *window, uint64_t offset, size_t length,
                                 const char **bytes, size_t *n, struct lineage_error *err)
 {
@@ -47,7 +53,8 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
     return status;
 }
 
-/* Whether there are only line ends from offset to end. */
+/* Whether there are only line ends from offset to end. Records that log_blank or somebody's
+ * editor turned into line ends are no change of any row. */
 static enum lineage_status is_blank(struct window *window, uint64_t offset, uint64_t end,
                                     bool *blank, struct lineage_error *err)
 {
@@ -66,8 +73,9 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
     return status;
 }
 
-/* The header is the first record that is not empty; *end is where it ends. */
-static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end,
+/* The header is the first record that is not empty; *end is where it ends. The bytes of the
+ * header decide how every row is read, so they are compared whole and not by a digest. */
+static enum lineage_status check_header(struct index *mirror, struct window *window, uint64_t *end,
                                         bool *same, struct lineage_error *err)
 {
     const char *bytes;
@@ -88,17 +96,22 @@ static enum lineage_status check_header(struct mirror *mirror, struct window *wi
     return status;
 }
 
-/* An edit in place keeps the size: time or identity changed but nothing was added. */
-static bool looks_touched(const struct mirror *mirror, const struct log_stat *stat)
+/* An edit in place keeps the size: time or identity changed but nothing was added. A file that
+ * grew was appended to, and its last record was just compared. */
+static bool looks_touched(const struct index *mirror, const struct log_state *log)
 {
     const struct mirror_meta *meta = &mirror->meta;
-    if (stat->inode != meta->at.inode || stat->device != meta->at.device)
+    if (!log_is_same(log, &meta->at.log))
         return true;
-    return stat->size == meta->at.size && stat->mtime_ns != meta->mtime_ns;
+    return log->size == meta->at.log.size && log->revision != meta->at.log.revision;
 }
 
-/* The last record reaches up to the watermark, but for empty lines behind it. */
-static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
+/*
+ * The last record reaches up to the watermark, but for empty lines behind it. A file that was
+ * rewritten by another tool, with a row less or a row more before it, has other bytes at that
+ * place: the cheapest test that notices most of what can happen.
+ */
+static enum lineage_status check_last(struct index *mirror, struct window *window, bool *same,
                                       struct lineage_error *err)
 {
     const struct mirror_meta *meta = &mirror->meta;
@@ -117,29 +130,32 @@ static enum lineage_status check_last(struct mirror *mirror, struct window *wind
     return status;
 }
 
-enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_stat *stat,
+/* From the cheapest to the dearest: the size, the header, the last record, and all bytes only if
+ * something says that the file was touched. */
+enum lineage_status mirror_check_ends(struct index *mirror, const struct log_state *log,
                                       bool *same, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
     const struct mirror_meta *meta = &mirror->meta;
     enum lineage_status status = LINEAGE_OK;
     uint64_t line = 0, end;
-    *same = stat->size >= meta->at.watermark;
+    *same = log->size >= meta->at.watermark;
     if (*same && meta->at.watermark)
         status = check_header(mirror, &window, &end, same, err);
     if (status == LINEAGE_OK && *same && meta->at.watermark)
         status = check_last(mirror, &window, same, err);
     buf_release(&window.bytes);
-    if (status == LINEAGE_OK && *same && meta->at.watermark && looks_touched(mirror, stat)) {
+    if (status == LINEAGE_OK && *same && meta->at.watermark && looks_touched(mirror, log)) {
         status = mirror_first_change(mirror, &line, err);
         *same = line == 0;
     }
     return status;
 }
 
-/* Rows and damaged records, each from a statement of its own, merged by offset. */
+/* Rows and damaged records, each from a statement of its own, merged by offset. Merged, because
+ * damaged records stand between the rows and are part of what was read. */
 struct records {
-    struct mirror *mirror;
+    struct index *mirror;
     sqlite3_stmt *stmt[2];
     bool has[2];
 };
@@ -151,6 +167,7 @@ static enum lineage_status advance(struct records *records, int i, struct lineag
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* Without what came from a last record that has no line end: that one is allowed to change. */
 static enum lineage_status start(struct records *records, struct lineage_error *err)
 {
     static const char rows[] =
@@ -167,7 +184,8 @@ static enum lineage_status start(struct records *records, struct lineage_error *
     return status;
 }
 
-/* Which statement stands at the next record; -1 at the end. */
+/* Which statement stands at the next record; -1 at the end. By offset, which both have: a
+ * damaged record has no number among the rows. */
 static int next(const struct records *records)
 {
     if (records->has[0] && records->has[1])
@@ -176,7 +194,11 @@ static int next(const struct records *records)
     return records->has[0] ? 0 : records->has[1] ? 1 : -1;
 }
 
-/* From the end of the header on: *line becomes that of the first record that is not what it was. */
+/*
+ * From the end of the header on: *line becomes that of the first record that is not what it was.
+ * What lies between two records must be line ends: a row inserted there would otherwise belong to
+ * nobody and be missed.
+ */
 static enum lineage_status compare(struct records *records, struct window *window, uint64_t end,
                                    uint64_t *line, struct lineage_error *err)
 {
@@ -203,7 +225,8 @@ static enum lineage_status compare(struct records *records, struct window *windo
     return status;
 }
 
-enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
+/* The header is line 1 in messages, wherever empty lines put it. */
+enum lineage_status mirror_first_change(struct index *mirror, uint64_t *line,
                                         struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
@@ -220,6 +243,7 @@ enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
         status = start(&records, err);
     if (status == LINEAGE_OK && same)
         status = compare(&records, &window, end, line, err);
+    /* An open statement would hold its read transaction, and with it the write-ahead log. */
     sqlite3_reset(records.stmt[0]);
     sqlite3_reset(records.stmt[1]);
     buf_release(&window.bytes);

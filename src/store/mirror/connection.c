@@ -1,15 +1,33 @@
-/* connection.c: the SQLite connection: opening, schema and migrations, cached statements. */
+/*
+ * connection.c: the SQLite connection: opening, schema and migrations, cached statements.
+ *
+ * synchronous = NORMAL: in write-ahead mode a crash may lose the last commits, never the file, and
+ * what is lost is read again from the log. trusted_schema = OFF: a store may come from somebody
+ * else, and a view in its lineage.db must not call functions. Preparing costs more than most of
+ * these statements, hence the cache.
+ *
+ * There is one connection for a handle and none is shared by threads (NOMUTEX): a handle is used by
+ * one thread at a time, and SQLite's own lock around each call would be paid for nothing.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "checked_pages.h"
+#include "file.h"
+#include "mirror_internal.h"
 #include "schema_sql.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
+/* Longer than an ordinary sync takes. Who waits in vain answers from memory, with a notice. */
 #define DEFAULT_BUSY_MS 5000
 
-enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
+/*
+ * The kinds matter to the callers: what is locked is waited for or left, what is damaged is made
+ * anew, what is cancelled is neither. Damage is noted on the handle, since the call that met it may
+ * be deep inside a question that has to unwind first.
+ */
+enum lineage_status mirror_fail(struct index *mirror, const char *doing, struct lineage_error *err)
 {
     int code = sqlite3_errcode(mirror->db) & 0xff;
     enum lineage_status status = LINEAGE_EDB;
@@ -17,17 +35,22 @@ enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct
         status = LINEAGE_ELOCKED;
     else if (code == SQLITE_NOMEM)
         status = LINEAGE_ENOMEM;
+    else if (code == SQLITE_INTERRUPT)
+        return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
+    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB));
     return store_fail(err, status, "lineage.db: %s: %s", doing, sqlite3_errmsg(mirror->db));
 }
 
-enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err)
+enum lineage_status mirror_exec(struct index *mirror, const char *sql, struct lineage_error *err)
 {
     return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK
                ? LINEAGE_OK
                : mirror_fail(mirror, "cannot run", err);
 }
 
-static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
+/* By address, as each text is one constant of this directory: comparing pointers finds one of
+ * sixty faster than hashing the text would. */
+static sqlite3_stmt *find_statement(struct index *mirror, const char *sql)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
         if (mirror->statements[i].sql == sql)
@@ -35,7 +58,9 @@ static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
     return NULL;
 }
 
-enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
+/* Reset before use and not only after: a caller that ended early may have left it in the middle.
+ * PERSISTENT tells SQLite not to take its memory from the small pool for short-lived statements. */
+enum lineage_status mirror_prepare(struct index *mirror, sqlite3_stmt **stmt, const char *sql,
                                    struct lineage_error *err)
 {
     *stmt = find_statement(mirror, sql);
@@ -53,7 +78,8 @@ enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, c
     return LINEAGE_OK;
 }
 
-enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
+/* A statement that failed is reset at once, since until then it holds its read transaction. */
+enum lineage_status mirror_step(struct index *mirror, sqlite3_stmt *stmt,
                                 struct lineage_error *err)
 {
     int code = sqlite3_step(stmt);
@@ -66,14 +92,18 @@ enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
     return status;
 }
 
-enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+/* Reset before anything else happens: SQLite cannot commit past a statement that is still
+ * writing. */
+enum lineage_status mirror_run(struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_status status = mirror_step(mirror, stmt, err);
     sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-void mirror_disconnect(struct mirror *mirror)
+/* Statements go first, for the connection would live on for each that is left; all that was
+ * known of the file is forgotten with it. */
+void mirror_disconnect(struct index *mirror)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
         sqlite3_finalize(mirror->statements[i].stmt);
@@ -83,11 +113,12 @@ void mirror_disconnect(struct mirror *mirror)
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
-    mirror->shared = mirror->loaded = false;
+    mirror->shared = mirror->loaded = mirror->damaged = mirror->frozen = false;
     mirror->header.length = 0;
 }
 
-static enum lineage_status read_version(struct mirror *mirror, int *version,
+/* Also the first read of the file, so what is wrong with its head shows here. */
+static enum lineage_status read_version(struct index *mirror, int *version,
                                         struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -101,33 +132,54 @@ static enum lineage_status read_version(struct mirror *mirror, int *version,
     return LINEAGE_OK;
 }
 
-static enum lineage_status apply_migrations(struct mirror *mirror, int version,
+/* The version is set in the same transaction as the tables: a file whose version says so has
+ * them. The application_id tells mirrors from other databases, to file(1) too. */
+static enum lineage_status apply_migrations(struct index *mirror, int version,
                                             struct lineage_error *err)
 {
-    char pragma[64];
+    char pragma[96];
     enum lineage_status status = LINEAGE_OK;
     for (int i = version; status == LINEAGE_OK && i < N_MIGRATIONS; i++)
         status = mirror_exec(mirror, schema_migrations[i], err);
-    snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", N_MIGRATIONS);
+    snprintf(pragma, sizeof pragma, "PRAGMA application_id = %d; PRAGMA user_version = %d", MIRROR_APPLICATION_ID,
+             N_MIGRATIONS);
     return status == LINEAGE_OK ? mirror_exec(mirror, pragma, err) : status;
 }
 
-/* Each migration file takes the schema from version n-1 to n; all that are missing go in one
- * transaction. */
-static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
+/* A newer program may keep in its tables what this one would not bring up to date; read or
+ * written it would then be wrong for both. */
+static enum lineage_status check_version(struct index *mirror, int version, struct lineage_error *err)
+{
+    if (version > N_MIGRATIONS)
+        return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d", version,
+                          N_MIGRATIONS);
+    if (version >= 0)
+        return LINEAGE_OK;
+    mirror->damaged = true;
+    return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d: its making was interrupted", version);
+}
+
+/*
+ * Each migration file takes the schema from version n-1 to n; all that are missing go in one
+ * transaction. IMMEDIATE, then the version once more: two commands may start on a new store at the
+ * same moment.
+ */
+static enum lineage_status migrate(struct index *mirror, struct lineage_error *err)
 {
     int version = 0;
     enum lineage_status status = read_version(mirror, &version, err);
+    if (status == LINEAGE_OK)
+        status = check_version(mirror, version, err);
     if (status != LINEAGE_OK || version == N_MIGRATIONS)
         return status;
+    if (mirror->frozen)
+        return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, and may not be written", version);
     status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     if (status == LINEAGE_OK)
         status = read_version(mirror, &version, err); /* another process may have been first */
-    if (status == LINEAGE_OK && version > N_MIGRATIONS)
-        status = store_fail(err, LINEAGE_EDB,
-                            "lineage.db has schema version %d, this program knows up to %d",
-                            version, N_MIGRATIONS);
     if (status == LINEAGE_OK)
+        status = check_version(mirror, version, err);
+    if (status == LINEAGE_OK && version < N_MIGRATIONS)
         status = apply_migrations(mirror, version, err);
     if (status == LINEAGE_OK)
         return mirror_exec(mirror, "COMMIT", err);
@@ -135,40 +187,102 @@ static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *
     return status;
 }
 
-static enum lineage_status open_file(struct mirror *mirror, bool on_disk, struct lineage_error *err)
+/* A writer has its row safe in the log and will not wait for the mirror. */
+void mirror_wait_no_more(struct index *mirror, bool no_more)
 {
-    const struct lineage_store *store = mirror->store;
-    char *path = sqlite3_mprintf(on_disk ? "%s/lineage.db" : ":memory:", store->dir);
-    if (!path)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    int code = sqlite3_open_v2(
-        path, &mirror->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-    sqlite3_free(path);
-    if (code != SQLITE_OK)
+    unsigned ms = mirror->store->options.busy_ms;
+    sqlite3_busy_timeout(mirror->db, no_more ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
+}
+
+/* Extended codes off: mirror_fail looks at the kinds alone. */
+static enum lineage_status open_connection(struct index *mirror, const char *path, int flags, const char *vfs,
+                                           struct lineage_error *err)
+{
+    if (sqlite3_open_v2(path, &mirror->db, flags | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK)
         return mirror_fail(mirror, "cannot open", err);
     sqlite3_extended_result_codes(mirror->db, 0);
-    sqlite3_busy_timeout(mirror->db,
-                         store->options.busy_ms ? (int)store->options.busy_ms : DEFAULT_BUSY_MS);
+    mirror_wait_no_more(mirror, false);
     return LINEAGE_OK;
 }
 
+/*
+ * Who may not write takes the file as it lies there: without locks, which would be files of their
+ * own. That is right only while nobody writes to it, which each sync looks at. With a write-ahead
+ * log beside the file the newest pages are in that, and reading it needs the shared-memory file,
+ * which cannot be made here.
+ */
+static enum lineage_status check_frozen(struct index *mirror, enum mirror_file file, struct lineage_error *err)
+{
+    if (file != MIRROR_FILE_OURS)
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->store->dir,
+                          file == MIRROR_FILE_NEW ? "is not there" : "is of no use");
+    if (mirror_file_has_wal(mirror))
+        return store_fail(err, LINEAGE_EDB, "%s/lineage.db is being written, and cannot be shared here",
+                          mirror->store->dir);
+    mirror->frozen = true;
+    struct buf first = {0}; /* who may not read the log is not told what is in it */
+    enum lineage_status status = log_read(mirror->store->log, 0, 1, &first, err);
+    buf_release(&first);
+    return status;
+}
+
+/*
+ * Judged before SQLite opens it, since SQLite creates, recovers and locks what it is given. Without
+ * SQLITE_OPEN_CREATE: the file was made by mirror_file_make, which does not follow a link.
+ */
+static enum lineage_status open_on_disk(struct index *mirror, enum mirror_file *file, struct lineage_error *err)
+{
+    bool writable = true;
+    enum lineage_status status = mirror_file_look(mirror, file, &writable, err);
+    if (status == LINEAGE_OK && !writable)
+        status = check_frozen(mirror, *file, err);
+    else if (status == LINEAGE_OK && *file == MIRROR_FILE_NEW)
+        status = mirror_file_make(mirror, err);
+    mirror->file = mirror_file_state(mirror);
+    const char *vfs = checked_pages_vfs();
+    char *path = mirror_file_path(mirror, mirror->frozen);
+    if (status == LINEAGE_OK && (!path || !vfs))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status == LINEAGE_OK)
+        status = open_connection(mirror, path,
+                                 mirror->frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, vfs, err);
+    sqlite3_free(path);
+    if (status == LINEAGE_OK && !mirror->frozen)
+        checked_pages_reserve(mirror->db);
+    return status;
+}
+
+static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mirror_file *file, struct lineage_error *err)
+{
+    *file = MIRROR_FILE_NEW;
+    return on_disk ? open_on_disk(mirror, file, err)
+                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, err);
+}
+
+/* Below it the load is short either way, and the many small syncs of a night are what is paid
+ * for. */
 #define LARGE_FILE ((uint64_t)16 << 20)
 
-/* Larger pages load a large file faster, and would make each sync of a small one write more. Settled when
- * lineage.db is made; a file that is there keeps its own. */
-static enum lineage_status choose_page_size(struct mirror *mirror, struct lineage_error *err)
+/*
+ * Larger pages load a large file faster, and would make each sync of a small one write more.
+ * Settled when lineage.db is made; a file that is there keeps its own. SQLite takes it only before
+ * the first page is there.
+ */
+static enum lineage_status choose_page_size(struct index *mirror, struct lineage_error *err)
 {
-    struct log_stat stat;
-    enum lineage_status status = log_stat(mirror->store->log, &stat, err);
-    if (status != LINEAGE_OK || stat.size < LARGE_FILE)
+    struct log_state log;
+    enum lineage_status status = log_look(mirror->store->log, &log, err);
+    if (status != LINEAGE_OK || log.size < LARGE_FILE)
         return status;
     return mirror_exec(mirror, "PRAGMA page_size = 16384", err);
 }
 
-static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
+/* temp_store: sorting must not need a writable /tmp. cache_size, in KiB when negative, is four
+ * times SQLite's default: a load goes through several trees in turn. */
+static enum lineage_status set_up(struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && !mirror->frozen)
         status = choose_page_size(mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(
@@ -179,31 +293,49 @@ static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *e
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 
-/* Empty the file in place: others may have it open, so it must not be unlinked under them. */
-static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
+/*
+ * Empty the file in place: others may have it open, so it must not be unlinked under them.
+ * RESET_DATABASE with VACUUM is what SQLite documents for a file that may be corrupt in any way: it
+ * works without reading what is in it.
+ */
+static enum lineage_status make_empty(struct index *mirror, struct lineage_error *err)
 {
+    checked_pages_trust(mirror->db, true);
     sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
     enum lineage_status status = mirror_exec(mirror, "VACUUM", err);
     sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 0, NULL);
+    checked_pages_trust(mirror->db, false);
     return status;
 }
 
-static bool is_damaged(struct mirror *mirror)
+/* A file in its making looks useless until its first page is there: whoever makes it holds its
+ * lock until then. Taking the lock waits for them; what is still useless then is nobody's. */
+static bool is_useless(struct index *mirror, enum mirror_file file)
 {
-    int code = sqlite3_errcode(mirror->db) & 0xff;
-    return mirror->on_disk && (code == SQLITE_NOTADB || code == SQLITE_CORRUPT);
+    bool writable;
+    if (file != MIRROR_FILE_USELESS || sqlite3_exec(mirror->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        return file == MIRROR_FILE_USELESS;
+    enum lineage_status status = mirror_file_look(mirror, &file, &writable, NULL);
+    sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
+    return status == LINEAGE_OK && file == MIRROR_FILE_USELESS;
 }
 
-/* A damaged mirror is a cache lost: it is made anew at once, with a word about it. */
-enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
+/* A damaged mirror is a cache lost: it is made anew at once, with a word about it. A frozen file
+ * cannot be mended by who may not write it: the caller falls back to memory. */
+enum lineage_status mirror_connect(struct index *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
+    enum mirror_file file;
     mirror_disconnect(mirror);
     mirror->on_disk = on_disk;
-    enum lineage_status status = open_file(mirror, on_disk, &why);
-    if (status == LINEAGE_OK)
+    enum lineage_status status = open_file(mirror, on_disk, &file, &why);
+    if (status == LINEAGE_OK && is_useless(mirror, file)) {
+        mirror->damaged = true;
+        status = store_fail(&why, LINEAGE_EDB, "lineage.db is damaged, or of another version");
+    } else if (status == LINEAGE_OK) {
         status = set_up(mirror, &why);
-    if (status != LINEAGE_OK && is_damaged(mirror)) {
+    }
+    if (status != LINEAGE_OK && mirror->damaged && !mirror->frozen) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
     }
@@ -212,24 +344,32 @@ enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct l
     return status;
 }
 
-enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
+/* `damaged` is cleared here, or the first sync of the new file would be taken for another
+ * meeting with the old one. */
+enum lineage_status mirror_connect_anew(struct index *mirror, struct lineage_error *err)
 {
+    enum mirror_file file;
     mirror_disconnect(mirror);
     mirror->on_disk = true;
-    enum lineage_status status = open_file(mirror, true, err);
+    enum lineage_status status = open_file(mirror, true, &file, err);
+    if (status == LINEAGE_OK && mirror->frozen)
+        status = store_fail(err, LINEAGE_EDB, "%s/lineage.db may not be written", mirror->store->dir);
     if (status == LINEAGE_OK)
         status = make_empty(mirror, err);
+    mirror->damaged = false;
     return status == LINEAGE_OK ? set_up(mirror, err) : status;
 }
 
 /*
  * Many readers beside one writer need the write-ahead log; the first load goes faster without.
- * Failing only means that somebody else has the file open now: the next sync tries again.
+ * Failing only means that somebody else has the file open now: the next sync tries again. The mode
+ * is kept in the file, so only the first handle ever changes it; SQLite cannot change it inside a
+ * transaction, hence after the commit.
  */
-void mirror_share(struct mirror *mirror)
+void mirror_share(struct index *mirror)
 {
     sqlite3_stmt *stmt = NULL;
-    if (mirror->shared || !mirror->on_disk)
+    if (mirror->shared || !mirror->on_disk || mirror->frozen)
         return;
     if (sqlite3_prepare_v2(mirror->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL) == SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW)
@@ -237,13 +377,14 @@ void mirror_share(struct mirror *mirror)
     sqlite3_finalize(stmt);
 }
 
-enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err)
+enum lineage_status mirror_make_indexes(struct index *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror, schema_indexes, err);
 }
 
-/* Run the statements that a statement makes of the names in sqlite_schema. */
-static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
+/* Run the statements that a statement makes of the names in sqlite_schema. From the names that
+ * are there and not from a list: a mirror of an earlier or later version is emptied as well. */
+static enum lineage_status exec_generated(struct index *mirror, const char *generator,
                                           struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -261,7 +402,8 @@ static enum lineage_status exec_generated(struct mirror *mirror, const char *gen
     return status;
 }
 
-enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
+/* Those without SQL belong to primary keys and cannot be dropped. */
+enum lineage_status mirror_drop_indexes(struct index *mirror, struct lineage_error *err)
 {
     return exec_generated(mirror,
                           "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
@@ -269,7 +411,9 @@ enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_er
                           err);
 }
 
-enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
+/* DROP inside the transaction and not a new file: readers keep the old tables until the commit,
+ * and a kill in between leaves the old mirror. */
+enum lineage_status mirror_start_anew(struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = exec_generated(
         mirror,
@@ -279,7 +423,9 @@ enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_erro
     return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
 }
 
-static enum lineage_status run_script(struct mirror *mirror, const char *sql, int64_t seq,
+/* sqlite3_exec cannot bind, and the scripts are files under schema/ that anybody can read beside
+ * the tables they undo. */
+static enum lineage_status run_script(struct index *mirror, const char *sql, int64_t seq,
                                       struct lineage_error *err)
 {
     while (*sql) {
@@ -298,13 +444,15 @@ static enum lineage_status run_script(struct mirror *mirror, const char *sql, in
     return LINEAGE_OK;
 }
 
-enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq,
+enum lineage_status provisional_keep_sums(struct index *mirror, int64_t seq,
                                           struct lineage_error *err)
 {
     return run_script(mirror, schema_before, seq, err);
 }
 
-enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err)
+/* By the script beside the tables (schema/undo.sql): who adds a table must say there how a row
+ * leaves it. */
+enum lineage_status provisional_undo(struct index *mirror, int64_t seq, struct lineage_error *err)
 {
     return run_script(mirror, schema_undo, seq, err);
 }

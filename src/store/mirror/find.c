@@ -1,68 +1,92 @@
-/* find.c: one trial by id, and the best one. */
-#include <lineage/query.h>
+/*
+ * find.c: which row is meant: by its id, as the best one, as somebody's parent. The numbers are those of rows; load.c
+ * makes trials of them.
+ */
+#include <string.h>
 
-#include "internal.h"
+#include "mirror_internal.h"
 
-enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
-                                  struct arena *arena, struct lineage_error *err)
+/* The last row of that name: a file of another tool may hold an id twice, and the later row is
+ * what it knows now. The prefix is joined inside SQLite, so ids of any length need no buffer. */
+static enum lineage_status find_exact(struct index *mirror, const char *id, size_t length,
+                                      const char *prefix, int64_t *seq, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
+        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1",
+        err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_int64(stmt, 1, seq);
+    sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, id, (int)length, SQLITE_STATIC);
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
-        status = mirror_trial(mirror, stmt, trial, arena, err);
+        *seq = sqlite3_column_int64(stmt, 0);
     sqlite3_reset(stmt);
     return status;
 }
 
-enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+enum lineage_status index_find_exact(struct index *mirror, const char *id, int64_t *seq,
+                                      struct lineage_error *err)
+{
+    return find_exact(mirror, id, strlen(id), "", seq, err);
+}
+
+/* As written, then bare, then with the prefix: the order of find_spelling in append, which must
+ * not accept an id that readers resolve to another row. */
+enum lineage_status index_find(struct index *mirror, const char *id, int64_t *seq,
                                 struct lineage_error *err)
 {
-    *trial = (struct lineage_trial){0};
-    struct arena *arena = trial_memory(trial);
-    enum lineage_status status = arena ? mirror_borrow(mirror, seq, trial, arena, err)
-                                       : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = find_exact(mirror, id, strlen(id), "", seq, err);
+    if (status == LINEAGE_ENOTFOUND && strncmp(id, "exp_", 4) == 0)
+        status = find_exact(mirror, id + 4, strlen(id) - 4, "", seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        status = find_exact(mirror, id, strlen(id), "exp_", seq, err);
+    return status;
+}
+
+/*
+ * The bounds leave infinities and NULL out in a form that an index on score answers; IN ('keep',
+ * 'baseline') word for word makes SQLite take the partial index of schema/indexes.sql, where the
+ * answer is the first entry. Ties go to the earlier row: a later one that only equals it was no
+ * improvement.
+ */
+enum lineage_status index_best(struct index *mirror, int64_t *seq, double *score,
+                                struct lineage_error *err)
+{
+    static const char lower[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+                                " AND score > -9e999 AND score < 9e999 ORDER BY score, seq LIMIT 1";
+    static const char higher[] =
+        "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+        " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
+    sqlite3_stmt *stmt;
+    bool up = mirror->store->config.direction == LINEAGE_HIGHER;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK) {
+        *seq = sqlite3_column_int64(stmt, 0);
+        *score = sqlite3_column_double(stmt, 1);
+        sqlite3_reset(stmt);
+    }
+    return status;
+}
+
+/* The last condition is that of the partial index, without which SQLite would not use it. */
+enum lineage_status index_is_parent(struct index *mirror, const char *id, bool *found,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *found = false;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1",
+        err);
     if (status != LINEAGE_OK)
-        lineage_trial_release(trial);
-    return status;
-}
-
-enum lineage_status mirror_resolve(struct mirror *mirror, const char *id, int64_t *seq,
-                                   struct lineage_error *err)
-{
-    enum lineage_status status = mirror_sync(mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_find(mirror, id, seq, err);
-    if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND, "no trial '%.80s' in %s", id, mirror->store->dir);
-    return status;
-}
-
-enum lineage_status lineage_find(struct lineage_store *store, const char *id,
-                                 struct lineage_trial *trial, struct lineage_error *err)
-{
-    int64_t seq = 0;
-    *trial = (struct lineage_trial){0};
-    enum lineage_status status = mirror_resolve(store->mirror, id, &seq, err);
-    return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
-}
-
-enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
-                                 struct lineage_error *err)
-{
-    int64_t seq = 0;
-    double score;
-    *trial = (struct lineage_trial){0};
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = mirror_best(store->mirror, &seq, &score, err);
-    if (status == LINEAGE_ENOTFOUND)
-        return store_fail(err, LINEAGE_ENOTFOUND,
-                          "%s has no kept or baseline trial with a finite %s", store->dir,
-                          lineage_store_metric(store));
-    return status == LINEAGE_OK ? mirror_load(store->mirror, seq, trial, err) : status;
+        return status;
+    sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    *found = status == LINEAGE_OK;
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }

@@ -1,21 +1,31 @@
-/* insert.c: one trial, or one finding, into the tables. */
+/*
+ * insert.c: one trial, or one finding, into the tables. REPLACE in the side tables: a column or turn that stands twice
+ * in a row is a finding of `verify`, not a reason to refuse the file.
+ */
 #include <math.h>
 #include <string.h>
 
 #include <lineage/text.h>
 
-#include "expected.h"
-#include "internal.h"
+#include "../format/expected.h"
+#include "mirror_internal.h"
 
+/* By position, as the table of columns in trial.c orders both. */
 static const char insert_trial_sql[] =
     "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 
+/* STATIC: the texts live in the row's arena until the statement has run, so SQLite need not copy
+ * them. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
     sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_STATIC);
 }
 
-/* SQLite turns nan into NULL and -0.0 into 0: their bits go into special. */
+/*
+ * SQLite turns nan into NULL and -0.0 into 0: their bits go into special. SQLite has no nan, and a
+ * row must come back from the mirror as it stands in the file, or the same trial would be printed
+ * differently with and without one.
+ */
 static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number, int bit,
                         int *special)
 {
@@ -29,6 +39,8 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
         *special |= bit * MIRROR_NEGATIVE_ZERO;
 }
 
+/* Where the bytes are and what they were: by these a later sync tells whether somebody changed
+ * the log. */
 static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
                         const struct tsv_record *record)
 {
@@ -39,6 +51,8 @@ static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
     sqlite3_bind_int64(stmt, 5, mirror_digest(record->bytes, record->length));
 }
 
+/* expected is worked out here once and not in SQL, since what counts as its leading number is a
+ * rule of the file (expected.c). */
 static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 {
     int special = 0, bit = 1, at = 6;
@@ -64,8 +78,9 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
     sqlite3_bind_int(stmt, at, special);
 }
 
-/* The first two columns of every side table. */
-static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
+/* The first two columns of every side table. exp_id stands in each of them, so that people can
+ * ask them without a join. */
+static enum lineage_status prepare_part(struct index *mirror, sqlite3_stmt **stmt, const char *sql,
                                         const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
@@ -77,7 +92,8 @@ static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **st
     return status;
 }
 
-static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
+/* Rows of their own, so that one turn can be asked for over all trials. */
+static enum lineage_status insert_turns(struct index *mirror, const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -96,7 +112,8 @@ static enum lineage_status insert_turns(struct mirror *mirror, const struct line
     return status;
 }
 
-static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
+/* As text and, if it is one, as a number: queries compare it, printers show what was written. */
+static enum lineage_status insert_extras(struct index *mirror, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -116,7 +133,8 @@ static enum lineage_status insert_extras(struct mirror *mirror, const struct lin
     return status;
 }
 
-enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
+/* The row first, as the others refer to it. */
+enum lineage_status mirror_insert(struct index *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, struct param_batch *params,
                                   struct lineage_error *err)
 {
@@ -136,6 +154,7 @@ enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_tr
     return status;
 }
 
+/* These words are those of FORMAT.md's table, and what `verify` prints. */
 static const char *fault_kind(enum row_fault fault)
 {
     switch (fault) {
@@ -150,7 +169,7 @@ static const char *fault_kind(enum row_fault fault)
     return "row";
 }
 
-enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record,
+enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv_record *record,
                                           enum row_fault fault, bool is_row, const char *exp_id,
                                           const char *text, struct lineage_error *err)
 {

@@ -1,12 +1,18 @@
-/* load.c: rows of the mirror as trials; finding one by id; the best one. */
+/*
+ * load.c: rows of the mirror as trials.
+ *
+ * Parameters, clip scale and turns are parsed from notes again instead of joined from their tables: one place says
+ * what notes mean, and a row costs one lookup.
+ */
 #include <math.h>
 #include <string.h>
 
-#include "internal.h"
+#include "mirror_internal.h"
 
+/* Copied with its length: SQLite's own text is gone with the next step of the statement. */
 static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool *ok)
 {
-    const char *text = (const char *)sqlite3_column_text(stmt, at);
+    const char *text = mirror_text(stmt, at);
     if (!text || !*text)
         return "";
     const char *out = arena_text(arena, text, (size_t)sqlite3_column_bytes(stmt, at));
@@ -14,6 +20,8 @@ static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool
     return out;
 }
 
+/* `special` says what the column cannot (see bind_number); without it a nan would come back as
+ * absent, and a printed row differ from the file's. */
 static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
 {
     if (special & 1)
@@ -25,6 +33,8 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
     return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
 }
 
+/* The bits of `special` are in the order of the number columns, so they are shifted along with
+ * them. */
 static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
                          bool *ok)
 {
@@ -37,14 +47,15 @@ static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct
             *trial_number_member(trial, i) = number_at(stmt, at, special);
             special >>= 1;
         } else {
-            const char *label = (const char *)sqlite3_column_text(stmt, at);
+            const char *label = mirror_text(stmt, at);
             *ok = *ok && label && lineage_label_parse(&trial->status, label);
         }
     }
     trial->score = number_at(stmt, at, special);
 }
 
-/* Columns outside the 17 in the order of the file, empty until they are filled in. */
+/* Columns outside the 17 in the order of the file, empty until they are filled in. Every extra
+ * column is there, filled or not, for printers line them up. */
 static struct lineage_extra *name_extras(const struct row_layout *layout, struct arena *arena)
 {
     struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
@@ -59,11 +70,13 @@ static struct lineage_extra *name_extras(const struct row_layout *layout, struct
     return extras;
 }
 
+/* The first of two columns of one name is not told from the second here: the table has one row
+ * for both. */
 static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt,
                        struct arena *arena)
 {
     bool ok = true;
-    const char *name = (const char *)sqlite3_column_text(stmt, 0),
+    const char *name = mirror_text(stmt, 0),
                *text = text_at(stmt, 1, arena, &ok);
     for (size_t i = 0; name && i < n; i++)
         if (strcmp(extras[i].column, name) == 0)
@@ -71,11 +84,12 @@ static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stm
     return ok;
 }
 
-static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial,
+/* Most stores have none, and pay nothing. */
+static enum lineage_status load_extras(struct index *mirror, struct lineage_trial *trial,
                                        struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    const struct row_layout *layout = mirror_layout(mirror);
+    const struct row_layout *layout = index_layout(mirror);
     if (!layout || !layout->n_extras)
         return LINEAGE_OK;
     struct lineage_extra *extras = name_extras(layout, arena);
@@ -95,7 +109,9 @@ static enum lineage_status load_extras(struct mirror *mirror, struct lineage_tri
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt,
+/* `memory` is kept over the zeroing: the trial may be the owner of the very arena that is
+ * filled. */
+enum lineage_status mirror_trial(struct index *mirror, sqlite3_stmt *stmt,
                                  struct lineage_trial *trial, struct arena *arena,
                                  struct lineage_error *err)
 {
@@ -111,7 +127,8 @@ enum lineage_status mirror_trial(struct mirror *mirror, sqlite3_stmt *stmt,
     return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
 }
 
-enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt,
+/* For callers that keep a trial longer than the statement, or than its neighbours. */
+enum lineage_status mirror_own_trial(struct index *mirror, sqlite3_stmt *stmt,
                                      struct lineage_trial *trial, struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
@@ -124,76 +141,34 @@ enum lineage_status mirror_own_trial(struct mirror *mirror, sqlite3_stmt *stmt,
     return status;
 }
 
-static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
-                                      const char *prefix, int64_t *seq, struct lineage_error *err)
+/* Into the caller's arena, so that a list of rows is one allocation after another in the same
+ * blocks. */
+enum lineage_status index_borrow(struct index *mirror, int64_t seq, struct lineage_trial *trial,
+                                  struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1",
-        err);
+        mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
     if (status != LINEAGE_OK)
         return status;
-    sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, id, (int)length, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 1, seq);
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
-        *seq = sqlite3_column_int64(stmt, 0);
+        status = mirror_trial(mirror, stmt, trial, arena, err);
     sqlite3_reset(stmt);
     return status;
 }
 
-enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq,
-                                      struct lineage_error *err)
-{
-    return find_exact(mirror, id, strlen(id), "", seq, err);
-}
-
-enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
+/* The seq is one that an index of this handle gave, so that it is not there means only that a
+ * last record without line end was read again. */
+enum lineage_status index_load(struct index *mirror, int64_t seq, struct lineage_trial *trial,
                                 struct lineage_error *err)
 {
-    enum lineage_status status = find_exact(mirror, id, strlen(id), "", seq, err);
-    if (status == LINEAGE_ENOTFOUND && strncmp(id, "exp_", 4) == 0)
-        status = find_exact(mirror, id + 4, strlen(id) - 4, "", seq, err);
-    if (status == LINEAGE_ENOTFOUND)
-        status = find_exact(mirror, id, strlen(id), "exp_", seq, err);
-    return status;
-}
-
-enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
-                                struct lineage_error *err)
-{
-    static const char lower[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
-                                " AND score > -9e999 AND score < 9e999 ORDER BY score, seq LIMIT 1";
-    static const char higher[] =
-        "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
-        " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
-    sqlite3_stmt *stmt;
-    bool up = mirror->store->config.direction == LINEAGE_HIGHER;
-    enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
-    if (status == LINEAGE_OK)
-        status = mirror_step(mirror, stmt, err);
-    if (status == LINEAGE_OK) {
-        *seq = sqlite3_column_int64(stmt, 0);
-        *score = sqlite3_column_double(stmt, 1);
-        sqlite3_reset(stmt);
-    }
-    return status;
-}
-
-enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
-                                     struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    *found = false;
-    enum lineage_status status = mirror_prepare(
-        mirror, &stmt,
-        "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1",
-        err);
+    *trial = (struct lineage_trial){0};
+    struct arena *arena = trial_memory(trial);
+    enum lineage_status status = arena ? index_borrow(mirror, seq, trial, arena, err)
+                                       : store_fail(err, LINEAGE_ENOMEM, "out of memory");
     if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);
-    status = mirror_step(mirror, stmt, err);
-    *found = status == LINEAGE_OK;
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+        lineage_trial_release(trial);
+    return status;
 }

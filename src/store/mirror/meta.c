@@ -1,14 +1,22 @@
-/* meta.c: how far the mirror has read, and the header it read. */
+/*
+ * meta.c: how far the mirror has read, and the header it read.
+ *
+ * One row, written in the transaction that adds the rows it speaks of: after a kill both are there
+ * or neither. Without it a sync would have to compare the whole log with the whole mirror to know
+ * where to go on.
+ */
 #include <string.h>
 
-#include "internal.h"
+#include "mirror_internal.h"
 
+/* Three digits, so that the first ids given sort as text up to 999. */
 struct mirror_meta mirror_meta_start(void)
 {
     return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
 }
 
-enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
+/* Parsed from the copy, because the scanner's bytes are gone when the next chunk is read. */
+enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
 {
     struct tsv_scanner scanner;
@@ -29,16 +37,23 @@ enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, 
     return status;
 }
 
-static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
+/*
+ * The columns device, inode and mtime_ns hold the tokens of the log's state, whatever kind of log
+ * made them; they are named after those of a file, the first kind there was. The row that has no
+ * line end counts for the next id in memory only: it may be gone at the next sync, and its number
+ * must then be free.
+ */
+static void read_meta(struct index *mirror, sqlite3_stmt *stmt)
 {
     struct mirror_meta *meta = &mirror->meta;
     meta->at.watermark = (uint64_t)sqlite3_column_int64(stmt, 2);
     meta->at.line = (uint64_t)sqlite3_column_int64(stmt, 3);
     meta->at.rows = (uint64_t)sqlite3_column_int64(stmt, 4);
-    meta->at.device = (uint64_t)sqlite3_column_int64(stmt, 5);
-    meta->at.inode = (uint64_t)sqlite3_column_int64(stmt, 6);
-    meta->at.size = (uint64_t)sqlite3_column_int64(stmt, 7);
-    meta->mtime_ns = sqlite3_column_int64(stmt, 8);
+    meta->at.log.exists = true;
+    meta->at.log.identity[0] = (uint64_t)sqlite3_column_int64(stmt, 5);
+    meta->at.log.identity[1] = (uint64_t)sqlite3_column_int64(stmt, 6);
+    meta->at.log.size = (uint64_t)sqlite3_column_int64(stmt, 7);
+    meta->at.log.revision = sqlite3_column_int64(stmt, 8);
     meta->last_offset = (uint64_t)sqlite3_column_int64(stmt, 9);
     meta->last_digest = sqlite3_column_int64(stmt, 10);
     meta->next_id = meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
@@ -48,7 +63,12 @@ static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
         mirror_note_id(&meta->at, (const char *)sqlite3_column_text(stmt, 14));
 }
 
-enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
+/*
+ * The metric comes back for the caller to compare: scores of another column are in the tables then,
+ * and all of it must be made anew. The header is parsed only if it is not the one at hand, for this
+ * runs at every sync that finds something new.
+ */
+enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_NAME_MAX],
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -80,17 +100,19 @@ enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_
     return status;
 }
 
-enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
+/* REPLACE of the one row whose id is 0, which the CHECK of the table makes the only one there
+ * can be. */
+enum lineage_status mirror_save_meta(struct index *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     const struct mirror_meta *meta = &mirror->meta;
     const int64_t values[] = {(int64_t)meta->at.watermark,
                               (int64_t)meta->at.line,
                               (int64_t)meta->at.rows,
-                              (int64_t)meta->at.device,
-                              (int64_t)meta->at.inode,
-                              (int64_t)meta->at.size,
-                              meta->mtime_ns,
+                              (int64_t)meta->at.log.identity[0],
+                              (int64_t)meta->at.log.identity[1],
+                              (int64_t)meta->at.log.size,
+                              meta->at.log.revision,
                               (int64_t)meta->last_offset,
                               meta->last_digest,
                               (int64_t)meta->next_id,

@@ -1,33 +1,40 @@
-/* mirror.c: keeping the mirror in step with the log, and falling back to memory when the disk
- * cannot serve. */
+/*
+ * mirror.c: keeping the mirror in step with the log, and falling back to memory when the disk cannot serve.
+ *
+ * Nothing that goes wrong with lineage.db may change an answer: it is a cache, the log is the truth. So every
+ * failure ends in one of three ways, made anew on disk, made in memory for this handle, or (bytes of the log
+ * changed) made in memory with the line named, because only its owner can say which of the two is right.
+ */
 #include "mirror.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "file.h"
+#include "mirror_internal.h"
 
-bool mirror_on_disk(const struct mirror *mirror)
+bool index_on_disk(const struct index *mirror)
 {
     return mirror->on_disk;
 }
 
-sqlite3 *mirror_db(struct mirror *mirror)
+sqlite3 *mirror_db(struct index *mirror)
 {
     return mirror->db;
 }
 
-const struct mirror_position *mirror_position(const struct mirror *mirror)
+const struct index_position *index_position(const struct index *mirror)
 {
     return &mirror->meta.at;
 }
 
-const struct row_layout *mirror_layout(const struct mirror *mirror)
+const struct row_layout *index_layout(const struct index *mirror)
 {
     return mirror->has_layout ? &mirror->layout : NULL;
 }
 
-void mirror_close(struct mirror *mirror)
+/* Also of an index whose opening failed half-way. */
+void index_close(struct index *mirror)
 {
     if (!mirror)
         return;
@@ -38,29 +45,36 @@ void mirror_close(struct mirror *mirror)
     free(mirror);
 }
 
-const struct lineage_error *mirror_fallback(const struct mirror *mirror)
+const struct lineage_error *index_fallback(const struct index *mirror)
 {
     return mirror->fallback.status == LINEAGE_OK ? NULL : &mirror->fallback;
 }
 
-static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why,
+/* The file is remembered as it was when it failed, so that this handle tries again when it has
+ * become another one, and not at every question. */
+static enum lineage_status use_memory(struct index *mirror, const struct lineage_error *why,
                                       struct lineage_error *err)
 {
     mirror->fallback = *why;
+    mirror->file = mirror_file_state(mirror);
     store_notice(mirror->store, why->line, "%s; answering from results.tsv itself", why->text);
     return mirror_connect(mirror, false, err);
 }
 
-/* Nothing to do: every byte of the file as it is now has been read, and nothing else happened to
- * it. */
-static bool is_current(const struct mirror *mirror, const struct log_stat *stat)
+/*
+ * Nothing to do: every byte of the log as it is now has been read, and nothing else happened to it.
+ * Same file, same length, same time of change. A file system whose clock ticks coarsely can hide an
+ * edit in place made within the tick of the last sync; `verify` finds it.
+ */
+static bool is_current(const struct index *mirror, const struct log_state *log)
 {
     const struct mirror_meta *meta = &mirror->meta;
-    return stat->size == meta->at.size && stat->inode == meta->at.inode &&
-           stat->device == meta->at.device && stat->mtime_ns == meta->mtime_ns;
+    return log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
+           log->revision == meta->at.log.revision;
 }
 
-static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
+/* ECORRUPT and not another question's answer: the scores in the tables are of another column. */
+static enum lineage_status load_meta(struct index *mirror, struct lineage_error *err)
 {
     char metric[LINEAGE_NAME_MAX];
     enum lineage_status status = mirror_load_meta(mirror, metric, err);
@@ -72,7 +86,9 @@ static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error
     return status;
 }
 
-static enum lineage_status report_change(struct mirror *mirror, struct lineage_error *err)
+/* Not mended by itself: which of the two is right, the mirror's rows or the edited file, is a
+ * question for the owner, who may have edited on purpose or lost rows by accident. */
+static enum lineage_status report_change(struct index *mirror, struct lineage_error *err)
 {
     uint64_t line = 0;
     enum lineage_status status = mirror_first_change(mirror, &line, err);
@@ -86,23 +102,29 @@ static enum lineage_status report_change(struct mirror *mirror, struct lineage_e
     return LINEAGE_ECORRUPT;
 }
 
-/* Inside the transaction: another process may have read on meanwhile. */
-static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
+/* Inside the transaction: another process may have read on meanwhile. The log is looked at again
+ * inside, as it may have grown while the lock was waited for. */
+static enum lineage_status check_and_ingest(struct index *mirror, struct lineage_error *err)
 {
-    struct log_stat stat;
+    struct log_state log;
     bool same = true;
     enum lineage_status status = load_meta(mirror, err);
     if (status == LINEAGE_OK)
-        status = log_stat(mirror->store->log, &stat, err);
-    if (status != LINEAGE_OK || is_current(mirror, &stat))
+        status = log_look(mirror->store->log, &log, err);
+    if (status != LINEAGE_OK || is_current(mirror, &log))
         return status;
-    status = mirror_check_ends(mirror, &stat, &same, err);
+    status = mirror_check_ends(mirror, &log, &same, err);
     if (status != LINEAGE_OK)
         return status;
-    return same ? mirror_ingest(mirror, &stat, err) : report_change(mirror, err);
+    return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
 }
 
-static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
+/*
+ * IMMEDIATE: two processes that both began by reading would each hold what the other waits for to
+ * write. ROLLBACK leaves the tables as they were; `meta` in memory is reset with them, since it was
+ * moved while reading.
+ */
+static enum lineage_status catch_up(struct index *mirror, bool anew, struct lineage_error *err)
 {
     enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
     if (status != LINEAGE_OK)
@@ -123,58 +145,133 @@ static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lin
     return status;
 }
 
-/* Where nothing is new, not even the mirror's own lock is taken. */
-static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
+static int ask_whether_cancelled(void *context)
 {
-    struct log_stat stat;
-    enum lineage_status status = log_stat(mirror->store->log, &stat, err);
+    const struct lineage_open_options *options = context;
+    return options->cancelled(options->context);
+}
+
+enum { STEPS_PER_ASKING = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
+
+/* Questions may be cancelled, syncs not: what one process has read the next need not read again.
+ * Set anew each time, because sql() uses the same one handler that a connection has. */
+static void allow_cancelling(struct index *mirror, bool allow)
+{
+    struct lineage_open_options *options = &mirror->store->options;
+    bool on = allow && options->cancelled;
+    sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
+}
+
+/*
+ * Where nothing is new, not even the mirror's own lock is taken. The common case of every command,
+ * so it costs a stat and one row: no transaction, no lock, nothing that a reader could make another
+ * wait with.
+ */
+static enum lineage_status sync_connection(struct index *mirror, struct lineage_error *err)
+{
+    struct log_state log;
+    allow_cancelling(mirror, false);
+    enum lineage_status status = log_look(mirror->store->log, &log, err);
     if (status == LINEAGE_OK && !mirror->loaded) {
         status = load_meta(mirror, err);
         mirror->loaded = status == LINEAGE_OK;
     }
-    if (status != LINEAGE_OK || is_current(mirror, &stat))
+    if (status != LINEAGE_OK || is_current(mirror, &log))
         return status;
+    if (mirror->frozen)
+        return store_fail(err, LINEAGE_EDB, "lineage.db is behind results.tsv, and may not be written");
     return catch_up(mirror, false, err);
 }
 
-/* A header that cannot be used is the file's fault, not the mirror's: memory would not help. */
-static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
+/*
+ * A header that cannot be used is the file's fault, not the mirror's: memory would not help. The
+ * file's own faults are told by their message, for the status alone is that of a damaged mirror as
+ * well.
+ */
+static bool memory_would_help(const struct index *mirror, const struct lineage_error *why)
 {
     return mirror->on_disk &&
            (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
             (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
 }
 
-enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
+/* No sync yet: a command that fails for its arguments should not read a million rows first. */
+enum lineage_status index_open(struct index **out, struct lineage_store *store,
                                 struct lineage_error *err)
 {
-    struct mirror *mirror = calloc(1, sizeof *mirror);
+    struct index *mirror = calloc(1, sizeof *mirror);
     struct lineage_error why = {0};
     enum lineage_status status;
     *out = NULL;
     if (!mirror || !(mirror->reader = tsv_reader_new())) {
-        mirror_close(mirror);
+        index_close(mirror);
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     }
     mirror->store = store;
     status = mirror_connect(mirror, !store->options.no_mirror, &why);
-    if (status != LINEAGE_OK && mirror->on_disk)
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
         status = use_memory(mirror, &why, err);
+    else if (status != LINEAGE_OK && err)
+        *err = why;
     if (status != LINEAGE_OK)
-        mirror_close(mirror);
+        index_close(mirror);
     else
         *out = mirror;
     return status;
 }
 
-enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
+static bool is_same_file(const struct index *mirror)
+{
+    struct mirror_file_state now = mirror_file_state(mirror);
+    return now.device == mirror->file.device && now.inode == mirror->file.inode && now.size == mirror->file.size &&
+           now.changed_ns == mirror->file.changed_ns;
+}
+
+/*
+ * A handle that lives long sees the file that it cannot use become another one: the reason is gone (a rebuild, another
+ * client's end), or may be. And a file read without locks is another one when somebody wrote to it.
+ */
+static enum lineage_status look_at_file_again(struct index *mirror, struct lineage_error *err)
+{
+    struct lineage_error before = mirror->fallback, why = {0};
+    bool waiting = !mirror->on_disk && before.status != LINEAGE_OK;
+    if ((!waiting && !mirror->frozen) || is_same_file(mirror))
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_connect(mirror, true, &why);
+    if (status == LINEAGE_OK)
+        status = sync_connection(mirror, &why);
+    if (status == LINEAGE_OK) {
+        mirror->fallback = (struct lineage_error){0};
+        return LINEAGE_OK;
+    }
+    return use_memory(mirror, &why, err);
+}
+
+/* In memory an edit of the log costs another reading of it, each time with a word. */
+static enum lineage_status read_again(struct index *mirror, const struct lineage_error *why, struct lineage_error *err)
+{
+    store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
+                 (unsigned long long)why->line);
+    enum lineage_status status = mirror_connect(mirror, false, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
+/* In the order of what costs least: another try at the file, the file made anew, memory. */
+static enum lineage_status sync_anywhere(struct index *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    enum lineage_status status = sync_connection(mirror, &why);
+    enum lineage_status status = look_at_file_again(mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = sync_connection(mirror, &why);
+    if (status != LINEAGE_OK && index_mended(mirror))
+        return LINEAGE_OK;
     if (status != LINEAGE_OK && mirror->other_metric) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = mirror_rebuild(mirror, &why);
+        status = index_rebuild(mirror, &why);
     }
+    if (status == LINEAGE_ECORRUPT && !mirror->on_disk && why.line)
+        return read_again(mirror, &why, err);
     if (status == LINEAGE_OK)
         return status;
     if (!memory_would_help(mirror, &why)) {
@@ -186,24 +283,92 @@ enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
-void mirror_follow(struct mirror *mirror)
+enum { TIMES_MENDED = 3 };
+
+/* A disk that damages what it is given will do so again: then memory it is. `damaged` is cleared
+ * before and after: the new file is judged by its own pages, and a fallback to memory has none. */
+bool index_mended(struct index *mirror)
+{
+    struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
+    if (!mirror->damaged)
+        return false;
+    mirror->damaged = false;
+    enum lineage_status status = LINEAGE_EDB;
+    if (!mirror->frozen && mirror->mended++ < TIMES_MENDED) {
+        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        status = mirror_connect_anew(mirror, &why);
+        if (status == LINEAGE_OK)
+            status = sync_connection(mirror, &why);
+    }
+    if (status != LINEAGE_OK && use_memory(mirror, &why, NULL) == LINEAGE_OK)
+        status = sync_connection(mirror, NULL);
+    mirror->damaged = false;
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status == LINEAGE_OK;
+}
+
+/* The owner is checked because SQLite's connections must not be carried across a fork: the child
+ * has none of the parent's locks, and would write as if it had. */
+enum lineage_status index_sync(struct index *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = store_check_owner(mirror->store, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = sync_anywhere(mirror, err);
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status;
+}
+
+/*
+ * Behind or not, it says how far it has read: what another client's transaction keeps from it now,
+ * the next sync reads. load_meta again, since the transaction that failed reset what was known.
+ */
+enum lineage_status index_catch_up(struct index *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    if (sync_connection(mirror, &why) != LINEAGE_OK)
+    enum lineage_status status = store_check_owner(mirror->store, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_wait_no_more(mirror, true);
+    status = sync_connection(mirror, &why);
+    if (status == LINEAGE_ELOCKED && mirror->on_disk && load_meta(mirror, NULL) == LINEAGE_OK)
+        status = LINEAGE_OK;
+    else if (status != LINEAGE_OK)
+        status = sync_anywhere(mirror, err);
+    mirror_wait_no_more(mirror, false);
+    allow_cancelling(mirror, false);
+    return status;
+}
+
+/* After the row is in the log nothing may fail for its sake: a caller that is told of an error
+ * would append it again. */
+void index_follow(struct index *mirror)
+{
+    struct lineage_error why = {0};
+    mirror_wait_no_more(mirror, true);
+    enum lineage_status status = sync_connection(mirror, &why);
+    mirror_wait_no_more(mirror, false);
+    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED)
         store_notice(mirror->store, why.line,
                      "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
-/* In one transaction, so that others read the old mirror until the new one is whole. One that
- * cannot be used at all (damaged, made by a newer program) is emptied first. */
-enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
+/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
+ * (damaged, made by a newer program) is emptied first. */
+enum lineage_status index_rebuild(struct index *mirror, struct lineage_error *err)
 {
+    struct lineage_error why = {0};
     mirror->fallback = (struct lineage_error){0};
     enum lineage_status status = mirror_connect(mirror, true, NULL);
     if (status == LINEAGE_OK)
-        status = catch_up(mirror, true, NULL);
+        status = catch_up(mirror, true, &why);
     if (status == LINEAGE_OK)
         return status;
+    if (status == LINEAGE_ELOCKED) { /* somebody else's transaction, which is not ours to end */
+        if (err)
+            *err = why;
+        return status;
+    }
     status = mirror_connect_anew(mirror, err);
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }

@@ -1,11 +1,15 @@
-/* names.c: columns, parameters and extra columns by name; a wrong name is answered with the known
- * ones. */
+/*
+ * names.c: columns, parameters and extra columns by name. A wrong name is an error that lists the known ones: an
+ * agent that mistyped a parameter would take "no rows" for "never tried". Where a name could be two things the
+ * column wins, so that a parameter cannot hide what every store has.
+ */
 #include "names.h"
 
 #include <string.h>
 
 #include <lineage/notes.h>
 
+/* Columns of the mirror that are none of the 17, as far as a person may want to ask for them. */
 static bool is_number_column(const char *name)
 {
     static const char *const more[] = {
@@ -17,8 +21,8 @@ static bool is_number_column(const char *name)
     return i >= 0 && lineage_column((size_t)i)->kind == LINEAGE_COLUMN_NUMBER;
 }
 
-static bool exists(struct mirror *mirror, const char *sql, const char *name,
-                   enum lineage_status *status, struct lineage_error *err)
+bool name_exists(struct index *mirror, const char *sql, const char *name, enum lineage_status *status,
+                 struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     if (*status != LINEAGE_OK || (*status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
@@ -32,16 +36,19 @@ static bool exists(struct mirror *mirror, const char *sql, const char *name,
     return found;
 }
 
-static bool is_extra(struct mirror *mirror, const char *name)
+/* By the header and not the table: a column that is empty in every row is known all the same. */
+static bool is_extra(struct index *mirror, const char *name)
 {
-    const struct row_layout *layout = mirror_layout(mirror);
+    const struct row_layout *layout = index_layout(mirror);
     for (size_t i = 0; layout && i < layout->n_cells; i++)
         if (row_is_extra(layout, i) && strcmp(layout->names[i], name) == 0)
             return true;
     return false;
 }
 
-static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
+/* 40 at most: a message is a line of a terminal or of a model's context. Distinct keys come from
+ * the table of sums, which has a row per value where param_rows has one per trial. */
+static enum lineage_status list_known(struct index *mirror, struct buf *out,
                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -53,11 +60,12 @@ static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
         "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM extras LIMIT 40",
         err);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        buf_printf(out, " %s", (const char *)sqlite3_column_text(stmt, 0));
+        buf_printf(out, " %s", mirror_text(stmt, 0));
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
+/* The list costs two index scans, which only a mistake pays for. */
+static enum lineage_status unknown_name(struct index *mirror, const char *name,
                                         struct lineage_error *err)
 {
     struct buf known = {0};
@@ -69,20 +77,22 @@ static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
     return status;
 }
 
-/* Parameters that may be asked for before any trial has set them. */
+/* Parameters that may be asked for before any trial has set them. An agent's first question in a
+ * new store is often what alpha was tried; the answer is "nothing yet", and not an error. */
 static bool is_usual(const char *param)
 {
     return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
 }
 
-static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
+static bool is_param(struct index *mirror, const char *param, enum lineage_status *status,
                      struct lineage_error *err)
 {
     return is_usual(param) ||
-           exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
+           name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
 }
 
-enum lineage_status mirror_check_param(struct mirror *mirror, const char *name,
+/* Only parameters, where a column would make no sense: an axis of a sweep. */
+enum lineage_status mirror_check_param(struct index *mirror, const char *name,
                                        struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -91,7 +101,9 @@ enum lineage_status mirror_check_param(struct mirror *mirror, const char *name,
     return unknown_name(mirror, name, err);
 }
 
-enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
+/* Extra columns come last, as each file has others: a new column in somebody's file must not
+ * change what a query for a parameter answers. */
+enum lineage_status name_resolve(struct index *mirror, const char *name, struct named *out,
                                  struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;

@@ -1,22 +1,32 @@
 /*
  * param_batch.c: parameters of many trials, put into param_rows in the order of that table:
- * neighbouring rows then go to the same pages.
+ * neighbouring rows then go to the same pages. The sums of param_values are taken from the same
+ * sorted rows, where equal values stand together: a learning rate drawn anew for each trial is then
+ * one more row in order, and not a place of its own in a table of millions.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "mirror_internal.h"
 
-#define BATCH ((size_t)1 << 18)
+#define BATCH ((size_t)1 << 21) /* 64 MB: of a large log each page of the table is then written once or twice */
 #define MAX_NAMES 256
 
+#define MAX_SEQ (((uint64_t)1 << 48) - 1)
+
+/* 32 bytes: a load keeps two millions of them. */
 struct param_row {
     const char *key; /* in keys */
-    double value;
-    int64_t seq;
+    union {
+        double number;
+        const char *text; /* in keys */
+    } value;
+    double score; /* nan: none that is finite */
+    uint64_t seq : 48, label : 8, is_text : 1;
 };
 
+/* Names are kept apart from rows: a load has a handful of them and millions of rows. */
 struct param_batch {
     struct param_row *rows;
     size_t n, capacity;
@@ -40,6 +50,7 @@ void param_batch_free(struct param_batch *batch)
     free(batch);
 }
 
+/* Doubled, so that a load copies each row a constant number of times. */
 static bool grow(void **array, size_t *capacity, size_t size)
 {
     size_t wanted = *capacity ? *capacity * 2 : 16;
@@ -51,7 +62,8 @@ static bool grow(void **array, size_t *capacity, size_t size)
     return true;
 }
 
-/* One copy per distinct name; there are a handful. */
+/* One copy per distinct name; there are a handful. Equal keys are then equal pointers, which the
+ * sort compares first. Beyond MAX_NAMES the search in turn would cost more than a flush. */
 static const char *intern(struct param_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->n_names; i++)
@@ -66,52 +78,76 @@ static const char *intern(struct param_batch *batch, const char *name)
     return copy;
 }
 
-static bool add_one(struct param_batch *batch, const struct lineage_param *param, uint64_t seq)
+static bool add_one(struct param_batch *batch, const struct lineage_param *param, const struct lineage_trial *trial)
 {
     if (batch->n == batch->capacity &&
         !grow((void **)(void *)&batch->rows, &batch->capacity, sizeof *batch->rows))
         return false;
-    const char *key = intern(batch, param->name);
-    if (key)
-        batch->rows[batch->n++] = (struct param_row){key, param->value, (int64_t)seq};
-    return key;
+    bool scored = trial->score.present && isfinite(trial->score.value);
+    struct param_row row = {.key = intern(batch, param->name), .score = scored ? trial->score.value : NAN,
+                            .seq = trial->seq & MAX_SEQ, .label = trial->status, .is_text = param->text != NULL};
+    if (param->text)
+        row.value.text = arena_text(&batch->keys, param->text, strlen(param->text));
+    else
+        row.value.number = param->value;
+    if (!row.key || (param->text && !row.value.text))
+        return false;
+    batch->rows[batch->n++] = row;
+    return true;
 }
 
-enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror,
+/* Flushed before the trial and not after it: what waits is then whole trials, the last one among them. A
+ * parameter that is nan has no place on an axis. */
+enum lineage_status param_batch_add(struct param_batch *batch, struct index *mirror,
                                     const struct lineage_trial *trial, struct lineage_error *err)
 {
-    for (size_t i = 0; i < trial->n_params; i++)
-        if (!isnan(trial->params[i].value) && !add_one(batch, &trial->params[i], trial->seq))
-            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    return batch->n >= BATCH || batch->n_names >= MAX_NAMES ? param_batch_flush(batch, mirror, err)
-                                                            : LINEAGE_OK;
+    enum lineage_status status = LINEAGE_OK;
+    if (batch->n >= BATCH || batch->n_names >= MAX_NAMES)
+        status = param_batch_flush(batch, mirror, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
+        if ((trial->params[i].text || !isnan(trial->params[i].value)) && !add_one(batch, &trial->params[i], trial))
+            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return status;
 }
 
-static int by_key_and_value(const void *a, const void *b)
+/* SQLite's order: numbers before texts, texts by their bytes. */
+static int compare_settings(const struct param_row *x, const struct param_row *y)
 {
-    const struct param_row *x = a, *y = b;
     if (x->key != y->key)
         return strcmp(x->key, y->key);
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return (x->seq > y->seq) - (x->seq < y->seq);
+    if (x->is_text != y->is_text)
+        return x->is_text ? 1 : -1;
+    if (x->is_text)
+        return strcmp(x->value.text, y->value.text);
+    return (x->value.number > y->value.number) - (x->value.number < y->value.number);
 }
 
+static int in_order(const void *a, const void *b)
+{
+    const struct param_row *x = a, *y = b;
+    int order = compare_settings(x, y);
+    return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* 64 rows by one statement cost half as much as 64 statements, and bind 384 values at most, well below what any
+ * SQLite allows (999 in old ones). */
 #define GROUP 64
+#define TIMES_4(row) row row row row
+#define TIMES_63(row) TIMES_4(TIMES_4(row row row) row row row) row row row
 
 static const char insert_one[] = "INSERT INTO param_rows VALUES (?,?,?)";
-static const char insert_group[] = /* GROUP rows by one statement cost half as much */
-    "INSERT INTO param_rows VALUES "
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),"
-    "(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?),(?,?,?)";
+static const char insert_group[] = "INSERT INTO param_rows VALUES " TIMES_63("(?,?,?),") "(?,?,?)";
 
-static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows,
+static void bind_setting(sqlite3_stmt *stmt, int at, const struct param_row *row)
+{
+    sqlite3_bind_text(stmt, at, row->key, -1, SQLITE_STATIC);
+    if (row->is_text)
+        sqlite3_bind_text(stmt, at + 1, row->value.text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_double(stmt, at + 1, row->value.number);
+}
+
+static enum lineage_status insert_rows(struct index *mirror, const struct param_row *rows,
                                        size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -120,25 +156,120 @@ static enum lineage_status insert_rows(struct mirror *mirror, const struct param
     if (status != LINEAGE_OK)
         return status;
     for (size_t i = 0; i < n; i++) {
-        sqlite3_bind_text(stmt, (int)i * 3 + 1, rows[i].key, -1, SQLITE_STATIC);
-        sqlite3_bind_double(stmt, (int)i * 3 + 2, rows[i].value);
-        sqlite3_bind_int64(stmt, (int)i * 3 + 3, rows[i].seq);
+        bind_setting(stmt, (int)i * 3 + 1, &rows[i]);
+        sqlite3_bind_int64(stmt, (int)i * 3 + 3, (int64_t)rows[i].seq);
     }
     return mirror_run(mirror, stmt, err);
 }
 
-enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror,
-                                      struct lineage_error *err)
+enum lineage_status param_batch_rows(struct param_batch *batch, struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    size_t i = 0, n;
     if (batch->n)
-        qsort(batch->rows, batch->n, sizeof *batch->rows, by_key_and_value);
-    for (; status == LINEAGE_OK && i < batch->n; i += n) {
+        qsort(batch->rows, batch->n, sizeof *batch->rows, in_order);
+    for (size_t i = 0, n; status == LINEAGE_OK && i < batch->n; i += n) {
         n = batch->n - i >= GROUP ? GROUP : 1;
         status = insert_rows(mirror, batch->rows + i, n, err);
     }
+    return status;
+}
+
+/* A row of param_values: what the trials with one value came to under one label. low > high: no finite score. */
+struct sum {
+    struct param_row setting;
+    enum lineage_label label;
+    int64_t n;
+    double low, high;
+};
+
+/* Rows that wait for their statement. */
+struct sums {
+    struct index *mirror;
+    struct sum waiting[GROUP];
+    size_t n;
+};
+
+/* Counts, and a smallest and a largest score, come out the same wherever syncs fell between: so what is there is
+ * added to in place. A smallest of NULL and a number would be NULL. */
+#define ADD_TO_SUMS                                                                                                    \
+    " ON CONFLICT (key, value, status) DO UPDATE SET n = n + excluded.n,"                                              \
+    " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                      \
+    " high = coalesce(max(high, excluded.high), high, excluded.high)"
+
+static const char sum_one[] = "INSERT INTO param_values VALUES (?,?,?,?,?,?)" ADD_TO_SUMS;
+static const char sum_group[] =
+    "INSERT INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
+
+static enum lineage_status write_sums(struct index *mirror, const struct sum *sums, size_t n,
+                                      struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, n == GROUP ? sum_group : sum_one, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < n; i++) {
+        int at = (int)i * 6 + 1;
+        bind_setting(stmt, at, &sums[i].setting);
+        sqlite3_bind_text(stmt, at + 2, lineage_label_name(sums[i].label), -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, at + 3, sums[i].n);
+        if (sums[i].low <= sums[i].high) {
+            sqlite3_bind_double(stmt, at + 4, sums[i].low);
+            sqlite3_bind_double(stmt, at + 5, sums[i].high);
+        }
+    }
+    return mirror_run(mirror, stmt, err);
+}
+
+static enum lineage_status put_sum(struct sums *sums, const struct sum *sum, struct lineage_error *err)
+{
+    sums->waiting[sums->n++] = *sum;
+    if (sums->n < GROUP)
+        return LINEAGE_OK;
+    sums->n = 0;
+    return write_sums(sums->mirror, sums->waiting, GROUP, err);
+}
+
+/* The rows from `rows` on that have the value of the first, by label. Per label, so that a smallest score of
+ * crashes never passes for a measured one. */
+static size_t sum_setting(struct sum sums[LINEAGE_N_LABELS], const struct param_row *rows, size_t n)
+{
+    struct param_row setting = *rows;
+    size_t i = 0;
+    if (!setting.is_text)
+        setting.value.number += 0.0; /* -0.0 and 0 are one value: equal to SQLite and in the order above */
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        sums[label] = (struct sum){setting, (enum lineage_label)label, 0, INFINITY, -INFINITY};
+    for (; i < n && compare_settings(rows, &rows[i]) == 0; i++) {
+        struct sum *sum = &sums[rows[i].label];
+        sum->n++;
+        sum->low = fmin(sum->low, rows[i].score); /* which leave a nan aside */
+        sum->high = fmax(sum->high, rows[i].score);
+    }
+    return i;
+}
+
+/* Labels that no trial has get no row, so the table holds what happened and nothing else. */
+enum lineage_status param_batch_sums(struct param_batch *batch, struct index *mirror, struct lineage_error *err)
+{
+    struct sums out = {.mirror = mirror};
+    struct sum labels[LINEAGE_N_LABELS];
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n;) {
+        i += sum_setting(labels, batch->rows + i, batch->n - i);
+        for (int label = 0; status == LINEAGE_OK && label < LINEAGE_N_LABELS; label++)
+            if (labels[label].n)
+                status = put_sum(&out, &labels[label], err);
+    }
+    for (size_t i = 0; status == LINEAGE_OK && i < out.n; i++)
+        status = write_sums(mirror, &out.waiting[i], 1, err);
     batch->n = batch->n_names = 0;
     arena_reset(&batch->keys);
     return status;
+}
+
+enum lineage_status param_batch_flush(struct param_batch *batch, struct index *mirror,
+                                      struct lineage_error *err)
+{
+    enum lineage_status status = param_batch_rows(batch, mirror, err);
+    return status == LINEAGE_OK ? param_batch_sums(batch, mirror, err) : status;
 }

@@ -1,6 +1,13 @@
 /*
  * query.c: trials by conditions. The statement is put together from fixed pieces and the names of
  * known columns; every value, and every name that a user gave, is bound.
+ *
+ * A query must cost what it returns and not what the store holds: agents ask all night, of a store
+ * that only grows. Hence the two ways to the rows. A condition on a parameter or an extra column
+ * has an index of its own, and the one that leads to the fewest rows is read, the others being
+ * tested row by row (param_function.c). A short list in some order is walked in that order until it
+ * is full. SQLite's planner cannot choose between them, as it keeps no statistics here (ANALYZE
+ * would have to be run again as the store grows).
  */
 #include <lineage/query.h>
 
@@ -8,15 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <lineage/notes.h>
+#include <lineage/time.h>
 
-#include "internal.h"
-#include "cursor.h"
+#include "builder.h"
 #include "names.h"
 
+#define SECONDS_PER_DAY 86400
 #define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
 
+/* A query beyond MAX_BOUND is refused when it is put together, and never run with a condition
+ * less. */
 static void bind_text(struct builder *b, const char *text)
 {
     if (b->n < MAX_BOUND)
@@ -32,6 +43,7 @@ static void bind_number(struct builder *b, double number)
         b->bound[b->n - 1].number = number;
 }
 
+/* Both ends belong to the range, as one types it: alpha=0.1:0.5 asks for 0.5 too. */
 static void add_range(struct builder *b, const char *value, const struct lineage_range *range)
 {
     if (range->low.present) {
@@ -44,25 +56,89 @@ static void add_range(struct builder *b, const char *value, const struct lineage
     }
 }
 
-static enum lineage_status resolve_condition(struct mirror *mirror,
+static bool is_any(const struct lineage_condition *condition)
+{
+    return !condition->n_texts && !condition->range.low.present && !condition->range.high.present;
+}
+
+/* A parameter whose trials all hold the other kind of value: no trial could match, whatever was tried. */
+static enum lineage_status check_kind(struct index *mirror, const char *name, const struct lineage_condition *condition,
+                                      struct lineage_error *err)
+{
+    static const char numbers_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
+    static const char texts_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
+    enum lineage_status status = LINEAGE_OK;
+    bool numbers = name_exists(mirror, numbers_sql, name, &status, err);
+    bool texts = name_exists(mirror, texts_sql, name, &status, err);
+    if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
+        return status;
+    if (numbers && condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds numbers; '%.60s' is not a number", name,
+                          condition->texts[0]);
+    if (texts && !condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds text; a range needs numbers", name);
+    return LINEAGE_OK;
+}
+
+/* A question that no row could answer is refused instead of answered with nothing, which an
+ * agent would take for "never tried". */
+static enum lineage_status resolve_condition(struct index *mirror,
                                              const struct lineage_condition *condition,
                                              struct named *named, struct lineage_error *err)
 {
     enum lineage_status status = name_resolve(mirror, condition->name, named, err);
-    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN)
+    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
         return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
                           named->name);
-    return status;
+    if (status == LINEAGE_OK && named->kind == NAME_NUMBER_COLUMN && condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds numbers; '%.60s' is not a number", named->name,
+                          condition->texts[0]);
+    return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
+}
+
+/* `= ?` or `IN (?, ?)`. A list of one as `=`, after which the rows of the index are in file
+ * order and need no sort. */
+static void add_texts(struct builder *b, const struct lineage_condition *condition)
+{
+    buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
+    bind_text(b, condition->texts[0]);
+    for (size_t i = 1; i < condition->n_texts; i++) {
+        buf_puts(&b->sql, ", ?");
+        bind_text(b, condition->texts[i]);
+    }
+    buf_puts(&b->sql, condition->n_texts == 1 ? "" : ")");
+}
+
+static void add_text_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
+{
+    if (named->kind == NAME_TEXT_COLUMN) {
+        buf_printf(&b->sql, " AND t.%s", named->name);
+    } else {
+        buf_printf(&b->sql, " AND %s", named->kind == NAME_PARAM
+                                           ? "param(t.notes, ?)"
+                                           : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
+        bind_text(b, named->name);
+    }
+    add_texts(b, condition);
 }
 
 /* Two values are bound at most, after the name: the expression that gives the number, then its
  * range. */
 static void add_condition(struct builder *b, const struct named *named,
-                          const struct lineage_range *range)
+                          const struct lineage_condition *condition)
 {
-    const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}};
+    const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
     const char *value = "param(t.notes, ?)";
     char column[96];
+    if (condition->n_texts) {
+        add_text_condition(b, named, condition);
+        return;
+    }
+    if (named->kind == NAME_PARAM && is_any(condition)) {
+        buf_puts(&b->sql, " AND param(t.notes, ?) IS NOT NULL");
+        bind_text(b, named->name);
+        return;
+    }
     if (named->kind == NAME_NUMBER_COLUMN) {
         snprintf(column, sizeof column, "t.%s", named->name);
         buf_printf(&b->sql, " AND %s IS NOT NULL", column);
@@ -77,19 +153,23 @@ static void add_condition(struct builder *b, const struct named *named,
     bind_number(b, range->high.present ? range->high.value : any.high.value);
 }
 
-#define LIMIT_OF_COUNT "10000"
+/* Below FEW rows reading them all is so cheap that nothing else is worth trying; beyond
+ * LIMIT_OF_COUNT it does not matter how much wider one range is than another. */
+enum { FEW = 1000, LIMIT_OF_COUNT = 10000 };
 
-/* How many rows a range of a parameter or extra column leads to, up to a limit. */
-static enum lineage_status count_range(struct mirror *mirror, const struct named *named,
-                                       const struct lineage_range *range, int64_t *n,
+/* How many rows a range of a parameter or extra column leads to, up to a limit. Up to a limit:
+ * to know that a range is wide costs as much as reading so many entries and no more. */
+static enum lineage_status count_range(struct index *mirror, const struct named *named,
+                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
                                        struct lineage_error *err)
 {
+    const struct lineage_range *range = &condition->range;
     static const char params[] =
         "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
-        " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+        " BETWEEN ?2 AND ?3 LIMIT ?4)";
     static const char extras[] =
         "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
-        " BETWEEN ?2 AND ?3 LIMIT " LIMIT_OF_COUNT ")";
+        " BETWEEN ?2 AND ?3 LIMIT ?4)";
     sqlite3_stmt *stmt;
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
@@ -97,40 +177,79 @@ static enum lineage_status count_range(struct mirror *mirror, const struct named
         return status;
     sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
     sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
-    sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
+    if (is_any(condition) && named->kind == NAME_PARAM)
+        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* behind all texts, as those are behind all numbers */
+    else
+        sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
+    sqlite3_bind_int64(stmt, 4, limit);
     status = mirror_step(mirror, stmt, err);
     *n = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
     sqlite3_reset(stmt);
     return status;
 }
 
+/* How many rows some texts of a parameter lead to, each counted up to a limit. */
+static enum lineage_status count_texts(struct index *mirror, const char *name,
+                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
+                                       struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = LINEAGE_OK;
+    *n = 0;
+    for (size_t i = 0; status == LINEAGE_OK && i < condition->n_texts; i++) {
+        status = mirror_prepare(mirror, &stmt,
+                                "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value = ?2"
+                                " LIMIT ?3)", err);
+        if (status != LINEAGE_OK)
+            return status;
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 3, limit);
+        status = mirror_step(mirror, stmt, err);
+        *n += status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        sqlite3_reset(stmt);
+    }
+    return status;
+}
+
+static enum lineage_status count_rows(struct index *mirror, const struct named *named,
+                                      const struct lineage_condition *condition, int64_t limit, int64_t *n,
+                                      struct lineage_error *err)
+{
+    return condition->n_texts ? count_texts(mirror, named->name, condition, limit, n, err)
+                              : count_range(mirror, named, condition, limit, n, err);
+}
+
 /* The conditions on names that have an index of their own, and the one that leads to the fewest
  * rows. */
 struct lead {
     struct named named;
-    struct lineage_range range;
-    int64_t n;
-    size_t at; /* index of the condition, which need not be tested again */
+    struct lineage_condition condition;
+    int64_t n, limit; /* rows it leads to, counted up to a limit */
+    size_t at;        /* index of the condition, which need not be tested again */
     bool found;
 };
 
+/* A text in an extra column has no index (extras_by_number is on numbers), so it cannot lead. */
 static enum lineage_status consider(struct builder *b, struct lead *lead, const struct named *named,
-                                    const struct lineage_range *range, size_t at,
+                                    const struct lineage_condition *condition, size_t at,
                                     struct lineage_error *err)
 {
     int64_t n;
-    if (named->kind != NAME_PARAM && named->kind != NAME_EXTRA)
+    if (named->kind != NAME_PARAM && (named->kind != NAME_EXTRA || condition->n_texts))
         return LINEAGE_OK;
-    enum lineage_status status = count_range(b->mirror, named, range, &n, err);
+    enum lineage_status status = count_rows(b->mirror, named, condition, lead->limit, &n, err);
     if (status == LINEAGE_OK && (!lead->found || n < lead->n))
-        *lead = (struct lead){*named, *range, n, at, true};
+        *lead = (struct lead){*named, *condition, n, lead->limit, at, true};
     return status;
 }
 
-/* Trials that the lead finds, else all of them. */
+/* Trials that the lead finds, else all of them. CROSS JOIN is how SQLite is told to begin with
+ * the left table; its planner has no statistics here and would guess. */
 static void add_source(struct builder *b, const struct lead *lead)
 {
     bool param = lead->named.kind == NAME_PARAM;
+    struct lineage_range range = lead->condition.range;
     if (!lead->found) {
         buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
         return;
@@ -140,13 +259,19 @@ static void add_source(struct builder *b, const struct lead *lead)
                "l.%s IS NOT NULL",
                param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
     bind_text(b, lead->named.name);
-    if (lead->range.low.present && lead->range.high.present &&
-        lead->range.low.value == lead->range.high.value) {
+    if (lead->condition.n_texts) {
+        buf_puts(&b->sql, " AND l.value");
+        add_texts(b, &lead->condition);
+        return;
+    }
+    if (range.low.present && !range.high.present) /* texts come behind all numbers */
+        range.high = (struct lineage_number){true, (double)INFINITY};
+    if (range.low.present && range.high.present && range.low.value == range.high.value) {
         buf_printf(&b->sql, " AND l.%s = ?",
                    param ? "value" : "number"); /* one value: its rows are in file order */
-        bind_number(b, lead->range.low.value);
+        bind_number(b, range.low.value);
     } else {
-        add_range(b, param ? "l.value" : "l.number", &lead->range);
+        add_range(b, param ? "l.value" : "l.number", &range);
     }
 }
 
@@ -166,6 +291,8 @@ static void add_labels(struct builder *b, unsigned labels)
     buf_puts(&b->sql, ")");
 }
 
+/* Absent conditions are left out of the statement instead of being made always true, which would
+ * keep SQLite from using an index. */
 static void add_text(struct builder *b, const char *test, const char *text)
 {
     if (!text)
@@ -174,40 +301,139 @@ static void add_text(struct builder *b, const char *test, const char *text)
     bind_text(b, text);
 }
 
-/* Rows without a value are left out. Ties keep file order. */
-static void add_order(struct builder *b, const struct named *sort, bool down,
-                      const struct lead *lead)
+/* What a query sorts by, as SQL: of the row at hand, and of the row `a` for a page that begins behind it. */
+struct order {
+    struct named by;
+    bool down;
+    bool by_seq;    /* file order, or its reverse */
+    char value[96]; /* with one `?` for the name if bound */
+    char after[96];
+    const char *seq;
+    bool bound, after_bound;
+};
+
+static void name_column(struct order *order)
 {
-    const char *order = down ? " DESC" : "";
-    bool column = sort->kind == NAME_NUMBER_COLUMN || sort->kind == NAME_TEXT_COLUMN;
-    const char *value = sort->kind == NAME_PARAM
-                            ? "param(t.notes, ?)"
-                            : "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
-    if (sort->kind == NAME_UNKNOWN) {
-        buf_puts(&b->sql, lead->found ? " ORDER BY l.seq" : " ORDER BY t.seq");
-    } else if (column) {
-        buf_printf(&b->sql,
-                   sort->kind == NAME_TEXT_COLUMN ? " AND t.%s <> ''" : " AND t.%s IS NOT NULL",
-                   sort->name);
-        buf_printf(&b->sql, " ORDER BY t.%s%s, t.seq", sort->name, order);
-    } else if (lead->found && lead->named.kind == sort->kind &&
-               strcmp(lead->named.name, sort->name) == 0) {
-        buf_printf(&b->sql, " ORDER BY l.%s%s, t.seq",
-                   sort->kind == NAME_PARAM ? "value" : "number", order);
-    } else {
-        buf_printf(&b->sql, " AND %s IS NOT NULL ORDER BY %s%s, t.seq", value, value, order);
-        bind_text(b, sort->name);
-        bind_text(b, sort->name);
-    }
+    snprintf(order->value, sizeof order->value, "t.%s", order->by.name);
+    snprintf(order->after, sizeof order->after, "a.%s", order->by.name);
 }
 
+/* The number of a parameter or extra column of the row that goes by the name `row`. */
+static void name_number(char out[96], const struct named *named, const char *row)
+{
+    if (named->kind == NAME_PARAM)
+        snprintf(out, 96, "param(%s.notes, ?)", row);
+    else
+        snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
+}
+
+/* Sorted by what leads, the value is at hand in the index and is not parsed from notes again. */
+static void name_values(struct order *order, const struct lead *lead)
+{
+    bool led = lead->found && lead->named.kind == order->by.kind &&
+               strcmp(lead->named.name, order->by.name) == 0;
+    name_number(order->after, &order->by, "a");
+    order->after_bound = true;
+    order->bound = !led;
+    order->seq = led ? "l.seq" : "t.seq";
+    if (led)
+        snprintf(order->value, sizeof order->value, "l.%s", order->by.kind == NAME_PARAM ? "value" : "number");
+    else
+        name_number(order->value, &order->by, "t");
+}
+
+static void describe_order(struct order *order, const struct lead *lead)
+{
+    order->by_seq = order->by.kind == NAME_UNKNOWN || strcmp(order->by.name, "seq") == 0;
+    order->seq = "t.seq";
+    if (order->by_seq)
+        snprintf(order->value, sizeof order->value, "%s.seq", lead->found ? "l" : "t");
+    else if (order->by.kind == NAME_NUMBER_COLUMN || order->by.kind == NAME_TEXT_COLUMN)
+        name_column(order);
+    else
+        name_values(order, lead);
+}
+
+/* The name is bound once for each time that the expression stands in the statement: order of the
+ * texts and of the bound values must be the same. */
+static void add_value(struct builder *b, const struct order *order, const char *before)
+{
+    buf_printf(&b->sql, "%s%s", before, order->value);
+    if (order->bound)
+        bind_text(b, order->by.name);
+}
+
+/*
+ * The instants are compared, because timestamps of other tools may carry a zone or a blank instead of T. Before
+ * that stands a comparison of text that the index answers: a zone moves an instant by less than a day.
+ */
+static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
+{
+    char day[LINEAGE_TIME_MAX];
+    int64_t seconds;
+    if (!text)
+        return LINEAGE_OK;
+    enum lineage_status status = lineage_time_parse(&seconds, text, time(NULL), err);
+    if (status != LINEAGE_OK)
+        return status;
+    lineage_time_format(day, since ? seconds - SECONDS_PER_DAY : seconds + 2 * SECONDS_PER_DAY);
+    buf_printf(&b->sql, " AND t.timestamp %s '%.10s' AND unixepoch(t.timestamp) %s ?", since ? ">=" : "<", day,
+               since ? ">=" : "<");
+    bind_number(b, (double)seconds);
+    return LINEAGE_OK;
+}
+
+/* Rows without a value to sort by are left out. Where they would stand among the others is a
+ * question without an answer, and NULL first is SQLite's habit alone. */
+static void add_sortable(struct builder *b, const struct order *order)
+{
+    if (order->by_seq)
+        return;
+    add_value(b, order, " AND ");
+    buf_puts(&b->sql, order->by.kind == NAME_TEXT_COLUMN ? " <> ''" : " IS NOT NULL");
+}
+
+/*
+ * Only what comes behind a row in the order. `>=` alone stands first, because an index can answer
+ * it. A page begins behind a row and not at a count, so that rows which come in between two pages
+ * shift nothing.
+ */
+static void add_after(struct builder *b, const struct order *order, uint64_t after)
+{
+    const char *beyond = order->down ? "<" : ">";
+    if (!after)
+        return;
+    if (order->by_seq) {
+        buf_printf(&b->sql, " AND %s %s ?", order->value, beyond);
+        bind_number(b, (double)after);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        add_value(b, order, i ? " AND (" : " AND ");
+        buf_printf(&b->sql, " %s%s (SELECT %s FROM trials a WHERE a.seq = ?)", beyond, i ? "" : "=", order->after);
+        if (order->after_bound)
+            bind_text(b, order->by.name);
+        bind_number(b, (double)after);
+    }
+    buf_printf(&b->sql, " OR %s > ?)", order->seq);
+    bind_number(b, (double)after);
+}
+
+/* Ties keep file order. */
+static void add_order(struct builder *b, const struct order *order)
+{
+    add_value(b, order, " ORDER BY ");
+    buf_printf(&b->sql, "%s%s%s", order->down ? " DESC" : "", order->by_seq ? "" : ", ", order->by_seq ? "" : order->seq);
+}
+
+/* SQLite's integers are signed. */
 static void add_limit(struct builder *b, size_t limit)
 {
     if (limit)
         buf_printf(&b->sql, " LIMIT %zu", limit > INT64_MAX ? (size_t)INT64_MAX : limit);
 }
 
-static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
+static enum lineage_status resolve_sort(struct index *mirror, const char *sort,
                                         struct named *named, bool *down, struct lineage_error *err)
 {
     *named = (struct named){NAME_UNKNOWN, NULL};
@@ -225,7 +451,7 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
     for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
         status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
         if (status == LINEAGE_OK)
-            status = consider(b, lead, &named, &query->conditions[i].range, i, err);
+            status = consider(b, lead, &named, &query->conditions[i], i, err);
     }
     if (status == LINEAGE_OK && !lead->found &&
         (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
@@ -233,89 +459,289 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
     return status;
 }
 
-static enum lineage_status build(struct builder *b, const struct lineage_query *query,
-                                 struct lineage_error *err)
+/*
+ * A short list of what matches wide conditions. The index of a parameter is in the order of its values, so to sort
+ * otherwise all that it finds would have to be read. Walking in the order asked for fills the list after a few rows
+ * instead, unless the matching ones lie elsewhere: so only so many rows are walked, more each time, until reading
+ * all that the narrowest condition leads to is the lesser cost.
+ */
+enum { SHORT_LIST = 1000, FIRST_WALK = 400, WALK_GROWTH = 4 };
+
+/* How a statement comes to its trials. */
+struct plan {
+    enum { COUNT, LIST, WALK } what;
+    size_t walked; /* rows that a walk may look at */
+    struct lead lead;
+    struct order order;
+};
+
+/* Whether there is an index in this order, other than that of the lead, which is walked in its
+ * order anyway. A list without a limit reads everything in any case, and a long one most of it. */
+static bool can_walk(const struct plan *plan, const struct lineage_query *query)
 {
-    struct named sort, named;
-    struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
-    bool down;
-    enum lineage_status status = resolve_sort(b->mirror, query->sort, &sort, &down, err);
+    static const char *const indexed[] = {"score", "timestamp", "exp_id"};
+    const struct named *by = &plan->order.by;
+    if (!query->limit || query->limit > SHORT_LIST || (plan->lead.found && plan->lead.n < FEW))
+        return false;
+    if (plan->order.by_seq)
+        return true;
+    if (by->kind == NAME_PARAM || by->kind == NAME_EXTRA)
+        return !(plan->lead.found && plan->lead.named.kind == by->kind && strcmp(plan->lead.named.name, by->name) == 0);
+    for (size_t i = 0; i < sizeof indexed / sizeof *indexed; i++)
+        if (strcmp(indexed[i], by->name) == 0)
+            return true;
+    return false;
+}
+
+/* Conditions on what is sorted by bound the walk. The walk then begins where the condition does,
+ * instead of passing rows that it excludes one by one. */
+static enum lineage_status add_bounds(struct builder *b, const struct order *order, const struct lineage_query *query,
+                                      struct lineage_error *err)
+{
+    struct named named;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && !order->by_seq && i < query->n_conditions; i++) {
+        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK && named.kind == order->by.kind && strcmp(named.name, order->by.name) == 0)
+            add_range(b, order->value, &query->conditions[i].range);
+    }
+    return status;
+}
+
+/* Columns, then the rows that an index has in the order. */
+static enum lineage_status add_indexed(struct builder *b, const char *columns, const struct plan *plan,
+                                       const struct lineage_query *query, struct lineage_error *err)
+{
+    const struct named *by = &plan->order.by;
+    bool param = by->kind == NAME_PARAM;
+    buf_printf(&b->sql, "SELECT %s FROM ", columns);
+    if (plan->lead.found) {
+        buf_printf(&b->sql, "%s l WHERE l.%s = ?", param ? "param_rows" : "extras", param ? "key" : "name");
+        bind_text(b, by->name);
+    } else {
+        buf_puts(&b->sql, "trials t WHERE 1");
+    }
+    enum lineage_status status = add_bounds(b, &plan->order, query, err);
+    add_sortable(b, &plan->order);
+    add_after(b, &plan->order, query->after);
+    return status;
+}
+
+/* The value that the walk ends with. */
+static enum lineage_status add_edge(struct builder *b, const struct plan *plan, const struct lineage_query *query,
+                                    struct lineage_error *err)
+{
+    char column[112];
+    snprintf(column, sizeof column, "%s AS v", plan->order.value);
+    buf_puts(&b->sql, "(SELECT min(v) FROM (");
+    enum lineage_status status = add_indexed(b, column, plan, query, err);
+    buf_printf(&b->sql, " ORDER BY v DESC LIMIT %zu))", plan->walked);
+    return status;
+}
+
+/* Ties keep file order, which an index read backwards does not: what lies above the edge, then ties there. */
+static enum lineage_status add_walk_down(struct builder *b, const char *columns, const struct plan *plan,
+                                         const struct lineage_query *query, struct lineage_error *err)
+{
+    enum lineage_status status = add_indexed(b, columns, plan, query, err);
+    buf_printf(&b->sql, " AND %s > ", plan->order.value);
     if (status == LINEAGE_OK)
-        status = find_lead(b, query, &sort, &lead, err);
-    if (status != LINEAGE_OK)
-        return status;
-    add_source(b, &lead);
+        status = add_edge(b, plan, query, err);
+    buf_puts(&b->sql, " UNION ALL SELECT * FROM (");
+    if (status == LINEAGE_OK)
+        status = add_indexed(b, columns, plan, query, err);
+    buf_printf(&b->sql, " AND %s = ", plan->order.value);
+    if (status == LINEAGE_OK)
+        status = add_edge(b, plan, query, err);
+    buf_printf(&b->sql, " ORDER BY %s LIMIT %zu)", plan->order.seq, plan->walked);
+    return status;
+}
+
+/*
+ * The first rows in the order, from an index alone. The conditions come outside, on the few rows
+ * that the inner statement lets through; inside, its limit would count rows that match instead of
+ * rows that were looked at, and the walk could go on to the end.
+ */
+static enum lineage_status add_walk(struct builder *b, struct plan *plan, const struct lineage_query *query,
+                                    struct lineage_error *err)
+{
+    const struct named *by = &plan->order.by;
+    enum lineage_status status;
+    plan->lead = (struct lead){.named = *by, .at = SIZE_MAX, .found = by->kind == NAME_PARAM || by->kind == NAME_EXTRA};
+    describe_order(&plan->order, &plan->lead);
+    const char *columns = !plan->lead.found ? "t.seq" : by->kind == NAME_PARAM ? "l.seq, l.value" : "l.seq, l.number";
+    buf_puts(&b->sql, "SELECT t.seq FROM (");
+    if (plan->order.down && !plan->order.by_seq) {
+        status = add_walk_down(b, columns, plan, query, err);
+    } else {
+        status = add_indexed(b, columns, plan, query, err);
+        add_order(b, &plan->order);
+        buf_printf(&b->sql, " LIMIT %zu", plan->walked);
+    }
+    buf_puts(&b->sql, ") l CROSS JOIN trials t ON t.seq = l.seq WHERE 1");
+    return status;
+}
+
+static enum lineage_status add_conditions(struct builder *b, const struct plan *plan, const struct lineage_query *query,
+                                          struct lineage_error *err)
+{
+    struct named named;
     add_labels(b, query->labels);
     add_text(b, "t.specialist = ?", query->specialist);
-    add_text(b, "t.timestamp >= ?", query->since);
-    add_text(b, "t.timestamp < ?", query->until);
+    enum lineage_status status = add_time(b, query->since, true, err);
+    if (status == LINEAGE_OK)
+        status = add_time(b, query->until, false, err);
     for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
         status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
-        if (status == LINEAGE_OK && !(lead.found && lead.at == i))
-            add_condition(b, &named, &query->conditions[i].range);
+        if (status == LINEAGE_OK && !(plan->lead.found && plan->lead.at == i))
+            add_condition(b, &named, &query->conditions[i]);
     }
-    add_order(b, &sort, down, &lead);
+    return status;
+}
+
+/* The same pieces for all three, so that a count is of exactly the rows that a list would show. */
+static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
+                                 struct lineage_error *err)
+{
+    struct order *order = &plan->order;
+    enum lineage_status status = resolve_sort(b->mirror, query->sort, &order->by, &order->down, err);
+    if (status == LINEAGE_OK && plan->what != WALK)
+        status = find_lead(b, query, &order->by, &plan->lead, err);
+    if (status != LINEAGE_OK)
+        return status;
+    describe_order(order, &plan->lead);
+    if (plan->what == WALK)
+        status = add_walk(b, plan, query, err);
+    else
+        add_source(b, &plan->lead);
+    if (status == LINEAGE_OK)
+        status = add_conditions(b, plan, query, err);
+    if (plan->what != WALK)
+        add_sortable(b, order);
+    if (plan->what == LIST)
+        add_after(b, order, query->after);
+    if (plan->what != COUNT)
+        add_order(b, order);
     add_limit(b, query->limit);
     if (status == LINEAGE_OK && b->sql.failed)
         status = store_fail(err, LINEAGE_ELIMIT, "the query has too many conditions");
     return status;
 }
 
-enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
-                                       const struct lineage_query *query, struct lineage_error *err)
+/* Whether the narrowest condition leads to so many rows. */
+static enum lineage_status is_wider(struct index *mirror, const struct lead *lead, size_t rows, bool *wider,
+                                    struct lineage_error *err)
 {
-    struct builder b = {.mirror = store->mirror};
-    *cursor = NULL;
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = build(&b, query, err);
-    if (status == LINEAGE_OK)
-        status = cursor_open(cursor, &b, err);
+    int64_t n = 0;
+    enum lineage_status status =
+        lead->found ? count_rows(mirror, &lead->named, &lead->condition, (int64_t)rows, &n, err) : LINEAGE_OK;
+    *wider = n >= (int64_t)rows;
+    return status;
+}
+
+/* *filled: the list was found so, as long as it was to be, or there is no more. Four times as
+ * many each time: all tries together cost at most a third more than the last one. */
+static enum lineage_status walk(struct index *mirror, const struct lineage_query *query, const struct lead *lead,
+                                struct index_seqs *found, bool *filled, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    bool wider = true;
+    *filled = false;
+    size_t first = query->limit * 2 > FIRST_WALK ? query->limit * 2 : FIRST_WALK;
+    for (size_t rows = first; status == LINEAGE_OK && wider && !*filled; rows *= WALK_GROWTH) {
+        struct builder b = {.mirror = mirror};
+        struct plan plan = {.what = WALK, .walked = rows};
+        found->n = 0;
+        status = build(&b, query, &plan, err);
+        if (status == LINEAGE_OK)
+            status = builder_collect(found, &b, err);
+        *filled = found->n >= query->limit || rows > index_position(mirror)->rows + 1; /* one may have no line end */
+        if (status == LINEAGE_OK && !*filled)
+            status = is_wider(mirror, lead, rows * WALK_GROWTH, &wider, err);
+        buf_release(&b.sql);
+    }
+    return status;
+}
+
+/* The first plan counts ranges only as far as FEW, which is all that deciding for a walk needs;
+ * after one that ended empty-handed they are counted further, to choose well among wide ones. */
+enum lineage_status index_query(struct index *mirror, const struct lineage_query *query, struct index_seqs *found,
+                                struct lineage_error *err)
+{
+    struct builder b = {.mirror = mirror};
+    struct plan plan = {.what = LIST, .lead.limit = query->limit ? FEW : LIMIT_OF_COUNT};
+    bool filled = false;
+    enum lineage_status status = build(&b, query, &plan, err);
+    if (status == LINEAGE_OK && can_walk(&plan, query)) {
+        status = walk(mirror, query, &plan.lead, found, &filled, err);
+        found->n = filled ? found->n : 0;
+        b.n = 0;
+        b.sql.length = 0;
+        plan = (struct plan){.what = LIST, .lead.limit = LIMIT_OF_COUNT};
+        if (status == LINEAGE_OK && !filled)
+            status = build(&b, query, &plan, err);
+    }
+    if (status == LINEAGE_OK && !filled)
+        status = builder_collect(found, &b, err);
     buf_release(&b.sql);
     return status;
 }
 
-/* The wanted value whose neighbourhood holds the fewest trials leads. */
+enum lineage_status index_count(struct index *mirror, const struct lineage_query *query, size_t *n,
+                                struct lineage_error *err)
+{
+    struct builder b = {.mirror = mirror};
+    struct plan count = {.what = COUNT, .lead.limit = LIMIT_OF_COUNT};
+    buf_puts(&b.sql, "SELECT count(*) FROM (");
+    enum lineage_status status = build(&b, query, &count, err);
+    buf_puts(&b.sql, ")");
+    if (status == LINEAGE_OK)
+        status = builder_count(n, &b, err);
+    buf_release(&b.sql);
+    return status;
+}
+
+/*
+ * The wanted value whose neighbourhood holds the fewest trials leads. Relative to the value, but
+ * never below the tolerance itself, or 0 would have a neighbourhood of nothing. The order of the
+ * pieces of the statement wants the lead first, hence two passes over the values.
+ */
 static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
                                        size_t n_wanted, double tolerance, struct lineage_error *err)
 {
-    struct lead lead = {.named = {NAME_UNKNOWN, NULL}};
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT};
     enum lineage_status status = LINEAGE_OK;
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
             double slack = tolerance * fmax(1, fabs(wanted[i].value));
             struct named named = {NAME_PARAM, lineage_param_canonical(wanted[i].name)};
-            struct lineage_range range = {{true, wanted[i].value - slack},
-                                          {true, wanted[i].value + slack}};
+            struct lineage_condition condition = {
+                .name = named.name, .range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}}};
+            if (wanted[i].text) {
+                condition.texts = &wanted[i].text;
+                condition.n_texts = 1;
+            }
             if (!pass)
-                status = consider(b, &lead, &named, &range, i, err);
+                status = consider(b, &lead, &named, &condition, i, err);
             else if (lead.at != i)
-                add_condition(b, &named, &range);
+                add_condition(b, &named, &condition);
         }
         if (!pass)
             add_source(b, &lead);
     }
-    buf_puts(&b->sql, " ORDER BY l.seq");
+    buf_puts(&b->sql, " AND t.status <> 'harness_abort' ORDER BY l.seq");
     if (status == LINEAGE_OK && b->sql.failed)
         status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
     return status;
 }
 
-enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
-                                  const struct lineage_param *wanted, size_t n_wanted,
-                                  double tolerance, struct lineage_error *err)
+enum lineage_status index_tried(struct index *mirror, const struct lineage_param *wanted, size_t n_wanted,
+                                double tolerance, struct index_seqs *found, struct lineage_error *err)
 {
-    struct builder b = {.mirror = store->mirror};
-    *cursor = NULL;
-    if (!n_wanted || !(tolerance >= 0) || isinf(tolerance))
-        return store_fail(err, LINEAGE_EINVAL,
-                          n_wanted ? "tolerance must be a finite number from 0 on"
-                                   : "name at least one parameter to look for");
-    enum lineage_status status = mirror_sync(store->mirror, err);
+    struct builder b = {.mirror = mirror};
+    enum lineage_status status = build_tried(&b, wanted, n_wanted, tolerance, err);
     if (status == LINEAGE_OK)
-        status = build_tried(&b, wanted, n_wanted, tolerance, err);
-    if (status == LINEAGE_OK)
-        status = cursor_open(cursor, &b, err);
+        status = builder_collect(found, &b, err);
     buf_release(&b.sql);
     return status;
 }

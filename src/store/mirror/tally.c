@@ -1,5 +1,5 @@
 /*
- * tally.c: sums per specialist and per parameter value.
+ * tally.c: sums per specialist.
  *
  * Sums are read from their tables when first touched, added to in file order, and written back at
  * the end: so they are to the last digit what one pass over the whole file would give, wherever
@@ -12,32 +12,30 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "expected.h"
+#include "../format/expected.h"
 
-/* What trials of one specialist, or with one value of one parameter, came to. */
+/* What the trials of one specialist came to. */
 struct entry {
     struct entry *next; /* in the bucket */
     uint64_t hash;
-    const char *name; /* specialist or key */
-    double value;
-    bool is_value;
-    struct {
-        int64_t n;
-        struct lineage_number low, high;
-    } labels[LINEAGE_N_LABELS];
-    int64_t n, same_sign; /* calibration of the specialist */
+    const char *name;
+    int64_t labels[LINEAGE_N_LABELS];
+    int64_t n, same_sign; /* calibration */
     double expected_sum, actual_sum, error_sum;
 };
 
+/* 64 for a sync of a row or two; 65536 for a load, where a log may name a specialist a trial and the
+ * table must not grow without end. */
 struct tally {
-    struct mirror *mirror;
+    struct index *mirror;
     bool fresh;
     struct arena arena;
     struct entry **buckets;
     size_t n, capacity; /* as many buckets as entries; written back early beyond that */
 };
 
-struct tally *tally_new(struct mirror *mirror, bool fresh, bool large)
+/* A power of two, as the bucket is the hash's low bits. */
+struct tally *tally_new(struct index *mirror, bool fresh, bool large)
 {
     struct tally *tally = calloc(1, sizeof *tally);
     if (!tally)
@@ -61,24 +59,16 @@ void tally_free(struct tally *tally)
     free(tally);
 }
 
-static struct lineage_number column_number(sqlite3_stmt *stmt, int at)
-{
-    return (struct lineage_number){sqlite3_column_type(stmt, at) != SQLITE_NULL,
-                                   sqlite3_column_double(stmt, at)};
-}
-
-/* Rows of `SELECT status, n, low, high`. */
+/* Rows of `SELECT status, n`. A label that this version does not know stays in its
+ * table untouched, as it is never written back. */
 static enum lineage_status load_labels(struct tally *tally, sqlite3_stmt *stmt, struct entry *entry,
                                        struct lineage_error *err)
 {
     enum lineage_label label;
     enum lineage_status status;
     while ((status = mirror_step(tally->mirror, stmt, err)) == LINEAGE_OK)
-        if (lineage_label_parse(&label, (const char *)sqlite3_column_text(stmt, 0))) {
-            entry->labels[label].n = sqlite3_column_int64(stmt, 1);
-            entry->labels[label].low = column_number(stmt, 2);
-            entry->labels[label].high = column_number(stmt, 3);
-        }
+        if (lineage_label_parse(&label, mirror_text(stmt, 0)))
+            entry->labels[label] = sqlite3_column_int64(stmt, 1);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -110,28 +100,21 @@ static enum lineage_status load_entry(struct tally *tally, struct entry *entry,
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(
-        tally->mirror, &stmt,
-        entry->is_value
-            ? "SELECT status, n, low, high FROM param_values WHERE key = ? AND value = ?"
-            : "SELECT status, n, NULL, NULL FROM label_counts WHERE specialist = ?",
-        err);
+        tally->mirror, &stmt, "SELECT status, n FROM label_counts WHERE specialist = ?", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
-    if (entry->is_value)
-        sqlite3_bind_double(stmt, 2, entry->value);
     status = load_labels(tally, stmt, entry, err);
-    return status == LINEAGE_OK && !entry->is_value ? load_calibration(tally, entry, err) : status;
+    return status == LINEAGE_OK ? load_calibration(tally, entry, err) : status;
 }
 
-static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *name, double value,
-                               bool is_value)
+static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *name)
 {
     struct entry *entry = arena_alloc(&tally->arena, 1, sizeof *entry);
     struct entry **bucket = &tally->buckets[hash & (tally->capacity - 1)];
     if (!entry)
         return NULL;
-    *entry = (struct entry){.next = *bucket, .hash = hash, .value = value, .is_value = is_value};
+    *entry = (struct entry){.next = *bucket, .hash = hash};
     entry->name = arena_text(&tally->arena, name, strlen(name));
     if (!entry->name)
         return NULL;
@@ -140,37 +123,25 @@ static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *n
     return entry;
 }
 
-static enum lineage_status find_entry(struct tally *tally, const char *name, double value,
-                                      bool is_value, struct entry **out, struct lineage_error *err)
+/* In a fresh mirror the tables are empty, and a look-up per entry would find nothing. */
+static enum lineage_status find_entry(struct tally *tally, const char *name, struct entry **out,
+                                      struct lineage_error *err)
 {
-    uint64_t bits;
-    value += 0.0; /* SQLite knows one zero */
-    memcpy(&bits, &value, sizeof bits);
-    uint64_t hash = XXH3_64bits_withSeed(name, strlen(name), bits + is_value);
+    uint64_t hash = XXH3_64bits(name, strlen(name));
     struct entry *entry = tally->buckets[hash & (tally->capacity - 1)];
-    while (entry && (entry->hash != hash || entry->value != value || entry->is_value != is_value ||
-                     strcmp(entry->name, name) != 0))
+    while (entry && (entry->hash != hash || strcmp(entry->name, name) != 0))
         entry = entry->next;
     *out = entry;
     if (entry)
         return LINEAGE_OK;
-    *out = new_entry(tally, hash, name, value, is_value);
+    *out = new_entry(tally, hash, name);
     if (!*out)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     return tally->fresh ? LINEAGE_OK : load_entry(tally, *out, err);
 }
 
-static void count_score(struct entry *entry, enum lineage_label label, struct lineage_number score)
-{
-    struct lineage_number *low = &entry->labels[label].low, *high = &entry->labels[label].high;
-    if (!score.present || !isfinite(score.value))
-        return;
-    if (!low->present || score.value < low->value)
-        *low = score;
-    if (!high->present || score.value > high->value)
-        *high = score;
-}
-
+/* Kept and discarded alone: they were run to the end and compared, which is what the prediction
+ * was about. */
 static void calibrate(struct entry *entry, const struct lineage_trial *trial)
 {
     double expected, actual = trial->delta_vs_best.value;
@@ -185,36 +156,20 @@ static void calibrate(struct entry *entry, const struct lineage_trial *trial)
     entry->error_sum += fabs(expected - actual);
 }
 
+/* Flushed when as many entries wait as there are buckets, which bounds the memory and keeps
+ * chains short. */
 enum lineage_status tally_add(struct tally *tally, const struct lineage_trial *trial,
                               struct lineage_error *err)
 {
     struct entry *entry;
     enum lineage_status status = tally->n >= tally->capacity ? tally_flush(tally, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = find_entry(tally, trial->specialist, 0, false, &entry, err);
+        status = find_entry(tally, trial->specialist, &entry, err);
     if (status != LINEAGE_OK)
         return status;
-    entry->labels[trial->status].n++;
+    entry->labels[trial->status]++;
     calibrate(entry, trial);
-    for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++) {
-        if (isnan(trial->params[i].value))
-            continue;
-        status =
-            find_entry(tally, trial->params[i].name, trial->params[i].value, true, &entry, err);
-        if (status != LINEAGE_OK)
-            return status;
-        entry->labels[trial->status].n++;
-        count_score(entry, trial->status, trial->score);
-    }
-    return status;
-}
-
-static void bind_optional(sqlite3_stmt *stmt, int at, struct lineage_number number)
-{
-    if (number.present)
-        sqlite3_bind_double(stmt, at, number.value);
-    else
-        sqlite3_bind_null(stmt, at);
+    return LINEAGE_OK;
 }
 
 static enum lineage_status write_label(struct tally *tally, const struct entry *entry,
@@ -222,20 +177,12 @@ static enum lineage_status write_label(struct tally *tally, const struct entry *
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
-        mirror_prepare(tally->mirror, &stmt,
-                       entry->is_value ? "REPLACE INTO param_values VALUES (?1, ?4, ?2, ?3, ?5, ?6)"
-                                       : "REPLACE INTO label_counts VALUES (?1, ?2, ?3)",
-                       err);
+        mirror_prepare(tally->mirror, &stmt, "REPLACE INTO label_counts VALUES (?, ?, ?)", err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, entry->name, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
-    sqlite3_bind_int64(stmt, 3, entry->labels[label].n);
-    if (entry->is_value) {
-        sqlite3_bind_double(stmt, 4, entry->value);
-        bind_optional(stmt, 5, entry->labels[label].low);
-        bind_optional(stmt, 6, entry->labels[label].high);
-    }
+    sqlite3_bind_int64(stmt, 3, entry->labels[label]);
     return mirror_run(tally->mirror, stmt, err);
 }
 
@@ -256,18 +203,20 @@ static enum lineage_status write_calibration(struct tally *tally, const struct e
     return mirror_run(tally->mirror, stmt, err);
 }
 
+/* Labels that no trial has get no row, so the tables hold what happened and nothing else. */
 static enum lineage_status write_entry(struct tally *tally, const struct entry *entry,
                                        struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)
-        if (entry->labels[i].n)
+        if (entry->labels[i])
             status = write_label(tally, entry, (enum lineage_label)i, err);
     if (status == LINEAGE_OK && entry->n)
         status = write_calibration(tally, entry, err);
     return status;
 }
 
+/* In the order of the table of hashes, which does not matter: each entry is written whole. */
 enum lineage_status tally_flush(struct tally *tally, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;

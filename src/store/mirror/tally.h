@@ -1,15 +1,13 @@
-/* tally.h: the sums of label_counts, calibration and param_values, added up in memory during a
- * sync. */
+/* tally.h: the sums of label_counts and calibration, added up in memory during a sync. */
 #ifndef MIRROR_TALLY_H
 #define MIRROR_TALLY_H
 
-#include "internal.h"
+#include "mirror_internal.h"
 
 struct tally;
 
-/* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without
- * memory. */
-struct tally *tally_new(struct mirror *mirror, bool fresh, bool large);
+/* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without memory. */
+struct tally *tally_new(struct index *mirror, bool fresh, bool large);
 void tally_free(struct tally *tally);
 
 /* Count a trial; call in file order. */

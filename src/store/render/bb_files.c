@@ -1,4 +1,11 @@
-/* bb_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard. */
+/*
+ * bb_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program writes
+ * them.
+ *
+ * That program calls itself once per level and cannot go deeper than Python's recursion limit of 1,000. Its bytes
+ * are given up to there. Deeper, a path or an indentation that grew on would make files of the square of the depth
+ * (gigabytes for a chain of 100,000), so beyond DEEPEST levels both are cut.
+ */
 #define _GNU_SOURCE /* memmem */
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +17,8 @@
 
 #define TOP_KEPT 20
 #define RECENT 30
+#define DEEPEST 1000
+#define PATH_TAIL 16 /* ids that a path beyond DEEPEST ends with */
 
 /* A table cell: `|` becomes ∣, and above max code points the first max - 3 and "...". */
 static void add_table_cell(struct buf *out, const char *text, size_t max)
@@ -32,11 +41,13 @@ static void add_table_cell(struct buf *out, const char *text, size_t max)
     buf_puts(out, cut ? "..." : "");
 }
 
+/* Cut without a mark: the blackboard slices, where it does not say "...". */
 static void add_prefix(struct buf *out, const char *text, size_t max)
 {
     buf_add(out, text, lineage_text_prefix(text, strlen(text), max));
 }
 
+/* Cells of a short row are empty, not missing: the blackboard prints — for both. */
 static const char *or_dash(const char *text)
 {
     return text[0] ? text : "—";
@@ -45,14 +56,14 @@ static const char *or_dash(const char *text)
 static void add_best(struct buf *out, const struct blackboard *bb)
 {
     buf_puts(out, "## Current Best\n");
-    if (!bb->best.present) {
+    if (!bb->board->best.present) {
         buf_puts(out, "*(no VALID runs yet)*\n");
         return;
     }
-    buf_printf(out, "- **exp_id**: %s\n- **%s**: %s\n- **specialist**: %s\n- **hypothesis**: ", bb->best.id,
-               bb->metric, bb->best.score, bb->best.specialist);
-    add_prefix(out, bb->best.hypothesis, 120);
-    buf_printf(out, "\n- **snapshot**: `%s`\n", bb->best.snapshot);
+    buf_printf(out, "- **exp_id**: %s\n- **%s**: %s\n- **specialist**: %s\n- **hypothesis**: ", bb->board->best.id,
+               bb->metric, bb->board->best.score, bb->board->best.specialist);
+    add_prefix(out, bb->board->best.hypothesis, 120);
+    buf_printf(out, "\n- **snapshot**: `%s`\n", bb->board->best.snapshot);
 }
 
 struct kept {
@@ -60,6 +71,7 @@ struct kept {
     size_t row;
 };
 
+/* File order among equals: Python's sort is stable, qsort is not. */
 static int by_key(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
@@ -71,8 +83,8 @@ static int by_key(const void *a, const void *b)
 static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
 {
     size_t n = 0;
-    for (size_t i = 0; i < bb->n; i++) {
-        const struct bb_row *row = &bb->rows[i];
+    for (size_t i = 0; i < bb->board->n; i++) {
+        const struct lineage_board_row *row = &bb->board->rows[i];
         if (row->status && strcmp(row->status, "keep") == 0)
             kept[n++] = (struct kept){bb->higher && row->key < INFINITY ? -row->key : row->key, i};
     }
@@ -80,15 +92,16 @@ static size_t sort_kept(struct kept *kept, const struct blackboard *bb)
     return n;
 }
 
+/* A table without rows still has one, which says so: given bytes. */
 static void add_kept_rows(struct buf *out, const struct blackboard *bb)
 {
-    struct kept *kept = calloc(bb->n + 1, sizeof *kept);
+    struct kept *kept = calloc(bb->board->n + 1, sizeof *kept);
     size_t n = kept ? sort_kept(kept, bb) : 0;
     out->failed = out->failed || !kept;
     if (!n)
         buf_puts(out, "| *(none yet)* | | | | |\n");
     for (size_t i = 0; i < n && i < TOP_KEPT; i++) {
-        const struct bb_row *row = &bb->rows[kept[i].row];
+        const struct lineage_board_row *row = &bb->board->rows[kept[i].row];
         buf_printf(out, "| %s | %s | %s | %s | ", row->id, row->score, or_dash(row->delta), row->specialist);
         add_table_cell(out, row->hypothesis, 100);
         buf_puts(out, " |\n");
@@ -107,9 +120,19 @@ void bb_leaderboard(struct buf *out, const struct blackboard *bb)
 
 /* ---- tree.tsv ---- */
 
-/* One level of the walk: a run of siblings in by_parent, and how long the path above them is. */
+/* One level of the walk: a run of siblings in by_parent, and the one of them whose subtree is being walked. */
 struct level {
-    size_t at, end, path;
+    size_t at, end;
+    size_t row;  /* LINEAGE_BOARD_NONE before the first */
+    size_t path; /* length of the path that leads to the run */
+};
+
+struct tree_walk {
+    const struct blackboard *bb;
+    struct level *levels;
+    size_t depth, capacity;
+    bool *on_path; /* [rows] by last_row: an id already on the path is not entered again */
+    struct buf path;
 };
 
 static void add_blanked(struct buf *out, const char *text)
@@ -118,71 +141,104 @@ static void add_blanked(struct buf *out, const char *text)
         buf_add(out, *text == '\t' || *text == '\n' || *text == '\r' ? " " : text, 1);
 }
 
-static void add_tree_row(struct buf *out, const struct blackboard *bb, size_t row, size_t depth, const struct buf *path)
+/* The path of a trial so deep that it is cut: … and its last ids. Enough ids to find the place;
+ * exp_id and parent_exp give the rest. */
+static void add_path_tail(struct buf *out, const struct tree_walk *walk)
 {
-    const struct bb_row *cells = &bb->rows[bb->last_row[row]];
-    buf_printf(out, "%s\t%s\t%zu\t%s\t%s\t%s\t%s\t%s\t", cells->id, cells->parent, depth, path->data,
-               cells->specialist, cells->status ? cells->status : "", cells->score, cells->delta);
+    buf_puts(out, "…");
+    for (size_t i = walk->depth + 1 - PATH_TAIL; i <= walk->depth; i++)
+        buf_printf(out, "/%s", walk->bb->board->rows[walk->levels[i].row].id);
+}
+
+/* Cells of the last row with that id, under the path of this one: that is how the blackboard
+ * resolves a repeated id. */
+static void add_tree_row(struct buf *out, const struct tree_walk *walk)
+{
+    const struct lineage_board *board = walk->bb->board;
+    const struct lineage_board_row *cells = &board->rows[board->last_row[walk->levels[walk->depth].row]];
+    buf_printf(out, "%s\t%s\t%zu\t", cells->id, cells->parent, walk->depth);
+    if (walk->depth < DEEPEST)
+        buf_puts(out, walk->path.data);
+    else
+        add_path_tail(out, walk);
+    buf_printf(out, "\t%s\t%s\t%s\t%s\t", cells->specialist, cells->status ? cells->status : "", cells->score,
+               cells->delta);
     add_blanked(out, cells->hypothesis);
     buf_puts(out, "\n");
 }
 
-/* A repeated id could lead the walk in a circle: an id already on the path is not entered again. */
-static bool on_path(const struct blackboard *bb, const struct level *levels, size_t depth, size_t row)
+/* Down to the children of `row`. The path is remembered by its length: going up cuts it there,
+ * and nothing is copied. */
+static bool go_down(struct tree_walk *walk, size_t row)
 {
-    for (size_t i = 0; i < depth; i++)
-        if (bb->last_row[bb->by_parent[levels[i].at - 1]] == bb->last_row[row])
-            return true;
-    return false;
-}
-
-static bool enter(struct level **levels, size_t *capacity, size_t depth, struct level level)
-{
-    if (depth == *capacity) {
-        size_t larger = *capacity ? *capacity * 2 : 32;
-        struct level *grown = realloc(*levels, larger * sizeof *grown);
+    size_t first, n = bb_children(walk->bb, row, &first), depth = walk->levels ? walk->depth + 1 : 0;
+    if (depth == walk->capacity) {
+        size_t larger = walk->capacity ? walk->capacity * 2 : 32;
+        struct level *grown = realloc(walk->levels, larger * sizeof *grown);
         if (!grown)
             return false;
-        *levels = grown;
-        *capacity = larger;
+        walk->levels = grown;
+        walk->capacity = larger;
     }
-    (*levels)[depth] = level;
+    walk->levels[depth] = (struct level){first, first + n, LINEAGE_BOARD_NONE, walk->path.length};
+    walk->depth = depth;
     return true;
 }
 
-bool bb_tree(struct buf *out, const struct blackboard *bb)
+/* Leave the subtree of the sibling that was walked last. Marks are taken back on the way up, so the look for
+ * a circle costs one step whatever the depth. */
+static void leave(struct tree_walk *walk)
 {
-    struct level *levels = NULL;
-    struct buf path = {0};
-    size_t capacity = 0, depth = 0, first;
-    size_t n = bb_children(bb, NO_ROW, &first);
-    buf_printf(out, "exp_id\tparent_exp\tdepth\tpath\tspecialist\tstatus\t%s\tdelta_vs_best\thypothesis\n", bb->metric);
-    bool ok = enter(&levels, &capacity, 0, (struct level){first, first + n, 0});
-    buf_puts(&path, "");
-    while (ok) {
-        struct level *level = &levels[depth];
-        buf_truncate(&path, level->path);
+    const struct level *level = &walk->levels[walk->depth];
+    if (level->row != LINEAGE_BOARD_NONE)
+        walk->on_path[walk->bb->board->last_row[level->row]] = false;
+    buf_truncate(&walk->path, level->path);
+}
+
+/* A loop with a stack of its own: a chain of 100,000 trials would end a recursion. */
+static bool walk_tree(struct buf *out, struct tree_walk *walk)
+{
+    const struct lineage_board *board = walk->bb->board;
+    if (!go_down(walk, LINEAGE_BOARD_NONE))
+        return false;
+    for (;;) {
+        struct level *level = &walk->levels[walk->depth];
+        leave(walk);
+        level->row = LINEAGE_BOARD_NONE;
         if (level->at == level->end) {
-            if (!depth--)
-                break;
+            if (!walk->depth--)
+                return true;
             continue;
         }
-        size_t row = bb->by_parent[level->at++];
-        if (!bb->rows[row].id[0] || on_path(bb, levels, depth, row))
+        size_t row = board->by_parent[level->at++];
+        if (!board->rows[row].id[0] || walk->on_path[board->last_row[row]])
             continue;
-        buf_printf(&path, "%s%s", path.length ? "/" : "", bb->rows[row].id);
-        add_tree_row(out, bb, row, depth, &path);
-        n = bb_children(bb, bb->last_row[row], &first);
-        ok = enter(&levels, &capacity, ++depth, (struct level){first, first + n, path.length});
+        level->row = row;
+        walk->on_path[board->last_row[row]] = true;
+        if (walk->depth < DEEPEST)
+            buf_printf(&walk->path, "%s%s", walk->path.length ? "/" : "", board->rows[row].id);
+        add_tree_row(out, walk);
+        if (!go_down(walk, board->last_row[row]))
+            return false;
     }
-    ok = ok && !path.failed;
-    free(levels);
-    buf_release(&path);
+}
+
+/* Its columns are given; depth and path are made here, so that an agent slices with awk and asks nobody. */
+bool bb_tree(struct buf *out, const struct blackboard *bb)
+{
+    struct tree_walk walk = {.bb = bb, .on_path = calloc(bb->board->n + 1, sizeof(bool))};
+    buf_printf(out, "exp_id\tparent_exp\tdepth\tpath\tspecialist\tstatus\t%s\tdelta_vs_best\thypothesis\n", bb->metric);
+    buf_puts(&walk.path, "");
+    bool ok = walk.on_path && !walk.path.failed && walk_tree(out, &walk) && !walk.path.failed;
+    free(walk.levels);
+    free(walk.on_path);
+    buf_release(&walk.path);
     return ok;
 }
 
 /* ---- KNOWLEDGE.md ---- */
 
+/* The commands are part of the given bytes: agents paste them. */
 static void add_head(struct buf *out, const struct blackboard *bb)
 {
     buf_printf(out,
@@ -205,7 +261,7 @@ static void add_head(struct buf *out, const struct blackboard *bb)
 }
 
 /* exp_ID [SPECIALIST, STATUS, short=SCORE, Δ=DELTA] HYPOTHESIS */
-static void add_item(struct buf *out, const struct blackboard *bb, const struct bb_row *row)
+static void add_item(struct buf *out, const struct blackboard *bb, const struct lineage_board_row *row)
 {
     buf_printf(out, "exp_%s [%s, %s, %s=%s", row->id, row->specialist, row->status ? row->status : "None", bb->label,
                or_dash(row->score));
@@ -218,10 +274,10 @@ static void add_item(struct buf *out, const struct blackboard *bb, const struct 
 /* Rows from the best one up to the root; the walk stops at an id seen before. NULL when out of memory. */
 static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
 {
-    size_t *chain = calloc(bb->n + 1, sizeof *chain);
-    unsigned char *seen = calloc(bb->n + 1, 1);
+    size_t *chain = calloc(bb->board->n + 1, sizeof *chain);
+    unsigned char *seen = calloc(bb->board->n + 1, 1);
     *n = 0;
-    for (size_t row = best; chain && seen && row != NO_ROW && !seen[row]; row = bb->parent_row[row]) {
+    for (size_t row = best; chain && seen && row != LINEAGE_BOARD_NONE && !seen[row]; row = bb->board->parent_row[row]) {
         seen[row] = 1;
         chain[(*n)++] = row;
     }
@@ -233,6 +289,7 @@ static size_t *climb(const struct blackboard *bb, size_t best, size_t *n)
     return chain;
 }
 
+/* In the order of ids as text, which is how the blackboard sorts siblings. */
 static void add_children(struct buf *out, const struct blackboard *bb, size_t best)
 {
     size_t first, n = bb_children(bb, best, &first);
@@ -241,16 +298,17 @@ static void add_children(struct buf *out, const struct blackboard *bb, size_t be
     buf_printf(out, "\n**Best's direct children (%zu):**\n", n);
     for (size_t i = first; i < first + n; i++) {
         buf_puts(out, "  • ");
-        add_item(out, bb, &bb->rows[bb->last_row[bb->by_parent[i]]]);
+        add_item(out, bb, &bb->board->rows[bb->board->last_row[bb->board->by_parent[i]]]);
         buf_puts(out, "\n");
     }
 }
 
+/* A best that is in no row has no lineage; best.json is written by hand at times. */
 static bool add_lineage(struct buf *out, const struct blackboard *bb)
 {
-    size_t n, best = bb->best.present ? bb_find(bb, bb->best.id) : NO_ROW;
-    if (!bb->n || best == NO_ROW) {
-        buf_printf(out, "```\n%s\n```\n", bb->n ? "(no VALID trials yet — see tree.tsv for full state)"
+    size_t n, best = bb->board->best.present ? bb_find(bb, bb->board->best.id) : LINEAGE_BOARD_NONE;
+    if (!bb->board->n || best == LINEAGE_BOARD_NONE) {
+        buf_printf(out, "```\n%s\n```\n", bb->board->n ? "(no VALID trials yet — see tree.tsv for full state)"
                                                 : "(no experiments yet)");
         return true;
     }
@@ -259,10 +317,15 @@ static bool add_lineage(struct buf *out, const struct blackboard *bb)
         return false;
     buf_puts(out, "**Current-best lineage** (root → best):\n```\n");
     for (size_t i = 0; i < n; i++) {
-        for (size_t blank = 0; blank < 3 * i; blank++)
+        bool cut = n > 2 * DEEPEST && i >= DEEPEST && i < n - DEEPEST;
+        if (cut) {
+            buf_printf(out, "… %zu trials …\n", n - 2 * DEEPEST);
+            i = n - DEEPEST;
+        }
+        for (size_t blank = 0; blank < 3 * (i < DEEPEST ? i : DEEPEST); blank++)
             buf_puts(out, " ");
         buf_puts(out, i ? "└─ " : "");
-        add_item(out, bb, &bb->rows[chain[n - 1 - i]]);
+        add_item(out, bb, &bb->board->rows[chain[n - 1 - i]]);
         buf_puts(out, i + 1 == n ? "  ← BEST\n" : "\n");
     }
     add_children(out, bb, best);
@@ -276,10 +339,10 @@ static void add_recent(struct buf *out, const struct blackboard *bb)
     size_t shown = 0;
     buf_printf(out, "\n## Recent Activity (last 30)\n\n| exp | specialist | status | %s | hypothesis |\n"
                     "|-----|------------|--------|---------|------------|\n", bb->metric);
-    if (!bb->n)
+    if (!bb->board->n)
         buf_puts(out, "| *(none yet)* | | | | |\n");
-    for (size_t i = bb->n; i-- > 0 && shown < RECENT;) {
-        const struct bb_row *row = &bb->rows[i];
+    for (size_t i = bb->board->n; i-- > 0 && shown < RECENT;) {
+        const struct lineage_board_row *row = &bb->board->rows[i];
         if (row->status && strcmp(row->status, "harness_abort") == 0)
             continue;
         buf_printf(out, "| %s | %s | %s | %s | ", row->id, row->specialist, row->status ? row->status : "None",
@@ -297,7 +360,7 @@ static bool is_white(char c)
 }
 
 /* From the first heading that follows an LF in the old file: the reference's rule, forged headings included. */
-static void add_insights(struct buf *out, const char *old, size_t length)
+void bb_insights(struct buf *out, const char *old, size_t length)
 {
     static const char heading[] = "\n## Key Insights";
     const char *found = old ? memmem(old, length, heading, sizeof heading - 1) : NULL;
@@ -313,12 +376,11 @@ static void add_insights(struct buf *out, const char *old, size_t length)
     buf_puts(out, "\n");
 }
 
-bool bb_knowledge(struct buf *out, const struct blackboard *bb, const char *old, size_t old_length)
+bool bb_knowledge(struct buf *out, const struct blackboard *bb)
 {
     add_head(out, bb);
     if (!add_lineage(out, bb))
         return false;
     add_recent(out, bb);
-    add_insights(out, old, old_length);
     return true;
 }

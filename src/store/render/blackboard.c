@@ -1,70 +1,139 @@
-/* blackboard.c: the three files, each replaced atomically. */
+/* blackboard.c: the three files, each replaced atomically; links between rows; the short label of the score. */
 #include "blackboard.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../log/fs.h"
+#include "../files/fs.h"
+#include "out_file.h"
 
-/* NUL bytes of cells stand as C0 80 until here. */
-static enum lineage_status write_file(int dir_fd, const char *name, const struct buf *text, struct lineage_error *err)
+/* Open output_dir/name and, if old is given, read what is there. By path, so that a link is
+ * followed wherever it leads; the directory itself was made before. */
+static enum lineage_status open_output(struct out_file *file, const char *output_dir, const char *name,
+                                       struct buf *old, struct lineage_error *err)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", output_dir, name);
+    enum lineage_status status =
+        path.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : out_file_open(file, path.data, err);
+    if (status == LINEAGE_OK && old)
+        status = out_file_read(file, old, err);
+    buf_release(&path);
+    return status;
+}
+
+/* NUL bytes of cells stand as C0 80 until here; what a person wrote (tail) goes out as it is. */
+static enum lineage_status write_output(const struct out_file *file, const struct buf *text, const struct buf *tail,
+                                        struct lineage_error *err)
 {
     struct buf raw = {0};
-    if (text->failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    add_raw(&raw, text->data);
-    enum lineage_status status = raw.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
-                                            : fs_replace(dir_fd, name, raw.data, raw.length, true, err);
+    bool nothing = text->failed || !text->data; /* no file is empty: its first line failed */
+    if (!nothing) {
+        add_raw(&raw, text->data);
+        buf_add(&raw, tail && tail->length ? tail->data : "", tail ? tail->length : 0);
+    }
+    enum lineage_status status = nothing || raw.failed || (tail && tail->failed)
+                                     ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                     : out_file_write(file, raw.data, raw.length, err);
     buf_release(&raw);
     return status;
 }
 
-static enum lineage_status write_leaderboard(int dir_fd, const struct blackboard *bb, struct lineage_error *err)
+static enum lineage_status write_leaderboard(const char *output_dir, const struct blackboard *bb,
+                                             struct lineage_error *err)
 {
+    struct out_file file = {.dir_fd = -1};
     struct buf out = {0};
     bb_leaderboard(&out, bb);
-    enum lineage_status status = write_file(dir_fd, "LEADERBOARD.md", &out, err);
+    enum lineage_status status = open_output(&file, output_dir, "LEADERBOARD.md", NULL, err);
+    if (status == LINEAGE_OK)
+        status = write_output(&file, &out, NULL, err);
+    out_file_close(&file);
     buf_release(&out);
     return status;
 }
 
-static enum lineage_status write_tree(int dir_fd, const struct blackboard *bb, struct lineage_error *err)
+static enum lineage_status write_tree(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
+    struct out_file file = {.dir_fd = -1};
     struct buf out = {0};
     out.failed = !bb_tree(&out, bb);
-    enum lineage_status status = write_file(dir_fd, "tree.tsv", &out, err);
+    enum lineage_status status = open_output(&file, output_dir, "tree.tsv", NULL, err);
+    if (status == LINEAGE_OK)
+        status = write_output(&file, &out, NULL, err);
+    out_file_close(&file);
     buf_release(&out);
     return status;
 }
 
-static enum lineage_status write_knowledge(int dir_fd, const struct blackboard *bb, struct lineage_error *err)
+/* The former file is read behind links, like it is written: a linked KNOWLEDGE.md keeps its insights. */
+static enum lineage_status write_knowledge(const char *output_dir, const struct blackboard *bb,
+                                           struct lineage_error *err)
 {
-    struct buf out = {0}, old = {0};
-    enum lineage_status status = fs_read_file(dir_fd, "KNOWLEDGE.md", &old, err);
-    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND) {
-        out.failed = !bb_knowledge(&out, bb, old.data, old.length);
-        status = write_file(dir_fd, "KNOWLEDGE.md", &out, err);
+    struct out_file file = {.dir_fd = -1};
+    struct buf out = {0}, old = {0}, insights = {0};
+    enum lineage_status status = open_output(&file, output_dir, "KNOWLEDGE.md", &old, err);
+    if (status == LINEAGE_OK) {
+        out.failed = !bb_knowledge(&out, bb);
+        bb_insights(&insights, old.data, old.length);
+        status = write_output(&file, &out, &insights, err);
     }
+    out_file_close(&file);
     buf_release(&out);
     buf_release(&old);
+    buf_release(&insights);
     return status;
 }
 
+/* KNOWLEDGE.md last: it points to tree.tsv, which must be there when it is read. */
 static enum lineage_status write_all(const char *output_dir, const struct blackboard *bb, struct lineage_error *err)
 {
     if (fs_mkdir(AT_FDCWD, output_dir) != 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", output_dir);
-    int fd = fs_open(AT_FDCWD, output_dir, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0)
-        return store_fail_errno(err, LINEAGE_EIO, "cannot open the directory %s", output_dir);
-    enum lineage_status status = write_leaderboard(fd, bb, err);
+    enum lineage_status status = write_leaderboard(output_dir, bb, err);
     if (status == LINEAGE_OK)
-        status = write_tree(fd, bb, err);
-    if (status == LINEAGE_OK)
-        status = write_knowledge(fd, bb, err);
-    fs_close(fd);
-    return status;
+        status = write_tree(output_dir, bb, err);
+    return status == LINEAGE_OK ? write_knowledge(output_dir, bb, err) : status;
+}
+
+size_t bb_find(const struct blackboard *bb, const char *id)
+{
+    /* From the end: of several rows with one id the last counts, as in the dictionary that the blackboard
+     * builds. */
+    for (size_t i = bb->board->n; i-- > 0;)
+        if (strcmp(bb->board->rows[i].id, id) == 0)
+            return i;
+    return LINEAGE_BOARD_NONE;
+}
+
+/* by_parent is sorted by parent, so the children are a run, found by halving: a scan per node
+ * would make the tree quadratic. */
+size_t bb_children(const struct blackboard *bb, size_t row, size_t *first)
+{
+    const struct lineage_board *board = bb->board;
+    size_t low = 0, high = board->n, end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (board->parent_row[board->by_parent[middle]] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < board->n && board->parent_row[board->by_parent[end]] == row; end++)
+        ;
+    *first = low;
+    return end - low;
+}
+
+/* The two names that its own runs use; any other column is its own label. */
+static const char *short_label(const char *metric)
+{
+    if (strcmp(metric, "val_bpb") == 0)
+        return "bpb";
+    if (strcmp(metric, "train_s") == 0)
+        return "time";
+    return strcmp(metric, "core_metric") == 0 ? "core" : metric;
 }
 
 enum lineage_status lineage_render_blackboard(struct lineage_store *store, const char *output_dir,
@@ -72,20 +141,26 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
                                               struct lineage_error *err)
 {
     static const struct lineage_blackboard_options defaults;
-    struct blackboard bb = {0};
+    struct lineage_report_options what;
+    struct lineage_report *report;
     struct buf tree_path = {0};
     if (!options)
         options = &defaults;
+    lineage_report_options_init(&what);
+    what.rules = LINEAGE_RULES_BOARD;
+    what.best_json = options->best_json;
+    enum lineage_status status = lineage_report_load(&report, store, &what, err);
+    if (status != LINEAGE_OK)
+        return status;
+    const char *label = options->metric_label ? options->metric_label : store->config.metric_label;
     buf_printf(&tree_path, "%s/tree.tsv", output_dir);
-    enum lineage_status status = mirror_sync(store->mirror, err);
-    if (status == LINEAGE_OK)
-        status = bb_load(&bb, store, options, err);
-    bb.tree_path = options->tree_path ? options->tree_path : tree_path.data;
-    if (status == LINEAGE_OK && tree_path.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    if (status == LINEAGE_OK)
-        status = write_all(output_dir, &bb, err);
-    bb_release(&bb);
+    struct blackboard bb = {.board = report->board,
+                            .higher = report->direction == LINEAGE_HIGHER,
+                            .metric = report->metric,
+                            .label = label[0] ? label : short_label(report->metric),
+                            .tree_path = options->tree_path ? options->tree_path : tree_path.data};
+    status = tree_path.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : write_all(output_dir, &bb, err);
     buf_release(&tree_path);
+    lineage_report_release(report);
     return status;
 }

@@ -1,29 +1,42 @@
-/* native.h: what the sections of the native style share. */
+/*
+ * native.h: the native style: what its sections share.
+ *
+ * Cells are other people's text. They stand between backticks, made harmless for one line (lineage_text_safe, which
+ * leaves no backtick in them): a Markdown viewer shows a code span as it is, so no image is fetched and no link or
+ * heading made, and a reader sees where the quotation ends. Only names of letters, digits and _.-:+ stand bare.
+ */
 #ifndef RENDER_NATIVE_H
 #define RENDER_NATIVE_H
 
+#include "budget.h"
 #include "render.h"
 
 struct native {
-    struct lineage_store *store;
+    const struct lineage_report *report;
     const struct lineage_render_options *options;
-    const char *metric;        /* name of the score column */
-    struct lineage_trial best; /* seq 0 if none */
-    struct lineage_chain chain;
-    uint64_t rows, findings;
 };
 
-/* Add one section, or nothing if it has nothing to say. */
-typedef enum lineage_status section_fn(struct buf *out, struct native *n, struct lineage_error *err);
+/* One section each: its rows, with what each is worth. */
+typedef void section_fn(struct block *block, const struct native *n);
+section_fn section_best, section_leaderboard, section_chain, section_recent, section_full; /* native_trials.c */
+section_fn section_sweep, section_failures, section_calibration, section_info_gain;        /* native_sums.c */
 
-section_fn section_best, section_leaderboard, section_knowledge, section_recent, section_full; /* trials */
-section_fn section_sweep, section_failures, section_calibration, section_info_gain;            /* coverage */
-section_fn section_insights;
+/* native_text.c: pieces of text. n is the number of code points that are shown at most, 0 = all. */
+void add_safe(struct buf *out, const char *text, size_t n);
+void add_quoted(struct buf *out, const char *text, size_t n); /* between backticks; nothing for "" */
+void add_name(struct buf *out, const char *text);             /* bare if it is a plain name */
+void add_id(struct buf *out, const char *id);                 /* exp_ID, without a second exp_ */
 
-/* exp_ID, without a second exp_ if the id has one. */
-void add_id(struct buf *out, const char *id);
+/* A score or delta to six decimals without zeros at the end, — if absent; a value of a parameter, integers as such. */
+void add_score(struct buf *out, struct lineage_number score);
+void add_delta(struct buf *out, struct lineage_number delta);
+void add_value(struct buf *out, double value);
+void add_setting(struct buf *out, double value, const char *text); /* the text, unless it is NULL */
 
-/* The number that a statement of one row and column gives. */
-enum lineage_status native_count(struct native *n, const char *sql, int64_t *count, struct lineage_error *err);
+/* To three digits: for a threshold, and what did not reach it. */
+void add_about(struct buf *out, double value, bool sign);
+
+/* The label; of a discard also why, as far as the numbers tell. */
+void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial);
 
 #endif

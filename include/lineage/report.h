@@ -1,0 +1,221 @@
+/*
+ * lineage/report.h: what a store has to say to whoever plans the next trial, as one struct.
+ *
+ * lineage_render (lineage/render.h) prints it; a page, a server or a program of yours can print it in a way of
+ * its own. Everything is read in one go from results.tsv's index, so the parts agree with each other, and the
+ * cost does not grow with the number of rows (but for LINEAGE_RULES_BOARD, which holds every row).
+ *
+ * Calling sequence
+ *     struct lineage_report_options options;
+ *     struct lineage_report *report;
+ *     lineage_report_options_init(&options);
+ *     if (lineage_report_load(&report, store, &options, &err) != LINEAGE_OK) ...
+ *     for (size_t i = 0; i < report->n_leaders; i++) puts(report->leaders[i].exp_id);
+ *     lineage_report_release(report);
+ *
+ * Ownership
+ *   A report owns all that it points to, in memory of its own: it stays valid after later appends and after
+ *   lineage_store_close, until it is released. Pointers are NULL where their count is 0. Texts are the cells
+ *   as they stand in the file, by whomever they were written: quote them before showing them to a person or a
+ *   model (lineage_text_safe). Scores and deltas are in the unit of the store's score column.
+ */
+#ifndef LINEAGE_REPORT_H
+#define LINEAGE_REPORT_H
+
+#include <lineage/query.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Whose rules decide which trials are shown. */
+enum lineage_report_rules {
+    LINEAGE_RULES_NATIVE,   /* this project's: best and chain of kept and baseline trials, no harness_abort */
+    LINEAGE_RULES_FIELDKIT, /* fieldkit.lineage's: best whatever its label, all ancestors, every row; recent
+                               and full of 0 mean all. Fills settings, best, chain, leaders, recent, full. */
+    LINEAGE_RULES_BOARD     /* the blackboard's: fills settings and board only */
+};
+
+struct lineage_report_options {
+    enum lineage_report_rules rules;
+    size_t leaders;        /* kept trials of the leaderboard */
+    size_t recent;         /* newest trials */
+    size_t full;           /* newest trials with what they changed */
+    size_t chain;          /* trials of the best one's chain, taken from both of its ends (native rules) */
+    const char *best_json; /* board: path of best.json; NULL = best.json in the store, which may be absent */
+};
+
+/* Native rules, 20 leaders, 30 recent, 10 full, 30 of the chain. */
+LINEAGE_API void lineage_report_options_init(struct lineage_report_options *options);
+
+/* ---- parts ---- */
+
+/* The best trial's chain as in lineage_chain, root first, without the middle of a long one. */
+struct lineage_report_chain {
+    const struct lineage_trial *trials; /* [n] */
+    const size_t *passed_over;          /* [n] trials passed over above each, as in lineage_chain */
+    size_t n;
+    size_t total; /* trials of the whole chain */
+    size_t first; /* trials[0..first) are its first ones, the others its last; total - n lie between */
+    enum lineage_chain_end end;
+    const char *end_id; /* the missing or repeated id, "" for a root */
+};
+
+/* A parameter that has another value than in the trial it is compared with; absent: not set there. */
+struct lineage_report_change {
+    const char *name;
+    struct lineage_number before, after;  /* present for texts too */
+    const char *before_text, *after_text; /* where the value is text (and the number nan), else NULL */
+};
+
+/* A trial with what it changed. */
+struct lineage_report_full {
+    struct lineage_trial trial;
+    const char *compared_with; /* exp_id of its parent, else of the best trial at the time (baseline_exp), else "" */
+    const struct lineage_report_change *changes; /* [n_changes] by name; with nothing to compare: all parameters
+                                                    but the constant ones */
+    size_t n_changes;
+    const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
+};
+
+/* One value of a parameter and how the trials with it ended, harness_abort left out. */
+struct lineage_report_value {
+    double value;
+    const char *text; /* where the value is text (value is nan then), else NULL */
+    uint64_t n; /* trials */
+    uint64_t labels[LINEAGE_N_LABELS];
+    struct lineage_number best; /* best finite score among its keep, discard and baseline trials */
+};
+
+#define LINEAGE_REPORT_VALUES 12 /* values listed of one parameter */
+#define LINEAGE_REPORT_PARAMS 64 /* parameters listed */
+
+struct lineage_report_param {
+    const char *name;
+    const struct lineage_report_value *values; /* [n_values], ascending, texts last; at most LINEAGE_REPORT_VALUES */
+    size_t n_values;
+    bool more;        /* there are larger values than those listed */
+    double low, high; /* smallest and largest value of all */
+    const char *low_text, *high_text; /* where that is text (and the number nan), else NULL */
+    bool constant;    /* every trial that was measured (keep, discard, baseline) has the one value */
+};
+
+/* Two parameters crossed: which combinations of their values no trial has had. */
+struct lineage_report_grid {
+    const struct lineage_report_param *x, *y;
+    const size_t (*untried)[2]; /* [n_untried] {i, j}: x->values[i] with y->values[j], ascending */
+    size_t n_untried;
+    size_t n_cells; /* values of x times values of y */
+    bool linked;    /* each value of one came with one value of the other only: they were moved together */
+};
+
+/* Why trials failed, as their notes say. */
+struct lineage_report_reason {
+    const char *text;   /* "" if notes say nothing */
+    const char *exp_id; /* the newest trial that says so */
+    uint64_t n;         /* of the trials looked at */
+};
+
+struct lineage_report_count {
+    const char *specialist;
+    uint64_t n;
+};
+
+/* Trials that ended in neither keep, discard nor baseline; harness_abort left out. */
+struct lineage_report_failure {
+    enum lineage_label label;
+    uint64_t n;
+    const struct lineage_report_count *specialists; /* [n_specialists], most failures first */
+    size_t n_specialists;
+    const struct lineage_report_reason *reasons; /* [n_reasons], most frequent first, then newest */
+    size_t n_reasons;
+    uint64_t looked_at; /* newest trials that the reasons were read from */
+};
+
+/* What a specialist expected (expected_delta) and what happened (delta_vs_best), over its keeps and discards. */
+struct lineage_report_calibration {
+    const char *specialist;
+    uint64_t n, same_sign;
+    double expected, happened, error; /* means; error of |expected - happened| */
+};
+
+/* A row as text, damaged ones included: what the blackboard's files are made of. Texts are never NULL but
+ * where said. */
+struct lineage_board_row {
+    const char *id, *parent, *specialist, *hypothesis;
+    const char *status; /* NULL if the row is too short to have one */
+    const char *score, *delta;
+    double key; /* score as a number, +inf if it is none */
+};
+
+#define LINEAGE_BOARD_NONE ((size_t)-1)
+
+struct lineage_board {
+    const struct lineage_board_row *rows; /* [n], file order */
+    size_t n;
+    const size_t *by_parent;  /* [n] rows sorted by their parent's row (roots last), then by id as text */
+    const size_t *parent_row; /* [n] last row with the parent's id, LINEAGE_BOARD_NONE for a root */
+    const size_t *last_row;   /* [n] last row with this row's id */
+    struct {                  /* what best.json says */
+        bool present;
+        const char *id, *score, *specialist, *hypothesis, *snapshot;
+    } best;
+};
+
+/* ---- all of it ---- */
+
+struct lineage_report {
+    /* Settings: of the store. */
+    const char *metric; /* name of the score column */
+    enum lineage_direction direction;
+    double min_delta, noise_std;
+    unsigned noise_seeds; /* at least 1 */
+    double needed;        /* an improvement larger than this is kept (lineage_threshold) */
+
+    /* Sizes. */
+    uint64_t rows;
+    uint64_t labels[LINEAGE_N_LABELS]; /* trials with each label */
+    uint64_t findings;                 /* records that could not be read in full (lineage/verify.h) */
+
+    const struct lineage_trial *best; /* NULL if no trial ranks */
+    struct lineage_report_chain chain; /* of the best one */
+    const struct lineage_trial *leaders; /* best first */
+    size_t n_leaders;
+    const struct lineage_trial *recent; /* newest first */
+    size_t n_recent;
+    const struct lineage_report_full *full; /* newest first */
+    size_t n_full;
+
+    /* Coverage: alpha, beta, gamma, then the others by name. */
+    const struct lineage_report_param *params;
+    size_t n_params;
+    size_t more_params; /* parameters not listed */
+    const struct lineage_report_grid *grids; /* pairs that were not all tried, of parameters with few values */
+    size_t n_grids;
+
+    const struct lineage_report_failure *failures; /* most frequent first */
+    size_t n_failures;
+    const struct lineage_report_calibration *calibration; /* most trials first */
+    size_t n_calibration;
+
+    const struct lineage_board *board; /* NULL but with LINEAGE_RULES_BOARD */
+
+    void *memory; /* the report's own */
+};
+
+/*
+ * Read a report of the store as results.tsv is now. options may be NULL. *report is NULL on failure. An empty
+ * store gives a report with rows 0 and no best.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_report_load(struct lineage_report **report, struct lineage_store *store,
+                    const struct lineage_report_options *options, struct lineage_error *err);
+
+/* Free the report and all that it points to. NULL is allowed. */
+LINEAGE_API void lineage_report_release(struct lineage_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,762 @@
+/*
+ * append.c: the rules of an append, and one row into the log.
+ *
+ * What a row says of others (id, parent, best so far, delta, keep or discard) is decided under the
+ * claim of the log, when nobody can add a better trial or the same id in between; what takes long
+ * (checking, copying the snapshot) is done before it, because others wait for it.
+ *
+ * Everything that can be refused is refused before the first byte; what goes beside the row
+ * (telemetry, snapshot) is there before it and taken away again if the row does not get in.
+ *
+ * Where a kill leaves what, in the order of lineage_store_append: a copy of the snapshot under a
+ * temporary name, locked and removed by the next append; telemetry and a snapshot without a row,
+ * which `verify` names and the next row of that id replaces; part of the row, which has no line end
+ * and is moved aside. Only a row with its line end is a row, so nothing else has to be undone
+ * (FORMAT.md, "What can be in the file after a crash"; tests/fault/append_faults.c fails each
+ * system call in turn).
+ *
+ * The mirror is not part of an append. It is brought up to date before the claim as far as it goes,
+ * and again later; a mirror that is locked or damaged delays nobody and loses no row.
+ */
+#include "append_state.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <lineage/text.h>
+
+#include "../format/row.h"
+#include "../index/index.h"
+#include "../files/fs.h"
+#include "../files/snapshot.h"
+#include "../files/telemetry.h"
+#include "verdict.h"
+
+struct appending {
+    struct lineage_store *store;
+    const struct lineage_append_options *options;
+    struct lineage_trial trial; /* members are the caller's, or in arena */
+    struct arena arena;
+    struct lineage_number score;
+    struct log_state end;
+    struct snapshot snapshot;
+    bool wrote_telemetry;
+    struct id_set *missing; /* of a batch: parents that are not there, without prefix; NULL: a row by itself */
+};
+
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+static bool is_empty(const char *text)
+{
+    return !text || !*text;
+}
+
+static enum lineage_status format_text(struct appending *a, const char **out, struct lineage_error *err,
+                                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static enum lineage_status format_text(struct appending *a, const char **out, struct lineage_error *err,
+                                       const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *out = arena_text(&a->arena, text, (size_t)length);
+    return *out ? LINEAGE_OK : no_memory(err);
+}
+
+/*
+ * The member that holds the score: that of the score column, else core_metric. A configured score
+ * column that is one of the 17 is written to its own member, so that it is read back from there.
+ */
+static struct lineage_number *score_member(struct appending *a)
+{
+    int column = lineage_column_find(lineage_store_metric(a->store));
+    if (column >= 0 && lineage_column((size_t)column)->kind == LINEAGE_COLUMN_NUMBER)
+        return trial_number_member(&a->trial, (size_t)column);
+    return &a->trial.core_metric;
+}
+
+/* In a file whose score column is another one, a core_metric given is meant for that column. */
+static void place_score(struct appending *a)
+{
+    const struct row_layout *layout = index_layout(a->store->index);
+    struct lineage_number *member = score_member(a);
+    if (layout && layout->column[lineage_column_find("core_metric")] < 0 && !member->present)
+        *member = a->trial.core_metric;
+    a->score = *member;
+}
+
+/*
+ * A value for which the file has no column would be lost on the way to the disk while the caller
+ * sees it in the row that is returned. A five-column log has no column for a parent, a delta or
+ * notes at all.
+ */
+static enum lineage_status check_layout(struct appending *a, struct lineage_error *err)
+{
+    const struct row_layout *layout = index_layout(a->store->index);
+    if (!layout) {
+        const char *metric = a->store->config.metric;
+        if (metric[0] && lineage_column_find(metric) < 0)
+            return store_fail(err, LINEAGE_EINVAL, "a new %s has no column '%s' for the score", a->store->log->name,
+                              metric);
+        return LINEAGE_OK;
+    }
+    if (layout->identical)
+        return LINEAGE_OK;
+    if (layout->shape == ROW_AUTORESEARCH)
+        return store_fail(err, LINEAGE_EINVAL,
+                          "%s is a five-column log; `lineage import` it into a new store first",
+                          a->store->log->place);
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        const char *text = lineage_trial_text(&a->trial, i);
+        if (layout->column[i] < 0 && text && *text)
+            return store_fail(err, LINEAGE_EINVAL, "%s has no column %s; `lineage import` it first",
+                              a->store->log->place, lineage_column(i)->name);
+    }
+    return LINEAGE_OK;
+}
+
+static const char *without_prefix(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/*
+ * The id in the store that names the same trial, exp_014 or 014: as written first, then bare, then
+ * with the prefix. *there is NULL if there is none. A longer id would not fit the buffer of
+ * format_text; it is looked for without the prefix only.
+ */
+static enum lineage_status find_spelling(struct appending *a, const char *id, const char **there,
+                                         struct lineage_error *err)
+{
+    const char *spellings[] = {id, without_prefix(id), NULL};
+    enum lineage_status status = LINEAGE_OK;
+    bool found = false;
+    *there = NULL;
+    if (strlen(id) <= 256)
+        status = format_text(a, &spellings[2], err, "exp_%s", id);
+    for (size_t i = 0; status == LINEAGE_OK && !found && i < 3; i++)
+        if (spellings[i] && (!i || spellings[i] != id)) {
+            status = append_has_id(a->store, spellings[i], &found, err);
+            *there = found ? spellings[i] : NULL;
+        }
+    return status;
+}
+
+/*
+ * A given id is refused in either spelling, because readers resolve one to the other: exp_014
+ * beside 014 would make two trials answer to one name. The next number is padded to the widest
+ * there is, since people sort these ids as text.
+ */
+static enum lineage_status give_id(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    const char *there;
+    if (is_empty(a->trial.exp_id))
+        return format_text(a, &a->trial.exp_id, err, "%0*llu", (int)state->id_width,
+                           (unsigned long long)state->next_id);
+    enum lineage_status status = find_spelling(a, a->trial.exp_id, &there, err);
+    if (status != LINEAGE_OK || !there)
+        return status;
+    if (strcmp(there, a->trial.exp_id) == 0)
+        return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", there, a->store->log->place);
+    return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' names the same trial as '%.80s', which is already in %s",
+                      a->trial.exp_id, there, a->store->log->place);
+}
+
+/*
+ * A new id closes a cycle only if a row already names it as parent: then its own ancestors are
+ * walked. Rows come in after their parents nearly always, so the walk is rare. The mirror must have
+ * the parents of rows behind it for that: only then is it brought up to date under the claim.
+ */
+static enum lineage_status check_cycle(struct appending *a, struct lineage_error *err)
+{
+    bool awaited = false, cycle = false;
+    struct append_state *state = a->store->append;
+    enum lineage_status status = state->parents_behind ? index_sync(a->store->index, err) : LINEAGE_OK;
+    state->parents_behind = state->parents_behind && status != LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = index_is_parent(a->store->index, a->trial.exp_id, &awaited, err);
+    if (status == LINEAGE_OK && a->missing) { /* the index cannot walk through rows that are not in the log yet */
+        if (!awaited && !id_set_has(a->missing, without_prefix(a->trial.exp_id)))
+            return LINEAGE_OK;
+        return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
+                          a->trial.exp_id);
+    }
+    if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows behind the index */
+        status = index_sync(a->store->index, err);
+    if (status == LINEAGE_OK && awaited)
+        status = index_descends(a->store->index, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
+    if (status == LINEAGE_OK && cycle)
+        status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle",
+                            a->trial.parent_exp, a->trial.exp_id);
+    return status;
+}
+
+/* A row that names itself is caught here, before it exists, and not by the walk, which would
+ * find no such row. */
+static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
+{
+    const char *there;
+    if (is_empty(a->trial.parent_exp))
+        return LINEAGE_OK;
+    enum lineage_status status = find_spelling(a, a->trial.parent_exp, &there, err);
+    if (status == LINEAGE_OK && there)
+        a->trial.parent_exp = there; /* as it stands in the store, which every tool follows */
+    if (status == LINEAGE_OK && !there &&
+        strcmp(without_prefix(a->trial.parent_exp), without_prefix(a->trial.exp_id)) == 0)
+        return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
+    if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
+        status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s",
+                            a->trial.parent_exp, a->store->log->place);
+    if (status == LINEAGE_OK)
+        status = check_cycle(a, err);
+    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, without_prefix(a->trial.parent_exp)))
+        status = no_memory(err);
+    return status;
+}
+
+static enum lineage_status give_timestamp(struct appending *a, struct lineage_error *err)
+{
+    char text[32];
+    struct tm tm;
+    time_t now = time(NULL);
+    if (!is_empty(a->trial.timestamp))
+        return LINEAGE_OK;
+    if (!gmtime_r(&now, &tm) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        return store_fail(err, LINEAGE_EIO, "cannot read the clock");
+    return format_text(a, &a->trial.timestamp, err, "%s", text);
+}
+
+/* NAN is "not given" in the options, for 0 is a threshold that one may want. */
+static double threshold(const struct appending *a)
+{
+    const struct lineage_config *config = &a->store->config;
+    double min_delta = isnan(a->options->min_delta) ? config->min_delta : a->options->min_delta;
+    double noise = isnan(a->options->noise_std) ? config->noise_std : a->options->noise_std;
+    unsigned seeds = a->options->noise_seeds ? a->options->noise_seeds : config->noise_seeds;
+    return lineage_threshold(min_delta, noise, seeds);
+}
+
+/* A score is what keep means: without one the next trial would have nothing to beat. Asked
+ * before ids are given or files made: it is the mistake of a caller that has no score yet. */
+static enum lineage_status check_score(const struct appending *a, struct lineage_error *err)
+{
+    if (a->score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL,
+                      "status %s needs a score (%s); a trial that has none is crash, or another label of a failure",
+                      a->options->auto_status ? "auto" : "keep", lineage_store_metric(a->store));
+}
+
+/*
+ * notes of other people may fill the cell already; the reason is worth less than they are. Longer
+ * than a cell may be, it is left out: to refuse the row for our own words would lose the trial.
+ */
+static enum lineage_status note_reason(struct appending *a, double difference, bool higher, struct lineage_error *err)
+{
+    char reason[VERDICT_REASON_MAX];
+    const char *notes = a->trial.notes;
+    verdict_reason(reason, difference, threshold(a), higher);
+    if (is_empty(notes))
+        return format_text(a, &a->trial.notes, err, "%s", reason);
+    struct buf text = {0};
+    buf_printf(&text, "%s; %s", notes, reason);
+    enum lineage_status status = LINEAGE_OK;
+    if (text.failed || (text.length <= LINEAGE_CELL_MAX &&
+                        !(a->trial.notes = arena_text(&a->arena, text.data, text.length))))
+        status = no_memory(err);
+    buf_release(&text);
+    return status;
+}
+
+/* The first trial with a score is kept, whatever it is: there is nothing that it could have
+ * beaten. */
+static enum lineage_status decide_status(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    bool higher = a->store->config.direction == LINEAGE_HIGHER;
+    double difference = verdict_difference(a->score.value, state->best);
+    bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
+    a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
+    return keep ? LINEAGE_OK : note_reason(a, difference, higher, err);
+}
+
+/* What the caller gave stays, because it may know of comparisons that are not in this file. A
+ * baseline that is the first of its store is its own. */
+static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    enum lineage_status status = a->options->auto_status ? decide_status(a, err) : LINEAGE_OK;
+    if (is_empty(a->trial.baseline_exp)) {
+        if (state->has_best)
+            a->trial.baseline_exp = arena_text(&a->arena, state->best_id, strlen(state->best_id));
+        else if (a->trial.status == LINEAGE_BASELINE)
+            a->trial.baseline_exp = a->trial.exp_id;
+    }
+    if (!a->trial.delta_vs_best.present && state->has_best && a->score.present)
+        a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->score.value, state->best)};
+    return status;
+}
+
+/* The score first, because the layout decides which member holds it; the id before the parent,
+ * which must not be it; the verdict last, since it may add to the notes. */
+static enum lineage_status fill_in(struct appending *a, struct lineage_error *err)
+{
+    place_score(a);
+    enum lineage_status status = check_layout(a, err);
+    if (status == LINEAGE_OK)
+        status = check_score(a, err);
+    if (status == LINEAGE_OK)
+        status = give_id(a, err);
+    if (status == LINEAGE_OK)
+        status = check_parent(a, err);
+    if (status == LINEAGE_OK)
+        status = give_timestamp(a, err);
+    return status == LINEAGE_OK ? compare_with_best(a, err) : status;
+}
+
+/*
+ * Ids and specialists may contain `_`, so two rows may want one name: then the later one gets
+ * another. (exp 1, "a_b" and exp "1_a", "b".) A directory of that name which no row points to is
+ * what a killed append left, and is replaced instead.
+ */
+static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
+{
+    struct lineage_store *store = a->store;
+    const char *specialist = a->trial.specialist ? a->trial.specialist : "";
+    enum lineage_status status = LINEAGE_OK;
+    bool taken = true;
+    if (!place_snapshot(path, a->trial.exp_id, specialist))
+        return store_fail(err, LINEAGE_EINVAL, "exp_id '%.60s' cannot name a snapshot", a->trial.exp_id);
+    if (!fs_is_dir(store->dir_fd, path))
+        return LINEAGE_OK;
+    if (store->append->ids.n) /* rows behind the index name theirs as well */
+        status = index_sync(store->index, err);
+    for (unsigned n = 2; status == LINEAGE_OK; n++) {
+        status = index_is_snapshot(store->index, path, &taken, err);
+        if (status != LINEAGE_OK || !taken)
+            break;
+        place_snapshot_again(path, a->trial.exp_id, specialist, n);
+    }
+    return status;
+}
+
+static enum lineage_status publish_snapshot(struct appending *a, struct lineage_error *err)
+{
+    char path[PLACE_MAX];
+    enum lineage_status status = name_snapshot(a, path, err);
+    if (status == LINEAGE_OK)
+        status = snapshot_publish(&a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
+    a->trial.snapshot_path = a->snapshot.path;
+    return status;
+}
+
+/* After the verdict, as a discarded trial keeps no snapshot, and before the row: with the row in
+ * the file both must be there, for readers follow it at once. */
+static enum lineage_status put_beside(struct appending *a, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (a->options->telemetry) {
+        status = telemetry_write(a->store->dir_fd, a->trial.exp_id, a->options->telemetry,
+                                 a->options->telemetry_length, !a->options->no_sync, err);
+        a->wrote_telemetry = status == LINEAGE_OK;
+    }
+    if (status == LINEAGE_OK && a->snapshot.copied && lineage_label_is_kept(a->trial.status))
+        status = publish_snapshot(a, err);
+    return status;
+}
+
+/* The claim is still held, so nobody can have read the row that these belonged to, or be about
+ * to write one of that id. */
+static void take_back(struct appending *a)
+{
+    if (a->wrote_telemetry)
+        telemetry_remove(a->store->dir_fd, a->trial.exp_id);
+    snapshot_remove(&a->snapshot, a->store->dir_fd);
+}
+
+/* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
+ * row under a header that was cut. */
+static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
+{
+    struct append_state *state = a->store->append;
+    const struct row_layout *layout = index_layout(a->store->index); /* none yet: this handle made the file */
+    struct buf bytes = {0};
+    if (state->finish_line)
+        buf_puts(&bytes, "\n");
+    if (a->end.size == 0)
+        row_write_header(&bytes);
+    row_write(&bytes, &a->trial, layout);
+    enum lineage_status status = bytes.failed ? no_memory(err) : LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = log_append(a->store->log, &a->end, bytes.data, bytes.length, !a->options->no_sync, err);
+    if (status == LINEAGE_OK)
+        append_note(a->store, &a->trial, a->score, &a->end);
+    else
+        append_forget(state);
+    buf_release(&bytes);
+    return status;
+}
+
+/* With the lock held. Each turn begins with the trial as it was given: what the last one filled
+ * in was judged by an index that turned out damaged. */
+static enum lineage_status append_locked(struct appending *a, struct lineage_error *err)
+{
+    const struct lineage_trial given = a->trial;
+    enum lineage_status status;
+    do {
+        a->trial = given;
+        status = append_catch_up(a->store, &a->end, err);
+        if (status == LINEAGE_OK)
+            status = fill_in(a, err);
+    } while (status != LINEAGE_OK && append_mended(a->store));
+    if (status == LINEAGE_OK)
+        status = row_check(&a->trial, err); /* again: generated cells count too */
+    if (status == LINEAGE_OK)
+        status = put_beside(a, err);
+    if (status == LINEAGE_OK)
+        status = write_row(a, err);
+    if (status != LINEAGE_OK)
+        take_back(a);
+    return status;
+}
+
+/*
+ * Refuse for a store without a file before the lock makes one: nothing is written then, and nobody
+ * can be waiting on a file that is taken away again. On a copy, as everything that is filled in
+ * here is decided once more under the claim, when another process may have come first.
+ */
+static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
+{
+    struct log_state state;
+    enum lineage_status status = log_look(a->store->log, &state, err);
+    if (status != LINEAGE_OK || state.exists)
+        return status;
+    struct appending trial = *a;
+    status = append_catch_up(a->store, &state, err);
+    if (status == LINEAGE_OK)
+        status = fill_in(&trial, err);
+    if (status == LINEAGE_OK)
+        status = row_check(&trial.trial, err);
+    a->arena = trial.arena;
+    append_forget(a->store->append);
+    return status;
+}
+
+/* A range that ends at infinity would find alpha=1e999, and a sweep show a cell of it. */
+static enum lineage_status check_notes(struct appending *a, struct lineage_error *err)
+{
+    struct lineage_trial said = {0};
+    enum lineage_status status = notes_parse(&said, a->trial.notes, &a->arena, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < said.n_params; i++)
+        if (isinf(said.params[i].value))
+            status = store_fail(err, LINEAGE_EINVAL, "notes set %s to a number that is too large", said.params[i].name);
+    return status;
+}
+
+/*
+ * With auto the label is not known yet, and the snapshot is copied all the same: it takes long, and
+ * under the claim others would wait for it. A discarded one is removed again. For the checks alone
+ * the trial is a discard, which needs least.
+ */
+static enum lineage_status prepare(struct appending *a, struct lineage_error *err)
+{
+    char *notes = NULL;
+    enum lineage_status status = LINEAGE_OK;
+    if (a->options->auto_status)
+        a->trial.status = LINEAGE_DISCARD;
+    status = row_check(&a->trial, err);
+    if (status == LINEAGE_OK)
+        status = row_compose_notes(&notes, &a->trial, &a->arena, err);
+    a->trial.notes = notes;
+    if (status == LINEAGE_OK)
+        status = check_notes(a, err);
+    if (status == LINEAGE_OK && a->options->snapshot_dir &&
+        (a->options->auto_status || lineage_label_is_kept(a->trial.status)))
+        status = snapshot_copy(&a->snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+    return status;
+}
+
+/* The mirror follows at close and at the next read; here only where waiting would cost memory, or where the next
+ * row's checks need it (a parent that was missing may be any id to come). */
+static void follow(struct lineage_store *store, const struct lineage_append_options *options)
+{
+    struct append_state *state = store->append;
+    state->follow_at_close = state->follow_at_close && !options->no_mirror_sync;
+    if (state->ids.n < APPEND_LAG && !options->allow_missing_parent)
+        return;
+    index_follow(store->index);
+    bool valid = state->valid && index_position(store->index)->watermark == state->end.size;
+    append_forget(state);
+    state->valid = valid;
+    state->follow_at_close = false;
+}
+
+/* The row as it stands in the file: what notes say is parsed from them. So a caller sees the
+ * settings under their canonical names, as every reader of the store will. */
+static enum lineage_status give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err)
+{
+    a->trial.score = a->score;
+    enum lineage_status status = notes_parse(&a->trial, a->trial.notes, &a->arena, err);
+    return status == LINEAGE_OK ? trial_copy(row, &a->trial, err) : status;
+}
+
+enum lineage_status lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
+                                         const struct lineage_append_options *options, struct lineage_trial *row,
+                                         struct lineage_error *err)
+{
+    struct lineage_append_options defaults;
+    struct appending a = {.store = store, .trial = *trial};
+    lineage_append_options_init(&defaults);
+    a.options = options ? options : &defaults;
+    if (row)
+        *row = (struct lineage_trial){0};
+    enum lineage_status status = store_check_owner(store, err);
+    /* Once for a handle: looking through snapshots/ for each row of a night would cost more than
+     * the row. */
+    if (status == LINEAGE_OK && !store->append)
+        snapshot_clean_up(store->dir_fd);
+    if (status == LINEAGE_OK)
+        status = prepare(&a, err);
+    if (status == LINEAGE_OK)
+        status = try_without_file(&a, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &a.end, err);
+    if (status == LINEAGE_OK) {
+        status = append_locked(&a, err);
+        log_release(store->log);
+        if (status == LINEAGE_OK)
+            follow(store, a.options);
+    }
+    if (status == LINEAGE_OK && row)
+        status = give_row(row, &a, err);
+    snapshot_release(&a.snapshot, store->dir_fd);
+    arena_release(&a.arena);
+    return status;
+}
+
+/* ---- many rows in one append ---- */
+
+struct batch {
+    struct appending row;                   /* the one at hand; its arena has the texts of all */
+    struct lineage_append_options by_score; /* of rows that are kept or discarded by their score */
+    const struct lineage_append_options *options;
+    const bool *auto_status;
+    struct lineage_trial *trials; /* [n] checked, as given */
+    struct lineage_trial *rows;   /* [n] as they go into the log */
+    struct lineage_number *scores;
+    size_t n;
+    struct id_set missing;
+    struct buf out;
+    bool filled; /* out is what goes into a log without a byte */
+};
+
+/* Two sets of options that differ in one member, so that every check below reads them as it does
+ * for a row by itself. */
+static void choose_options(struct batch *batch, size_t i)
+{
+    bool by_score = batch->auto_status ? batch->auto_status[i] : batch->options->auto_status;
+    batch->row.options = by_score ? &batch->by_score : batch->options;
+}
+
+/* Which of many it was. */
+static enum lineage_status fail_row(size_t i, enum lineage_status status, struct lineage_error *err)
+{
+    char text[sizeof err->text];
+    if (!err || status == LINEAGE_OK)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    snprintf(err->text, sizeof err->text, "row %zu: %.*s", i + 1, (int)sizeof err->text - 32, text);
+    return status;
+}
+
+/* Every row is checked before the first is filled in: a mistake in the last one should cost no
+ * claim. */
+static enum lineage_status prepare_batch(struct batch *batch, const struct lineage_trial *trials,
+                                         struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        choose_options(batch, i);
+        batch->row.trial = trials[i];
+        status = fail_row(i, prepare(&batch->row, err), err);
+        batch->trials[i] = batch->row.trial;
+    }
+    return status;
+}
+
+/* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
+static enum lineage_status fill_in_batch(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    struct append_state *state = a->store->append;
+    const struct row_layout *layout = index_layout(a->store->index);
+    enum lineage_status status = LINEAGE_OK;
+    batch->out.length = 0;
+    id_set_clear(&batch->missing);
+    if (state->finish_line)
+        buf_puts(&batch->out, "\n");
+    if (a->end.size == 0)
+        row_write_header(&batch->out);
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        choose_options(batch, i);
+        a->trial = batch->trials[i];
+        status = fill_in(a, err);
+        if (status == LINEAGE_OK)
+            status = row_check(&a->trial, err);
+        row_write(&batch->out, &a->trial, layout);
+        batch->rows[i] = a->trial;
+        batch->scores[i] = a->score;
+        if (status == LINEAGE_OK && (!append_note_row(a->store, &a->trial, a->score) || batch->out.failed))
+            status = no_memory(err);
+        status = fail_row(i, status, err);
+    }
+    return status;
+}
+
+/* All rows again after damage was met: each was judged by the best before it, and the first of
+ * those may have been wrong. */
+static enum lineage_status catch_up_and_fill_in(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status;
+    do {
+        status = append_catch_up(a->store, &a->end, err);
+        if (status == LINEAGE_OK)
+            status = fill_in_batch(batch, err);
+    } while (status != LINEAGE_OK && append_mended(a->store));
+    return status;
+}
+
+/* As try_without_file. */
+static enum lineage_status try_batch_without_file(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = log_look(a->store->log, &a->end, err);
+    if (status != LINEAGE_OK || a->end.exists)
+        return status;
+    status = catch_up_and_fill_in(batch, err);
+    batch->filled = status == LINEAGE_OK;
+    if (!batch->filled && a->store->append)
+        append_forget(a->store->append);
+    return status;
+}
+
+/* With the lock held. One write of many rows, with what keeps a kill from leaving some of them
+ * (log_append_many). */
+static enum lineage_status append_batch_locked(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = LINEAGE_OK;
+    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that it was */
+        if (batch->filled)
+            append_forget(a->store->append);
+        status = catch_up_and_fill_in(batch, err);
+    }
+    if (status == LINEAGE_OK)
+        status = log_append_many(a->store->log, &a->end, batch->out.data, batch->out.length, !batch->options->no_sync,
+                                 err);
+    struct append_state *state = a->store->append;
+    if (status != LINEAGE_OK) {
+        if (state)
+            append_forget(state);
+        return status;
+    }
+    state->end = a->end;
+    state->finish_line = false;
+    state->follow_at_close = true;
+    return LINEAGE_OK;
+}
+
+static enum lineage_status give_rows(struct batch *batch, struct lineage_trial *rows, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        batch->row.trial = batch->rows[i];
+        batch->row.score = batch->scores[i];
+        status = give_row(&rows[i], &batch->row, err);
+    }
+    return status;
+}
+
+static enum lineage_status make_room(struct batch *batch, struct lineage_error *err)
+{
+    batch->trials = calloc(batch->n, sizeof *batch->trials);
+    batch->rows = calloc(batch->n, sizeof *batch->rows);
+    batch->scores = calloc(batch->n, sizeof *batch->scores);
+    return batch->trials && batch->rows && batch->scores ? LINEAGE_OK : no_memory(err);
+}
+
+static void release_batch(struct batch *batch)
+{
+    arena_release(&batch->row.arena);
+    id_set_clear(&batch->missing);
+    buf_release(&batch->out);
+    free(batch->trials);
+    free(batch->rows);
+    free(batch->scores);
+}
+
+static enum lineage_status append_batch(struct batch *batch, const struct lineage_trial *trials,
+                                        struct lineage_error *err)
+{
+    struct lineage_store *store = batch->row.store;
+    enum lineage_status status = make_room(batch, err);
+    if (status == LINEAGE_OK)
+        status = prepare_batch(batch, trials, err);
+    if (status == LINEAGE_OK)
+        status = try_batch_without_file(batch, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &batch->row.end, err);
+    if (status != LINEAGE_OK) {
+        if (batch->filled) /* rows were noted that are nowhere */
+            append_forget(store->append);
+        return status;
+    }
+    status = append_batch_locked(batch, err);
+    log_release(store->log);
+    if (status == LINEAGE_OK)
+        follow(store, batch->options);
+    return status;
+}
+
+enum lineage_status lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                                              const bool *auto_status, const struct lineage_append_options *options,
+                                              struct lineage_trial *rows, struct lineage_error *err)
+{
+    struct lineage_append_options defaults;
+    struct batch batch = {.row.store = store, .n = n, .auto_status = auto_status};
+    lineage_append_options_init(&defaults);
+    if (options)
+        defaults = *options;
+    batch.by_score = defaults;
+    batch.by_score.auto_status = true;
+    defaults.auto_status = auto_status ? false : defaults.auto_status;
+    batch.options = &defaults;
+    batch.row.missing = &batch.missing;
+    if (rows && n)
+        memset(rows, 0, n * sizeof *rows);
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && (defaults.snapshot_dir || defaults.telemetry))
+        status = store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
+    if (status == LINEAGE_OK && n)
+        status = append_batch(&batch, trials, err);
+    if (status == LINEAGE_OK && n && rows)
+        status = give_rows(&batch, rows, err);
+    release_batch(&batch);
+    return status;
+}

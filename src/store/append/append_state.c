@@ -1,0 +1,205 @@
+/*
+ * append_state.c: what a writing handle knows of the end of the log, and mending a torn one.
+ *
+ * A night appends rows one after another. Bringing the mirror up to date for each would cost more
+ * than the row, so a handle remembers what it wrote itself: while the log ends where this handle
+ * left it, ids since the last sync and the best are known, and the mirror may lag.
+ *
+ * What is remembered is believed only if the claimed log is the same file with the same length as
+ * this handle left it. Bytes changed in place meanwhile are not noticed here but by the next sync;
+ * ids and the best are then those of the rows as they were, as for every reader that looked a
+ * moment earlier.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../index/index.h"
+#include "append_state.h"
+#include "tail.h"
+
+/* best, next_id and the rest stay as they are: they count only while `valid` is set. */
+void append_forget(struct append_state *state)
+{
+    if (!state)
+        return;
+    id_set_clear(&state->ids);
+    state->parents_behind = false;
+    state->valid = false;
+    state->finish_line = false;
+}
+
+/* At close and not after each row, so that the next command finds the mirror up to date although
+ * no row waited for it. */
+void append_close(struct lineage_store *store)
+{
+    struct append_state *state = store->append;
+    if (!state)
+        return;
+    if (state->follow_at_close)
+        index_follow(store->index);
+    append_forget(state);
+    free(state->best_id);
+    free(state);
+    store->append = NULL;
+}
+
+/* The name of the best is kept beside its score, since it becomes the baseline_exp of rows to
+ * come. */
+static enum lineage_status load_best(struct lineage_store *store, struct lineage_error *err)
+{
+    struct append_state *state = store->append;
+    struct lineage_trial best = {0};
+    int64_t seq;
+    enum lineage_status status = index_best(store->index, &seq, &state->best, err);
+    state->has_best = status == LINEAGE_OK;
+    if (status == LINEAGE_ENOTFOUND)
+        return LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = index_load(store->index, seq, &best, err);
+    if (status == LINEAGE_OK) {
+        free(state->best_id);
+        state->best_id = strdup(best.exp_id);
+        if (!state->best_id)
+            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    lineage_trial_release(&best);
+    return status;
+}
+
+/* Outside the claim: a first sync of a large log takes seconds, and nobody else should wait for
+ * it. If the log is as this handle left it there is nothing to read. */
+enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err)
+{
+    struct log_state now;
+    const struct append_state *state = store->append;
+    enum lineage_status status = log_look(store->log, &now, err);
+    if (status != LINEAGE_OK || (state && state->valid && log_is_same(&state->end, &now) && state->end.size == now.size))
+        return status;
+    return index_catch_up(store->index, err);
+}
+
+/*
+ * More than this behind the index is read by it, and not here. Records are parsed here one by one
+ * for ids and scores; beyond some megabytes the mirror's bulk load is the faster way, and the
+ * memory of the id set would grow with them.
+ */
+#define LONGEST_TAIL ((uint64_t)16 << 20)
+
+/*
+ * The mirror is made anew before the log forgets why: a kill in between leaves both to the next writer. A mirror that others
+ * hold is left to the next writer as well; one that cannot be used at all shows nobody anything.
+ */
+static enum lineage_status forget_taken_back(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
+{
+    enum lineage_status rebuilt = LINEAGE_ELOCKED, status = LINEAGE_OK;
+    store_notice(store, 0, "%s: an import that was cut off is taken back", store->log->name);
+    if (!store->options.no_mirror)
+        rebuilt = index_rebuild(store->index, NULL);
+    if (rebuilt != LINEAGE_OK)
+        status = index_sync(store->index, err);
+    if (status == LINEAGE_OK && rebuilt != LINEAGE_ELOCKED)
+        status = log_settle(store->log, err);
+    end->taken_back = false;
+    return status;
+}
+
+/*
+ * What the index read before the claim is nearly all there is. Only where the log became another one, or much longer, in
+ * between it must read on under the claim; and where rows that it has read are gone, all of it.
+ */
+static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
+{
+    const struct index_position *at = index_position(store->index);
+    if (end->taken_back)
+        return forget_taken_back(store, end, err);
+    bool near = log_is_same(&at->log, end) && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
+    bool readable = end->size == 0 ? at->watermark == 0 : at->watermark > 0;
+    return near && readable ? LINEAGE_OK : index_sync(store->index, err);
+}
+
+/*
+ * The torn end is mended first, or the row would be written behind half a record and become part of
+ * it. The best comes before the tail, whose rows are compared with it one after another. Three
+ * digits at least, so that the first thousand ids sort as text.
+ */
+enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
+{
+    if (!store->append && !(store->append = calloc(1, sizeof *store->append)))
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    struct append_state *state = store->append;
+    if (state->valid && log_is_same(&state->end, end) && state->end.size == end->size)
+        return LINEAGE_OK;
+    append_forget(state);
+    enum lineage_status status = meet_index(store, end, err);
+    if (status == LINEAGE_OK)
+        status = tail_mend(store, end, err);
+    if (status == LINEAGE_OK)
+        status = load_best(store, err);
+    const struct index_position *at = index_position(store->index);
+    state->next_id = at->next_id;
+    state->id_width = at->id_width < 3 ? 3 : at->id_width;
+    if (status == LINEAGE_OK)
+        status = tail_read(store, end, err);
+    state->end = *end;
+    state->valid = status == LINEAGE_OK;
+    return status;
+}
+
+/* What was learned from the damaged index (the best, an id that was not there) goes with it. */
+bool append_mended(struct lineage_store *store)
+{
+    if (!index_mended(store->index))
+        return false;
+    append_forget(store->append);
+    return true;
+}
+
+/* The set first: it costs no statement, and nothing in it is in the index yet. */
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
+                                  struct lineage_error *err)
+{
+    int64_t seq;
+    *found = id_set_has(&store->append->ids, id);
+    if (*found)
+        return LINEAGE_OK;
+    enum lineage_status status = index_find_exact(store->index, id, &seq, err);
+    *found = status == LINEAGE_OK;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The same rule as index_best: kept, finite, and strictly better, so that of equal scores the
+ * earlier row stays the best in both. */
+static void note_best(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
+{
+    struct append_state *state = store->append;
+    bool higher = store->config.direction == LINEAGE_HIGHER;
+    if (!lineage_label_is_kept(trial->status) || !score.present || !isfinite(score.value) ||
+        (state->has_best && !(higher ? score.value > state->best : score.value < state->best)))
+        return;
+    char *id = strdup(trial->exp_id);
+    state->valid = state->valid && id; /* without the name the next append looks again */
+    free(state->best_id);
+    state->best_id = id;
+    state->best = score.value;
+    state->has_best = id != NULL;
+}
+
+bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
+{
+    struct append_state *state = store->append;
+    row_note_id(trial->exp_id, &state->next_id, &state->id_width);
+    note_best(store, trial, score);
+    return id_set_add(&state->ids, trial->exp_id);
+}
+
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
+                 const struct log_state *end)
+{
+    struct append_state *state = store->append;
+    state->end = *end;
+    state->finish_line = false;
+    state->follow_at_close = true;
+    if (!append_note_row(store, trial, score)) /* nothing is lost: the next append reads the end again */
+        state->valid = false;
+}

@@ -1,0 +1,56 @@
+/* append.h: what append keeps between two rows of one handle. */
+#ifndef APPEND_APPEND_STATE_H
+#define APPEND_APPEND_STATE_H
+
+#include "../internal.h"
+#include "../log/log.h"
+#include "id_set.h"
+
+/* Rows that may wait for the mirror: what bounds the memory of a handle that only ever appends. */
+#define APPEND_LAG 65536
+
+/*
+ * The end of the file as this handle left it. While the locked file is still exactly that, nothing of it has
+ * to be read again before the next row. ids are those of rows the mirror has not seen yet.
+ */
+struct append_state {
+    bool valid;
+    struct log_state end;
+    uint64_t next_id;
+    size_t id_width;
+    bool has_best;
+    double best;
+    char *best_id;
+    struct id_set ids;
+    bool finish_line; /* the file ends in its header, without line end */
+    bool parents_behind; /* rows behind the index name parents */
+    bool follow_at_close;
+};
+
+/* Before the log is claimed: have the index read what there is, which may take long. */
+enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err);
+
+/* With the log claimed and `end` its state then: make the state valid, mending a torn end on the way. */
+enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
+
+/* index_mended, for what was learned from the index so far as well. */
+bool append_mended(struct lineage_store *store);
+
+/* Whether exactly this id is in the store. */
+enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
+                                  struct lineage_error *err);
+
+/* Take note of a row behind the index; false without memory. */
+bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score);
+
+/* Take note of a row just written; `end` is the state of the log now. */
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
+                 const struct log_state *end);
+
+/* Forget everything: the file is not what was thought. */
+void append_forget(struct append_state *state);
+
+/* Bring the mirror up to date and free the state. */
+void append_close(struct lineage_store *store);
+
+#endif

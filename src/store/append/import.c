@@ -1,0 +1,224 @@
+/*
+ * import.c: another tool's results.tsv as canonical rows: one append, so all of it or nothing.
+ *
+ * Parents are not checked: the rows come from a file that had its own rules, and one whose parent is missing is a
+ * finding of `verify`, worth more than a refused history. Ids must be new, because everything else names rows by them.
+ */
+#include <lineage/verify.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../format/row.h"
+#include "../index/index.h"
+#include "append_state.h"
+#include "../files/fs.h"
+#include "../log/log.h"
+#include "verdict.h"
+
+struct importing {
+    struct lineage_store *store;
+    struct row_layout layout;
+    bool has_layout;
+    struct arena arena; /* of one row */
+    struct id_set taken;
+    bool has_best; /* so far: of the store, then of the rows imported */
+    double best;
+    struct buf out;
+    struct lineage_import_stats *stats;
+    lineage_finding_fn *report;
+    void *context;
+};
+
+static void tell(struct importing *in, const char *kind, const struct tsv_record *record, const char *id,
+                 const char *text)
+{
+    struct lineage_finding finding = {kind, record->line, id, text};
+    if (in->report)
+        in->report(in->context, &finding);
+}
+
+static bool is_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
+{
+    bool found = id_set_has(&in->taken, id);
+    if (!found)
+        *status = append_has_id(in->store, id, &found, err);
+    return found;
+}
+
+/*
+ * The five-column log may hold a commit twice; its later trials become COMMIT-2, COMMIT-3 ... That
+ * log has no parents, so nothing refers to a commit and a new name loses nothing. In a file with
+ * exp_ids parents do, and a new name would cut a child off: there it is refused.
+ */
+static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial,
+                                       const struct tsv_record *record, struct lineage_error *err)
+{
+    const char *id = trial->exp_id;
+    enum lineage_status status = LINEAGE_OK;
+    for (unsigned n = 2; is_taken(in, trial->exp_id, &status, err) && status == LINEAGE_OK; n++) {
+        struct buf text = {0};
+        if (in->layout.shape != ROW_AUTORESEARCH)
+            return store_fail(err, LINEAGE_EEXIST, "line %llu: exp_id '%.80s' is already in the store",
+                              (unsigned long long)record->line, id);
+        buf_printf(&text, "%s-%u", id, n);
+        trial->exp_id = text.failed ? NULL : arena_text(&in->arena, text.data, text.length);
+        buf_release(&text);
+        if (!trial->exp_id)
+            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    if (status == LINEAGE_OK && trial->exp_id != id)
+        tell(in, "id", record, trial->exp_id, "imported under this id, because its own was used before");
+    if (status == LINEAGE_OK && !id_set_add(&in->taken, trial->exp_id))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return status;
+}
+
+/*
+ * What an append would have written had the trial come here first. A source with the column has its own idea of
+ * which trials are compared, its empty cells included.
+ */
+static void compare_with_best(struct importing *in, struct lineage_trial *trial)
+{
+    bool higher = in->store->config.direction == LINEAGE_HIGHER;
+    if (!trial->score.present || !isfinite(trial->score.value))
+        return;
+    double difference = verdict_difference(trial->score.value, in->best);
+    if (in->has_best && in->layout.column[lineage_column_find("delta_vs_best")] < 0)
+        trial->delta_vs_best = (struct lineage_number){true, difference};
+    if (!lineage_label_is_kept(trial->status) || (in->has_best && !verdict_is_keep(difference, 0, higher)))
+        return;
+    in->has_best = true;
+    in->best = trial->score.value;
+}
+
+/* The score moves to core_metric, which is where a canonical file has it, whatever its column
+ * was called. */
+static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
+                                      const struct tsv_record *record, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    trial->core_metric = trial->score;
+    enum lineage_status status = row_check(trial, &why);
+    if (status != LINEAGE_OK) {
+        tell(in, "row", record, trial->exp_id, why.text);
+        in->stats->n_left_out++;
+        return LINEAGE_OK;
+    }
+    status = make_unique(in, trial, record, err);
+    if (status != LINEAGE_OK)
+        return status;
+    compare_with_best(in, trial);
+    row_write(&in->out, trial, NULL);
+    in->stats->n_rows++;
+    return in->out.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+}
+
+/* A damaged record is left out and said, not copied: every row of the canonical file can then be
+ * read by each of the tools that share it. */
+static enum lineage_status import_record(struct importing *in, struct tsv_reader *reader,
+                                         const struct tsv_record *record, const char *metric,
+                                         struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    const struct tsv_cell *cells;
+    enum row_fault fault;
+    char reason[160];
+    size_t n;
+    enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (!in->has_layout) {
+        status = row_layout_read(&in->layout, cells, n, metric, err);
+        in->has_layout = status == LINEAGE_OK;
+        return status;
+    }
+    arena_reset(&in->arena);
+    bool is_row = row_read(&trial, &in->layout, cells, n, &in->arena, &fault, reason, &status);
+    if (status != LINEAGE_OK)
+        return store_fail(err, status, "out of memory");
+    if (fault != ROW_SOUND)
+        tell(in, "row", record, fault != ROW_NOT_UTF8 && n ? cells[0].text : "", reason);
+    in->stats->n_left_out += !is_row;
+    return is_row ? import_row(in, &trial, record, err) : LINEAGE_OK;
+}
+
+static enum lineage_status import_records(struct importing *in, const struct buf *bytes, const char *metric,
+                                          struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    struct tsv_reader *reader = tsv_reader_new();
+    enum lineage_status status = reader ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
+    while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
+        if (record.content)
+            status = import_record(in, reader, &record, metric, err);
+    tsv_reader_free(reader);
+    return status;
+}
+
+/*
+ * With the lock held. Everything is parsed and written into memory before the log is touched, for
+ * all of it must go in with one write. What this handle knew of the end is forgotten rather than
+ * carried on over thousands of rows.
+ */
+static enum lineage_status import_locked(struct importing *in, const struct buf *bytes, const char *metric,
+                                         struct log_state *end, struct lineage_error *err)
+{
+    enum lineage_status status;
+    do
+        status = append_catch_up(in->store, end, err);
+    while (status != LINEAGE_OK && append_mended(in->store));
+    const struct row_layout *layout = index_layout(in->store->index);
+    if (status == LINEAGE_OK && end->size && layout && !layout->identical)
+        return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",
+                          in->store->log->place);
+    if (status == LINEAGE_OK && in->store->append->finish_line)
+        buf_puts(&in->out, "\n");
+    if (status == LINEAGE_OK && end->size == 0)
+        row_write_header(&in->out);
+    if (status == LINEAGE_OK) {
+        in->has_best = in->store->append->has_best;
+        in->best = in->store->append->best;
+        status = import_records(in, bytes, metric, err);
+    }
+    if (status == LINEAGE_OK && in->stats->n_rows)
+        status = log_append_many(in->store->log, end, in->out.data, in->out.length, true, err);
+    append_forget(in->store->append);
+    if (in->store->append)
+        in->store->append->follow_at_close = true;
+    return status;
+}
+
+/* The source is read before the claim: it may be a pipe that somebody types into. */
+enum lineage_status lineage_import(struct lineage_store *store, const char *path, const char *metric,
+                                   struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
+{
+    struct importing in = {.store = store, .stats = stats, .report = report, .context = context};
+    struct buf bytes = {0};
+    struct log_state end;
+    *stats = (struct lineage_import_stats){0};
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK)
+        status = fs_read_stream(AT_FDCWD, path, &bytes, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &end, err);
+    if (status == LINEAGE_OK) {
+        status = import_locked(&in, &bytes, metric, &end, err);
+        log_release(store->log);
+    }
+    if (status != LINEAGE_OK)
+        *stats = (struct lineage_import_stats){0};
+    row_layout_release(&in.layout);
+    arena_release(&in.arena);
+    id_set_clear(&in.taken);
+    buf_release(&in.out);
+    buf_release(&bytes);
+    return status;
+}

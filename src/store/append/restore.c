@@ -1,0 +1,118 @@
+/*
+ * restore.c: a record that a writer moved aside, back into the log.
+ *
+ * Moving aside is the cautious half of mending, and this is the other: only a person can say that a
+ * record without line end was whole, so only a person's command puts it back. It goes through the
+ * same claim and the same write of many records as an import, all of them or none.
+ */
+#include <lineage/verify.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "../index/index.h"
+#include "append_state.h"
+
+/* A record is put back as it is; a person says that it is whole, which its bytes cannot. The id
+ * must be unused, because between the crash and now the trial may have been run again under it. */
+static enum lineage_status check_record(struct lineage_store *store, struct tsv_reader *reader,
+                                        const struct tsv_record *record, struct arena *arena, struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    const struct tsv_cell *cells;
+    enum row_fault fault;
+    char reason[160];
+    bool used = false;
+    size_t n;
+    enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bool is_row = row_read(&trial, index_layout(store->index), cells, n, arena, &fault, reason, &status);
+    if (status != LINEAGE_OK)
+        return store_fail(err, status, "out of memory");
+    if (!is_row || fault != ROW_SOUND || record->in_quotes)
+        return store_fail(err, LINEAGE_EINVAL, "line %llu is no sound row: %s", (unsigned long long)record->line,
+                          record->in_quotes ? "a quote is never closed" : reason);
+    status = append_has_id(store, trial.exp_id, &used, err);
+    if (status == LINEAGE_OK && used)
+        status = store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", trial.exp_id, store->log->place);
+    return status;
+}
+
+/* What is to be appended: the records with a line end each. */
+static enum lineage_status collect(struct lineage_store *store, const struct buf *bytes, struct buf *out, size_t *n_rows,
+                                   struct lineage_error *err)
+{
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    struct arena arena = {0};
+    struct tsv_reader *reader = tsv_reader_new();
+    enum lineage_status status = reader ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status == LINEAGE_OK && !index_layout(store->index))
+        status = store_fail(err, LINEAGE_EINVAL, "%s has no header yet", store->log->place);
+    tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
+    while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
+        if (!record.content)
+            continue;
+        status = check_record(store, reader, &record, &arena, err);
+        buf_add(out, record.bytes, record.content);
+        buf_puts(out, "\n");
+        ++*n_rows;
+    }
+    if (status == LINEAGE_OK && out->failed)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    tsv_reader_free(reader);
+    arena_release(&arena);
+    return status;
+}
+
+/* With the log claimed. */
+static enum lineage_status put_back(struct lineage_store *store, const struct buf *bytes, struct log_state *end,
+                                    size_t *n_rows, struct lineage_error *err)
+{
+    struct buf out = {0};
+    enum lineage_status status;
+    do
+        status = append_catch_up(store, end, err);
+    while (status != LINEAGE_OK && append_mended(store));
+    if (status == LINEAGE_OK)
+        status = collect(store, bytes, &out, n_rows, err);
+    if (status == LINEAGE_OK && *n_rows)
+        status = log_append_many(store->log, end, out.data, out.length, true, err);
+    append_forget(store->append);
+    if (store->append)
+        store->append->follow_at_close = true;
+    buf_release(&out);
+    return status;
+}
+
+enum lineage_status lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    struct log_state end;
+    *n_rows = 0;
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && !place_is_torn(name))
+        status = store_fail(err, LINEAGE_EINVAL, "'%.80s' is not the name of a file that a record was moved to (" PLACE_RESULTS
+                                                 ".torn-N)", name);
+    if (status == LINEAGE_OK)
+        status = fs_read_file(store->dir_fd, name, &bytes, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &end, err);
+    if (status == LINEAGE_OK) {
+        status = put_back(store, &bytes, &end, n_rows, err);
+        log_release(store->log);
+    }
+    /* Last: killed before it, the rows are in the log and the file still there, and a second
+     * restore is refused by their ids. */
+    if (status == LINEAGE_OK && fs_unlink(store->dir_fd, name) != 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "the rows are back, but %s cannot be removed", name);
+    if (status != LINEAGE_OK)
+        *n_rows = 0;
+    buf_release(&bytes);
+    return status;
+}

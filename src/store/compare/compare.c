@@ -1,0 +1,202 @@
+/*
+ * compare.c: differences of variants to a baseline, seed by seed.
+ *
+ * Pairing by seed takes out what a seed does to every variant alike (data order, initial weights),
+ * which is often larger than the effect looked for; two means with their own errors would not see
+ * it. Hence seeds that only one side has are left out and counted, never filled in.
+ */
+#include <lineage/compare.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../internal.h"
+#include "paired.h"
+#include "variants.h"
+
+/*
+ * Differences over the seeds that both have; `seen` of both is sorted. Returns how many. The scale
+ * is that of the scores and not of the differences: it says how large rounding alone could make a
+ * difference.
+ */
+static size_t pair_up(const struct group *baseline, const struct group *g, double *differences, double *scale)
+{
+    size_t n = 0;
+    *scale = 0;
+    for (size_t i = 0, j = 0; i < baseline->n_seen && j < g->n_seen;) {
+        int order = variants_order(&baseline->seen[i], &g->seen[j]);
+        if (order == 0) {
+            *scale = fmax(*scale, fmax(fabs(baseline->seen[i].score), fabs(g->seen[j].score)));
+            differences[n++] = g->seen[j].score - baseline->seen[i].score;
+        }
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return n;
+}
+
+/* The number of pairs is known only when they are found, hence the scratch array of the longest
+ * that there can be. */
+static enum lineage_status test_group(const struct group *baseline, struct group *g, double confidence,
+                                      struct lineage_error *err)
+{
+    double scale, *differences = calloc(g->n_seen + 1, sizeof *differences);
+    if (!differences)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    size_t n = pair_up(baseline, g, differences, &scale);
+    paired_test(&g->variant, differences, n, scale, confidence);
+    g->variant.unpaired = baseline->n_seen + g->n_seen - 2 * n;
+    free(differences);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status describe(struct group *g, struct lineage_error *err)
+{
+    double *scores = calloc(g->n_seen + 1, sizeof *scores);
+    if (!scores)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    for (size_t i = 0; i < g->n_seen; i++)
+        scores[i] = g->seen[i].score;
+    g->variant.n_seeds = g->n_seen;
+    paired_moments(scores, g->n_seen, &g->variant.mean, &g->variant.std);
+    free(scores);
+    return LINEAGE_OK;
+}
+
+/* ---- what else differs ---- */
+
+static const struct lineage_variant_setting *find_setting(const struct lineage_variant *v, const char *name)
+{
+    for (size_t i = 0; i < v->n_settings; i++)
+        if (strcmp(v->settings[i].name, name) == 0)
+            return &v->settings[i];
+    return NULL;
+}
+
+/* Whether the one has a single value, the first of the other. */
+static bool has_one_value(const struct lineage_variant_setting *one, const struct lineage_variant_setting *other)
+{
+    if (one->text || other->text)
+        return one->text && other->text && !one->mixed && strcmp(one->text, other->text) == 0;
+    return one->low == other->low && one->high == other->low;
+}
+
+/* Whether every trial that counts has the same value of the setting. A setting that some trials
+ * do not have counts as different: what it was there is not known. */
+static bool is_constant(const struct comparing *c, const struct lineage_variant_setting *setting)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct lineage_variant *v = &c->groups[i].variant;
+        const struct lineage_variant_setting *its = find_setting(v, setting->name);
+        if (v->n_trials && (!its || its->n != v->n_trials || !has_one_value(its, setting)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_listed(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Two variants that differ in a second setting are not compared in the first: nothing is wrong with
+ * the numbers, but the reader must be told what else could have caused them. What names the
+ * variants or pairs the trials is left out, since it differs on purpose.
+ */
+static enum lineage_status list_confounded(const struct comparing *c, struct lineage_comparison *out,
+                                           struct lineage_error *err)
+{
+    size_t most = 0, n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        most += c->groups[i].variant.n_settings;
+    const char **names = arena_alloc(c->arena, most + 1, sizeof *names);
+    if (!names)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t j = 0; j < c->groups[i].variant.n_settings; j++) {
+            const struct lineage_variant_setting *setting = &c->groups[i].variant.settings[j];
+            if (!is_listed(c->named, c->n_named, setting->name) && !is_listed(names, n, setting->name) &&
+                !is_constant(c, setting))
+                names[n++] = setting->name;
+        }
+    out->confounded = names;
+    out->n_confounded = n;
+    return LINEAGE_OK;
+}
+
+/* ---- the whole ---- */
+
+/* Names are in the arena already; the variants follow them. Adjusted when all tests are made,
+ * since both corrections depend on how many there are. */
+static enum lineage_status give(const struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
+{
+    out->variants = arena_alloc(c->arena, c->n, sizeof *out->variants);
+    if (!out->variants)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    out->n_variants = c->n;
+    for (size_t i = 0; i < c->n; i++)
+        out->variants[i] = c->groups[i].variant;
+    out->n_tests = paired_adjust(out->variants, out->n_variants, out->confidence);
+    return list_confounded(c, out, err);
+}
+
+/* Without this a store whose trials have no seed would answer with empty variants, as if none
+ * had been run. */
+static enum lineage_status check_seeds(const struct comparing *c, struct lineage_error *err)
+{
+    size_t with = 0, without = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        with += c->groups[i].variant.n_trials;
+        without += c->groups[i].variant.without_seed;
+    }
+    if (with || !without)
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL, "none of these trials has '%.60s' to pair them by; name another parameter",
+                      c->options->over ? c->options->over : "seed");
+}
+
+static enum lineage_status compare(struct comparing *c, struct lineage_comparison *out, struct lineage_error *err)
+{
+    enum lineage_status status = variants_collect(c, err);
+    if (status == LINEAGE_OK)
+        status = check_seeds(c, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
+        status = describe(&c->groups[i], err);
+    for (size_t i = 1; status == LINEAGE_OK && i < c->n; i++)
+        status = test_group(&c->groups[0], &c->groups[i], out->confidence, err);
+    return status == LINEAGE_OK ? give(c, out, err) : status;
+}
+
+enum lineage_status lineage_compare(struct lineage_store *store, const struct lineage_compare_options *options,
+                                    struct lineage_comparison *out, struct lineage_error *err)
+{
+    struct lineage_error local; /* collecting looks at what it failed with */
+    *out = (struct lineage_comparison){.confidence = options->confidence > 0 ? options->confidence : 0.95};
+    if (!(options->confidence >= 0 && options->confidence < 1))
+        return store_fail(err, LINEAGE_EINVAL, "a confidence lies between 0 and 1, as 0.95 does");
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (!arena)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    out->memory = arena;
+    struct comparing c = {.store = store, .options = options, .arena = arena};
+    enum lineage_status status = compare(&c, out, err ? err : &local);
+    variants_release(&c);
+    if (status != LINEAGE_OK)
+        lineage_comparison_release(out);
+    return status;
+}
+
+void lineage_comparison_release(struct lineage_comparison *comparison)
+{
+    if (!comparison)
+        return;
+    if (comparison->memory)
+        arena_release(comparison->memory);
+    free(comparison->memory);
+    *comparison = (struct lineage_comparison){0};
+}

@@ -1,0 +1,19 @@
+/* paired.h: the statistics of paired differences. */
+#ifndef COMPARE_PAIRED_H
+#define COMPARE_PAIRED_H
+
+#include <lineage/compare.h>
+
+/*
+ * Mean and standard deviation (n - 1) of values[0..n); the mean is absent for n = 0, the deviation for n < 2.
+ */
+void paired_moments(const double *values, size_t n, struct lineage_number *mean, struct lineage_number *std);
+
+/* The variant's difference, its interval and p from differences[0..n); scale is the largest score behind them. */
+void paired_test(struct lineage_variant *variant, const double *differences, size_t n, double scale,
+                 double confidence);
+
+/* Intervals and p values that hold for all comparisons together; returns how many have a p. */
+size_t paired_adjust(struct lineage_variant *variants, size_t n, double confidence);
+
+#endif

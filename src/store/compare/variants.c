@@ -1,0 +1,501 @@
+/*
+ * variants.c: texts that name variants, and the trials behind them.
+ *
+ * Variants are named as a person thinks of them: a specialist, settings (`alpha=0.3,seed=1`), ids,
+ * or every value of one parameter. What does not enter a mean is counted by reason (failed,
+ * aborted, without a seed), because a variant that fails half of its seeds is not better for the
+ * other half.
+ */
+#include "variants.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "../internal.h"
+
+/* More than anybody types, and enough below SQLite's limits for the statement that they become. */
+enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
+
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* ---- trials into groups ---- */
+
+/* A crash may have left a score of the step that it reached, and a run that was cut short
+ * another measure than one that ended: neither is a sample of what the setting achieves. */
+static bool is_scored(const struct lineage_trial *trial)
+{
+    return (lineage_label_is_kept(trial->status) || trial->status == LINEAGE_DISCARD) && trial->score.present &&
+           isfinite(trial->score.value);
+}
+
+/* All pairing parameters or none: paired by half of them, different seeds would pass for the
+ * same. */
+static bool seed_of(const struct comparing *c, const struct lineage_trial *trial, struct observation *seen)
+{
+    for (size_t i = 0; i < c->n_over; i++)
+        if (!lineage_trial_param(&seen->seed[i], trial, c->over[i]) || !isfinite(seen->seed[i]))
+            return false;
+    return true;
+}
+
+/* Grown in the arena, whose old pieces stay: they are few, and the result must live as long as
+ * the comparison. */
+static struct lineage_variant_setting *new_setting(struct comparing *c, struct group *g, size_t at, const char *name)
+{
+    struct lineage_variant_setting *settings = (struct lineage_variant_setting *)(uintptr_t)g->variant.settings;
+    if (g->variant.n_settings == g->settings_capacity) {
+        size_t capacity = g->settings_capacity ? g->settings_capacity * 2 : 32;
+        struct lineage_variant_setting *grown = arena_alloc(c->arena, capacity, sizeof *grown);
+        if (!grown)
+            return NULL;
+        if (g->variant.n_settings)
+            memcpy(grown, settings, g->variant.n_settings * sizeof *grown);
+        g->variant.settings = settings = grown;
+        g->settings_capacity = capacity;
+    }
+    memmove(settings + at + 1, settings + at, (g->variant.n_settings++ - at) * sizeof *settings);
+    settings[at] = (struct lineage_variant_setting){.name = arena_text(c->arena, name, strlen(name)),
+                                                    .low = INFINITY, .high = -INFINITY};
+    return settings[at].name ? &settings[at] : NULL;
+}
+
+static bool note_text(struct comparing *c, struct lineage_variant_setting *setting, const char *text)
+{
+    setting->mixed = setting->mixed || (setting->text ? strcmp(setting->text, text) != 0 : setting->n > 0);
+    if (!setting->text)
+        setting->text = arena_text(c->arena, text, strlen(text));
+    return setting->text != NULL;
+}
+
+/*
+ * A trial's parameters come sorted by name, as settings are: one walk along both. No list of the
+ * values is kept, for all that is asked later is whether a setting was the same in all trials of a
+ * variant.
+ */
+static bool note_settings(struct comparing *c, struct group *g, const struct lineage_trial *trial)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < trial->n_params; i++) {
+        const struct lineage_param *param = &trial->params[i];
+        while (at < g->variant.n_settings && strcmp(g->variant.settings[at].name, param->name) < 0)
+            at++;
+        struct lineage_variant_setting *setting =
+            (struct lineage_variant_setting *)(uintptr_t)g->variant.settings + at;
+        if (at == g->variant.n_settings || strcmp(setting->name, param->name) != 0)
+            setting = new_setting(c, g, at, param->name);
+        if (!setting)
+            return false;
+        if (param->text && !note_text(c, setting, param->text))
+            return false;
+        setting->mixed = setting->mixed || (!param->text && setting->text);
+        setting->n++;
+        setting->low = fmin(setting->low, param->value); /* of a number and nan, fmin is the number */
+        setting->high = fmax(setting->high, param->value);
+    }
+    return true;
+}
+
+static bool note_score(struct group *g, const struct observation *seen)
+{
+    if (g->n_seen == g->capacity) {
+        size_t capacity = g->capacity ? g->capacity * 2 : 32;
+        struct observation *grown = realloc(g->seen, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        g->seen = grown;
+        g->capacity = capacity;
+    }
+    g->seen[g->n_seen++] = *seen;
+    return true;
+}
+
+/* In this order, so that each trial is counted once and under the first reason that applies: an
+ * abort says nothing, whatever score it left. */
+static enum lineage_status add_trial(struct comparing *c, struct group *g, const struct lineage_trial *trial,
+                                     struct lineage_error *err)
+{
+    struct observation seen = {.score = trial->score.value};
+    if (!lineage_label_is_informational(trial->status))
+        g->variant.aborted++;
+    else if (!is_scored(trial))
+        g->variant.failed++;
+    else if (!seed_of(c, trial, &seen))
+        g->variant.without_seed++;
+    else if (!note_score(g, &seen) || !note_settings(c, g, trial))
+        return no_memory(err);
+    else
+        g->variant.n_trials++;
+    return LINEAGE_OK;
+}
+
+/*
+ * Scores of one seed become their mean: repeating a seed adds no information about other seeds.
+ * Counted as separate pairs they would make the interval narrower without a new observation
+ * (Hurlbert 1984: pseudoreplication).
+ */
+static void merge_seeds(struct group *g)
+{
+    size_t n = 0;
+    if (g->n_seen)
+        qsort(g->seen, g->n_seen, sizeof *g->seen, (int (*)(const void *, const void *))variants_order);
+    for (size_t i = 0, j; i < g->n_seen; i = j) {
+        double sum = 0;
+        for (j = i; j < g->n_seen && variants_order(&g->seen[i], &g->seen[j]) == 0; j++)
+            sum += g->seen[j].score;
+        g->seen[n] = g->seen[i];
+        g->seen[n++].score = sum / (double)(j - i);
+    }
+    g->n_seen = n;
+}
+
+/* Members that are not used are 0 in both, so all are compared without asking how many count. */
+int variants_order(const struct observation *a, const struct observation *b)
+{
+    for (size_t i = 0; i < LINEAGE_COMPARE_MAX_OVER; i++)
+        if (a->seed[i] != b->seed[i])
+            return a->seed[i] < b->seed[i] ? -1 : 1;
+    return 0;
+}
+
+/* ---- the variants of a parameter or of the specialist ---- */
+
+static struct group *new_group(struct comparing *c, const char *name, struct lineage_error *err)
+{
+    char *copy = arena_text(c->arena, name, strlen(name));
+    if (!copy) {
+        (void)no_memory(err);
+        return NULL;
+    }
+    if (c->n == LINEAGE_COMPARE_MAX_VARIANTS) {
+        (void)store_fail(err, LINEAGE_ELIMIT, "more than %d variants; name those to compare",
+                         LINEAGE_COMPARE_MAX_VARIANTS);
+        return NULL;
+    }
+    c->groups[c->n] = (struct group){.variant = {.name = copy}};
+    return &c->groups[c->n++];
+}
+
+/* Exact numbers: 0.30000000000000004 is another variant than 0.3, as it is another setting in
+ * the rows. A search in turn is enough for at most 256 groups. */
+static struct group *group_by_value(struct comparing *c, const char *by, const struct lineage_trial *trial,
+                                    struct lineage_error *err)
+{
+    char name[NAME_SIZE], number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    const struct lineage_param *param = lineage_trial_find_param(trial, by);
+    if (!param)
+        return NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        const char *text = c->groups[i].text;
+        if (text && param->text ? strcmp(text, param->text) == 0 : !text && c->groups[i].value == param->value)
+            return &c->groups[i];
+    }
+    snprintf(name, sizeof name, "%.80s=%s", by,
+             param->text ? lineage_param_text_format(quoted, param->text)
+                         : lineage_number_format(number, param->value));
+    struct group *g = new_group(c, name, err);
+    if (!g)
+        return NULL;
+    g->value = param->value;
+    g->text = param->text ? arena_text(c->arena, param->text, strlen(param->text)) : NULL;
+    if (param->text && !g->text)
+        (void)no_memory(err);
+    return param->text && !g->text ? NULL : g;
+}
+
+/* A trial without a specialist is in no group: the empty name is not a variant that anybody ran. */
+static struct group *group_by_specialist(struct comparing *c, const struct lineage_trial *trial,
+                                         struct lineage_error *err)
+{
+    if (!trial->specialist || !*trial->specialist)
+        return NULL;
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->groups[i].variant.name, trial->specialist) == 0)
+            return &c->groups[i];
+    return new_group(c, trial->specialist, err);
+}
+
+/* Every trial that the cursor finds into `fixed`, or into the group of its value of `by`. */
+static enum lineage_status add_found(struct comparing *c, const struct lineage_query *query, struct group *fixed,
+                                     const char *by, struct lineage_error *err)
+{
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    struct lineage_error why = {0};
+    enum lineage_status status = lineage_query_open(&cursor, c->store, query, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
+        struct group *g = fixed ? fixed
+                          : by  ? group_by_value(c, by, &trial, &why)
+                                : group_by_specialist(c, &trial, &why);
+        if (g)
+            status = add_trial(c, g, &trial, err);
+        else if (why.status != LINEAGE_OK)
+            status = store_fail(err, why.status, "%s", why.text);
+    }
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The condition has no bounds: it asks for the rows that have the parameter at all, which the
+ * mirror finds by its index. */
+static enum lineage_status collect_by(struct comparing *c, struct lineage_error *err)
+{
+    const struct lineage_compare_options *o = c->options;
+    struct lineage_condition conditions[MAX_CONDITIONS + 1];
+    struct lineage_query query = {.conditions = conditions, .n_conditions = o->n_conditions};
+    const char *by = o->by && strcmp(o->by, "specialist") != 0 ? lineage_param_canonical(o->by) : NULL;
+    if (o->n_conditions)
+        memcpy(conditions, o->conditions, o->n_conditions * sizeof *conditions);
+    if (by) {
+        conditions[query.n_conditions++] = (struct lineage_condition){.name = by};
+        c->named[c->n_named++] = by;
+    }
+    return add_found(c, &query, NULL, by, err);
+}
+
+/* ---- variants by text ---- */
+
+static enum lineage_status unknown_variant(const char *text, struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_EINVAL,
+                      "'%.80s' names no trial: it is no specialist of this store, no exp_id and no NAME=VALUE of a "
+                      "parameter; `lineage sql 'SELECT DISTINCT specialist FROM trials'` lists specialists",
+                      text);
+}
+
+/* Asked of the trials, since specialists are listed nowhere else. */
+static enum lineage_status is_specialist(struct comparing *c, const char *text, bool *found, struct lineage_error *err)
+{
+    const struct lineage_query query = {.specialist = text, .limit = 1};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    enum lineage_status status = lineage_query_open(&cursor, c->store, &query, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = lineage_cursor_next(cursor, &trial, err);
+    *found = status == LINEAGE_OK;
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The conditions of the question do not apply: somebody who names a trial means that one. */
+static enum lineage_status add_ids(struct comparing *c, struct group *g, const char *text, char *pieces,
+                                   struct lineage_error *err)
+{
+    char *rest;
+    enum lineage_status status = LINEAGE_OK;
+    for (char *id = strtok_r(pieces, ",", &rest); status == LINEAGE_OK && id; id = strtok_r(NULL, ",", &rest)) {
+        struct lineage_trial trial = {0};
+        status = lineage_find(c->store, id, &trial, err);
+        if (status == LINEAGE_ENOTFOUND)
+            return unknown_variant(text, err);
+        if (status == LINEAGE_OK)
+            status = add_trial(c, g, &trial, err);
+        lineage_trial_release(&trial);
+    }
+    return status;
+}
+
+static enum lineage_status take_text(struct comparing *c, struct lineage_condition *condition, const char *name,
+                                     const char *value, const char *text, struct lineage_error *err)
+{
+    char own[LINEAGE_PARAM_TEXT_MAX + 1];
+    const char *rest = value;
+    double number;
+    bool is_number = lineage_number_parse(&number, value, strlen(value));
+    if (is_number || !lineage_param_text_next(own, &rest) || *rest)
+        return store_fail(err, LINEAGE_EINVAL, "variant '%.80s': '%.40s' is not a number, nor text of a parameter", text,
+                          value);
+    const char **texts = arena_alloc(c->arena, 1, sizeof *texts);
+    if (!texts || !(texts[0] = arena_text(c->arena, own, strlen(own))))
+        return no_memory(err);
+    *condition = (struct lineage_condition){.name = name, .texts = texts, .n_texts = 1};
+    return LINEAGE_OK;
+}
+
+/* The next piece up to a comma that is in no quotes, NULL at the end; *rest moves behind it. */
+static char *next_piece(char **rest)
+{
+    char *piece = *rest, *end = piece;
+    bool quoted = false;
+    if (!piece)
+        return NULL;
+    for (; *end && (quoted || *end != ','); end++)
+        quoted = quoted != (*end == '\'');
+    *rest = *end ? end + 1 : NULL;
+    *end = '\0';
+    return *piece ? piece : next_piece(rest);
+}
+
+/* NAME=VALUE as a condition; a piece without `=` is the specialist. `named` remembers what tells
+ * the variants apart, so that it is not listed as a surprise later. */
+static enum lineage_status take_piece(struct comparing *c, struct lineage_query *query,
+                                      struct lineage_condition *condition, char *piece, const char *text,
+                                      struct lineage_error *err)
+{
+    char *equals = strchr(piece, '=');
+    double value;
+    if (!equals) {
+        if (query->specialist)
+            return unknown_variant(text, err);
+        query->specialist = piece;
+        return LINEAGE_OK;
+    }
+    *equals = '\0';
+    const char *name = lineage_param_canonical(piece);
+    if (lineage_number_parse(&value, equals + 1, strlen(equals + 1)) && !isnan(value)) {
+        *condition = (struct lineage_condition){.name = name, .range = {{true, value}, {true, value}}};
+    } else {
+        enum lineage_status status = take_text(c, condition, name, equals + 1, text, err);
+        if (status != LINEAGE_OK)
+            return status;
+    }
+    query->n_conditions++;
+    c->named[c->n_named++] = name;
+    return LINEAGE_OK;
+}
+
+/* The conditions of the question apply besides those of the variant, so that they restrict all
+ * variants alike. */
+static enum lineage_status add_matching(struct comparing *c, struct group *g, const char *text, char *pieces,
+                                        struct lineage_error *err)
+{
+    const struct lineage_compare_options *o = c->options;
+    struct lineage_condition conditions[2 * MAX_CONDITIONS];
+    struct lineage_query query = {.conditions = conditions, .n_conditions = o->n_conditions};
+    char *rest = pieces;
+    enum lineage_status status = LINEAGE_OK;
+    if (o->n_conditions)
+        memcpy(conditions, o->conditions, o->n_conditions * sizeof *conditions);
+    for (char *p = next_piece(&rest); status == LINEAGE_OK && p; p = next_piece(&rest))
+        status = query.n_conditions == sizeof conditions / sizeof *conditions
+                     ? store_fail(err, LINEAGE_ELIMIT, "variant '%.80s' has too many conditions", text)
+                     : take_piece(c, &query, &conditions[query.n_conditions], p, text, err);
+    return status == LINEAGE_OK ? add_found(c, &query, g, NULL, err) : status;
+}
+
+/*
+ * A specialist comes first, because its name is free text and may look like a setting or an id; a
+ * person who sees that name in the block types it as it is. A name that finds nothing is an error,
+ * for a typing error would show as a variant without trials.
+ */
+static enum lineage_status collect_text(struct comparing *c, const char *text, struct lineage_error *err)
+{
+    bool specialist = false;
+    struct lineage_query query = {.specialist = text,
+                                  .conditions = c->options->conditions,
+                                  .n_conditions = c->options->n_conditions};
+    char *pieces = arena_text(c->arena, text, strlen(text));
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->groups[i].variant.name, text) == 0)
+            return store_fail(err, LINEAGE_EINVAL, "variant '%.80s' is named twice", text);
+    struct group *g = new_group(c, text, err);
+    if (!pieces || !g)
+        return pieces ? err->status : no_memory(err);
+    enum lineage_status status = is_specialist(c, text, &specialist, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = specialist            ? add_found(c, &query, g, NULL, err)
+             : strchr(text, '=')   ? add_matching(c, g, text, pieces, err)
+                                   : add_ids(c, g, text, pieces, err);
+    bool none = !g->variant.n_trials && !g->variant.failed && !g->variant.aborted && !g->variant.without_seed;
+    return status == LINEAGE_OK && none && !specialist ? unknown_variant(text, err) : status;
+}
+
+/* ---- the whole ---- */
+
+/* `over` cut at its commas. More than one parameter where a seed alone does not name a
+ * repetition (a seed and a data split). */
+static enum lineage_status split_over(struct comparing *c, struct lineage_error *err)
+{
+    const char *text = c->options->over ? c->options->over : "seed";
+    char *copy = arena_text(c->arena, text, strlen(text)), *rest;
+    if (!copy)
+        return no_memory(err);
+    for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        if (c->n_over == LINEAGE_COMPARE_MAX_OVER)
+            return store_fail(err, LINEAGE_ELIMIT, "trials are paired by at most %d parameters",
+                              LINEAGE_COMPARE_MAX_OVER);
+        c->over[c->n_over++] = lineage_param_canonical(name);
+        c->named[c->n_named++] = c->over[c->n_over - 1];
+    }
+    return c->n_over ? LINEAGE_OK
+                     : store_fail(err, LINEAGE_EINVAL, "name at least one parameter that pairs the trials");
+}
+
+/* The baseline by its name, or by its value alone ("0.3" for "alpha=0.3"); it moves to the
+ * front. Every difference is taken to it, so it must be the first and be there only once. */
+static enum lineage_status place_baseline(struct comparing *c, struct lineage_error *err)
+{
+    const char *wanted = c->options->baseline;
+    double value;
+    bool number = wanted && c->options->by && lineage_number_parse(&value, wanted, strlen(wanted));
+    size_t i = 0;
+    while (wanted && i < c->n && strcmp(c->groups[i].variant.name, wanted) != 0 &&
+           !(c->options->by && strcmp(c->options->by, "specialist") != 0 &&
+             ((number && c->groups[i].value == value) ||
+              (c->groups[i].text && strcmp(c->groups[i].text, wanted) == 0))))
+        i++;
+    if (i == c->n)
+        return store_fail(err, LINEAGE_EINVAL, "baseline '%.80s' is none of the variants", wanted);
+    struct group baseline = c->groups[i];
+    memmove(c->groups + 1, c->groups, i * sizeof *c->groups);
+    c->groups[0] = baseline;
+    return LINEAGE_OK;
+}
+
+/* A baseline that is not among the variants given is one more of them. So that `--baseline` can
+ * name what the variants are compared with, without repeating it among them. */
+static enum lineage_status collect_given(struct comparing *c, struct lineage_error *err)
+{
+    const struct lineage_compare_options *o = c->options;
+    enum lineage_status status = LINEAGE_OK;
+    bool among = !o->baseline;
+    for (size_t i = 0; i < o->n_variants; i++)
+        among = among || strcmp(o->variants[i], o->baseline) == 0;
+    if (!among)
+        status = collect_text(c, o->baseline, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < o->n_variants; i++)
+        status = collect_text(c, o->variants[i], err);
+    return status;
+}
+
+/* Groups are merged last: a variant given as ids may hold the same seed from several calls. */
+enum lineage_status variants_collect(struct comparing *c, struct lineage_error *err)
+{
+    const struct lineage_compare_options *o = c->options;
+    c->groups = calloc(LINEAGE_COMPARE_MAX_VARIANTS, sizeof *c->groups);
+    c->named = arena_alloc(c->arena, 2 * MAX_CONDITIONS * (LINEAGE_COMPARE_MAX_VARIANTS + 1), sizeof *c->named);
+    if (!c->groups || !c->named)
+        return no_memory(err);
+    if (o->n_conditions > MAX_CONDITIONS)
+        return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
+    enum lineage_status status = split_over(c, err);
+    if (status == LINEAGE_OK)
+        status = o->n_variants ? collect_given(c, err) : collect_by(c, err);
+    if (status == LINEAGE_OK && c->n < 2)
+        status = store_fail(err, LINEAGE_EINVAL, "nothing to compare: %s",
+                            c->n ? "there is only one variant" : "no trial matches");
+    if (status == LINEAGE_OK)
+        status = place_baseline(c, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < c->n; i++)
+        merge_seeds(&c->groups[i]);
+    return status;
+}
+
+/* Only what realloc grew; the rest is the arena's. */
+void variants_release(struct comparing *c)
+{
+    for (size_t i = 0; c->groups && i < c->n; i++)
+        free(c->groups[i].seen);
+    free(c->groups);
+}

@@ -1,0 +1,497 @@
+/*
+ * fs.c: the store's system calls, with a hook in front of each.
+ *
+ * EINTR is repeated wherever it can come: a profiler or a terminal resize must not fail an append.
+ * close is not repeated, because on Linux the descriptor is gone after the first.
+ *
+ * Everything is relative to the store's directory descriptor: a store goes on working when it is
+ * renamed or when the process changes its directory, and a link that is put in the path later leads
+ * nowhere.
+ */
+#define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE */
+#include "fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The one global of the library: a test's hook, NULL in every other process. */
+static fs_fault_fn *fault_hook;
+static void *fault_context;
+
+void fs_set_fault(fs_fault_fn *fault, void *context)
+{
+    fault_hook = fault;
+    fault_context = context;
+}
+
+/* 0 to go on, FS_FAULT_SHORT, or -2 with errno set. In front of the call, so that a test which
+ * kills there leaves what a kill before that call leaves. */
+static int faulted(const char *call)
+{
+    int fault = fault_hook ? fault_hook(fault_context, call) : 0;
+    if (fault > 0) {
+        errno = fault;
+        return -2;
+    }
+    return fault;
+}
+
+/* O_CLOEXEC, or a trial started from this process would inherit the locked log: a flock belongs
+ * to the open file that both share, and would be held until the trial ends. */
+int fs_open(int dir_fd, const char *name, int flags, mode_t mode)
+{
+    int fd;
+    if (faulted("open"))
+        return -1;
+    do
+        fd = openat(dir_fd, name, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int fs_close(int fd)
+{
+    int fault = faulted("close");
+    int status = close(fd); /* the descriptor must not leak even when the test says that close failed */
+    return fault ? -1 : status;
+}
+
+/* One call, because write to a regular file is not interleaved with that of another process, and
+ * a kill leaves a prefix: the states that FORMAT.md lists after a crash rest on both. */
+ssize_t fs_write_once(int fd, const void *data, size_t length)
+{
+    ssize_t n;
+    int fault = faulted("write");
+    if (fault == -2)
+        return -1;
+    if (fault == FS_FAULT_SHORT)
+        length /= 2;
+    do
+        n = write(fd, data, length);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Not for the log, where a second write would be a second chance to be killed: for copies that are
+ * synced before anybody relies on them. */
+int fs_write_all(int fd, const void *data, size_t length)
+{
+    const char *bytes = data;
+    while (length) {
+        ssize_t n = fs_write_once(fd, bytes, length);
+        if (n < 0)
+            return -1;
+        /* POSIX allows it for a length above 0 in odd cases; without the check the loop would
+         * never end. */
+        if (n == 0) {
+            errno = ENOSPC;
+            return -1;
+        }
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+/* pread: the descriptor's position is shared with whoever inherited or duplicated it. */
+ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset)
+{
+    size_t done = 0;
+    if (faulted("read"))
+        return -1;
+    while (done < length) {
+        ssize_t n = pread(fd, (char *)data + done, length - done, (off_t)(offset + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int fs_write_at(int fd, const void *data, size_t length, uint64_t offset)
+{
+    const char *bytes = data;
+    if (faulted("write"))
+        return -1;
+    while (length) {
+        ssize_t n = pwrite(fd, bytes, length, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        bytes += n;
+        offset += (uint64_t)n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+bool fs_next_data(int fd, uint64_t from, uint64_t size, uint64_t *start, uint64_t *end)
+{
+    off_t data, hole;
+    if (from >= size)
+        return false;
+    data = lseek(fd, (off_t)from, SEEK_DATA);
+    hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+    if (data < 0 && errno == ENXIO)
+        return false;
+    /* Then everything is data, and only room is lost. */
+    *start = hole < 0 ? from : (uint64_t)data; /* a file system that knows of no holes */
+    *end = hole < 0 || (uint64_t)hole > size ? size : (uint64_t)hole;
+    return *start < *end;
+}
+
+/* For a file whose name is on disk already; a new one needs fs_sync and its directory. */
+int fs_sync_data(int fd)
+{
+    return faulted("fdatasync") ? -1 : fdatasync(fd);
+}
+
+int fs_sync(int fd)
+{
+    return faulted("fsync") ? -1 : fsync(fd);
+}
+
+int fs_truncate(int fd, uint64_t length)
+{
+    return faulted("ftruncate") ? -1 : ftruncate(fd, (off_t)length);
+}
+
+/* Both directories, for a rename across them is as atomic as within one. */
+int fs_rename(int from_dir, const char *from, int to_dir, const char *to)
+{
+    return faulted("rename") ? -1 : renameat(from_dir, from, to_dir, to);
+}
+
+int fs_unlink(int dir_fd, const char *name)
+{
+    return faulted("unlink") ? -1 : unlinkat(dir_fd, name, 0);
+}
+
+/* Two processes may make it at once, and only the one that was second would fail: that it is
+ * there is what both wanted. Something else of that name is an error, and says so as what it is. */
+int fs_mkdir(int dir_fd, const char *name)
+{
+    struct stat st;
+    if (faulted("mkdir"))
+        return -1;
+    if (mkdirat(dir_fd, name, 0777) == 0)
+        return 0;
+    if (errno != EEXIST || fstatat(dir_fd, name, &st, 0) != 0)
+        return -1;
+    errno = ENOTDIR;
+    return S_ISDIR(st.st_mode) ? 0 : -1;
+}
+
+int fs_lock(int fd, bool exclusive)
+{
+    int status;
+    if (faulted("flock"))
+        return -1;
+    do
+        status = flock(fd, exclusive ? LOCK_EX : LOCK_SH);
+    while (status != 0 && errno == EINTR);
+    return status;
+}
+
+/* Never interrupted, as it does not wait. */
+int fs_try_lock(int fd)
+{
+    return faulted("flock") ? -1 : flock(fd, LOCK_EX | LOCK_NB);
+}
+
+int fs_unlock(int fd)
+{
+    return flock(fd, LOCK_UN);
+}
+
+int fs_sync_dir(int dir_fd)
+{
+    return fs_sync(dir_fd);
+}
+
+int fs_stat(int dir_fd, const char *name, int flags, struct stat *st)
+{
+    return faulted("stat") ? -1 : fstatat(dir_fd, name, st, flags);
+}
+
+int fs_stat_open(int fd, struct stat *st)
+{
+    return faulted("stat") ? -1 : fstat(fd, st);
+}
+
+/* By the effective user, as open would judge; access(2) asks for the real one, which differs
+ * under sudo and set-uid. */
+bool fs_can_write(int dir_fd, const char *name)
+{
+    return !faulted("access") && faccessat(dir_fd, name, W_OK, AT_EACCESS) == 0;
+}
+
+bool fs_is_dir(int dir_fd, const char *name)
+{
+    struct stat st;
+    return fs_stat(dir_fd, name, 0, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* One component after the other, because a link in the middle leads away as well as the last. */
+bool fs_is_dir_below(int dir_fd, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int fd = -1;
+    if (faulted("open") || path[0] == '/')
+        return false;
+    for (const char *at = path + strspn(path, "/"); *at; at += strspn(at, "/")) {
+        size_t length = strcspn(at, "/");
+        bool sound = length <= NAME_MAX && !(length == 2 && memcmp(at, "..", 2) == 0);
+        int next = -1;
+        if (sound) {
+            memcpy(name, at, length);
+            name[length] = '\0';
+            next = openat(fd < 0 ? dir_fd : fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
+        if (fd >= 0)
+            close(fd);
+        if ((fd = next) < 0)
+            return false;
+        at += length;
+    }
+    if (fd < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+int fs_chmod(int fd, mode_t mode)
+{
+    return faulted("chmod") ? -1 : fchmod(fd, mode);
+}
+
+/* For who must own what is in it. */
+int fs_mkdir_new(int dir_fd, const char *name, mode_t mode)
+{
+    return faulted("mkdir") ? -1 : mkdirat(dir_fd, name, mode);
+}
+
+int fs_rmdir(int dir_fd, const char *name)
+{
+    return faulted("rmdir") ? -1 : unlinkat(dir_fd, name, AT_REMOVEDIR);
+}
+
+int fs_symlink(const char *target, int dir_fd, const char *name)
+{
+    return faulted("symlink") ? -1 : symlinkat(target, dir_fd, name);
+}
+
+ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size)
+{
+    return faulted("readlink") ? -1 : readlinkat(dir_fd, name, target, size);
+}
+
+/* Takes the descriptor over also when it fails, as on success: callers need one path only. */
+DIR *fs_list(int fd)
+{
+    DIR *list = faulted("list") ? NULL : fdopendir(fd);
+    int saved = errno;
+    if (!list && fd >= 0)
+        close(fd);
+    errno = saved;
+    return list;
+}
+
+const char *fs_next(DIR *list)
+{
+    struct dirent *entry;
+    if (faulted("list"))
+        return NULL;
+    do
+        errno = 0; /* readdir says nothing else of the difference between a failure and the end */
+    while ((entry = readdir(list)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
+    return entry ? entry->d_name : NULL;
+}
+
+/*
+ * Without an answer: it tidies up after a failure that is being reported, and whatever stays is
+ * found by the next append. unlink is tried before looking what it is, so that a link is removed
+ * and never followed.
+ */
+void fs_remove_tree(int dir_fd, const char *name)
+{
+    const char *entry;
+    int fd = fs_open(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && (entry = fs_next(list)))
+        if (fs_unlink(dirfd(list), entry) != 0)
+            fs_remove_tree(dirfd(list), entry);
+    if (list)
+        closedir(list);
+    fs_rmdir(dir_fd, name);
+}
+
+/*
+ * A name that no other writer uses: the process, and an address of its stack. Two threads have two
+ * stacks. The dot hides it from listings; 40 bytes of the name leave room for the numbers below
+ * NAME_MAX.
+ */
+static void temporary_name(char out[96], const char *name)
+{
+    int length = (int)strnlen(name, 40);
+    snprintf(out, 96, ".%.*s.%ld-%lx.tmp", length, name, (long)getpid(), (unsigned long)(uintptr_t)&length);
+}
+
+/* The owner first: a change of owner takes bits of the mode away. Where the group cannot be given, its rights are not
+ * given to another group in its stead. */
+static int make_like(int fd, const struct stat *like)
+{
+    struct stat now;
+    mode_t mode = like->st_mode & 07777;
+    if (fs_stat_open(fd, &now) != 0)
+        return -1;
+    bool same = now.st_uid == like->st_uid && now.st_gid == like->st_gid;
+    if (!same && fchown(fd, like->st_uid, like->st_gid) != 0 && now.st_gid != like->st_gid)
+        mode &= ~(mode_t)070;
+    return fs_chmod(fd, mode);
+}
+
+/* O_EXCL with O_NOFOLLOW: a link that somebody put under the temporary name would lead the write
+ * elsewhere. Where the mode is to be that of another file nobody else may read it until it is. */
+static int write_file(int dir_fd, const char *name, const void *data, size_t length, bool sync,
+                      const struct stat *like)
+{
+    int fd = fs_open(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, like ? 0600 : 0666);
+    if (fd < 0)
+        return -1;
+    int status = like ? make_like(fd, like) : 0;
+    if (status == 0)
+        status = fs_write_all(fd, data, length);
+    if (status == 0 && sync)
+        status = fs_sync(fd);
+    int saved = errno;
+    /* close is judged as well: on network file systems it is where a full disk is reported. */
+    if (fs_close(fd) != 0 && status == 0)
+        return -1;
+    errno = saved;
+    return status;
+}
+
+/*
+ * Synced before the rename: a file system may write names earlier than data, and a crash would then
+ * leave an empty file under the final name. rename puts the new file in place at once: readers have
+ * the old bytes or the new ones, and a kill leaves a temporary that nobody reads.
+ */
+enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, size_t length, bool sync,
+                               struct lineage_error *err)
+{
+    char temporary[96];
+    struct stat there;
+    bool is_file = fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &there) == 0 && S_ISREG(there.st_mode);
+    temporary_name(temporary, name);
+    if (write_file(dir_fd, temporary, data, length, sync, is_file ? &there : NULL) != 0 ||
+        fs_rename(dir_fd, temporary, dir_fd, name) != 0) {
+        store_fail_errno(err, LINEAGE_EIO, "cannot write %s", name);
+        fs_unlink(dir_fd, temporary);
+        return LINEAGE_EIO;
+    }
+    if (sync && fs_sync_dir(dir_fd) != 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", name);
+    return LINEAGE_OK;
+}
+
+/*
+ * A link to the temporary name, not a rename: it fails where a rename would take another's place.
+ * For files that must never be written over, such as what a person wrote (KNOWLEDGE.md.before-N):
+ * looking first and renaming then leaves a gap in which another process can make one.
+ */
+enum lineage_status fs_create(int dir_fd, const char *name, const void *data, size_t length, const struct stat *like,
+                              struct lineage_error *err)
+{
+    char temporary[96];
+    enum lineage_status status = LINEAGE_OK;
+    temporary_name(temporary, name);
+    if (write_file(dir_fd, temporary, data, length, true, like) != 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", name);
+    else if (faulted("link") || linkat(dir_fd, temporary, dir_fd, name, 0) != 0)
+        status = errno == EEXIST ? LINEAGE_EEXIST : store_fail_errno(err, LINEAGE_EIO, "cannot write %s", name);
+    fs_unlink(dir_fd, temporary);
+    if (status == LINEAGE_OK && fs_sync_dir(dir_fd) != 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", name);
+    return status;
+}
+
+/* The rest of an open file, by read and not pread: a pipe has no positions. */
+static ssize_t read_rest(int fd, struct buf *out)
+{
+    char chunk[1 << 16];
+    ssize_t n;
+    while (!out->failed) {
+        if (faulted("read"))
+            return -1;
+        n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n;
+        buf_add(out, chunk, (size_t)n);
+    }
+    return 0;
+}
+
+static enum lineage_status read_opened(int fd, const char *name, struct buf *out, struct lineage_error *err)
+{
+    ssize_t n = read_rest(fd, out);
+    int saved = errno;
+    fs_close(fd);
+    errno = saved;
+    if (n < 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot read %s", name);
+    return out->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory reading %s", name) : LINEAGE_OK;
+}
+
+static enum lineage_status open_to_read(int *fd, int dir_fd, const char *name, int flags, struct lineage_error *err)
+{
+    *fd = fs_open(dir_fd, name, O_RDONLY | flags, 0);
+    if (*fd >= 0)
+        return LINEAGE_OK;
+    return store_fail_errno(err, errno == ENOENT ? LINEAGE_ENOTFOUND : LINEAGE_EIO, "cannot open %s", name);
+}
+
+/* Not waiting at open: a pipe in the place of a file would keep a writer, and all who wait for it, for ever. */
+enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
+{
+    struct stat st;
+    int fd;
+    enum lineage_status status = open_to_read(&fd, dir_fd, name, O_NONBLOCK, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (fs_stat_open(fd, &st) != 0)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot look at %s", name);
+    else if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot read %s", name);
+    } else if (!S_ISREG(st.st_mode))
+        status = store_fail(err, LINEAGE_EINVAL, "%s is not a regular file", name);
+    else if (st.st_size > FS_FILE_MAX)
+        status = store_fail(err, LINEAGE_ELIMIT, "%s is larger than %lld MiB", name, (long long)FS_FILE_MAX >> 20);
+    if (status == LINEAGE_OK)
+        return read_opened(fd, name, out, err);
+    fs_close(fd);
+    return status;
+}
+
+/* For sources that a user names: `lineage import` reads from a pipe as well. */
+enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
+{
+    int fd;
+    enum lineage_status status = open_to_read(&fd, dir_fd, name, 0, err);
+    return status == LINEAGE_OK ? read_opened(fd, name, out, err) : status;
+}

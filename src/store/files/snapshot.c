@@ -1,0 +1,293 @@
+/*
+ * snapshot.c: a work directory copied under a temporary name, synced, and renamed when its row is
+ * sure. The copy takes long and is made before the log is claimed; only the rename happens under
+ * the claim. Everything is opened relative to its directory and without following links, so that a
+ * work directory that changes meanwhile leads nowhere else.
+ *
+ * A snapshot is what later trials start from, so it must be the tree as it was when it was copied:
+ * owners' permissions, links as links, holes as holes. What a copy cannot be (a socket, a device)
+ * is refused and not left out, because a snapshot with something missing fails long afterwards.
+ */
+#include "snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs.h"
+
+#define COPY_BYTES ((size_t)1 << 16)
+/* Each level holds two descriptors open, and a process has 1024 by default. */
+#define MAX_DEPTH 64
+
+struct copying {
+    bool sync;
+    unsigned depth;
+    struct stat store; /* whose own files are not part of anybody's work */
+    struct lineage_error *err;
+};
+
+static enum lineage_status failed(struct copying *c, const char *doing, const char *name)
+{
+    return store_fail_errno(c->err, LINEAGE_EIO, "snapshot: cannot %s %s", doing, name);
+}
+
+/*
+ * Holes stay holes: a file of a gigabyte may be one of nothing. The final truncate gives the file
+ * its length where the end is a hole. A file that shrinks meanwhile ends in zeros and one that
+ * grows is cut: its length is that of the moment when it was opened.
+ */
+static int copy_bytes(int from, int to, uint64_t size)
+{
+    char *buffer = malloc(COPY_BYTES);
+    uint64_t at = 0, end = 0;
+    int status = buffer ? 0 : -1;
+    while (status == 0 && fs_next_data(from, end, size, &at, &end)) {
+        while (status == 0 && at < end) {
+            size_t want = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+            ssize_t n = fs_read_at(from, buffer, want, at);
+            if (n == 0)
+                break; /* it became shorter */
+            status = n < 0 ? -1 : fs_write_at(to, buffer, (size_t)n, at);
+            at += n < 0 ? 0 : (uint64_t)n;
+        }
+    }
+    free(buffer);
+    return status == 0 ? fs_truncate(to, size) : -1;
+}
+
+/* The kind is looked at again after opening, since the name may lead elsewhere than a moment
+ * ago; O_NONBLOCK, or a pipe put there would hold the append up. */
+static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
+{
+    enum lineage_status status = LINEAGE_OK;
+    struct stat st = {0};
+    int from = fs_open(from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int to = from < 0 ? -1 : fs_open(to_dir, name, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
+    if (from < 0 || fs_stat_open(from, &st) != 0)
+        status = failed(c, "read", name);
+    else if (!S_ISREG(st.st_mode))
+        status = store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is no longer a file", name);
+    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* past the umask */
+             (c->sync && fs_sync(to) != 0))
+        status = failed(c, "copy", name);
+    if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
+        status = failed(c, "copy", name);
+    if (from >= 0)
+        fs_close(from);
+    return status;
+}
+
+/* Not followed: a link to data of a terabyte is part of the work, the data is not. */
+static enum lineage_status copy_link(struct copying *c, int from_dir, int to_dir, const char *name)
+{
+    char target[PATH_MAX];
+    ssize_t n = fs_read_link(from_dir, name, target, sizeof target - 1);
+    if (n < 0)
+        return failed(c, "read the link", name);
+    target[n] = '\0';
+    return fs_symlink(target, to_dir, name) == 0 ? LINEAGE_OK : failed(c, "copy the link", name);
+}
+
+static enum lineage_status copy_tree(struct copying *c, int from, int to);
+
+/* Writable for its owner whatever the source's mode is, or the copy could neither be filled nor
+ * ever be removed. The mode again at the end, past the umask. */
+static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
+{
+    int from = -1, to = -1;
+    enum lineage_status status;
+    if (++c->depth > MAX_DEPTH)
+        return store_fail(c->err, LINEAGE_ELIMIT, "snapshot: %s is more than %d directories deep", name, MAX_DEPTH);
+    if (fs_mkdir_new(to_dir, name, (mode & 0777) | 0700) != 0 ||
+        (from = fs_open(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)) < 0 ||
+        (to = fs_open(to_dir, name, O_RDONLY | O_DIRECTORY, 0)) < 0) {
+        status = failed(c, "copy the directory", name);
+        if (from >= 0)
+            fs_close(from);
+    } else {
+        status = copy_tree(c, from, to);
+        if (status == LINEAGE_OK && fs_chmod(to, (mode & 0777) | 0700) != 0)
+            status = failed(c, "set the mode of", name);
+    }
+    if (to >= 0)
+        fs_close(to);
+    c->depth--;
+    return status;
+}
+
+static enum lineage_status copy_entry(struct copying *c, int from, int to, const char *name)
+{
+    struct stat st;
+    if (fs_stat(from, name, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return failed(c, "look at", name);
+    if (S_ISREG(st.st_mode))
+        return copy_file(c, from, to, name, st.st_mode);
+    if (S_ISDIR(st.st_mode))
+        return copy_dir(c, from, to, name, st.st_mode);
+    if (S_ISLNK(st.st_mode))
+        return copy_link(c, from, to, name);
+    return store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is neither file, directory nor symbolic link", name);
+}
+
+/* Takes over `from`. A directory is synced after what is in it: its entries are on disk when its row says so. */
+static enum lineage_status copy_tree(struct copying *c, int from, int to)
+{
+    enum lineage_status status = LINEAGE_OK;
+    const char *entry;
+    struct stat st;
+    /* The store's own files are left out where the work directory holds the store: the copy
+     * would otherwise contain snapshots/, and with it itself. */
+    bool is_store = fs_stat_open(from, &st) == 0 && st.st_dev == c->store.st_dev && st.st_ino == c->store.st_ino;
+    DIR *dir = fs_list(from);
+    if (!dir)
+        return failed(c, "list", "a directory");
+    while (status == LINEAGE_OK && (entry = fs_next(dir)))
+        if (!is_store || !place_is_own(entry))
+            status = copy_entry(c, dirfd(dir), to, entry);
+    if (status == LINEAGE_OK && errno)
+        status = failed(c, "list", "a directory");
+    closedir(dir);
+    if (status == LINEAGE_OK && c->sync && fs_sync(to) != 0)
+        status = failed(c, "sync", "a directory");
+    return status;
+}
+
+/*
+ * The directory snapshots/, locked: shared while a copy is made and not locked itself yet,
+ * exclusive by who cleans up. Between making a copy's directory and locking it a kill cannot be
+ * told from a copy that is about to be locked; the shared lock keeps who cleans up out of that gap.
+ */
+static int open_snapshots(int dir_fd, bool exclusive)
+{
+    int fd = fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (fd < 0 || (exclusive ? fs_try_lock(fd) : fs_lock(fd, false)) == 0)
+        return fd;
+    fs_close(fd);
+    return -1;
+}
+
+static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *snapshot, int dir_fd)
+{
+    int parent = -1;
+    bool made = fs_mkdir(dir_fd, PLACE_SNAPSHOTS) == 0 && (parent = open_snapshots(dir_fd, false)) >= 0;
+    for (unsigned n = 0; made && !snapshot->copied; n++) {
+        place_snapshot_copy(snapshot->temporary, snapshot, n);
+        snapshot->copied = fs_mkdir_new(dir_fd, snapshot->temporary, 0777) == 0;
+        made = snapshot->copied || errno == EEXIST;
+    }
+    if (made) {
+        snapshot->lock_fd = fs_open(dir_fd, snapshot->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0;
+        snapshot->locked = snapshot->lock_fd >= 0;
+    }
+    enum lineage_status status = made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);
+    if (parent >= 0)
+        fs_close(parent);
+    return status;
+}
+
+enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const char *source, bool sync,
+                                  struct lineage_error *err)
+{
+    struct copying c = {.sync = sync, .err = err};
+    enum lineage_status status = LINEAGE_OK;
+    int from = fs_open(AT_FDCWD, source, O_RDONLY | O_DIRECTORY, 0);
+    if (from < 0)
+        return store_fail_errno(err, LINEAGE_EINVAL, "snapshot: cannot open the directory %s", source);
+    if (fs_stat_open(dir_fd, &c.store) != 0)
+        status = failed(&c, "look at", "the store");
+    if (status == LINEAGE_OK)
+        status = make_copy_dir(&c, snapshot, dir_fd);
+    if (status == LINEAGE_OK)
+        status = copy_tree(&c, from, snapshot->lock_fd);
+    else
+        fs_close(from);
+    if (status != LINEAGE_OK)
+        snapshot_remove(snapshot, dir_fd);
+    return status;
+}
+
+/* What a kill left under that name, made for a row that did not get in, goes. It is moved away first: a kill in
+ * between must not leave half of it under the name. */
+static int make_room(const struct snapshot *snapshot, int dir_fd, const char *path, char old[PLACE_MAX])
+{
+    struct stat st;
+    old[0] = '\0';
+    if (fs_stat(dir_fd, path, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return errno == ENOENT ? 0 : -1;
+    place_snapshot_copy(old, snapshot, UINT_MAX);
+    return fs_rename(dir_fd, path, dir_fd, old);
+}
+
+/* The old one is removed only after the new one is in its place. The directory is synced before
+ * the row is written, for the row names it. */
+enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
+                                     struct lineage_error *err)
+{
+    char old[PLACE_MAX];
+    if (make_room(snapshot, dir_fd, path, old) != 0 || fs_rename(dir_fd, snapshot->temporary, dir_fd, path) != 0)
+        return store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot rename the copy to %s", path);
+    if (old[0])
+        fs_remove_tree(dir_fd, old);
+    strcpy(snapshot->path, path);
+    int parent = sync ? fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY, 0) : -1;
+    bool synced = !sync || (parent >= 0 && fs_sync_dir(parent) == 0);
+    if (parent >= 0)
+        fs_close(parent);
+    return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);
+}
+
+/* A lock and not an age: a copy may take hours. */
+bool snapshot_is_abandoned(int snapshots_fd, const char *name)
+{
+    if (!place_is_snapshot_copy(name))
+        return false;
+    int fd = fs_open(snapshots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    bool abandoned = fd >= 0 && fs_try_lock(fd) == 0;
+    if (fd >= 0)
+        fs_close(fd);
+    return abandoned;
+}
+
+/* Two descriptors, since the list takes one over and closes it, while the other one has the lock
+ * until the end. */
+void snapshot_clean_up(int dir_fd)
+{
+    int fd = open_snapshots(dir_fd, true), lock = fd < 0 ? -1 : fs_open(fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = lock < 0 ? NULL : fs_list(lock);
+    const char *name;
+    while (dir && (name = fs_next(dir)))
+        if (snapshot_is_abandoned(fd, name))
+            fs_remove_tree(fd, name);
+    if (dir)
+        closedir(dir);
+    if (fd >= 0)
+        fs_close(fd);
+}
+
+static void unlock(struct snapshot *snapshot)
+{
+    if (snapshot->locked)
+        fs_close(snapshot->lock_fd);
+    snapshot->locked = false;
+}
+
+void snapshot_remove(struct snapshot *snapshot, int dir_fd)
+{
+    if (snapshot->copied)
+        fs_remove_tree(dir_fd, snapshot->path[0] ? snapshot->path : snapshot->temporary);
+    unlock(snapshot);
+    *snapshot = (struct snapshot){0};
+}
+
+/* What was not published was made for a row that is not kept, or not there. */
+void snapshot_release(struct snapshot *snapshot, int dir_fd)
+{
+    if (!snapshot->path[0])
+        snapshot_remove(snapshot, dir_fd);
+    unlock(snapshot);
+}

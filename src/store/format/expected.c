@@ -1,0 +1,25 @@
+/*
+ * expected.c: expected_delta is prose with, by custom, a signed number in front.
+ *
+ * Agents write `≥0.01`, `-0.02 (two seeds)` or a sentence. Only a number at the very beginning
+ * counts: one from the middle of a sentence would enter the calibration of that specialist.
+ */
+#include "expected.h"
+
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "number.h"
+
+bool expected_number(double *value, const char *text)
+{
+    static const char at_least[] = "≥";
+    if (!text)
+        return false;
+    if (strncmp(text, at_least, sizeof at_least - 1) == 0)
+        text += sizeof at_least - 1;
+    text += strspn(text, " ");
+    size_t length = number_length(text, strlen(text));
+    return length && lineage_number_parse(value, text, length);
+}

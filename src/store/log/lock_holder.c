@@ -1,0 +1,55 @@
+/*
+ * lock_holder.c: see proc_locks(5): "1: FLOCK  ADVISORY  WRITE 1234 08:01:1311234 0 EOF"; `->`
+ * marks one that waits.
+ *
+ * Linux alone tells who holds a flock, and only here; where there is no /proc the message does
+ * without. It is asked after a second of waiting and never before, for the list has every lock of
+ * the machine in it.
+ */
+#include "lock_holder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "../files/fs.h"
+
+/* The process of a line about that file, 0 for any other line. Device and inode, as the name may
+ * have become another file's. */
+static long holder_in(const char *line, dev_t device, ino_t inode)
+{
+    unsigned major_number, minor_number;
+    unsigned long file;
+    long pid;
+    if (sscanf(line, "%*d: FLOCK %*s WRITE %ld %x:%x:%lu", &pid, &major_number, &minor_number, &file) != 4)
+        return 0;
+    return major_number == major(device) && minor_number == minor(device) && file == inode ? pid : 0;
+}
+
+static long find_holder(char *text, dev_t device, ino_t inode)
+{
+    char *save = NULL;
+    long pid = 0;
+    for (char *line = strtok_r(text, "\n", &save); line && !pid; line = strtok_r(NULL, "\n", &save))
+        pid = holder_in(line, device, inode);
+    return pid;
+}
+
+void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode)
+{
+    struct buf locks = {0}, name = {0};
+    char path[40];
+    out[0] = '\0';
+    long pid = fs_read_file(AT_FDCWD, "/proc/locks", &locks, NULL) == LINEAGE_OK && locks.data
+                   ? find_holder(locks.data, device, inode)
+                   : 0;
+    snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    if (pid > 0 && fs_read_file(AT_FDCWD, path, &name, NULL) == LINEAGE_OK && name.data)
+        snprintf(out, LOCK_HOLDER_MAX, ", held by process %ld (%.*s)", pid, (int)strcspn(name.data, "\n"), name.data);
+    else if (pid > 0)
+        snprintf(out, LOCK_HOLDER_MAX, ", held by process %ld", pid);
+    buf_release(&locks);
+    buf_release(&name);
+}

@@ -1,0 +1,535 @@
+/*
+ * log_file.c: the log as results.tsv, shared with tools that know nothing of this library.
+ *
+ * The claim is an exclusive flock on the file itself, because that is the lock fieldkit.lineage
+ * takes. A record is added by one write: O_APPEND makes it land behind whatever is there, and a
+ * kill in the middle leaves a torn end, never a hole or two records in each other. After a failed
+ * append the file is cut back to the length it had; if even that fails the end is torn and the next
+ * writer sets it aside.
+ *
+ * flock and not fcntl's locks: those end when any descriptor of the file is closed in this process,
+ * and every reader of this library opens and closes one. A flock ends with its descriptor, so a
+ * writer that is killed leaves none behind, and nobody has to judge whether a lock file is stale.
+ *
+ * The descriptor for writing stays open between appends, for whoever appends once appends again;
+ * that it is still on the file of that name is looked at under each claim.
+ */
+#include "log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "lock_holder.h"
+
+struct log_file {
+    struct log log;
+    int dir_fd;
+    char *place;
+    int read_fd, write_fd;
+    struct log_state read_state, write_state; /* identities of what the two descriptors are open on */
+    bool created;                             /* the claimed file did not exist before */
+    bool empty;                               /* it still is */
+};
+
+static struct log_file *file_of(struct log *log)
+{
+    return (struct log_file *)log; /* its first member */
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void file_close(struct log *log)
+{
+    struct log_file *file = file_of(log);
+    close_fd(&file->read_fd);
+    close_fd(&file->write_fd);
+    free(file->place);
+    free(file);
+}
+
+/*
+ * Device and inode tell another file moved into the name (an editor's save, a checkout, a sync
+ * tool) from one that grew; the time of change tells an edit in place that kept the size. These are
+ * what the mirror trusts without reading the bytes again.
+ */
+static struct log_state to_state(const struct stat *st)
+{
+    return (struct log_state){.exists = true,
+                              .size = (uint64_t)st->st_size,
+                              .identity = {(uint64_t)st->st_dev, (uint64_t)st->st_ino},
+                              .revision = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
+}
+
+static enum lineage_status failed(const struct log *log, const char *doing, struct lineage_error *err)
+{
+    return store_fail_errno(err, LINEAGE_EIO, "cannot %s %s", doing, log->place);
+}
+
+/* A row written to a pipe or a device is acknowledged and gone, and reading one may wait for ever. */
+static enum lineage_status check_regular(const struct log *log, const struct stat *st, struct lineage_error *err)
+{
+    if (S_ISREG(st->st_mode))
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EIO, "%s is not a regular file", log->place);
+}
+
+/* Links are followed: a store may keep its log on another disk. Nothing there is an empty log
+ * and no error: the first append makes the file, and writes the header with its row. */
+static enum lineage_status file_look(struct log *log, struct log_state *state, struct lineage_error *err)
+{
+    struct stat st;
+    *state = (struct log_state){0};
+    if (fs_stat(file_of(log)->dir_fd, log->name, 0, &st) != 0)
+        return errno == ENOENT ? LINEAGE_OK : failed(log, "look at", err);
+    *state = to_state(&st);
+    return check_regular(log, &st, err);
+}
+
+/* The reading descriptor follows the name: another tool may have replaced the file. */
+static enum lineage_status open_for_reading(struct log_file *file, struct lineage_error *err)
+{
+    struct log_state state;
+    enum lineage_status status = file_look(&file->log, &state, err);
+    if (status != LINEAGE_OK || !state.exists)
+        return status;
+    if (file->read_fd >= 0 && log_is_same(&state, &file->read_state))
+        return LINEAGE_OK;
+    close_fd(&file->read_fd);
+    file->read_fd = fs_open(file->dir_fd, file->log.name, O_RDONLY, 0);
+    if (file->read_fd < 0)
+        return failed(&file->log, "open", err);
+    file->read_state = state;
+    return LINEAGE_OK;
+}
+
+/* Fewer bytes than asked for are no failure: the file may have been cut since its size was
+ * looked up, and what that means is known to the caller. */
+static enum lineage_status file_read(struct log *log, uint64_t from, size_t length, struct buf *out,
+                                     struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    enum lineage_status status = open_for_reading(file, err);
+    size_t start = out->length;
+    if (status != LINEAGE_OK || file->read_fd < 0 || !length)
+        return status;
+    if (!buf_reserve(out, length))
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory reading %s", log->name);
+    ssize_t n = fs_read_at(file->read_fd, out->data + start, length, from);
+    if (n < 0)
+        return failed(log, "read", err);
+    out->length = start + (size_t)n;
+    out->data[out->length] = '\0';
+    return LINEAGE_OK;
+}
+
+static enum lineage_status open_for_writing(struct log_file *file, struct lineage_error *err)
+{
+    struct stat st;
+    file->created = false;
+    if (file->write_fd >= 0)
+        return LINEAGE_OK;
+    /* First without O_CREAT, because only who made the file may take it away again
+     * (file_release). */
+    file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND, 0);
+    if (file->write_fd < 0 && errno == ENOENT) {
+        file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND | O_CREAT, 0666);
+        file->created = true;
+    }
+    if (file->write_fd < 0 || fs_stat_open(file->write_fd, &st) != 0)
+        return failed(&file->log, "open for writing", err);
+    file->write_state = to_state(&st);
+    return check_regular(&file->log, &st, err);
+}
+
+static enum lineage_status take_back_staged(struct log_file *file, struct log_state *state, struct lineage_error *err);
+
+static void pause_ms(unsigned ms)
+{
+    const struct timespec pause = {0, (long)ms * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+static void say_who_holds_it(const struct log_file *file)
+{
+    char holder[LOCK_HOLDER_MAX];
+    struct buf text = {0};
+    lock_holder(holder, (dev_t)file->write_state.identity[0], (ino_t)file->write_state.identity[1]);
+    buf_printf(&text, "waiting for the lock of %s%s", file->log.place, holder);
+    if (file->log.waiting && !text.failed)
+        file->log.waiting(file->log.context, text.data);
+    buf_release(&text);
+}
+
+enum { PATIENCE_MS = 1000, LONGEST_PAUSE_MS = 16 };
+
+/* flock cannot be told to give up after a while, so the first second is spent asking; then a person should know. */
+static int wait_for_lock(struct log_file *file)
+{
+    unsigned waited = 0;
+    for (unsigned pause = 1; waited < PATIENCE_MS; waited += pause, pause *= pause < LONGEST_PAUSE_MS ? 2 : 1) {
+        if (fs_try_lock(file->write_fd) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -1;
+        pause_ms(pause);
+    }
+    say_who_holds_it(file);
+    return fs_lock(file->write_fd, true);
+}
+
+/*
+ * Between open and flock another tool may have put a new file in place of this one: the lock would
+ * then be on a file that nobody reads any more. So the name is looked up again under the lock.
+ */
+static enum lineage_status file_claim(struct log *log, struct log_state *state, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    for (;;) {
+        struct stat st;
+        enum lineage_status status = open_for_writing(file, err);
+        if (status != LINEAGE_OK) {
+            close_fd(&file->write_fd);
+            return status;
+        }
+        if (wait_for_lock(file) != 0)
+            return store_fail_errno(err, LINEAGE_ELOCKED, "cannot lock %s", log->place);
+        /* The name may also be gone: a writer that made the file for nothing removed it while we
+         * waited. Then the loop makes it anew. */
+        if (fs_stat(file->dir_fd, log->name, 0, &st) == 0) {
+            *state = to_state(&st);
+            if (log_is_same(state, &file->write_state))
+                break;
+        }
+        close_fd(&file->write_fd);
+    }
+    file->empty = state->size == 0;
+    /* What an import left is taken back before anybody looks at the log: the claim gives its
+     * holder a log in which every record with a line end counts. */
+    enum lineage_status status = take_back_staged(file, state, err);
+    if (status != LINEAGE_OK)
+        log->kind->release(log);
+    return status;
+}
+
+/*
+ * A file that was made for nothing goes again, so that no other tool takes it for one with a
+ * header. Under the lock, so that no row can be in it: whoever waits for this lock finds the name
+ * gone or led elsewhere, and starts again.
+ */
+static void file_release(struct log *log)
+{
+    struct log_file *file = file_of(log);
+    if (file->write_fd < 0)
+        return;
+    if (file->created && file->empty) {
+        fs_unlink(file->dir_fd, log->name);
+        close_fd(&file->write_fd);
+        return;
+    }
+    fs_unlock(file->write_fd);
+}
+
+/*
+ * A new file's name is in its directory, which is synced for the first row. fdatasync also writes
+ * the size, which is all of the inode that reading needs; the time of change is not worth a second
+ * write to the disk.
+ */
+static enum lineage_status sync_file(struct log_file *file, bool first, struct lineage_error *err)
+{
+    if (fs_sync_data(file->write_fd) != 0)
+        return failed(&file->log, "sync", err);
+    if (first && fs_sync_dir(file->dir_fd) != 0)
+        return failed(&file->log, "sync the directory of", err);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                       bool sync, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    enum lineage_status status = LINEAGE_OK;
+    /*
+     * A short write is a full disk, or a limit on the file's size. Writing the rest would be a
+     * second write, and a kill between the two would leave half a record where there could have
+     * been none.
+     */
+    ssize_t n = fs_write_once(file->write_fd, bytes, length);
+    if (n >= 0 && (size_t)n < length) {
+        errno = ENOSPC;
+        n = -1;
+    }
+    if (n < 0)
+        status = failed(log, "append to", err);
+    else if (sync)
+        /*
+         * A sync that failed is a failed append. Linux may mark the pages clean after reporting the
+         * error once, so a second fdatasync that succeeds proves nothing: the row is taken back
+         * instead.
+         */
+        status = sync_file(file, state->size == 0, err);
+    if (status == LINEAGE_OK)
+        state->size += length;
+    else if (fs_truncate(file->write_fd, state->size) == 0 && sync)
+        fs_sync_data(file->write_fd); /* else a crash could bring the refused row back */
+    file->empty = state->size == 0;
+    return status;
+}
+
+/* O_EXCL and a new number: what an earlier crash left there is somebody's record too. An
+ * incomplete copy is removed again, since `restore` would take it for the record. */
+static enum lineage_status save_torn(struct log_file *file, const struct buf *tail, char name[64],
+                                     struct lineage_error *err)
+{
+    for (unsigned n = 1;; n++) {
+        place_torn(name, n);
+        int fd = fs_open(file->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        bool saved = fd >= 0 && fs_write_all(fd, tail->data, tail->length) == 0 && fs_sync(fd) == 0;
+        if (!saved)
+            store_fail_errno(err, LINEAGE_EIO, "cannot save the torn record of %s to %s", file->log.place, name);
+        if (fd >= 0)
+            close(fd);
+        if (!saved && fd >= 0)
+            fs_unlink(file->dir_fd, name);
+        return saved ? LINEAGE_OK : LINEAGE_EIO;
+    }
+}
+
+/*
+ * The bytes are read again and their number compared: a tool that does not take the lock may have
+ * cut or replaced the file since the caller looked at it, and what is cut off next would be rows of
+ * its own.
+ */
+static enum lineage_status keep_aside(struct log_file *file, const struct log_state *state, uint64_t from, uint64_t to,
+                                      char name[64], struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    enum lineage_status status = file_read(&file->log, from, (size_t)(to - from), &bytes, err);
+    if (status == LINEAGE_OK && (to > state->size || bytes.length != to - from))
+        status = store_fail(err, LINEAGE_EIO, "%s changed while its lock was held", file->log.name);
+    if (status == LINEAGE_OK)
+        status = save_torn(file, &bytes, name, err);
+    if (status == LINEAGE_OK && fs_sync_dir(file->dir_fd) != 0)
+        status = failed(&file->log, "sync the directory of", err);
+    buf_release(&bytes);
+    return status;
+}
+
+/* Not synced by itself: after a crash the torn record is back, the copy of it too, and the next
+ * writer does the same again. */
+static enum lineage_status cut(struct log_file *file, struct log_state *state, uint64_t to, struct lineage_error *err)
+{
+    if (fs_truncate(file->write_fd, to) != 0)
+        return failed(&file->log, "cut the end off", err);
+    state->size = to;
+    file->empty = to == 0;
+    return LINEAGE_OK;
+}
+
+/* The copy and its name are on disk before the file is cut: a kill in between leaves the bytes twice. */
+static enum lineage_status file_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],
+                                          struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    enum lineage_status status = keep_aside(file, state, from, state->size, name, err);
+    return status == LINEAGE_OK ? cut(file, state, from, err) : status;
+}
+
+/*
+ * The locked descriptor appends whatever the position says, so the file is opened once more.
+ * (Linux's O_APPEND wins over pwrite's offset.) The rows behind cannot be moved forward without
+ * writing them again, which a kill could cut in half; line ends are records that every reader
+ * skips, and leave each row where the mirror's offsets and digests say it is. Closing this
+ * descriptor does not end the claim, for flock belongs to the other one.
+ */
+static enum lineage_status write_line_ends(struct log_file *file, uint64_t from, uint64_t to, struct lineage_error *err)
+{
+    char line_ends[4096];
+    struct stat st;
+    memset(line_ends, '\n', sizeof line_ends);
+    int fd = fs_open(file->dir_fd, file->log.name, O_WRONLY | O_NOFOLLOW, 0);
+    bool ok = fd >= 0 && fs_stat_open(fd, &st) == 0;
+    struct log_state named = ok ? to_state(&st) : (struct log_state){0};
+    ok = ok && log_is_same(&named, &file->write_state);
+    while (ok && from < to) {
+        size_t n = to - from < sizeof line_ends ? (size_t)(to - from) : sizeof line_ends;
+        ok = fs_write_at(fd, line_ends, n, from) == 0;
+        from += n;
+    }
+    ok = ok && fs_sync_data(fd) == 0;
+    enum lineage_status status = ok ? LINEAGE_OK : failed(&file->log, "write over a record of", err);
+    if (fd >= 0)
+        fs_close(fd);
+    return status;
+}
+
+static enum lineage_status file_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to,
+                                      char name[64], struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    enum lineage_status status = keep_aside(file, state, from, to, name, err);
+    return status == LINEAGE_OK ? write_line_ends(file, from, to, err) : status;
+}
+
+/* ---- many records at once ---------------------------------------------------------------------------------------- */
+
+/*
+ * A kill leaves any part of a large write in the file, whole records that nobody could tell from
+ * acknowledged ones. So the bytes lie in a file beside it first, behind the size that the log has
+ * before them; whoever claims the log next and finds that file compares, and takes back what is
+ * there of a write that did not end. 20 digits hold any size, so the head has one length and the
+ * rows begin at a known byte.
+ */
+#define STAGED_HEAD 21 /* the size in decimal, and a line end */
+
+static enum lineage_status forget_staged(struct log_file *file, struct lineage_error *err)
+{
+    return fs_unlink(file->dir_fd, PLACE_IMPORT) == 0 || errno == ENOENT
+               ? LINEAGE_OK
+               : failed(&file->log, "end the import into", err);
+}
+
+static enum lineage_status stage(struct log_file *file, uint64_t size, const char *bytes, size_t length, bool sync,
+                                 struct lineage_error *err)
+{
+    struct buf staged = {0};
+    buf_printf(&staged, "%020llu\n", (unsigned long long)size);
+    buf_add(&staged, bytes, length);
+    enum lineage_status status = staged.failed
+                                     ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                     : fs_replace(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
+    buf_release(&staged);
+    return status;
+}
+
+/*
+ * The order is the proof: the staged file is whole before the first byte goes into the log, and
+ * removed after the last one (with sync: each of them on the disk). Found by the next claim it
+ * means that the log holds a prefix of it: nothing, a part, or all of it.
+ */
+static enum lineage_status file_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                            bool sync, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    struct lineage_error ignored;
+    enum lineage_status status = stage(file, state->size, bytes, length, sync, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = file_append(log, state, bytes, length, sync, err);
+    forget_staged(file, &ignored); /* where it stays, the next claim finds all of it in the log and takes nothing back */
+    return status;
+}
+
+/* One write that was cut off leaves a prefix of its bytes, so their number is all there is to
+ * find out. */
+static size_t common_length(const struct buf *a, const char *b, size_t length)
+{
+    size_t n = 0;
+    while (n < a->length && n < length && a->data[n] == b[n])
+        n++;
+    return n;
+}
+
+/*
+ * Another tool may have written behind what there is of it, and its first bytes may be those that would have come next:
+ * where something follows only whole records are taken back, and kept aside. What is left of a cut one is then part of the
+ * other tool's first line, which it wrote so.
+ */
+static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
+                                     size_t n, struct lineage_error *err)
+{
+    char name[64];
+    if (from + n == state->size)
+        return cut(file, state, from, err);
+    while (n && bytes[n - 1] != '\n')
+        n--;
+    return n ? file_blank(&file->log, state, from, from + n, name, err) : LINEAGE_OK;
+}
+
+/*
+ * All of it there needs no repair. Readers may have shown the rows of a part, so the file stays until the mirror is made
+ * from the log as it is now (settle): a kill in between is met by the next claim as this one.
+ */
+static enum lineage_status judge_staged(struct log_file *file, struct log_state *state, const struct buf *staged,
+                                        struct lineage_error *err)
+{
+    struct buf there = {0};
+    enum lineage_status status = LINEAGE_OK;
+    const char *bytes = staged->data + STAGED_HEAD;
+    uint64_t from = strtoull(staged->data, NULL, 10);
+    size_t length = staged->length - STAGED_HEAD;
+    if (state->size > from)
+        status = file_read(&file->log, from, length, &there, err);
+    size_t n = common_length(&there, bytes, length);
+    buf_release(&there);
+    if (status != LINEAGE_OK || n == length)
+        return status == LINEAGE_OK ? forget_staged(file, err) : status;
+    state->taken_back = true;
+    return n ? take_back(file, state, from, bytes, n, err) : LINEAGE_OK;
+}
+
+static enum lineage_status take_back_staged(struct log_file *file, struct log_state *state, struct lineage_error *err)
+{
+    struct stat st;
+    struct buf staged = {0};
+    if (fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return LINEAGE_OK;
+    enum lineage_status status = S_ISREG(st.st_mode) ? fs_read_stream(file->dir_fd, PLACE_IMPORT, &staged, err)
+                                                     : LINEAGE_OK;
+    /* The file got its name when it was whole, so a head that is cut is another's doing, or a crash
+     * of the machine without sync. */
+    if (status == LINEAGE_OK)
+        status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
+    buf_release(&staged);
+    return status;
+}
+
+static enum lineage_status file_settle(struct log *log, struct lineage_error *err)
+{
+    return forget_staged(file_of(log), err);
+}
+
+static const struct log_kind kind = {.look = file_look,
+                                     .read = file_read,
+                                     .claim = file_claim,
+                                     .append = file_append,
+                                     .append_many = file_append_many,
+                                     .set_aside = file_set_aside,
+                                     .blank = file_blank,
+                                     .settle = file_settle,
+                                     .release = file_release,
+                                     .close = file_close};
+
+enum lineage_status log_file_open(struct log **log, int dir_fd, const char *dir, struct lineage_error *err)
+{
+    struct log_file *file = calloc(1, sizeof *file);
+    struct buf place = {0};
+    buf_printf(&place, "%s/" PLACE_RESULTS, dir);
+    *log = NULL;
+    if (!file || place.failed) {
+        buf_release(&place);
+        free(file);
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    *file = (struct log_file){.log = {.kind = &kind, .name = PLACE_RESULTS, .place = place.data},
+                              .dir_fd = dir_fd,
+                              .place = place.data,
+                              .read_fd = -1,
+                              .write_fd = -1};
+    *log = &file->log;
+    return LINEAGE_OK;
+}

@@ -1,0 +1,11 @@
+/* log_file.h: the log as the file results.tsv of a directory. */
+#ifndef LOG_LOG_FILE_H
+#define LOG_LOG_FILE_H
+
+#include "log.h"
+
+/* A missing file is an empty log; the first append makes it. dir_fd is the caller's, and must stay
+ * open; dir is for messages. */
+enum lineage_status log_file_open(struct log **log, int dir_fd, const char *dir, struct lineage_error *err);
+
+#endif

@@ -1,0 +1,26 @@
+/* builder.h: a statement put together piece by piece, and what it finds. */
+#ifndef MIRROR_BUILDER_H
+#define MIRROR_BUILDER_H
+
+#include "mirror_internal.h"
+
+#define MAX_BOUND 250
+
+/* A statement with its values, in the order of the question marks. */
+struct builder {
+    struct index *mirror;
+    struct buf sql;
+    struct bound {
+        const char *text; /* NULL: number */
+        double number;
+    } bound[MAX_BOUND];
+    int n;
+};
+
+/* The one number that the statement gives. */
+enum lineage_status builder_count(size_t *n, const struct builder *b, struct lineage_error *err);
+
+/* Run a statement that selects seq. Seqs that were found are the caller's to free also after a failure. */
+enum lineage_status builder_collect(struct index_seqs *found, const struct builder *b, struct lineage_error *err);
+
+#endif

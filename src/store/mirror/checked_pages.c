@@ -1,0 +1,259 @@
+/*
+ * checked_pages.c: an SQLite VFS between SQLite and the file of a mirror. The last eight bytes of each page are a digest
+ * of the others and of the page's number, put there when the page goes to the file and compared when it comes back.
+ *
+ * SQLite notices damage to the structure of a page, and not always; damage to what is in it never. A flipped bit in an
+ * index then names the wrong trial as the best, and the next row is judged by it. A page that is not what was written
+ * comes back as SQLITE_CORRUPT instead, before anything of it is used.
+ *
+ * Only the file itself is wrapped. Pages in the write-ahead log have SQLite's own check, which is made whenever the first
+ * process opens the file again, and get their digest on the way back into it. Any SQLite client can read the file; one
+ * that writes to it leaves pages without a digest, and the mirror is made anew.
+ */
+#include "checked_pages.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define SMALLEST_PAGE 512
+#define LARGEST_PAGE 65536
+#define HEADER 100
+#define OP_TRUST 0x6c6e6765 /* of xFileControl; those below 100 are SQLite's */
+
+struct checked_file {
+    sqlite3_file base;
+    bool trust;          /* compare nothing */
+    sqlite3_int64 page;  /* bytes of a page, 0 while unknown */
+    sqlite3_int64 real[]; /* the file of the VFS below; SQLite aligns to 8 */
+};
+
+static struct checked_file *checked(sqlite3_file *file)
+{
+    return (struct checked_file *)(void *)file;
+}
+
+static sqlite3_file *below(sqlite3_file *file)
+{
+    return (sqlite3_file *)(void *)checked(file)->real;
+}
+
+/* The write-ahead log is copied back in whole pages, and SQLite writes the file in nothing else. */
+static bool is_page(int n, sqlite3_int64 at)
+{
+    return n >= SMALLEST_PAGE && n <= LARGEST_PAGE && (n & (n - 1)) == 0 && at % n == 0;
+}
+
+/*
+ * Seeded with the page's number, so that a sound page in the wrong place is noticed too. XXH3 runs
+ * at the speed of memory; it guards against accidents and not against somebody who means it, who
+ * could as well edit the log.
+ */
+static XXH64_hash_t digest_of(const void *page, int n, sqlite3_int64 at)
+{
+    return XXH3_64bits_withSeed(page, (size_t)n - CHECKED_BYTES, (XXH64_hash_t)(at / n + 1));
+}
+
+static bool is_sound(const void *page, int n, sqlite3_int64 at)
+{
+    XXH64_hash_t digest = digest_of(page, n, at);
+    return memcmp((const char *)page + n - CHECKED_BYTES, &digest, CHECKED_BYTES) == 0;
+}
+
+/* The size of a page stands in the first; 1 means 65536. Learned on the way, since a VFS is not
+ * told. */
+static void learn_page_size(struct checked_file *file, const unsigned char *header)
+{
+    file->page = (sqlite3_int64)header[16] << 8 | header[17];
+    if (file->page == 1)
+        file->page = LARGEST_PAGE;
+}
+
+/* Part of a page (an overflow page may be read so): the whole of it is compared. Otherwise part
+ * of a damaged page would pass. */
+static int read_part(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+    struct checked_file *self = checked(file);
+    sqlite3_int64 start = self->page ? at / self->page * self->page : 0;
+    if (!self->page || at + n > start + self->page)
+        return below(file)->pMethods->xRead(below(file), data, n, at);
+    char *page = sqlite3_malloc((int)self->page);
+    if (!page)
+        return SQLITE_NOMEM;
+    int code = below(file)->pMethods->xRead(below(file), page, (int)self->page, start);
+    if (code == SQLITE_OK)
+        memcpy(data, page + (at - start), (size_t)n);
+    if (code == SQLITE_OK && !self->trust && !is_sound(page, (int)self->page, start))
+        code = SQLITE_CORRUPT;
+    sqlite3_free(page);
+    return code;
+}
+
+/* SQLite reads the first 100 bytes alone before it knows the size of a page; they are compared
+ * with the rest of the page when that is read. */
+static int read_file(sqlite3_file *file, void *data, int n, sqlite3_int64 at)
+{
+    if (!is_page(n, at) && !(at == 0 && n == HEADER))
+        return read_part(file, data, n, at);
+    int code = below(file)->pMethods->xRead(below(file), data, n, at);
+    if (code != SQLITE_OK)
+        return code;
+    if (at == 0)
+        learn_page_size(checked(file), data);
+    return n == HEADER || checked(file)->trust || is_sound(data, n, at) ? SQLITE_OK : SQLITE_CORRUPT;
+}
+
+/* SQLite's buffer is written to in its last bytes, which are nobody else's. */
+static int write_file(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
+{
+    if (is_page(n, at)) {
+        XXH64_hash_t digest = digest_of(data, n, at);
+        memcpy((char *)(uintptr_t)data + n - CHECKED_BYTES, &digest, CHECKED_BYTES);
+        if (at == 0)
+            learn_page_size(checked(file), data);
+    }
+    return below(file)->pMethods->xWrite(below(file), data, n, at);
+}
+
+/* Trust is for emptying a file whose pages are wrong: VACUUM may read some of them before it
+ * throws them away. */
+static int control(sqlite3_file *file, int op, void *argument)
+{
+    if (op != OP_TRUST)
+        return below(file)->pMethods->xFileControl(below(file), op, argument);
+    checked(file)->trust = *(const bool *)argument;
+    return SQLITE_OK;
+}
+
+static int characteristics(sqlite3_file *file)
+{
+    return below(file)->pMethods->xDeviceCharacteristics(below(file));
+}
+
+static int close_file(sqlite3_file *file)
+{
+    return below(file)->pMethods->xClose(below(file));
+}
+
+/* From here on functions only pass on: SQLite calls through the table of the file that it
+ * opened, which is ours. */
+static int truncate_file(sqlite3_file *file, sqlite3_int64 size)
+{
+    return below(file)->pMethods->xTruncate(below(file), size);
+}
+
+static int sync_file(sqlite3_file *file, int flags)
+{
+    return below(file)->pMethods->xSync(below(file), flags);
+}
+
+static int file_size(sqlite3_file *file, sqlite3_int64 *size)
+{
+    return below(file)->pMethods->xFileSize(below(file), size);
+}
+
+static int lock_file(sqlite3_file *file, int lock)
+{
+    return below(file)->pMethods->xLock(below(file), lock);
+}
+
+static int unlock_file(sqlite3_file *file, int lock)
+{
+    return below(file)->pMethods->xUnlock(below(file), lock);
+}
+
+static int check_reserved(sqlite3_file *file, int *reserved)
+{
+    return below(file)->pMethods->xCheckReservedLock(below(file), reserved);
+}
+
+static int sector_size(sqlite3_file *file)
+{
+    return below(file)->pMethods->xSectorSize(below(file));
+}
+
+static int shm_map(sqlite3_file *file, int region, int n, int extend, void volatile **map)
+{
+    return below(file)->pMethods->xShmMap(below(file), region, n, extend, map);
+}
+
+static int shm_lock(sqlite3_file *file, int offset, int n, int flags)
+{
+    return below(file)->pMethods->xShmLock(below(file), offset, n, flags);
+}
+
+static void shm_barrier(sqlite3_file *file)
+{
+    below(file)->pMethods->xShmBarrier(below(file));
+}
+
+static int shm_unmap(sqlite3_file *file, int remove)
+{
+    return below(file)->pMethods->xShmUnmap(below(file), remove);
+}
+
+/* Version 2: nothing is read past xRead through a memory map. Version 3 would add xFetch, by
+ * which pages come from a mapped file without being compared. */
+static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, .xRead = read_file,
+    .xWrite = write_file, .xTruncate = truncate_file, .xSync = sync_file, .xFileSize = file_size, .xLock = lock_file,
+    .xUnlock = unlock_file, .xCheckReservedLock = check_reserved, .xFileControl = control,
+    .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics, .xShmMap = shm_map, .xShmLock = shm_lock,
+    .xShmBarrier = shm_barrier, .xShmUnmap = shm_unmap};
+
+/* pMethods stays NULL after a failure, which tells SQLite that there is nothing to close. */
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int flags, int *out_flags)
+{
+    sqlite3_vfs *real = vfs->pAppData;
+    struct checked_file *file = checked(out);
+    /* Journals, the write-ahead log and temporary files are not made of pages alone; their
+     * writers and readers are SQLite itself. */
+    if (!(flags & SQLITE_OPEN_MAIN_DB))
+        return real->xOpen(real, name, out, flags, out_flags);
+    memset(file, 0, sizeof *file);
+    int code = real->xOpen(real, name, below(out), flags, out_flags);
+    out->pMethods = code == SQLITE_OK ? &methods : NULL;
+    return code;
+}
+
+/*
+ * SQLite knows a VFS by name, for the whole process. Registered once, under SQLite's own lock, and
+ * never taken back: a connection of somebody else may look through the list at any time. The
+ * address in its name keeps two copies of this library in one process apart (a program and a
+ * plug-in, each linked with it).
+ */
+const char *checked_pages_vfs(void)
+{
+    static sqlite3_vfs vfs;
+    static char name[48];
+    sqlite3_initialize();
+    sqlite3_mutex *lock = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_VFS1);
+    sqlite3_mutex_enter(lock);
+    bool ready = vfs.zName != NULL;
+    sqlite3_vfs *real = ready ? vfs.pAppData : sqlite3_vfs_find(NULL);
+    if (!ready && real) {
+        vfs = *real;
+        sqlite3_snprintf(sizeof name, name, "lineage-checked-%p", (void *)&vfs);
+        vfs.zName = name;
+        vfs.pNext = NULL;
+        vfs.pAppData = real;
+        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile;
+        vfs.xOpen = open_file;
+        ready = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
+        if (!ready)
+            vfs.zName = NULL;
+    }
+    sqlite3_mutex_leave(lock);
+    return ready ? name : NULL;
+}
+
+/* Counts for a file without pages, and for one that VACUUM writes anew (make_empty); others keep
+ * what they have. */
+void checked_pages_reserve(sqlite3 *db)
+{
+    int bytes = CHECKED_BYTES;
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+}
+
+void checked_pages_trust(sqlite3 *db, bool trust)
+{
+    sqlite3_file_control(db, "main", OP_TRUST, &trust);
+}

@@ -1,0 +1,20 @@
+/* checked_pages.h: lineage.db with a digest in every page. */
+#ifndef MIRROR_CHECKED_PAGES_H
+#define MIRROR_CHECKED_PAGES_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+/* Bytes of a page that hold its digest; SQLite leaves them alone (SQLITE_FCNTL_RESERVE_BYTES). */
+#define CHECKED_BYTES 8
+
+/* Name of the VFS to open a mirror with; NULL without memory. */
+const char *checked_pages_vfs(void);
+
+/* Have the pages that this connection makes leave room for the digest. Before the first write to a new file. */
+void checked_pages_reserve(sqlite3 *db);
+
+/* A file that is emptied because it is damaged is read all the same. */
+void checked_pages_trust(sqlite3 *db, bool trust);
+
+#endif

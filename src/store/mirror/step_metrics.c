@@ -1,0 +1,79 @@
+/*
+ * step_metrics.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is
+ * missing, forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "../files/telemetry.h"
+#include "mirror_internal.h"
+
+static enum lineage_status insert_step(struct index *mirror, const struct lineage_trial *trial,
+                                       json_int_t step, const char *key, double value,
+                                       struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "REPLACE INTO step_metrics VALUES (?,?,?,?,?)", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    sqlite3_bind_text(stmt, 2, trial->exp_id, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 3, step);
+    sqlite3_bind_text(stmt, 4, key, -1, SQLITE_STATIC);
+    sqlite3_bind_double(stmt, 5, value);
+    return mirror_run(mirror, stmt, err);
+}
+
+/* What is no number was refused when we wrote the file; other writers' files are taken as far as
+ * they go. */
+static enum lineage_status insert_steps(struct index *mirror, const struct lineage_trial *trial,
+                                        const json_t *steps, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < json_array_size(steps); i++) {
+        json_t *step = json_array_get(steps, i), *value;
+        const char *key;
+        json_int_t number = json_integer_value(json_object_get(step, "step"));
+        json_object_foreach(step, key, value) if (status == LINEAGE_OK && json_is_number(value) &&
+                                                  strcmp(key, "step") != 0) status =
+            insert_step(mirror, trial, number, key, json_number_value(value), err);
+    }
+    return status;
+}
+
+/*
+ * What will not be otherwise next time. Another failure (I/O, memory, descriptors) is one of the
+ * sync. A failure of the moment must fail the sync, or the row would be marked as read and its
+ * metrics be missing until a rebuild.
+ */
+static bool is_permanent(const struct lineage_error *why)
+{
+    return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
+           why->os_errno == EACCES || why->os_errno == EPERM ||
+           why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP ||
+           why->os_errno == ENAMETOOLONG;
+}
+
+/* Read when its row comes in and not when a step is asked for: the file belongs to the row from
+ * then on (append writes it first). */
+enum lineage_status mirror_insert_telemetry(struct index *mirror,
+                                            const struct lineage_trial *trial,
+                                            struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct lineage_error why = {0};
+    enum lineage_status status = telemetry_read(mirror->store->dir_fd, trial->exp_id, &text, &why);
+    if (status == LINEAGE_OK) {
+        json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
+        status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
+        json_decref(root);
+    } else if (is_permanent(&why)) {
+        status = LINEAGE_OK;
+    } else if (err) {
+        *err = why;
+    }
+    buf_release(&text);
+    return status;
+}

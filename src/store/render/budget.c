@@ -1,0 +1,321 @@
+/*
+ * budget.c: which rows of a block fit.
+ *
+ * The choice is greedy: at each step the row, or the longer form of a chosen row, that is worth most per byte.
+ * That fills a budget to within one row, and a few bytes more of it never show less of a list.
+ */
+#include "budget.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FULL_WORTH 0.15 /* what the full form adds to the worth of a row: more rows are better than longer ones */
+#define GAP_LENGTH 40   /* bytes that a line about rows left out may take */
+
+/* Spans are cut out of one growing text, so each begins where the one before it ended; offsets and not
+ * pointers, because the text moves while it grows. */
+static size_t end_of_last(const struct block *block)
+{
+    const struct budget_part *part = &block->parts[block->n_parts - 1];
+    if (!part->n)
+        return part->head.at + part->head.length;
+    const struct budget_row *row = &block->rows[block->n_rows - 1];
+    return row->full.at + row->full.length;
+}
+
+/* A section too many is a mistake of this library; it fails the block rather than leave a part
+ * out. */
+void block_begin(struct block *block, const char *name, bool asked)
+{
+    if (block->n_parts == BUDGET_PARTS) {
+        block->failed = true;
+        return;
+    }
+    block->parts[block->n_parts++] = (struct budget_part){
+        .name = name, .asked = asked, .first = block->n_rows, .head = {.at = block->text.length}};
+}
+
+void block_head_end(struct block *block)
+{
+    struct span *head = &block->parts[block->n_parts - 1].head;
+    head->length = block->text.length - head->at;
+}
+
+/* The row behind the last: zeroed when the array grows, so that a row whose brief form was ended is told
+ * from one that has no brief form. */
+static struct budget_row *open_row(struct block *block)
+{
+    if (block->n_rows == block->capacity) {
+        size_t capacity = block->capacity ? block->capacity * 2 : 128;
+        struct budget_row *rows = realloc(block->rows, capacity * sizeof *rows);
+        if (!rows) {
+            block->failed = true;
+            return NULL;
+        }
+        /* realloc leaves the new part as it was, and open_row counts on zeros. */
+        memset(rows + block->capacity, 0, (capacity - block->capacity) * sizeof *rows);
+        block->rows = rows;
+        block->capacity = capacity;
+    }
+    return &block->rows[block->n_rows];
+}
+
+void block_brief_end(struct block *block)
+{
+    struct budget_row *row = open_row(block);
+    size_t at = end_of_last(block);
+    if (row)
+        row->brief = (struct span){at, block->text.length - at};
+}
+
+/* A row that is told in one way only is brief and full at once: the choice then never pays for growth. */
+void block_row_end(struct block *block, double worth, bool core)
+{
+    struct budget_row *row = open_row(block);
+    if (!row)
+        return;
+    size_t at = row->brief.length ? row->brief.at + row->brief.length : end_of_last(block);
+    row->full = (struct span){at, block->text.length - at};
+    if (!row->brief.length)
+        row->brief = row->full;
+    row->part = block->n_parts - 1;
+    row->worth = worth;
+    row->core = core;
+    block->n_rows++;
+    block->parts[block->n_parts - 1].n++;
+}
+
+void block_tail_end(struct block *block)
+{
+    size_t at = end_of_last(block);
+    block->parts[block->n_parts - 1].tail = (struct span){at, block->text.length - at};
+}
+
+void block_release(struct block *block)
+{
+    buf_release(&block->text);
+    free(block->rows);
+    *block = (struct block){0};
+}
+
+/* ---- choosing ---- */
+
+/* Rows in the order in which they are taken, and how far that has come in each part. */
+struct choice {
+    struct block *block;
+    const struct budget_row **order; /* [n_rows] by part, core first, then by worth, then as printed */
+    size_t next[BUDGET_PARTS];       /* next row to take */
+    size_t grow[BUDGET_PARTS];       /* next row to show in full */
+    size_t used, room;
+};
+
+static int by_part_and_worth(const void *a, const void *b)
+{
+    const struct budget_row *x = *(const struct budget_row *const *)a, *y = *(const struct budget_row *const *)b;
+    if (x->part != y->part)
+        return x->part < y->part ? -1 : 1;
+    /* Core rows first, whatever their worth: a list that is partly core would otherwise hide its core behind
+     * a long row. */
+    if (x->core != y->core)
+        return x->core ? -1 : 1;
+    if (x->worth != y->worth)
+        return x->worth > y->worth ? -1 : 1;
+    /* qsort is not stable, and the same store must give the same bytes: what is equal in worth stays as
+     * printed. */
+    return (x > y) - (x < y);
+}
+
+static size_t last_of(const struct budget_part *part)
+{
+    return part->first + part->n;
+}
+
+/* What taking the next row of a part costs: the first one brings the heading along. */
+static size_t row_cost(const struct choice *c, size_t p)
+{
+    const struct budget_part *part = &c->block->parts[p];
+    size_t cost = c->order[c->next[p]]->brief.length;
+    if (c->next[p] == part->first)
+        cost += part->head.length + part->tail.length + (part->cut_inside && part->n > 1 ? GAP_LENGTH : 0);
+    return cost;
+}
+
+/* A full form may come out shorter (a number with fewer digits than its stand-in): that is no growth, not a
+ * negative one. */
+static size_t growth(const struct budget_row *row)
+{
+    return row->full.length > row->brief.length ? row->full.length - row->brief.length : 0;
+}
+
+/* Per byte, of the next row that fits; a part whose next row does not fit is over. A part closes
+ * at its first row that does not fit: the next one would stand in its place and look like its
+ * neighbour. */
+static double row_density(struct choice *c, size_t p, bool core)
+{
+    const struct budget_part *part = &c->block->parts[p];
+    if (!part->asked || c->next[p] == last_of(part) || c->order[c->next[p]]->core != core)
+        return 0;
+    size_t cost = row_cost(c, p);
+    if (cost > c->room - c->used) {
+        c->next[p] = last_of(part);
+        return 0;
+    }
+    /* A heading serves the rows to come as well: charged to the first alone, it would shut whole lists out. */
+    size_t own = c->order[c->next[p]]->brief.length;
+    return c->order[c->next[p]]->worth / (double)(own + (cost - own) / 4 + 1);
+}
+
+/* The same for showing a chosen row in full; one that does not fit is passed over. Growth in the
+ * order of the rows, too, but passing over one that does not fit: a text that stays cut beside a
+ * whole one misleads nobody. */
+static double growth_density(struct choice *c, size_t p)
+{
+    while (c->grow[p] < c->next[p]) {
+        const struct budget_row *row = c->order[c->grow[p]];
+        size_t cost = growth(row);
+        if (row->form == ROW_BRIEF && cost && cost <= c->room - c->used)
+            return FULL_WORTH * row->worth / (double)cost;
+        if (row->form == ROW_LEFT_OUT)
+            return 0;
+        c->grow[p]++;
+    }
+    return 0;
+}
+
+/* The order holds const pointers, because sorting must not touch a row; only here is one marked. */
+static struct budget_row *mutable_row(const struct choice *c, size_t at)
+{
+    return &c->block->rows[c->order[at] - c->block->rows];
+}
+
+/* Rows win ties against growth: a list that goes on is better than a longer text. */
+static bool take_best(struct choice *c, bool core)
+{
+    double most = 0;
+    size_t best = 0;
+    bool grows = false;
+    /* Few parts, so each step looks at all of them: a heap would be longer than the loop it saves. */
+    for (size_t p = 0; p < c->block->n_parts; p++) {
+        double row = row_density(c, p, core), more = core ? 0 : growth_density(c, p);
+        if (row > most || more > most) {
+            grows = more > row;
+            most = grows ? more : row;
+            best = p;
+        }
+    }
+    if (most <= 0)
+        return false;
+    if (grows) {
+        c->used += growth(c->order[c->grow[best]]);
+        mutable_row(c, c->grow[best]++)->form = ROW_FULL;
+    } else {
+        c->used += row_cost(c, best);
+        mutable_row(c, c->next[best]++)->form = ROW_BRIEF;
+    }
+    return true;
+}
+
+/* Sorting is per call, because forms and room differ, and a block has some hundred rows. */
+static void choose(struct choice *c)
+{
+    struct block *block = c->block;
+    for (size_t i = 0; i < block->n_rows; i++)
+        c->order[i] = &block->rows[i];
+    qsort(c->order, block->n_rows, sizeof *c->order, by_part_and_worth);
+    for (size_t p = 0; p < block->n_parts; p++)
+        c->next[p] = c->grow[p] = block->parts[p].first;
+    /* Until no core row is left or fits; only then does anything else get a byte. */
+    while (take_best(c, true))
+        ;
+    while (take_best(c, false))
+        ;
+}
+
+/* Without a limit there is nothing to choose: everything is printed in full, whatever it is
+ * worth. */
+void budget_choose(struct block *block, size_t room)
+{
+    struct choice c = {.block = block, .room = room};
+    for (size_t i = 0; i < block->n_rows; i++)
+        block->rows[i].form = room || !block->parts[block->rows[i].part].asked ? ROW_LEFT_OUT : ROW_FULL;
+    if (!room)
+        return;
+    c.order = calloc(block->n_rows + 1, sizeof *c.order);
+    block->failed = block->failed || !c.order;
+    if (c.order)
+        choose(&c);
+    free(c.order);
+}
+
+/* ---- printing ---- */
+
+static size_t count_chosen(const struct block *block, const struct budget_part *part)
+{
+    size_t n = 0;
+    for (size_t i = part->first; i < last_of(part); i++)
+        n += block->rows[i].form != ROW_LEFT_OUT;
+    return n;
+}
+
+static void add_span(struct buf *out, const struct block *block, struct span span)
+{
+    buf_add(out, block->text.data + span.at, span.length);
+}
+
+static void print_part(struct buf *out, const struct block *block, const struct budget_part *part)
+{
+    size_t left_out = 0, shown = 0;
+    if (!count_chosen(block, part))
+        return;
+    add_span(out, block, part->head);
+    for (size_t i = part->first; i < last_of(part); i++) {
+        const struct budget_row *row = &block->rows[i];
+        if (row->form == ROW_LEFT_OUT)
+            left_out += 1 + (i == part->beyond_at ? part->beyond : 0);
+        if (row->form == ROW_LEFT_OUT)
+            continue;
+        /* In front of the first shown row nothing is missing that the reader could look for. */
+        if (left_out && part->cut_inside && shown)
+            buf_printf(out, " … %zu left out\n", left_out);
+        left_out = 0;
+        shown++;
+        add_span(out, block, row->form == ROW_FULL ? row->full : row->brief);
+    }
+    add_span(out, block, part->tail);
+}
+
+void budget_print(struct buf *out, const struct block *block)
+{
+    for (size_t p = 0; p < block->n_parts; p++)
+        print_part(out, block, &block->parts[p]);
+}
+
+/* Printed and measured rather than added up: the line about a gap has a number in it, and a sum kept beside
+ * the printing would one day differ from it. */
+size_t budget_size(const struct block *block)
+{
+    struct buf out = {0};
+    budget_print(&out, block);
+    size_t length = out.length;
+    buf_release(&out);
+    return length;
+}
+
+/* Counted per list: that an agent sees 7 of 30 recent trials changes what it can conclude from
+ * them. */
+void budget_tell(struct buf *out, const struct block *block)
+{
+    bool shortened = false;
+    size_t begin = out->length;
+    for (size_t p = 0; p < block->n_parts; p++) {
+        const struct budget_part *part = &block->parts[p];
+        size_t chosen = count_chosen(block, part);
+        if (part->asked && chosen < part->n)
+            buf_printf(out, "%s%s %zu of %zu", out->length > begin ? ", " : "", part->name, part->n - chosen, part->n);
+    }
+    /* Said once for all: which of thirty texts was cut is seen by its … */
+    for (size_t i = 0; i < block->n_rows; i++)
+        shortened = shortened || (block->rows[i].form == ROW_BRIEF && growth(&block->rows[i]));
+    if (shortened)
+        buf_puts(out, out->length > begin ? ", ends of long texts" : "ends of long texts");
+}

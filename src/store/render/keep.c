@@ -1,0 +1,147 @@
+/*
+ * keep.c: a person's bytes in a rendered file.
+ *
+ * Where it is not certain whose bytes they are, both sides are served: what may be a person's is carried over, and
+ * the former file is put aside whole. A byte too many is a nuisance, one too few is somebody's thought lost.
+ */
+#define _GNU_SOURCE /* memmem */
+#include "keep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <xxhash.h>
+
+static const char line_head[] = "<!-- rendered by lineage: ";
+static const char line_tail[] = "; text below is kept -->\n";
+_Static_assert(sizeof line_head + sizeof line_tail - 2 + 16 == KEEP_LINE_LENGTH, "what a budget leaves for the line");
+
+/* A comment: no Markdown viewer shows it, and it ends a table or a paragraph above without a blank line. */
+void keep_add_line(struct buf *text)
+{
+    uint64_t digest = XXH3_64bits(text->data ? text->data : "", text->length);
+    buf_printf(text, "%s%016" PRIx64 "%s", line_head, digest, line_tail);
+}
+
+/* Length of the line at `at` if it is one of ours, 0 if not. At the beginning of a line only: a quoted cell
+ * of ours may hold such a text, but never begin a line with it. */
+static size_t line_at(const char *text, size_t length, size_t at, uint64_t *digest)
+{
+    const size_t head = sizeof line_head - 1, tail = sizeof line_tail - 1;
+    char digits[17] = "", *end;
+    if (length - at < head + 16 + tail || memcmp(text + at, line_head, head) != 0 ||
+        memcmp(text + at + head + 16, line_tail, tail) != 0)
+        return 0;
+    memcpy(digits, text + at + head, 16);
+    *digest = strtoull(digits, &end, 16);
+    return *end ? 0 : head + 16 + tail;
+}
+
+/* The first line whose digest is right, else the first of all: a person may have copied one
+ * further below. All lines are looked at, for the one with the right digest may stand below one
+ * that a person broke. */
+static bool find_line(const char *old, size_t length, size_t *line, struct keep *keep)
+{
+    bool any = false;
+    for (size_t at = 0; at < length;) {
+        uint64_t digest;
+        size_t n = line_at(old, length, at, &digest);
+        if (n && XXH3_64bits(old, at) == digest) {
+            *keep = (struct keep){.start = at + n};
+            *line = at;
+            return true;
+        }
+        if (n && !any) {
+            *keep = (struct keep){.start = at + n, .aside = true};
+            *line = at;
+        }
+        any = any || n;
+        /* By length, not by NUL: a person may have pasted anything. */
+        const char *end = memchr(old + at, '\n', length - at);
+        at = end ? (size_t)(end - old) + 1 : length;
+    }
+    return any;
+}
+
+/* Length first: the digest is of a prefix, and text that a person adds behind it changes neither. */
+void keep_note(struct buf *note, const char *text, size_t length)
+{
+    buf_printf(note, "%zu %016" PRIx64 "\n", length, (uint64_t)XXH3_64bits(text, length));
+}
+
+/* Read with care: the note lies beside the file, where anybody may have edited it. */
+static bool is_as_noted(const char *old, size_t length, const char *note, struct keep *keep)
+{
+    char *end;
+    unsigned long long noted = strtoull(note, &end, 10);
+    if (end == note || *end != ' ' || noted > length ||
+        strtoull(end + 1, NULL, 16) != (uint64_t)XXH3_64bits(old, (size_t)noted))
+        return false;
+    *keep = (struct keep){.start = (size_t)noted};
+    return true;
+}
+
+/* ---- files without the line ---- */
+
+/* Only a beginning proves a tool: anything further below may have been pasted. */
+static bool begins(const char *text, size_t length, const char *with)
+{
+    size_t n = strlen(with);
+    return length >= n && memcmp(text, with, n) == 0;
+}
+
+/* Styles whose cells stand as they are: any line of such a file may be a forged one, ours too. */
+static bool is_another_tools(const char *old, size_t length)
+{
+    static const char leaderboard[] = "\n## LEADERBOARD.md\n\n## Current Best\n";
+    return begins(old, length, "# Research Knowledge Base\n*Auto-generated") ||
+           begins(old, length, "# Leaderboard\n*Auto-generated") ||
+           (begins(old, length, "# Session start") && memmem(old, length, leaderboard, sizeof leaderboard - 1));
+}
+
+/* A heading of any level and spelling that speaks of key insights. */
+static bool is_insights(const char *line, size_t length)
+{
+    static const char words[] = "key insights";
+    size_t i = 0;
+    while (i < length && (line[i] == ' ' || line[i] == '#'))
+        i++;
+    return i && memchr(line, '#', i) && length - i >= sizeof words - 1 &&
+           strncasecmp(line + i, words, sizeof words - 1) == 0;
+}
+
+/* In or out of a fence: a fence that does not close must not hide what a person wrote behind it.
+ * The first one: the section went to the end of the file, further headings were its own. */
+static size_t find_insights(const char *old, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        const char *end = memchr(old + at, '\n', length - at);
+        size_t n = end ? (size_t)(end - old) - at : length - at;
+        if (is_insights(old + at, n))
+            return at;
+        at += n + 1;
+    }
+    return length;
+}
+
+/* The order is that of proof: a digest noted elsewhere, a style in which a line can be forged, a digest in
+ * the file, a title. What has no proof at all is a person's file. */
+struct keep keep_find(const char *old, size_t length, const char *note)
+{
+    struct keep keep = {.start = length};
+    size_t line = length;
+    if (!length || is_as_noted(old, length, note, &keep))
+        return keep;
+    bool has_line = find_line(old, length, &line, &keep);
+    if (is_another_tools(old, line)) /* what a person pasted below the line is no proof */
+        keep = (struct keep){.start = length, .aside = true};
+    else if (has_line)
+        return keep;
+    else if (begins(old, length, "# Session start"))
+        keep = (struct keep){.start = find_insights(old, length), .aside = true};
+    else
+        keep = (struct keep){.foreign = true};
+    return keep;
+}

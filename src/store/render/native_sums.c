@@ -1,0 +1,281 @@
+/* native_sums.c: the sections that add up: coverage, failures, calibration, information gain. */
+#include <string.h>
+
+#include "native.h"
+
+#define SPECIALISTS 12   /* of a class of failure */
+#define REASONS 4        /* of a class of failure */
+#define CELLS_BRIEF 6    /* untried cells of a pair */
+#define CELLS_FULL 24
+
+/* ---- coverage ---- */
+
+/* 0.3 (2 keep, 4 discard; best 0.818359). Labels and not a rate: one keep of two says something
+ * else than ten of twenty. */
+static void add_outcomes(struct buf *out, const struct lineage_report_value *value)
+{
+    const char *comma = " (";
+    add_setting(out, value->value, value->text);
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        if (value->labels[i]) {
+            buf_printf(out, "%s%llu %s", comma, (unsigned long long)value->labels[i],
+                       lineage_label_name((enum lineage_label)i));
+            comma = ", ";
+        }
+    if (value->best.present) {
+        buf_puts(out, "; best ");
+        add_score(out, value->best);
+    }
+    buf_puts(out, ")");
+}
+
+/* 0.3 ×6 best 0.818359. Outcomes by label are the longest part of coverage; under a budget a count and the
+ * best of a value must do. */
+static void add_brief(struct buf *out, const struct lineage_report_value *value)
+{
+    add_setting(out, value->value, value->text);
+    buf_printf(out, " ×%llu", (unsigned long long)value->n);
+    if (value->best.present) {
+        buf_puts(out, " best ");
+        add_about(out, value->best.value, false);
+    }
+}
+
+/* One function for both lengths, so that they cannot come to differ in anything but the
+ * outcomes. */
+static void add_values(struct buf *out, const struct lineage_report_param *param,
+                       void (*add)(struct buf *out, const struct lineage_report_value *value))
+{
+    buf_puts(out, "- **");
+    add_name(out, param->name);
+    buf_puts(out, "**: ");
+    for (size_t i = 0; i < param->n_values; i++) {
+        buf_puts(out, i ? ", " : "");
+        add(out, &param->values[i]);
+    }
+    /* A parameter with very many values (a seed, a size) is a range, and a list of it would fill the block. */
+    if (param->more) {
+        buf_puts(out, ", and more up to ");
+        add_setting(out, param->high, param->high_text);
+    }
+    buf_puts(out, "\n");
+}
+
+/* One value says nothing about the parameter, only about the trials, so such parameters share a line. */
+static bool has_one_value(const struct lineage_report_param *param)
+{
+    return param->n_values == 1 && !param->more;
+}
+
+/* Parameters of one value in one line: those of all trials, or those of some. Parameters of all trials are
+ * told once, here: repeated with the best and with each trial they were half of the block. */
+static void add_single(struct block *block, const struct native *n, bool constant)
+{
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    size_t shown = 0;
+    for (size_t i = 0; i < report->n_params; i++) {
+        const struct lineage_report_param *param = &report->params[i];
+        if (!has_one_value(param) || param->constant != constant)
+            continue;
+        buf_puts(out, shown++ ? ", " : constant ? "- same in all trials: " : "- tried at one value only: ");
+        add_name(out, param->name);
+        buf_puts(out, "=");
+        if (constant)
+            add_setting(out, param->values[0].value, param->values[0].text);
+        else
+            add_outcomes(out, &param->values[0]);
+    }
+    if (!shown)
+        return;
+    buf_puts(out, "\n");
+    block_row_end(block, constant ? 40 : 30, constant);
+}
+
+/* Counted as well as listed: 3 of 40 untried is a gap, 37 of 40 is a grid that nobody meant to
+ * fill. */
+static void add_cells(struct buf *out, const struct lineage_report_grid *grid, size_t most)
+{
+    buf_puts(out, "- untried ");
+    add_name(out, grid->x->name);
+    buf_puts(out, " × ");
+    add_name(out, grid->y->name);
+    buf_printf(out, " (%zu of %zu): ", grid->n_untried, grid->n_cells);
+    for (size_t i = 0; i < grid->n_untried && i < most; i++) {
+        buf_puts(out, i ? ", " : "");
+        const struct lineage_report_value *x = &grid->x->values[grid->untried[i][0]];
+        const struct lineage_report_value *y = &grid->y->values[grid->untried[i][1]];
+        add_setting(out, x->value, x->text);
+        buf_puts(out, "×");
+        add_setting(out, y->value, y->text);
+    }
+    buf_puts(out, grid->n_untried > most ? ", …\n" : "\n");
+}
+
+/* Pairs in the order of the parameters: alpha, beta and gamma come first there. */
+static void add_grids(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    for (size_t i = 0; i < n->report->n_grids; i++) {
+        const struct lineage_report_grid *grid = &n->report->grids[i];
+        /* Its untried cells are all but the diagonal: true, long, and of no use, since nobody moves one
+         * alone. */
+        if (grid->linked) {
+            buf_puts(out, "- only moved together: ");
+            add_name(out, grid->x->name);
+            buf_puts(out, " and ");
+            add_name(out, grid->y->name);
+            buf_puts(out, "\n");
+        } else {
+            add_cells(out, grid, CELLS_BRIEF);
+            block_brief_end(block);
+            add_cells(out, grid, CELLS_FULL);
+        }
+        /* What nobody tried is the shortest answer to what to try next, so it stays to the last. */
+        block_row_end(block, 45 / (1 + 0.3 * (double)i), true);
+    }
+}
+
+/* Constants first, since everything below holds at those values only. Parameters of one value
+ * last: they were tried, but not compared. */
+void section_sweep(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    size_t shown = 0;
+    if (!report->n_params)
+        return;
+    buf_puts(out, "\n## Sweep Coverage (value, outcomes, best ");
+    add_name(out, report->metric);
+    buf_puts(out, ")\n");
+    block_head_end(block);
+    add_single(block, n, true);
+    for (size_t i = 0; i < report->n_params; i++)
+        if (!has_one_value(&report->params[i])) {
+            add_values(out, &report->params[i], add_brief);
+            block_brief_end(block);
+            add_values(out, &report->params[i], add_outcomes);
+            block_row_end(block, 45 / (1 + 0.1 * (double)shown++), true);
+        }
+    add_grids(block, n);
+    add_single(block, n, false);
+    /* That there are more is said even if none of them is named: the list is not all. */
+    if (!report->more_params)
+        return;
+    buf_printf(out, "- and %zu more parameters\n", report->more_params);
+    block_row_end(block, 2, false);
+}
+
+/* ---- failures ---- */
+
+/* Where failures cluster: one specialist with all of them has a habit, all specialists have a harness that
+ * fails. */
+static void add_class(struct buf *out, const struct lineage_report_failure *failure, size_t most)
+{
+    buf_printf(out, "- **%s**: %llu (", lineage_label_name(failure->label), (unsigned long long)failure->n);
+    for (size_t i = 0; i < failure->n_specialists && i < most; i++) {
+        const struct lineage_report_count *count = &failure->specialists[i];
+        buf_puts(out, i ? ", " : "");
+        if (count->specialist[0])
+            add_name(out, count->specialist);
+        else
+            buf_puts(out, "—");
+        buf_printf(out, " %llu", (unsigned long long)count->n);
+    }
+    buf_puts(out, failure->n_specialists > most ? ", …)\n" : ")\n");
+}
+
+/* The newest trial that says so is named, so that its snapshot and its notes can be looked up. */
+static void add_reason(struct buf *out, const struct lineage_report_reason *reason, size_t width)
+{
+    buf_puts(out, "  - ");
+    add_id(out, reason->exp_id);
+    if (reason->n > 1)
+        buf_printf(out, " and %llu more", (unsigned long long)(reason->n - 1));
+    buf_puts(out, ": ");
+    if (reason->text[0])
+        add_quoted(out, reason->text, width);
+    else
+        buf_puts(out, "no reason in its notes");
+    buf_puts(out, "\n");
+}
+
+/* Reasons follow their class, and each is worth less than the one before: the budget then never
+ * prints a reason without its class. */
+static void add_failure(struct block *block, const struct lineage_report_failure *failure, size_t i)
+{
+    struct buf *out = &block->text;
+    double first = 50 / (1 + 0.2 * (double)i);
+    add_class(out, failure, 3);
+    block_brief_end(block);
+    add_class(out, failure, SPECIALISTS);
+    /* A class without its count is no class: the count is core, and so is the first reason. */
+    block_row_end(block, first, true);
+    /* The most frequent reasons: the tail is one trial each, and lineage query lists it. */
+    for (size_t j = 0; j < failure->n_reasons && j < REASONS; j++) {
+        add_reason(out, &failure->reasons[j], 80);
+        block_brief_end(block);
+        add_reason(out, &failure->reasons[j], 240);
+        block_row_end(block, first / (double)(2 + 2 * j), j == 0);
+    }
+}
+
+/* A night of crashes is what a plan must avoid first, so this section goes last. */
+void section_failures(struct block *block, const struct native *n)
+{
+    if (!n->report->n_failures)
+        return;
+    buf_puts(&block->text, "\n## Failure Classes (where they cluster, and the newest reasons)\n");
+    block_head_end(block);
+    for (size_t i = 0; i < n->report->n_failures; i++)
+        add_failure(block, &n->report->failures[i], i);
+}
+
+/* ---- the rest ---- */
+
+/* Who expects what: an agent that sees its own optimism corrects for it. Worth least, because it plans no
+ * trial. */
+void section_calibration(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    if (!n->report->n_calibration)
+        return;
+    buf_puts(out, "\n## Calibration (expected_delta against delta_vs_best)\n\n"
+                  "| specialist | trials | same sign | expected | happened | mean error |\n"
+                  "|---|---|---|---|---|---|\n");
+    block_head_end(block);
+    for (size_t i = 0; i < n->report->n_calibration; i++) {
+        const struct lineage_report_calibration *c = &n->report->calibration[i];
+        buf_puts(out, "| ");
+        add_name(out, c->specialist);
+        buf_printf(out, " | %llu | %llu | ", (unsigned long long)c->n, (unsigned long long)c->same_sign);
+        add_delta(out, (struct lineage_number){true, c->expected});
+        buf_puts(out, " | ");
+        add_delta(out, (struct lineage_number){true, c->happened});
+        buf_puts(out, " | ");
+        add_score(out, (struct lineage_number){true, c->error});
+        buf_puts(out, " |\n");
+        block_row_end(block, 8 / (1 + 0.2 * (double)i), false);
+    }
+}
+
+/* By turn, because a policy that gains nothing after its second search has turns to spare. */
+void section_info_gain(struct block *block, const struct native *n)
+{
+    const struct lineage_trial *best = n->report->best;
+    struct buf *out = &block->text;
+    if (!best || !best->n_turns)
+        return;
+    buf_puts(out, "\n## Information Gain by Turn (");
+    add_id(out, best->exp_id);
+    buf_puts(out, ")\n\n| turn | mean | std |\n|---|---|---|\n");
+    block_head_end(block);
+    for (size_t i = 0; i < best->n_turns; i++) {
+        buf_printf(out, "| %u | ", best->turns[i].turn);
+        add_delta(out, (struct lineage_number){true, best->turns[i].mean});
+        buf_puts(out, " | ");
+        add_score(out, (struct lineage_number){true, best->turns[i].std});
+        buf_puts(out, " |\n");
+        block_row_end(block, 5 / (1 + 0.2 * (double)i), false);
+    }
+}

@@ -1,0 +1,181 @@
+/* native_text.c: cells, names and numbers as the native style prints them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include <lineage/text.h>
+
+#include "native.h"
+
+/* lineage_text_safe is the one place that knows what acts on a page; nothing here decides that anew. */
+void add_safe(struct buf *out, const char *text, size_t n)
+{
+    char *safe = lineage_text_safe(text, strlen(text), n);
+    if (safe)
+        buf_puts(out, safe);
+    else
+        out->failed = true;
+    lineage_free(safe);
+}
+
+/* One backtick on each side suffices, since none is left inside; an empty quotation would be two backticks,
+ * which open a longer fence in Markdown. */
+void add_quoted(struct buf *out, const char *text, size_t n)
+{
+    if (!text || !*text)
+        return;
+    buf_puts(out, "`");
+    add_safe(out, text, n);
+    buf_puts(out, "`");
+}
+
+/* Nothing that a viewer acts on: `www.` alone makes a link, and underscores at an end make emphasis. */
+static bool is_plain(const char *text)
+{
+    static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-:+";
+    size_t length = strspn(text, rest);
+    return length && length <= 60 && !text[length] && strchr(rest, text[0]) < rest + 62 &&
+           text[length - 1] != '_' && strncasecmp(text, "www.", 4) != 0;
+}
+
+/* Most names are plain, and quoting each would cost the budget two bytes a cell. */
+void add_name(struct buf *out, const char *text)
+{
+    if (is_plain(text))
+        buf_puts(out, text);
+    else
+        add_quoted(out, text, 60);
+}
+
+/* An id that is no name is quoted without the prefix: `exp_` in front of a quotation would be ours, and the
+ * id is not. */
+void add_id(struct buf *out, const char *id)
+{
+    if (!is_plain(id) && *id) {
+        add_quoted(out, id, 60);
+        return;
+    }
+    if (strncmp(id, "exp_", 4) != 0)
+        buf_puts(out, "exp_");
+    buf_puts(out, id);
+}
+
+/* printf's number in the locale's spelling, brought back: a point, and no zeros at the end of
+ * the decimals. A process that links this library may have set a locale with a decimal comma. */
+static void add_spelled(struct buf *out, char *text)
+{
+    char *point = strpbrk(text, ".,");
+    if (point)
+        *point = '.';
+    if (point && !strpbrk(text, "eE")) {
+        size_t length = strlen(text);
+        while (text[length - 1] == '0')
+            text[--length] = '\0';
+        if (text[length - 1] == '.')
+            text[--length] = '\0';
+    }
+    buf_puts(out, text);
+}
+
+/* Six decimals are what scores are compared at; zeros behind them say nothing and cost a byte each. */
+static void add_decimals(struct buf *out, double value, int decimals, bool sign)
+{
+    char text[NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, sign ? "%+.*f" : "%.*f", decimals, value);
+    add_spelled(out, text);
+}
+
+/* Significant digits where decimals would print nothing but zeros, or hundreds of them. */
+static void add_digits(struct buf *out, double value, int digits, bool sign)
+{
+    char text[NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, sign ? "%+.*g" : "%.*g", digits, value);
+    add_spelled(out, text);
+}
+
+/* Below 1e-4 six decimals lose the number, from 1e12 on they are longer than it. */
+static void add_number(struct buf *out, struct lineage_number number, bool sign)
+{
+    double size = fabs(number.value);
+    if (!number.present)
+        buf_puts(out, "—");
+    else if (isnan(number.value))
+        buf_puts(out, "nan");
+    else if (size > 0 && (size < 1e-4 || size >= 1e12))
+        add_digits(out, number.value, 6, sign);
+    else
+        add_decimals(out, number.value, 6, sign);
+}
+
+void add_score(struct buf *out, struct lineage_number score)
+{
+    add_number(out, score, false);
+}
+
+void add_delta(struct buf *out, struct lineage_number delta)
+{
+    add_number(out, delta, true);
+}
+
+/* A double holds integers exactly up to 2^53; up to 1e15 they read better without exponent or point. -0 is
+ * 0. */
+void add_value(struct buf *out, double value)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    if (value == floor(value) && fabs(value) < 1e15)
+        buf_printf(out, "%.0f", value == 0 ? 0.0 : value);
+    else
+        buf_puts(out, lineage_number_format(number, value));
+}
+
+void add_setting(struct buf *out, double value, const char *text)
+{
+    if (text)
+        add_name(out, text);
+    else
+        add_value(out, value);
+}
+
+/* Three digits: a threshold that noise decides is not known better. */
+void add_about(struct buf *out, double value, bool sign)
+{
+    if (fabs(value) >= 100 && fabs(value) < 1e9)
+        add_decimals(out, value, 1, sign);
+    else
+        add_digits(out, value, 3, sign);
+}
+
+/* Deltas have the sign of the score, improvements that of the direction. The same number can be
+ * a gain or a loss: what it was measured against decides, so both are said. A discard that beat
+ * the threshold was decided by somebody, and a planner should ask why. */
+static void add_shortfall(struct buf *out, const struct lineage_report *report, double delta)
+{
+    bool higher = report->direction == LINEAGE_HIGHER;
+    double gain = higher ? delta : -delta;
+    buf_puts(out, " (");
+    add_about(out, delta, true);
+    if (gain < 0)
+        buf_puts(out, ", worse");
+    else if (gain == 0)
+        buf_puts(out, ", no better");
+    else if (gain <= report->needed) {
+        buf_puts(out, higher ? ", needs more than " : ", needs less than ");
+        add_about(out, higher ? report->needed : -report->needed, false);
+    } else
+        buf_puts(out, ", though better: not decided by the score");
+    buf_puts(out, ")");
+}
+
+/* Only a discard needs a reason here: a keep has its delta, a failure its label and, further down, its
+ * notes. */
+void add_outcome(struct buf *out, const struct native *n, const struct lineage_trial *trial)
+{
+    buf_puts(out, lineage_label_name(trial->status));
+    if (trial->status != LINEAGE_DISCARD)
+        return;
+    if (!trial->score.present)
+        buf_puts(out, " (no score)");
+    else if (trial->delta_vs_best.present && isfinite(trial->delta_vs_best.value))
+        add_shortfall(out, n->report, trial->delta_vs_best.value);
+}

@@ -1,0 +1,352 @@
+/* native_trials.c: the sections that show trials. */
+#include <string.h>
+
+#include "native.h"
+
+/* The i-th of a list is worth less than the one before it. Falling like 1/(1+k·i): the first
+ * rows of a list are worth several of its last, but no row is ever worth nothing, so a large
+ * budget still prints whole lists. */
+static double worth(double first, double fall, size_t i)
+{
+    return first / (1 + fall * (double)i);
+}
+
+/* Looked up by name, not by place: a trial may lack parameters that others have. */
+static bool is_constant(const struct lineage_report *report, const char *name)
+{
+    for (size_t i = 0; i < report->n_params; i++)
+        if (strcmp(report->params[i].name, name) == 0)
+            return report->params[i].constant;
+    return false;
+}
+
+/* ---- best ---- */
+
+/* Parameters that are the same in all trials stand once, under Sweep Coverage. What differs
+ * between trials is what the next one can change; the rest would hide it. */
+static void add_params(struct block *block, const struct native *n)
+{
+    const struct lineage_trial *best = n->report->best;
+    struct buf *out = &block->text;
+    size_t shown = 0;
+    for (size_t i = 0; i < best->n_params; i++)
+        if (!is_constant(n->report, best->params[i].name)) {
+            buf_puts(out, shown++ ? ", " : "- **parameters**: ");
+            add_name(out, best->params[i].name);
+            buf_puts(out, "=");
+            add_setting(out, best->params[i].value, best->params[i].text);
+        }
+    if (!shown)
+        return;
+    buf_puts(out, "\n");
+    /* Core: without the parameters of the best there is nothing to start from. */
+    block_row_end(block, 50, true);
+}
+
+/* Shown of the best alone: of other trials it is told only when somebody asks (lineage show). */
+static void add_clip_scale(struct block *block, const struct lineage_trial *best)
+{
+    if (!best->ig_clip_scale_mean.present && !best->ig_clip_scale_std.present)
+        return;
+    buf_puts(&block->text, "- **ig_clip_scale**: mean ");
+    add_score(&block->text, best->ig_clip_scale_mean);
+    buf_puts(&block->text, ", std ");
+    add_score(&block->text, best->ig_clip_scale_std);
+    buf_puts(&block->text, "\n");
+    block_row_end(block, 8, false);
+}
+
+/* Two lengths of one cell: the planner needs the first words of a hypothesis, and the rest when there is
+ * room. */
+static void add_field(struct block *block, const char *name, const char *text, size_t brief, size_t full, double value,
+                      bool core)
+{
+    if (!text[0])
+        return;
+    buf_printf(&block->text, "- **%s**: ", name);
+    add_quoted(&block->text, text, brief);
+    buf_puts(&block->text, "\n");
+    block_brief_end(block);
+    buf_printf(&block->text, "- **%s**: ", name);
+    add_quoted(&block->text, text, full);
+    buf_puts(&block->text, "\n");
+    block_row_end(block, value, core);
+}
+
+/* Its rows are apart, because under a budget the parameters are needed and the snapshot is not. */
+void section_best(struct block *block, const struct native *n)
+{
+    const struct lineage_trial *best = n->report->best;
+    struct buf *out = &block->text;
+    buf_puts(out, "\n## Current Best\n");
+    block_head_end(block);
+    /* The title says that nothing ranks; a section would say it again. */
+    if (!best)
+        return;
+    buf_puts(out, "- ");
+    add_id(out, best->exp_id);
+    if (best->specialist[0]) {
+        buf_puts(out, " by ");
+        add_name(out, best->specialist);
+    }
+    buf_puts(out, ", ");
+    add_name(out, n->report->metric);
+    buf_puts(out, " ");
+    add_score(out, best->score);
+    buf_puts(out, "\n");
+    block_row_end(block, 60, true);
+    add_field(block, "hypothesis", best->hypothesis, 100, 400, 55, true);
+    add_params(block, n);
+    add_clip_scale(block, best);
+    add_field(block, "snapshot", best->snapshot_path, 200, 200, 12, false);
+}
+
+/* ---- tables ---- */
+
+/* A table keeps its columns even where a cell is empty. */
+static void add_cell_name(struct buf *out, const char *text)
+{
+    buf_puts(out, " | ");
+    add_name(out, text);
+}
+
+/* No status column: all are kept, and the heading says so. */
+static void add_leader(struct buf *out, const struct lineage_trial *trial, size_t width)
+{
+    buf_puts(out, "| ");
+    add_name(out, trial->exp_id);
+    buf_puts(out, " | ");
+    add_score(out, trial->score);
+    buf_puts(out, " | ");
+    add_delta(out, trial->delta_vs_best);
+    add_cell_name(out, trial->specialist);
+    buf_puts(out, " | ");
+    add_quoted(out, trial->hypothesis, width);
+    buf_puts(out, " |\n");
+}
+
+void section_leaderboard(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    if (!n->options->top_k)
+        return;
+    /* How many there are, not how many are shown: that a list is cut is said in the last line of the block. */
+    buf_printf(out, "\n## Leaderboard (%llu kept trials, best first)\n\n",
+               (unsigned long long)report->labels[LINEAGE_KEEP]);
+    if (report->n_leaders) {
+        buf_puts(out, "| exp | ");
+        add_name(out, report->metric);
+        buf_puts(out, " | Δ | specialist | hypothesis |\n|---|---|---|---|---|\n");
+    }
+    block_head_end(block);
+    for (size_t i = 0; i < report->n_leaders; i++) {
+        add_leader(out, &report->leaders[i], 40);
+        block_brief_end(block);
+        add_leader(out, &report->leaders[i], 100);
+        block_row_end(block, worth(30, 0.15, i), false);
+    }
+    if (report->n_leaders)
+        return;
+    /* An empty table looks like a broken one. */
+    buf_puts(out, "*(no keeps yet)*\n");
+    block_row_end(block, 5, false);
+}
+
+/* The status carries the reason of a discard, so that no row needs a column for it. */
+static void add_recent(struct buf *out, const struct native *n, const struct lineage_trial *trial, size_t width)
+{
+    buf_puts(out, "| ");
+    add_name(out, trial->exp_id);
+    add_cell_name(out, trial->specialist);
+    buf_puts(out, " | ");
+    add_outcome(out, n, trial);
+    buf_puts(out, " | ");
+    add_score(out, trial->score);
+    buf_puts(out, " | ");
+    add_quoted(out, trial->hypothesis, width);
+    buf_puts(out, " |\n");
+}
+
+/* The newest rows are worth most: they are what the agent has not seen yet. */
+void section_recent(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    struct buf *out = &block->text;
+    if (!report->n_recent)
+        return;
+    buf_puts(out, "\n## Recent Activity (newest first)\n\n| exp | specialist | status | ");
+    add_name(out, report->metric);
+    buf_puts(out, " | hypothesis |\n|---|---|---|---|---|\n");
+    block_head_end(block);
+    for (size_t i = 0; i < report->n_recent; i++) {
+        add_recent(out, n, &report->recent[i], 36);
+        block_brief_end(block);
+        add_recent(out, n, &report->recent[i], 80);
+        block_row_end(block, worth(30, 0.06, i), false);
+    }
+}
+
+/* ---- chain and last trials ---- */
+
+/* exp_ID [SPECIALIST, STATUS, METRIC=M, Δ=D], the delta only where there is one and the status
+ * does not say it. One shape for the chain and for the last trials, so that an agent learns it
+ * once. The delta stands once: a discard has it in its reason. */
+static void add_item(struct buf *out, const struct native *n, const struct lineage_trial *trial)
+{
+    add_id(out, trial->exp_id);
+    buf_puts(out, " [");
+    if (trial->specialist[0]) {
+        add_name(out, trial->specialist);
+        buf_puts(out, ", ");
+    }
+    add_outcome(out, n, trial);
+    if (trial->score.present) {
+        buf_puts(out, ", ");
+        add_name(out, n->report->metric);
+        buf_puts(out, "=");
+        add_score(out, trial->score);
+    }
+    if (trial->delta_vs_best.present && trial->status != LINEAGE_DISCARD) {
+        buf_puts(out, ", Δ=");
+        add_delta(out, trial->delta_vs_best);
+    }
+    buf_puts(out, "] ");
+}
+
+/* The marks (passed over, missing between) belong to the link below them: they are printed with it or not at
+ * all. */
+static void add_link(struct buf *out, const struct native *n, size_t i, size_t width)
+{
+    const struct lineage_report_chain *chain = &n->report->chain;
+    if (i == chain->first && chain->n < chain->total)
+        buf_printf(out, " … %zu kept ancestors between: `lineage chain`\n", chain->total - chain->n);
+    if (chain->passed_over[i])
+        buf_printf(out, "    (%zu passed over)\n", chain->passed_over[i]);
+    buf_puts(out, i ? " └─ " : "");
+    add_item(out, n, &chain->trials[i]);
+    add_quoted(out, chain->trials[i].hypothesis, width);
+    buf_puts(out, i + 1 == chain->n ? " ← BEST\n" : "\n");
+}
+
+/* From both ends inwards: where it began and what led to the best are worth most. Two steps from
+ * the root cost as much as one from the best: where a line of work came from explains less than
+ * its last turns. */
+static double link_worth(const struct lineage_report_chain *chain, size_t i)
+{
+    size_t from_best = chain->n - 1 - i, from_root = i;
+    return 40.0 / (double)(1 + (from_best < 2 * from_root ? from_best : 2 * from_root));
+}
+
+/* In a fence, because its lines are indented and Markdown would join them. Cells inside are
+ * quoted all the same: a reader of the source sees no rendered fence. */
+void section_chain(struct block *block, const struct native *n)
+{
+    const struct lineage_report_chain *chain = &n->report->chain;
+    struct buf *out = &block->text;
+    struct budget_part *part = &block->parts[block->n_parts - 1];
+    part->cut_inside = true;
+    part->beyond = chain->total - chain->n;
+    part->beyond_at = part->first + chain->first;
+    buf_puts(out, "\n## Lineage of the Best (root → best, kept ancestors)\n");
+    if (!chain->n) {
+        block_head_end(block);
+        buf_puts(out, "\n*(no kept or baseline trial with a score yet)*\n");
+        block_row_end(block, 5, false);
+        return;
+    }
+    buf_puts(out, "```\n");
+    /* A chain that does not reach a root misleads unless it says so, and says it first. */
+    if (chain->end != LINEAGE_CHAIN_ROOT) {
+        buf_puts(out, chain->end == LINEAGE_CHAIN_MISSING ? "!! parent not in the store: " : "!! cycle at: ");
+        add_name(out, chain->end_id);
+        buf_puts(out, "\n");
+    }
+    block_head_end(block);
+    for (size_t i = 0; i < chain->n; i++) {
+        add_link(out, n, i, 40);
+        block_brief_end(block);
+        add_link(out, n, i, 100);
+        /* Root, best and what the best came from are what a plan needs of a chain. */
+        block_row_end(block, link_worth(chain, i), i == 0 || i + 2 >= chain->n);
+    }
+    buf_puts(out, "```\n");
+    block_tail_end(block);
+}
+
+/* Only a change is told: parameters of a trial are dozens, and two of them moved. */
+static void add_change(struct buf *out, const struct lineage_report_change *change)
+{
+    if (!change->after.present) {
+        buf_puts(out, "without ");
+        add_name(out, change->name);
+        return;
+    }
+    add_name(out, change->name);
+    if (change->before.present) {
+        buf_puts(out, " ");
+        add_setting(out, change->before.value, change->before_text);
+    }
+    buf_puts(out, change->before.present ? " → " : "=");
+    add_setting(out, change->after.value, change->after_text);
+}
+
+/* Against whom comes first: the same change means something else against another trial. */
+static void add_changes(struct buf *out, const struct lineage_report_full *full)
+{
+    if (!full->compared_with[0] && !full->n_changes)
+        return;
+    buf_puts(out, "  ");
+    if (full->compared_with[0]) {
+        buf_puts(out, "against ");
+        add_id(out, full->compared_with);
+        /* Said, because a change of code without a change of parameters looks like no change otherwise. */
+        buf_puts(out, full->n_changes ? ": " : ": no other parameters");
+    }
+    for (size_t i = 0; i < full->n_changes; i++) {
+        buf_puts(out, i ? ", " : "");
+        add_change(out, &full->changes[i]);
+    }
+    buf_puts(out, "\n");
+}
+
+/* The first line is that of the chain; the second what it changed; then what was expected and
+ * what came to light, in full, because this is the one place where notes are read. */
+static void add_trial(struct buf *out, const struct native *n, const struct lineage_report_full *full, size_t width)
+{
+    const struct lineage_trial *trial = &full->trial;
+    buf_puts(out, "- ");
+    add_item(out, n, trial);
+    add_quoted(out, trial->hypothesis, width);
+    buf_puts(out, "\n");
+    add_changes(out, full);
+    /* Brief is what was tried and how it ended; what was expected and what notes say comes with the room. */
+    if (width)
+        return;
+    if (trial->expected_delta[0]) {
+        buf_puts(out, "  expected ");
+        add_quoted(out, trial->expected_delta, 60);
+        buf_puts(out, "\n");
+    }
+    if (full->remark[0]) {
+        buf_puts(out, "  └─ ");
+        add_quoted(out, full->remark, 0);
+        buf_puts(out, "\n");
+    }
+}
+
+/* Brief entries for many before full ones for few: choice of the budget, not of this list. */
+void section_full(struct block *block, const struct native *n)
+{
+    const struct lineage_report *report = n->report;
+    if (!report->n_full)
+        return;
+    buf_puts(&block->text, "\n## Last Trials in Full (what each changed)\n");
+    block_head_end(block);
+    for (size_t i = 0; i < report->n_full; i++) {
+        add_trial(&block->text, n, &report->full[i], 60);
+        block_brief_end(block);
+        add_trial(&block->text, n, &report->full[i], 0);
+        block_row_end(block, worth(45, 0.25, i), false);
+    }
+}

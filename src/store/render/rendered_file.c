@@ -1,0 +1,218 @@
+/*
+ * rendered_file.c: a block as a file that a person may write in as well.
+ *
+ * The file is read, what is a person's is found (keep.h), the rest is made anew around it. Between reading and
+ * replacing, the person may save: then it all begins again, because their bytes are not ours to lose.
+ */
+#include "render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "keep.h"
+#include "out_file.h"
+
+#define MOST_TRIES 5   /* that somebody saves meanwhile */
+#define MOST_ASIDE 100000
+
+struct rendering {
+    struct lineage_store *store;
+    const struct lineage_render_options *options;
+    struct out_file file;
+    struct buf note_name; /* .NAME.rendered: what is known of a file whose style has no line for it */
+    struct buf old, note, text;
+    struct keep keep;
+};
+
+/* Only the native style is ours to add a line to; the others have given bytes. */
+static bool has_line(const struct rendering *r)
+{
+    return r->options->style == LINEAGE_STYLE_NATIVE;
+}
+
+static enum lineage_status open_rendering(struct rendering *r, const char *path, struct lineage_error *err)
+{
+    enum lineage_status status = out_file_open(&r->file, path, err);
+    if (status != LINEAGE_OK || r->file.stream)
+        return status;
+    if (!*r->file.name)
+        return store_fail(err, LINEAGE_EINVAL, "%s names no file", path);
+    buf_printf(&r->note_name, ".%s.rendered", r->file.name);
+    return r->note_name.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+}
+
+/* On every way out: a struct that was zeroed to begin with can be closed at any point. */
+static void close_rendering(struct rendering *r)
+{
+    out_file_close(&r->file);
+    buf_release(&r->note_name);
+    buf_release(&r->old);
+    buf_release(&r->note);
+    buf_release(&r->text);
+}
+
+/* Again at each try: what was found the last time is of a file that is gone. */
+static enum lineage_status read_former(struct rendering *r, struct lineage_error *err)
+{
+    buf_truncate(&r->old, 0);
+    buf_truncate(&r->note, 0);
+    enum lineage_status status = out_file_read(&r->file, &r->old, err);
+    if (status != LINEAGE_OK || !r->file.exists)
+        return status;
+    /* Read even for the native style: the file may have been rendered in another one before. */
+    status = fs_read_file(r->file.dir_fd, r->note_name.data, &r->note, err);
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        r->keep = keep_find(r->old.data ? r->old.data : "", r->old.length, r->note.length ? r->note.data : "");
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+enum lineage_status lineage_render_insights(char **text, const char *path, struct lineage_error *err)
+{
+    struct lineage_render_options defaults;
+    struct rendering r = {.options = &defaults};
+    *text = NULL;
+    lineage_render_options_init(&defaults);
+    enum lineage_status status = open_rendering(&r, path, err);
+    if (status == LINEAGE_OK)
+        status = read_former(&r, err);
+    if (status == LINEAGE_OK) {
+        /* A stranger's file is not quoted to an agent as what a person wrote about this store. */
+        bool any = r.file.exists && !r.keep.foreign && r.old.length > r.keep.start;
+        buf_add(&r.text, any ? r.old.data + r.keep.start : "", any ? r.old.length - r.keep.start : 0);
+        status = r.text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    }
+    if (status == LINEAGE_OK) {
+        *text = r.text.data;
+        r.text = (struct buf){0};
+    }
+    close_rendering(&r);
+    return status;
+}
+
+/* Keeping all of it would still put a block on top: right for a file that the user named, not for one that a link
+ * inside a store happens to lead to. */
+static enum lineage_status refuse_strangers(const struct rendering *r, struct lineage_error *err)
+{
+    if (r->file.linked && r->keep.foreign)
+        return store_fail(err, LINEAGE_EINVAL, "a link leads to %s, which is no rendered file: it is left alone",
+                          r->file.path);
+    return LINEAGE_OK;
+}
+
+/* A person's text takes its room first; but however long it is, it does not silence the store. */
+static size_t room_for_block(const struct rendering *r, size_t kept)
+{
+    size_t max = r->options->max_bytes, taken = kept + (has_line(r) && !r->file.stream ? KEEP_LINE_LENGTH + 1 : 0);
+    if (!max || max / 2 <= taken)
+        return max ? (max + 1) / 2 : 0;
+    return max - taken;
+}
+
+/* The digest is of exactly what stands above the line, a cut title included. */
+static enum lineage_status compose(struct rendering *r, struct lineage_error *err)
+{
+    struct lineage_render_options options = *r->options;
+    const char *kept = r->old.length ? r->old.data + r->keep.start : "";
+    size_t n_kept = r->old.length ? r->old.length - r->keep.start : 0, length;
+    char *block;
+    /* The text goes behind the block byte for byte; as an option it would end at its first NUL and count
+     * twice. */
+    options.insights = NULL;
+    options.max_bytes = room_for_block(r, n_kept);
+    enum lineage_status status = lineage_render(&block, &length, r->store, &options, err);
+    if (status != LINEAGE_OK)
+        return status;
+    buf_truncate(&r->text, 0);
+    buf_add(&r->text, block, length);
+    lineage_free(block);
+    buf_truncate(&r->note, 0);
+    if (r->text.failed)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (!r->file.stream && has_line(r)) {
+        if (length && r->text.data[length - 1] != '\n') /* a title cut short by a budget */
+            buf_puts(&r->text, "\n");
+        keep_add_line(&r->text);
+    } else if (!r->file.stream)
+        keep_note(&r->note, r->text.data, r->text.length);
+    buf_add(&r->text, kept, n_kept);
+    return r->text.failed || r->note.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+}
+
+/* NAME.before-N; one that holds the very same bytes serves as well. */
+static enum lineage_status put_aside(const struct rendering *r, struct lineage_error *err)
+{
+    for (unsigned n = 1; n <= MOST_ASIDE; n++) {
+        struct buf name = {0}, there = {0};
+        buf_printf(&name, "%s.before-%u", r->file.name, n);
+        enum lineage_status status =
+            name.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                        : fs_create(r->file.dir_fd, name.data, r->old.data, r->old.length, &r->file.before, err);
+        bool same = status == LINEAGE_EEXIST && fs_read_file(r->file.dir_fd, name.data, &there, NULL) == LINEAGE_OK &&
+                    there.length == r->old.length && memcmp(there.data, r->old.data, there.length) == 0;
+        if (status == LINEAGE_OK)
+            store_notice(r->store, 0, "%s was not as lineage wrote it; what it was is in %s beside it", r->file.path,
+                         name.data);
+        buf_release(&name);
+        buf_release(&there);
+        if (status != LINEAGE_EEXIST || same)
+            return same ? LINEAGE_OK : status;
+    }
+    return store_fail(err, LINEAGE_EIO, "too many files %s.before-N", r->file.path);
+}
+
+/* The note first: should the file not follow, the note does not fit it, and it is put aside rather than trusted. */
+static enum lineage_status write_note(const struct rendering *r, struct lineage_error *err)
+{
+    if (r->file.stream)
+        return LINEAGE_OK;
+    if (!has_line(r))
+        return fs_replace(r->file.dir_fd, r->note_name.data, r->note.data, r->note.length, true, err);
+    fs_unlink(r->file.dir_fd, r->note_name.data);
+    return LINEAGE_OK;
+}
+
+/* Aside first, then the note, then the file: killed anywhere between, the former file still stands. */
+static enum lineage_status put_in_place(const struct rendering *r, struct lineage_error *err)
+{
+    enum lineage_status status = r->keep.aside ? put_aside(r, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = write_note(r, err);
+    if (status == LINEAGE_OK)
+        status = out_file_write(&r->file, r->text.data, r->text.length, err);
+    if (status == LINEAGE_OK && r->options->max_bytes && r->text.length > r->options->max_bytes)
+        store_notice(r->store, 0, "%s has %zu bytes, more than the %zu asked for: what a person wrote is not cut",
+                     r->file.path, r->text.length, r->options->max_bytes);
+    return status;
+}
+
+static enum lineage_status render_around(struct rendering *r, struct lineage_error *err)
+{
+    enum lineage_status status;
+    /* A person saves once in a while; a program that writes all the time is a mistake that should be seen. */
+    for (int tries = 0; tries < MOST_TRIES; tries++) {
+        status = read_former(r, err);
+        if (status == LINEAGE_OK)
+            status = refuse_strangers(r, err);
+        if (status == LINEAGE_OK)
+            status = compose(r, err);
+        if (status != LINEAGE_OK)
+            return status;
+        if (out_file_same(&r->file))
+            return put_in_place(r, err);
+    }
+    return store_fail(err, LINEAGE_EIO, "%s is being written by somebody else: try again", r->file.path);
+}
+
+enum lineage_status lineage_render_file(struct lineage_store *store, const char *path,
+                                        const struct lineage_render_options *options, struct lineage_error *err)
+{
+    struct lineage_render_options defaults;
+    struct rendering r = {.store = store, .options = options ? options : &defaults};
+    lineage_render_options_init(&defaults);
+    enum lineage_status status = open_rendering(&r, path, err);
+    if (status == LINEAGE_OK)
+        status = render_around(&r, err);
+    close_rendering(&r);
+    return status;
+}

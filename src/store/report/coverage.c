@@ -1,0 +1,165 @@
+/*
+ * coverage.c: which values of which parameters were tried, and which combinations were not.
+ *
+ * A cell is looked up, not counted, so that the cost follows the number of cells and not that of trials; the
+ * look-ups of one report are limited all the same, because two long lists that never meet are walked in full.
+ * A cell that could not be settled is not called untried.
+ */
+#include <string.h>
+
+#include "report_parts.h"
+
+#define CROSSED 5      /* parameters that are crossed with each other */
+#define GRID_VALUES 10 /* a parameter with more values is a scale, not a grid */
+#define LOOK_UPS 8192  /* steps of one report */
+
+/* A seed repeats a trial; that no trial had seed 5 with alpha 0.3 is not a gap worth a night. By
+ * its end, because recipes have several (data.seed, eval_seed). */
+static bool is_seed(const char *name)
+{
+    size_t length = strlen(name);
+    return length >= 4 && strcmp(name + length - 4, "seed") == 0;
+}
+
+/* A crash says that a value was tried, not how good it is. */
+static uint64_t measured(const uint64_t labels[LINEAGE_N_LABELS])
+{
+    return labels[LINEAGE_KEEP] + labels[LINEAGE_DISCARD] + labels[LINEAGE_BASELINE];
+}
+
+/* A trial that failed before it began may lack parameters, so constant is measured against trials that were
+ * scored. */
+static enum lineage_status load_params(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    struct lineage_report_param *params = NULL;
+    const char **names;
+    size_t n;
+    enum lineage_status status =
+        index_param_names(load->store->index, &names, &n, &report->more_params, &load->arena, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, n, sizeof *params, &params, err);
+    uint64_t all = measured(report->labels);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        struct lineage_report_param *param = &params[report->n_params];
+        status = index_param_values(load->store->index, names[i], param, &load->arena, err);
+        if (!param->n_values) /* of harness_abort trials alone */
+            continue;
+        param->constant = param->n_values == 1 && all && measured(param->values[0].labels) >= all;
+        report->n_params++;
+    }
+    report->params = params;
+    return status;
+}
+
+/* One value of x with one of y and the other way round. As many cells as values on either side, and one in
+ * each row and column: nothing else is a diagonal. */
+static bool is_linked(const struct lineage_report_grid *grid, const bool *tried)
+{
+    size_t nx = grid->x->n_values, ny = grid->y->n_values, cells = 0;
+    for (size_t i = 0; i < nx * ny; i++)
+        cells += tried[i];
+    if (nx != ny || cells != nx)
+        return false;
+    for (size_t i = 0; i < nx; i++) {
+        size_t in_row = 0, in_column = 0;
+        for (size_t j = 0; j < ny; j++) {
+            in_row += tried[i * ny + j];
+            in_column += tried[j * ny + i];
+        }
+        if (in_row != 1 || in_column != 1)
+            return false;
+    }
+    return true;
+}
+
+static struct lineage_param param_of(const struct lineage_report_param *param, size_t i)
+{
+    return (struct lineage_param){param->name, param->values[i].value, param->values[i].text};
+}
+
+/* All cells of two parameters. False in *settled if the look-ups ran out. Cell by cell until the
+ * look-ups run out: then the pair is dropped, since half of a grid would pass for all of it. */
+static enum lineage_status look_up(struct report_load *load, struct lineage_report_grid *grid, bool *tried,
+                                   size_t (*untried)[2], size_t *steps, bool *settled, struct lineage_error *err)
+{
+    size_t ny = grid->y->n_values;
+    *settled = true;
+    for (size_t i = 0; *settled && i < grid->x->n_values; i++)
+        for (size_t j = 0; *settled && j < ny; j++) {
+            const struct lineage_param pair[2] = {param_of(grid->x, i), param_of(grid->y, j)};
+            enum index_cell answer;
+            enum lineage_status status = index_pair_tried(load->store->index, pair, steps, &answer, err);
+            if (status != LINEAGE_OK)
+                return status;
+            *settled = answer != INDEX_UNSETTLED;
+            tried[i * ny + j] = answer == INDEX_TRIED;
+            if (answer == INDEX_UNTRIED) {
+                untried[grid->n_untried][0] = i;
+                untried[grid->n_untried++][1] = j;
+            }
+        }
+    return LINEAGE_OK;
+}
+
+/* Room for all cells at once: most are tried, and the arena is freed with the report. */
+static enum lineage_status cross(struct report_load *load, const struct lineage_report_param *x,
+                                 const struct lineage_report_param *y, struct lineage_report_grid *grids,
+                                 size_t *steps, struct lineage_error *err)
+{
+    bool tried[GRID_VALUES * GRID_VALUES] = {false}, settled;
+    size_t(*untried)[2];
+    struct lineage_report_grid grid = {.x = x, .y = y, .n_cells = x->n_values * y->n_values};
+    enum lineage_status status = report_alloc(load, grid.n_cells, sizeof *untried, &untried, err);
+    if (status == LINEAGE_OK)
+        status = look_up(load, &grid, tried, untried, steps, &settled, err);
+    /* No cell tried: the two parameters belong to different kinds of trials, and the whole grid is no gap. */
+    if (status != LINEAGE_OK || !settled || !grid.n_untried || grid.n_untried == grid.n_cells)
+        return status;
+    grid.untried = (const size_t(*)[2])untried;
+    grid.linked = is_linked(&grid, tried);
+    grids[load->report.n_grids++] = grid;
+    return LINEAGE_OK;
+}
+
+/* A parameter that always moved with another one has the same gaps: they are told once. */
+static void drop_echoes(struct lineage_report *report, struct lineage_report_grid *grids)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < report->n_grids; i++) {
+        bool echo = false;
+        for (size_t j = 0; !grids[i].linked && j < report->n_grids; j++)
+            echo = echo || (grids[j].linked && (grids[j].y == grids[i].x || grids[j].y == grids[i].y));
+        if (!echo)
+            grids[kept++] = grids[i];
+    }
+    report->n_grids = kept;
+}
+
+static enum lineage_status load_grids(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    const struct lineage_report_param *crossed[CROSSED];
+    struct lineage_report_grid *grids;
+    size_t n = 0, steps = LOOK_UPS;
+    /* The first few: alpha, beta and gamma come first, and ten pairs are as much as anybody reads. */
+    for (size_t i = 0; i < report->n_params && n < CROSSED; i++) {
+        const struct lineage_report_param *param = &report->params[i];
+        if (param->n_values > 1 && param->n_values <= GRID_VALUES && !param->more && !is_seed(param->name))
+            crossed[n++] = param;
+    }
+    enum lineage_status status = report_alloc(load, n * n / 2, sizeof *grids, &grids, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++)
+        for (size_t j = i + 1; status == LINEAGE_OK && j < n; j++)
+            status = cross(load, crossed[i], crossed[j], grids, &steps, err);
+    if (status == LINEAGE_OK)
+        drop_echoes(report, grids);
+    report->grids = grids;
+    return status;
+}
+
+enum lineage_status report_coverage(struct report_load *load, struct lineage_error *err)
+{
+    enum lineage_status status = load_params(load, err);
+    return status == LINEAGE_OK ? load_grids(load, err) : status;
+}

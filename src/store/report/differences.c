@@ -1,0 +1,121 @@
+/*
+ * differences.c: the newest trials, each with the parameters it changed.
+ *
+ * A trial is a change to another one, so that is what is told of it. The other one is the parent; a trial without
+ * a known parent, such as those of a sweep, is measured against the best of its time, which its row names.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "report_parts.h"
+
+/* A row may name itself (the first baseline is its own best): then there is nothing to compare with. */
+static enum lineage_status find_other(struct report_load *load, const char *id, const struct lineage_trial *self,
+                                      struct lineage_trial *other, bool *found, struct lineage_error *err)
+{
+    int64_t seq;
+    *found = false;
+    if (!id[0])
+        return LINEAGE_OK;
+    enum lineage_status status = index_find(load->store->index, id, &seq, err);
+    if (status == LINEAGE_OK && (uint64_t)seq != self->seq) {
+        status = index_borrow(load->store->index, seq, other, &load->arena, err);
+        *found = status == LINEAGE_OK;
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Parameters are few dozens, so they are looked through: a table of names would cost more to
+ * make. */
+static bool is_constant(const struct lineage_report *report, const char *name)
+{
+    for (size_t i = 0; i < report->n_params; i++)
+        if (strcmp(report->params[i].name, name) == 0)
+            return report->params[i].constant;
+    return false;
+}
+
+/* nan is not equal to itself, but a setting that stayed nan did not change. */
+static bool same_value(const struct lineage_param *a, const struct lineage_param *b)
+{
+    if (a->text || b->text)
+        return a->text && b->text && strcmp(a->text, b->text) == 0;
+    return a->value == b->value || (isnan(a->value) && isnan(b->value));
+}
+
+static void set_before(struct lineage_report_change *change, const struct lineage_param *param)
+{
+    change->before = (struct lineage_number){true, param->value};
+    change->before_text = param->text;
+}
+
+static void set_after(struct lineage_report_change *change, const struct lineage_param *param)
+{
+    change->after = (struct lineage_number){true, param->value};
+    change->after_text = param->text;
+}
+
+/* Both lists are sorted by name: one walk over the two. */
+static void compare(struct lineage_report_full *full, struct lineage_report_change *changes,
+                    const struct lineage_trial *before, const struct lineage_trial *after)
+{
+    size_t i = 0, j = 0;
+    while (i < before->n_params || j < after->n_params) {
+        int order = i == before->n_params  ? 1
+                    : j == after->n_params ? -1
+                                           : strcmp(before->params[i].name, after->params[j].name);
+        struct lineage_report_change change = {.name = order <= 0 ? before->params[i].name : after->params[j].name};
+        if (order <= 0)
+            set_before(&change, &before->params[i++]);
+        if (order >= 0)
+            set_after(&change, &after->params[j++]);
+        if (order != 0 || !same_value(&before->params[i - 1], &after->params[j - 1]))
+            changes[full->n_changes++] = change;
+    }
+}
+
+/* With nothing to compare, what the trial set is the change, but for what every trial sets. */
+static enum lineage_status fill(struct report_load *load, struct lineage_report_full *full, struct lineage_error *err)
+{
+    struct lineage_trial other = {0};
+    const struct lineage_trial *trial = &full->trial;
+    struct lineage_report_change *changes;
+    bool found;
+    enum lineage_status status = find_other(load, trial->parent_exp, trial, &other, &found, err);
+    if (status == LINEAGE_OK && !found)
+        status = find_other(load, trial->baseline_exp, trial, &other, &found, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, trial->n_params + other.n_params, sizeof *changes, &changes, err);
+    if (status != LINEAGE_OK)
+        return status;
+    full->compared_with = found ? other.exp_id : "";
+    full->changes = changes;
+    if (found)
+        compare(full, changes, &other, trial);
+    for (size_t i = 0; !found && i < trial->n_params; i++)
+        if (!is_constant(&load->report, trial->params[i].name)) {
+            changes[full->n_changes] = (struct lineage_report_change){.name = trial->params[i].name};
+            set_after(&changes[full->n_changes++], &trial->params[i]);
+        }
+    full->remark = notes_remark(trial->notes, &load->arena);
+    return full->remark ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+enum lineage_status report_full(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_trial *newest = NULL;
+    struct lineage_report_full *full;
+    size_t n = 0, limit = load->options->full;
+    enum lineage_status status = limit ? index_list(load->store->index, INDEX_NEWEST_INFORMATIVE, limit, &newest, &n,
+                                                    &load->arena, err)
+                                       : LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, n, sizeof *full, &full, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        full[i].trial = newest[i];
+        status = fill(load, &full[i], err);
+        load->report.n_full = i + 1;
+    }
+    load->report.full = full;
+    return status;
+}

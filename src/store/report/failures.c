@@ -1,0 +1,124 @@
+/*
+ * failures.c: how trials failed, whose they were, and what their notes say about why.
+ *
+ * Reasons come from the newest failures alone: an old crash that was mended tells the next agent nothing, and the
+ * cost must not grow with the number of failures.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_parts.h"
+
+#define LOOKED_AT 24 /* newest failures of a label */
+
+/* disqualified too: it has a score, and the rules threw it out. An abort of the harness says nothing of the
+ * trial. */
+static bool is_failure(enum lineage_label label)
+{
+    return !lineage_label_is_kept(label) && label != LINEAGE_DISCARD && label != LINEAGE_HARNESS_ABORT;
+}
+
+/* Then by name, so that equal counts do not change places between two renderings. */
+static int by_failures(const void *a, const void *b)
+{
+    const struct lineage_report_failure *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? 1 : -1;
+    return strcmp(lineage_label_name(x->label), lineage_label_name(y->label));
+}
+
+/* The specialist with most failures first; names break ties, for the same bytes each time. */
+static int by_count(const void *a, const void *b)
+{
+    const struct lineage_report_count *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? 1 : -1;
+    return strcmp(x->specialist, y->specialist);
+}
+
+/* From the sums that were read already: room for all, since each may have failed. */
+static enum lineage_status count_specialists(struct report_load *load, struct lineage_report_failure *failure,
+                                             struct lineage_error *err)
+{
+    struct lineage_report_count *specialists;
+    enum lineage_status status = report_alloc(load, load->n_counts, sizeof *specialists, &specialists, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
+        if (load->counts[i].label == failure->label)
+            specialists[failure->n_specialists++] =
+                (struct lineage_report_count){load->counts[i].specialist, load->counts[i].n};
+    if (status == LINEAGE_OK)
+        qsort(specialists, failure->n_specialists, sizeof *specialists, by_count);
+    failure->specialists = specialists;
+    return status;
+}
+
+/* The harness this format is shared with puts the error behind the planner's own words and a bar. */
+static const char *reason_of(struct report_load *load, const struct lineage_trial *trial)
+{
+    static const char bar[] = " | ";
+    const char *remark = notes_remark(trial->notes, &load->arena), *last = NULL;
+    for (const char *at = remark; at && (at = strstr(at, bar)); at += sizeof bar - 1)
+        last = at + sizeof bar - 1;
+    return last && *last ? last : remark;
+}
+
+/* More frequent first; among equals the newer one, which was found first, stays in front. */
+static void put_in_order(struct lineage_report_reason *reasons, size_t at)
+{
+    for (; at && reasons[at].n > reasons[at - 1].n; at--) {
+        struct lineage_report_reason before = reasons[at - 1];
+        reasons[at - 1] = reasons[at];
+        reasons[at] = before;
+    }
+}
+
+/* Newest first from the index, so the first trial with a reason is the newest that gives it. */
+static enum lineage_status find_reasons(struct report_load *load, struct lineage_report_failure *failure,
+                                        struct lineage_error *err)
+{
+    struct lineage_trial *trials;
+    struct lineage_report_reason *reasons;
+    size_t n;
+    enum lineage_status status =
+        index_newest_failed(load->store->index, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, n, sizeof *reasons, &reasons, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        size_t at = 0;
+        const char *text = reason_of(load, &trials[i]);
+        if (!text)
+            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        /* Compared as they stand: two dozen texts are not worth a hash, and a fuzzy match would merge two
+         * causes. */
+        while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)
+            at++;
+        if (at == failure->n_reasons)
+            reasons[failure->n_reasons++] = (struct lineage_report_reason){text, trials[i].exp_id, 0};
+        reasons[at].n++;
+        put_in_order(reasons, at);
+    }
+    failure->looked_at = n;
+    failure->reasons = reasons;
+    return status;
+}
+
+/* Classes by label, in the order of how many there are: an agent reads the first and perhaps the
+ * second. */
+enum lineage_status report_failures(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    struct lineage_report_failure *failures;
+    enum lineage_status status = report_alloc(load, LINEAGE_N_LABELS, sizeof *failures, &failures, err);
+    for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)
+        if (report->labels[i] && is_failure((enum lineage_label)i)) {
+            struct lineage_report_failure *failure = &failures[report->n_failures++];
+            *failure = (struct lineage_report_failure){.label = (enum lineage_label)i, .n = report->labels[i]};
+            status = count_specialists(load, failure, err);
+            if (status == LINEAGE_OK)
+                status = find_reasons(load, failure, err);
+        }
+    if (status == LINEAGE_OK)
+        qsort(failures, report->n_failures, sizeof *failures, by_failures);
+    report->failures = failures;
+    return status;
+}

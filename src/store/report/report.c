@@ -1,0 +1,252 @@
+/*
+ * report.c: one report, read from the index in one go.
+ *
+ * Who fills what: settings, sizes, best, chain, lists and calibration here; params and grids in coverage.c;
+ * failures in failures.c; full in differences.c; board in board.c. The index is brought up to date once, before the
+ * first part, so that all parts speak of the same rows.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_parts.h"
+
+#define CALIBRATED 12 /* specialists */
+
+/* Lengths that a planner reads in one go; a chain of 30 shows root, way and end of any. */
+void lineage_report_options_init(struct lineage_report_options *options)
+{
+    *options = (struct lineage_report_options){.leaders = 20, .recent = 30, .full = 10, .chain = 30};
+}
+
+/* Through memcpy, because a pointer to a pointer of another type may not be written through. */
+enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size, void *out,
+                                 struct lineage_error *err)
+{
+    void *items = arena_alloc(&load->arena, n, size);
+    memcpy(out, &items, sizeof items);
+    return items ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* Copied, so that the report stays valid after the store is closed. What is needed to be kept is
+ * computed by the function that append decides with. */
+static enum lineage_status take_settings(struct report_load *load, struct lineage_error *err)
+{
+    const struct lineage_config *config = &load->store->config;
+    struct lineage_report *report = &load->report;
+    const char *metric = lineage_store_metric(load->store);
+    report->metric = arena_text(&load->arena, metric, strlen(metric));
+    report->direction = config->direction;
+    report->min_delta = config->min_delta;
+    report->noise_std = config->noise_std;
+    report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
+    report->needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds);
+    report->rows = index_position(load->store->index)->rows;
+    return report->metric ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* A limit of 0 asks nothing: SQLite would prepare and run the statement to say so. */
+static enum lineage_status list(struct report_load *load, enum index_order order, size_t limit,
+                                const struct lineage_trial **trials, size_t *n, struct lineage_error *err)
+{
+    struct lineage_trial *found = NULL;
+    *n = 0;
+    enum lineage_status status =
+        limit ? index_list(load->store->index, order, limit, &found, n, &load->arena, err) : LINEAGE_OK;
+    *trials = found;
+    return status;
+}
+
+/* Room on both sides: where it came from is worth less than where it stands, so a quarter goes to the root's end. */
+static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum index_chain_rule rule,
+                                      size_t first, size_t last, struct lineage_error *err)
+{
+    struct index_chain_ends ends;
+    enum lineage_status status =
+        index_chain_ends(load->store->index, seq, rule, first, last, &ends, &load->arena, err);
+    if (status == LINEAGE_OK)
+        load->report.chain = (struct lineage_report_chain){
+            .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
+            .first = ends.first, .end = ends.end, .end_id = ends.end_id};
+    return status;
+}
+
+/* ---- native rules ---- */
+
+/* No best is no failure: a store of crashes has a report, too. */
+static enum lineage_status load_best(struct report_load *load, struct lineage_error *err)
+{
+    int64_t seq;
+    double score;
+    struct lineage_trial *best;
+    size_t first = load->options->chain / 4;
+    enum lineage_status status = index_best(load->store->index, &seq, &score, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, 1, sizeof *best, &best, err);
+    if (status == LINEAGE_OK)
+        status = index_borrow(load->store->index, seq, best, &load->arena, err);
+    if (status != LINEAGE_OK)
+        return status;
+    load->report.best = best;
+    return load_chain(load, seq, INDEX_CHAIN_KEPT, first, load->options->chain - first, err);
+}
+
+/* From sums by specialist, which failures.c wants anyway: one query for both. */
+static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
+{
+    struct index *index = load->store->index;
+    enum lineage_status status = index_label_counts(index, &load->counts, &load->n_counts, &load->arena, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
+        load->report.labels[load->counts[i].label] += load->counts[i].n;
+    return status == LINEAGE_OK ? index_count_findings(index, &load->report.findings, err) : status;
+}
+
+/* Coverage before the newest trials: what is constant is left out of what they set. Labels before coverage
+ * and failures, which are measured against them. */
+static enum lineage_status load_native(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    const struct lineage_report_options *o = load->options;
+    struct lineage_report_calibration *calibration = NULL;
+    enum lineage_status status = load_best(load, err);
+    if (status == LINEAGE_OK)
+        status = count_labels(load, err);
+    if (status == LINEAGE_OK)
+        status = list(load, INDEX_BEST_KEPT, o->leaders, &report->leaders, &report->n_leaders, err);
+    if (status == LINEAGE_OK)
+        status = list(load, INDEX_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
+    if (status == LINEAGE_OK)
+        status = report_coverage(load, err);
+    if (status == LINEAGE_OK)
+        status = report_full(load, err);
+    if (status == LINEAGE_OK)
+        status = report_failures(load, err);
+    if (status == LINEAGE_OK)
+        status = index_calibration(load->store->index, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
+                                   err);
+    report->calibration = calibration;
+    return status;
+}
+
+/* ---- fieldkit's rules ---- */
+
+/* A walk with `<`: a nan that comes first is never beaten, a nan that comes later never wins. */
+static enum lineage_status choose_best(struct report_load *load, struct lineage_error *err)
+{
+    const struct lineage_trial *best;
+    size_t n;
+    enum lineage_status status = list(load, INDEX_FIRST_SCORED, 1, &best, &n, err);
+    if (status == LINEAGE_OK && !n)
+        status = list(load, INDEX_FIRST, 1, &best, &n, err);
+    else if (status == LINEAGE_OK && !isnan(best->score.value))
+        status = list(load, INDEX_BEST_SCORED, 1, &best, &n, err);
+    if (status == LINEAGE_OK && n)
+        load->report.best = best;
+    return status;
+}
+
+/* The chain starts from the best one's id, which is the last row of that id. */
+static enum lineage_status load_ancestors(struct report_load *load, struct lineage_error *err)
+{
+    int64_t seq;
+    if (!load->report.best || !load->report.best->exp_id[0])
+        return LINEAGE_OK;
+    enum lineage_status status = index_find_exact(load->store->index, load->report.best->exp_id, &seq, err);
+    return status == LINEAGE_OK ? load_chain(load, seq, INDEX_CHAIN_ALL, INDEX_ALL, 0, err) : status;
+}
+
+/* A slice [-0:] is the whole list: that is why 0 means all here. That style shows trials as they
+ * are; what they changed is not asked for. */
+static enum lineage_status load_full(struct report_load *load, size_t limit, struct lineage_error *err)
+{
+    const struct lineage_trial *newest;
+    struct lineage_report_full *full;
+    size_t n;
+    enum lineage_status status = list(load, INDEX_NEWEST, limit ? limit : INDEX_ALL, &newest, &n, err);
+    if (status == LINEAGE_OK)
+        status = report_alloc(load, n, sizeof *full, &full, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < n; i++)
+        full[i] = (struct lineage_report_full){.trial = newest[i], .compared_with = "", .remark = ""};
+    load->report.full = full;
+    load->report.n_full = n;
+    return LINEAGE_OK;
+}
+
+/* Only what that style prints: its files are written after every trial, and the rest would be thrown away. */
+static enum lineage_status load_fieldkit(struct report_load *load, struct lineage_error *err)
+{
+    struct lineage_report *report = &load->report;
+    const struct lineage_report_options *o = load->options;
+    enum lineage_status status = choose_best(load, err);
+    if (status == LINEAGE_OK)
+        status = load_ancestors(load, err);
+    if (status == LINEAGE_OK)
+        status = list(load, INDEX_BEST_KEPT_UNSCORED_INFINITE, o->leaders, &report->leaders, &report->n_leaders, err);
+    if (status == LINEAGE_OK)
+        status = list(load, INDEX_NEWEST, o->recent ? o->recent : INDEX_ALL, &report->recent, &report->n_recent, err);
+    return status == LINEAGE_OK ? load_full(load, o->full, err) : status;
+}
+
+/* ---- all of it ---- */
+
+/* A switch without default: a new set of rules must not fall through to another one's. */
+static enum lineage_status load_parts(struct report_load *load, struct lineage_error *err)
+{
+    enum lineage_status status = take_settings(load, err);
+    if (status != LINEAGE_OK)
+        return status;
+    switch (load->options->rules) {
+    case LINEAGE_RULES_NATIVE: return load_native(load, err);
+    case LINEAGE_RULES_FIELDKIT: return load_fieldkit(load, err);
+    case LINEAGE_RULES_BOARD: return report_board(load, err);
+    }
+    return store_fail(err, LINEAGE_EINVAL, "no such rules: %d", (int)load->options->rules);
+}
+
+static enum lineage_status load_once(struct lineage_report **report, struct lineage_store *store,
+                                     const struct lineage_report_options *options, struct lineage_error *err)
+{
+    struct report_load *load = calloc(1, sizeof *load);
+    if (!load)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    load->store = store;
+    load->options = options;
+    load->report.memory = load;
+    enum lineage_status status = index_sync(store->index, err);
+    if (status == LINEAGE_OK)
+        status = load_parts(load, err);
+    if (status == LINEAGE_OK)
+        *report = &load->report;
+    /* Half a report is none: a printer could not tell an empty list from one that failed. */
+    else
+        lineage_report_release(&load->report);
+    return status;
+}
+
+/* One allocation holds the report and the arena it points into, so that releasing it is one call
+ * without a list. */
+enum lineage_status lineage_report_load(struct lineage_report **report, struct lineage_store *store,
+                                        const struct lineage_report_options *options, struct lineage_error *err)
+{
+    struct lineage_report_options defaults;
+    enum lineage_status status;
+    *report = NULL;
+    lineage_report_options_init(&defaults);
+    do
+        status = load_once(report, store, options ? options : &defaults, err);
+    while (status != LINEAGE_OK && index_mended(store->index));
+    return status;
+}
+
+void lineage_report_release(struct lineage_report *report)
+{
+    if (!report)
+        return;
+    struct report_load *load = report->memory;
+    arena_release(&load->arena);
+    free(load);
+}

@@ -1,0 +1,212 @@
+/*
+ * verify.c: everything that can be wrong with a store, one finding each.
+ *
+ * It takes no lock and changes nothing, so it can run beside a night that appends. A finding is not
+ * a failure and the check goes on; only what keeps it from looking (memory, I/O) ends it, because
+ * "nothing found" would be believed.
+ */
+#include <lineage/verify.h>
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include <lineage/query.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "../files/snapshot.h"
+#include "../files/telemetry.h"
+#include "../index/index.h"
+
+struct verifying {
+    struct lineage_store *store;
+    lineage_finding_fn *report;
+    void *context;
+    size_t n;
+};
+
+static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id,
+                  const char *text)
+{
+    struct lineage_finding finding = {kind, line, exp_id, text};
+    v->n++;
+    if (v->report)
+        v->report(v->context, &finding);
+}
+
+/* No fault yet, since editors save files so and a writer may be in the middle; but the next
+ * append will move it aside, and a person should know before. */
+static void check_tail(struct verifying *v)
+{
+    char text[128];
+    const struct index_position *at = index_position(v->store->index);
+    if (at->log.size > at->watermark) {
+        snprintf(text, sizeof text, "the last record has no line end (%llu bytes)",
+                 (unsigned long long)(at->log.size - at->watermark));
+        found(v, "torn", at->line, "", text);
+    }
+}
+
+/* Found on the way of the tree walk, which visits each row once; a walk up from every row would
+ * cost the depth for each. */
+static bool report_cycle(void *context, const struct lineage_tree_node *node)
+{
+    if (node->in_cycle)
+        found(context, "cycle", node->trial->line, node->trial->exp_id,
+              "is its own ancestor, or descends from one");
+    return true;
+}
+
+static void pass_on(void *context, const struct lineage_finding *finding)
+{
+    found(context, finding->kind, finding->line, finding->exp_id, finding->text);
+}
+
+/* A mirror that cannot even be read through is a finding, not a failure of the check. A mirror
+ * that this handle gave up on earlier has said why; there is nothing behind it to compare. */
+static enum lineage_status check_index(struct verifying *v, struct index *on_disk, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    const struct lineage_error *fallback = index_fallback(on_disk);
+    if (fallback)
+        found(v, "mirror", fallback->line, "", fallback->text);
+    if (fallback || !index_on_disk(on_disk))
+        return LINEAGE_OK;
+    enum lineage_status status = index_check(on_disk, v->store->index, pass_on, v, &why);
+    if (status == LINEAGE_EDB) {
+        found(v, "mirror", 0, "", why.text);
+        return LINEAGE_OK;
+    }
+    if (status != LINEAGE_OK && err)
+        *err = why;
+    return status;
+}
+
+/* A path comes from the row, which another tool may have written: `/etc` or `../..` are
+ * directories that exist, and no snapshot of this store. */
+static void check_snapshot(void *context, const struct lineage_trial *trial)
+{
+    struct verifying *v = context;
+    if (!fs_is_dir_below(v->store->dir_fd, trial->snapshot_path))
+        found(v, "snapshot", trial->line, trial->exp_id, "snapshot_path is not there, or leads out of the store");
+}
+
+/*
+ * One file of telemetry/: named after a row, and readable. By exact id, because the file is found
+ * by it: exp_014.json does not belong to 014. Only readability is asked for; what is in it was
+ * checked when it was written.
+ */
+static enum lineage_status check_telemetry_file(struct verifying *v, const char *name, struct lineage_error *err)
+{
+    char id[PLACE_MAX];
+    struct buf text = {0};
+    int64_t seq;
+    if (!place_telemetry_id(id, name))
+        return LINEAGE_OK; /* a stranger's file */
+    enum lineage_status status = index_find_exact(v->store->index, id, &seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        found(v, "telemetry", 0, id, "telemetry without a row");
+    else if (status != LINEAGE_OK)
+        return status;
+    if (telemetry_read(v->store->dir_fd, id, &text, NULL) != LINEAGE_OK) {
+        found(v, "telemetry", 0, id, "telemetry cannot be read");
+    } else {
+        json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
+        if (!json_is_object(root))
+            found(v, "telemetry", 0, id, "telemetry is not a JSON object");
+        json_decref(root);
+    }
+    buf_release(&text);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status check_telemetry(struct verifying *v, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    const char *name;
+    int fd = fs_open(v->store->dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && status == LINEAGE_OK && (name = fs_next(list)))
+        status = check_telemetry_file(v, name, err);
+    if (list)
+        closedir(list);
+    return status;
+}
+
+/* What a kill left: nobody's, and taken away by the next append. A copy under way is locked, and
+ * is not mentioned. */
+static void check_leftovers(struct verifying *v)
+{
+    struct stat st;
+    char text[PLACE_MAX + 80];
+    const char *name;
+    if (fs_stat(v->store->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0)
+        found(v, "import", 0, "", "an import is under way or was cut off; the next append takes back what there is of it");
+    int fd = fs_open(v->store->dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    while (list && (name = fs_next(list)))
+        if (snapshot_is_abandoned(dirfd(list), name)) {
+            snprintf(text, sizeof text, PLACE_SNAPSHOTS "/%s: a copy that was cut off; the next append removes it", name);
+            found(v, "snapshot", 0, "", text);
+        }
+    if (list)
+        closedir(list);
+}
+
+enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
+                                     void *context, struct lineage_error *err)
+{
+    enum lineage_status status = index_sync(store->index, err);
+    return status == LINEAGE_OK ? index_findings(store->index, report, context, err) : status;
+}
+
+/*
+ * From the log outwards: rows, their ids, the end of the file, then parents; the mirror is compared
+ * only when it is known what the log says, and the files beside it come last as they are found by
+ * way of the rows.
+ */
+static enum lineage_status check_store(struct verifying *v, struct index *on_disk, struct lineage_error *err)
+{
+    enum lineage_status status = index_sync(v->store->index, err);
+    if (status == LINEAGE_OK)
+        status = index_findings(v->store->index, pass_on, v, err);
+    if (status == LINEAGE_OK)
+        status = index_id_faults(v->store->index, pass_on, v, err);
+    if (status == LINEAGE_OK) {
+        check_tail(v);
+        check_leftovers(v);
+    }
+    if (status == LINEAGE_OK)
+        status = index_each_in_cycle(v->store, report_cycle, v, err);
+    if (status == LINEAGE_OK)
+        status = check_index(v, on_disk, err);
+    if (status == LINEAGE_OK)
+        status = index_each_snapshot(v->store->index, check_snapshot, v, err);
+    return status == LINEAGE_OK ? check_telemetry(v, err) : status;
+}
+
+/* Rows are checked in a mirror made in memory for the purpose, so that lineage.db is judged and not
+ * mended. */
+enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings,
+                                   lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
+{
+    struct verifying v = {.report = report, .context = context};
+    struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
+    *n_findings = 0;
+    /* The settings of the handle that is checked and not those of the file: a caller that opened
+     * the store with another score column is answered about that. */
+    options.metric = store->config.metric[0] ? store->config.metric : NULL;
+    enum lineage_status status = lineage_store_open(&v.store, store->dir, &options, err);
+    if (status == LINEAGE_OK)
+        status = check_store(&v, store->index, err);
+    *n_findings = v.n;
+    lineage_store_close(v.store);
+    return status;
+}
+
+enum lineage_status lineage_rebuild(struct lineage_store *store, struct lineage_error *err)
+{
+    return index_rebuild(store->index, err);
+}
