@@ -18,15 +18,15 @@
  * hopworld (multi-hop question answering with a search tool)
  *   prompt      Q entity relation_1 .. relation_k /Q
  *   a turn      S entity relation /S, answered by OBS relation entity .. /OBS with `facts` facts
- * about that entity, one of them the one asked for, or by OBS NONE /OBS the answer  ANS entity, the
- * entity at the end of the chain; reward 1 if right, else 0 Every question has a graph of its own,
- * a hash of (question, entity, relation), so facts cannot be learned by heart. Relations of the
- * lower half stay inside the entity's region, the others lead anywhere. A malformed turn, or a
- * search too many, ends the episode with reward 0.
+ *               about that entity, one of them the one asked for, or by OBS NONE /OBS
+ *   the answer  ANS entity, the entity at the end of the chain; reward 1 if right, else 0
+ * Every question has a graph of its own, a hash of (question, entity, relation), so facts cannot be
+ * learned by heart. Relations of the lower half stay inside the entity's region, the others lead
+ * anywhere. A malformed turn, or a search too many, ends the episode with reward 0.
  *
  * reverse (one turn, no tool)
- *   prompt      S entity_1 .. entity_n /S; the answer ANS entity_n .. entity_1, reward 1 if all
- * right
+ *   prompt      S entity_1 .. entity_n /S
+ *   the answer  ANS entity_n .. entity_1; reward 1 if all of it is right
  *
  * Both use the tokens of one struct trainer_world, so one policy can be trained on both at once.
  */
@@ -120,8 +120,7 @@ enum trainer_turn {
     TRAINER_TURN_DONE
 };
 
-/* Start an episode; writes its prompt (at most TRAINER_PROMPT_MAX tokens) and returns the length.
- */
+/* Start an episode; writes its prompt (at most TRAINER_PROMPT_MAX tokens), returns the length. */
 TRAINER_API size_t trainer_env_reset(const struct trainer_env *env, uint64_t question,
                                      uint64_t noise, struct trainer_episode *episode,
                                      int32_t *prompt);

@@ -74,6 +74,8 @@ struct trainer_passf;
 /* Bytes that a pass for so many tokens, of which so many wanted, allocates. */
 TRAINER_API size_t trainer_pass_bytes(const struct trainer_model *model, size_t n_tokens,
                                       size_t n_wanted);
+TRAINER_API size_t trainer_pass_bytesf(const struct trainer_model *model, size_t n_tokens,
+                                       size_t n_wanted);
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_pass_create(struct trainer_pass **pass, const struct trainer_model *model, size_t n_tokens,
                     size_t n_wanted, struct trainer_error *err);
@@ -121,8 +123,7 @@ TRAINER_API void trainer_policy_lower(const struct trainer_model *model,
                                       enum trainer_precision precision, const float *params,
                                       float *lowered);
 
-/* ---- checkpoints ------------------------------------------------------------------------------
- */
+/* ---- checkpoints ---------------------------------------------------------------------------- */
 
 /*
  * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps

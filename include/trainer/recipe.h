@@ -11,7 +11,7 @@
  *       "start": {"checkpoint": "warm.ckpt"},
  *       "environments": [{"name": "hopworld", "questions": 32, "k_min": 3, "k_max": 5,
  *                         "algorithm": {"name": "turn-group-v1d", "alpha": 0.3}}],
- *       "training": {"iterations": 120, "group_size": 8, "learning_rate": 3e-4},
+ *       "training": {"iterations": 120, "group_size": 8, "lr": 3e-4},
  *       "loss": {"name": "turn", "clip_low": 0.1, "clip_high": 0.13},
  *       "evaluation": {"questions": 512, "every": 10}
  *     }
@@ -34,52 +34,31 @@ extern "C" {
 #define TRAINER_PROSE_MAX 1024
 #define TRAINER_PATH_MAX 1024
 
-/* Where advantages come from, and which loss component a rollout trains. */
-enum trainer_algorithm_name {
-    TRAINER_GRPO,                /* z-score of the outcome in its group */
-    TRAINER_DR_GRPO,             /* without the division by std */
-    TRAINER_RLOO,                /* leave-one-out baseline */
-    TRAINER_REINFORCE_PLUS_PLUS, /* returns whitened over the batch */
-    TRAINER_GRPO_PASSK,          /* the lead of the group's best */
-    TRAINER_MAX_RL,              /* (r - mean) / mean */
-    TRAINER_RAE,                 /* moving baseline per environment */
-    TRAINER_JOINT,               /* A2TGPO, the four modes */
-    TRAINER_SEPARATE,
-    TRAINER_TURN_GROUP,
-    TRAINER_TURN_GROUP_V1D,
-    TRAINER_PROCESS, /* gains and outcome normalised apart, summed to the right */
-    TRAINER_ADCA,    /* step flags of the rule-based judge */
-    TRAINER_REWARD,  /* the outcome itself */
-    TRAINER_OPD,     /* on-policy distillation from a frozen teacher: ref_kl stream */
-    TRAINER_OPSD,    /* the same from the live policy that is shown the last hop's fact */
-    TRAINER_SFT,     /* ce on rollouts of a frozen source */
-    TRAINER_ECHO,    /* grpo, and ce on the tool's tokens */
-    TRAINER_N_ALGORITHMS
-};
-
-/* "turn-group-v1d"; NULL out of range. */
-TRAINER_API const char *trainer_algorithm_text(enum trainer_algorithm_name name);
-
 enum trainer_gain { TRAINER_GAIN_PROB, TRAINER_GAIN_LOG_PROB }; /* "prob", "log_prob" */
 
-enum trainer_length_penalty { /* "none", "uniform", "group", "anchor" */
-                              TRAINER_LENGTH_NONE,
-                              TRAINER_LENGTH_UNIFORM,
-                              TRAINER_LENGTH_GROUP,
-                              TRAINER_LENGTH_ANCHOR
+/* "none", "uniform", "group", "anchor" */
+enum trainer_length_penalty {
+    TRAINER_LENGTH_NONE,
+    TRAINER_LENGTH_UNIFORM,
+    TRAINER_LENGTH_GROUP,
+    TRAINER_LENGTH_ANCHOR
 };
 
+/*
+ * A row of the core's table (rlcore/algorithm.h), which says what the algorithm needs, which of
+ * these settings it reads and with which defaults; those given here are of most.
+ */
 struct trainer_algorithm {
-    enum trainer_algorithm_name name; /* grpo */
-    double alpha;                   /* 0.3; turn-group-v1d, adca: share of the process advantage */
+    uint32_t name;                  /* grpo; enum rl_algorithm_name */
+    double alpha;                   /* 0.3, adca 1; share of the process advantage */
     double gamma;                   /* 1; discount per turn */
     double beta;                    /* 0.3; reach of the adaptive clip scale, 0 turns it off */
     bool norm_by_std;               /* true */
     double epsilon;                 /* 1e-6 */
     double advantage_scale;         /* 1; multiplies every advantage */
     enum trainer_gain gain;         /* prob */
-    double decay;                   /* 0.9; rae */
-    double echo_weight;             /* 0.01; echo */
+    double decay;                   /* 0.95; rae */
+    double echo_weight;             /* 0.1; echo */
     int32_t prm_steps;              /* 0 = always; adca: iterations for which the judge is asked */
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of opd (teacher) and sft (source) */
     enum trainer_length_penalty length_penalty; /* none */
@@ -99,8 +78,7 @@ struct trainer_warm_start {
     int32_t steps;        /* 450 */
     int32_t batch;        /* 128 demonstrations */
     double learning_rate; /* 4e-3 of AdamW, after warmup steps along a cosine to 5 % */
-    double
-        matrix_rate; /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them, too */
+    double matrix_rate;   /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them */
     int32_t warmup;  /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
     struct trainer_demo_options demo; /* "demonstrator" */
@@ -159,13 +137,10 @@ struct trainer_sampler {
 };
 
 /* What is done about data the learner did not sample. */
-enum trainer_correction_name {                          /* "none", "tis", "decoupled" */
-                               TRAINER_CORRECTION_NONE, /* the sampler's log-probs in the place of
-                                                           the old ones */
-                               TRAINER_CORRECTION_TIS,  /* truncated importance weights, old
-                                                           log-probs recomputed */
-                               TRAINER_CORRECTION_DECOUPLED /* the same and rejection, proximal
-                                                               log-probs recomputed */
+enum trainer_correction_name {
+    TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs in the place of the old ones */
+    TRAINER_CORRECTION_TIS,      /* "tis": truncated importance weights, old log-probs recomputed */
+    TRAINER_CORRECTION_DECOUPLED /* "decoupled": the same and rejection, proximal ones recomputed */
 };
 struct trainer_correction {
     enum trainer_correction_name name;
@@ -214,6 +189,9 @@ struct trainer_recipe {
 /* The defaults given above. */
 TRAINER_API void trainer_recipe_init(struct trainer_recipe *recipe);
 
+/* The settings that the core's table reads, at the defaults of the algorithm; sets its name. */
+TRAINER_API void trainer_algorithm_init(struct trainer_algorithm *algorithm, uint32_t name);
+
 /*
  * Read a recipe over the defaults and check it. text [length] is JSON; name stands in messages in
  * front of line or key. Paths inside are taken as they are.
@@ -221,6 +199,22 @@ TRAINER_API void trainer_recipe_init(struct trainer_recipe *recipe);
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_parse(struct trainer_recipe *recipe, const char *name, const char *text,
                      size_t length, struct trainer_error *err);
+/*
+ * One setting, by its name or its path; value is JSON or, with is_text or where it is none, text.
+ */
+struct trainer_change {
+    const char *setting, *value;
+    bool is_text;
+};
+
+/*
+ * The same with settings changed before anything is checked. Messages name the setting; one that is
+ * not known is refused with the nearest that is.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name, const char *text,
+                             size_t length, const struct trainer_change *changes, size_t n,
+                             struct trainer_error *err);
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_recipe_load(struct trainer_recipe *recipe, const char *path, struct trainer_error *err);
 
@@ -237,12 +231,22 @@ TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 /* schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
 
-/*
- * Visit every numeric setting (true is 1, false 0) under its path without the braces:
- * "training.learning_rate", and for the first environment "algorithm.alpha", "env.k_min". For logs
- * of what a trial was.
- */
-typedef void trainer_setting_fn(void *context, const char *path, double value);
+/* A numeric setting of a recipe (true is 1, false 0). */
+struct trainer_setting {
+    const char *name; /* "lr", "alpha", "k_min", "start.warm_start.steps"; valid during the visit */
+    const char *path; /* "training.lr"; of the first environment "algorithm.alpha", "env.k_min" */
+    double value;
+    /*
+     * Whether a log of what the trial was should name it: what every trial names (seed, lr, ..),
+     * what its algorithm reads by the core's table (alpha, ..), and all that is not at its default;
+     * never what changes no result.
+     */
+    bool named;
+};
+
+typedef void trainer_setting_fn(void *context, const struct trainer_setting *setting);
+
+/* Visit every numeric setting, those of the first environment last. */
 TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe,
                                          trainer_setting_fn *visit, void *context);
 

@@ -11,7 +11,7 @@
  *         {"name": "v1d", "parent": "grpo",
  *          "environments": [{"algorithm": {"name": "turn-group-v1d", "alpha": 0.3}}]}
  *       ],
- *       "grid": {"training.learning_rate": [1e-4, 3e-4], "seed": [1, 2, 3]},
+ *       "grid": {"lr": [1e-4, 3e-4], "seed": [1, 2, 3]},
  *       "order": "trials"
  *     }
  *
@@ -23,7 +23,7 @@
  * (an interrupted night has whole comparisons), with "grid" each trial runs at all points before
  * the next trial. Without trials there is one, the base.
  *
- * A trial is called by its name and its grid point: "v1d learning_rate=0.0003 seed=2"; the recipe's
+ * A trial is called by its name and its grid point: "v1d lr=0.0003 seed=2"; the recipe's
  * own name stays "v1d". Two trials of one name, or with the same recipe and parent, are refused.
  *
  * schema/sweep.schema.json is the published form.
@@ -40,23 +40,22 @@ extern "C" {
 #define TRAINER_TRIAL_NAME_MAX 256
 #define TRAINER_SWEEP_TRIALS_MAX 4096
 
-/* Whose checkpoint a trial starts from. */
+/* Whose policy a trial starts from. */
 enum trainer_parent {
     TRAINER_PARENT_BASE,  /* "base", the default: its recipe's checkpoint or warm start */
-    TRAINER_PARENT_BEST,  /* "best": the best trial so far */
     TRAINER_PARENT_TRIAL, /* the name of an earlier trial of the sweep, at the same grid point */
-    TRAINER_PARENT_EXP    /* anything else: a trial of the store, by its exp_id */
+    TRAINER_PARENT_OTHER  /* any other name: whoever runs the sweep knows what it means */
 };
 
 struct trainer_trial {
     char name[TRAINER_TRIAL_NAME_MAX]; /* unique within the sweep */
     enum trainer_parent parent;
-    size_t parent_trial;               /* TRAINER_PARENT_TRIAL: its index, below this one's */
-    char parent_exp[TRAINER_NAME_MAX]; /* TRAINER_PARENT_EXP */
+    size_t parent_trial;                /* TRAINER_PARENT_TRIAL: its index, below this one's */
+    char parent_name[TRAINER_NAME_MAX]; /* TRAINER_PARENT_OTHER */
     /*
      * The same for the same recipe and parent, in this sweep or another: an XXH64 digest of
-     * trainer_recipe_text and of the parent (the key of an earlier trial, "best", an exp_id). What
-     * changes no result is left out of it: hypothesis, expected_delta and threads.
+     * trainer_recipe_text and of the parent (the key of an earlier trial, or the name of another).
+     * What changes no result is left out of it: hypothesis, expected_delta and threads.
      */
     uint64_t key;
     struct trainer_recipe recipe; /* checked */

@@ -1,0 +1,146 @@
+/*
+ * env.c: the table of environments, and what they have in common. An environment is a struct of
+ * functions and owns no memory: episodes are the caller's, thousands of them side by side.
+ */
+#include "env/env_kind.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order of enum trainer_env_kind, which recipes and rows never see: they hold names. */
+static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld,
+                                                                &trainer_reverse};
+
+int32_t trainer_world_entities(const struct trainer_world *world)
+{
+    return world->regions * world->region_size;
+}
+
+/*
+ * Markers, relations, entities, in that order: a world with more entities keeps the numbers of all
+ * other tokens.
+ */
+int32_t trainer_world_tokens(const struct trainer_world *world)
+{
+    return TRAINER_N_MARKERS + world->relations + trainer_world_entities(world);
+}
+
+void trainer_token_text(const struct trainer_world *world, int32_t token, char text[16])
+{
+    static const char markers[TRAINER_N_MARKERS][8] = {"<pad>", "Q",    "/Q",   "S",  "/S",
+                                                       "OBS",   "/OBS", "NONE", "ANS"};
+    int32_t entity = token - TRAINER_N_MARKERS - world->relations;
+    if (token >= 0 && token < TRAINER_N_MARKERS)
+        snprintf(text, 16, "%s", markers[token]);
+    else if (entity < 0)
+        snprintf(text, 16, "r%d", token - TRAINER_N_MARKERS);
+    else
+        snprintf(text, 16, "e%d", entity);
+}
+
+const char *trainer_env_name(enum trainer_env_kind kind)
+{
+    return kind >= 0 && kind < TRAINER_N_ENVS ? classes[kind]->name : NULL;
+}
+
+/* The same numbers as the recipe's table (recipe_fields.c), for callers that have no recipe. */
+void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind)
+{
+    *env = (struct trainer_env){.kind = kind,
+                                .world = {.regions = 16, .region_size = 6, .relations = 16},
+                                .k_min = 3,
+                                .k_max = 5,
+                                .max_turns = 7,
+                                .facts = 2,
+                                .p_fail = 0.1};
+}
+
+/* The limits keep tokens within what a model may have, and entity * region sums within 32 bits. */
+static enum trainer_status check_world(const struct trainer_world *world, struct trainer_error *err)
+{
+    if (world->regions < 1 || world->region_size < 1 || world->relations < 2)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "world: regions %d, region_size %d and relations %d must be positive",
+                            world->regions, world->region_size, world->relations);
+    if (world->regions > 4096 || world->region_size > 4096 || world->relations > 4096 ||
+        trainer_world_entities(world) > 65536)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "world: more than 65536 entities or 4096 relations");
+    return TRAINER_OK;
+}
+
+enum trainer_status trainer_env_check(const struct trainer_env *env, struct trainer_error *err)
+{
+    if (env->kind < 0 || env->kind >= TRAINER_N_ENVS)
+        return trainer_fail(err, TRAINER_EINVAL, "env: unknown kind %d", (int)env->kind);
+    if (env->k_min < 1 || env->k_max < env->k_min || env->k_max > TRAINER_HOPS_MAX)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "k_min %d, k_max %d: must be 1 <= k_min <= k_max <= %d", env->k_min,
+                            env->k_max, TRAINER_HOPS_MAX);
+    enum trainer_status status = check_world(&env->world, err);
+    return status == TRAINER_OK ? classes[env->kind]->check(env, err) : status;
+}
+
+size_t trainer_env_max_tokens(const struct trainer_env *env)
+{
+    return classes[env->kind]->max_tokens(env);
+}
+
+/*
+ * The number of hops is drawn from a stream of its own: with another k_max a question still starts
+ * where it did and asks for the same first relations.
+ */
+size_t trainer_env_reset(const struct trainer_env *env, uint64_t question, uint64_t noise,
+                         struct trainer_episode *episode, int32_t *prompt)
+{
+    *episode = (struct trainer_episode){.question = question, .noise = noise};
+    struct trainer_rng rng = {trainer_seed(question, 'k', 0)};
+    episode->k = env->k_min + trainer_rng_below(&rng, env->k_max - env->k_min + 1);
+    return classes[env->kind]->reset(env, episode, prompt);
+}
+
+/* An episode that is over stays over: a token more does not change its reward. */
+enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer_episode *episode,
+                                   int32_t token, int32_t *text, size_t *n)
+{
+    *n = 0;
+    return episode->done ? TRAINER_TURN_DONE
+                         : classes[env->kind]->step(env, episode, token, text, n);
+}
+
+enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right)
+{
+    episode->done = true;
+    episode->malformed = malformed;
+    episode->reward = right;
+    return TRAINER_TURN_DONE;
+}
+
+size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_episode *episode,
+                          int32_t *tokens)
+{
+    return classes[env->kind]->answer(env, episode, tokens);
+}
+
+/*
+ * The last turn is the answer, which the outcome judges: a wrong answer after good searches is one
+ * bad step, not a bad rollout.
+ */
+bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn)
+{
+    return turn < episode->turn ? episode->good >> turn & 1 : episode->reward > 0;
+}
+
+void trainer_demo_options_init(struct trainer_demo_options *options)
+{
+    *options = (struct trainer_demo_options){
+        .p_stop = 0.12, .p_wrong = 0.3, .p_needless = 0.1, .p_hindsight = 0.5, .p_belief = 0.3};
+}
+
+size_t trainer_env_demonstrate(const struct trainer_env *env,
+                               const struct trainer_demo_options *options, uint64_t seed,
+                               int32_t *tokens, uint8_t *mask)
+{
+    struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
+    return classes[env->kind]->demonstrate(env, options, &rng, tokens, mask);
+}

@@ -1,0 +1,46 @@
+/* env.h: what each environment provides to env.c. */
+#ifndef TRAINER_ENV_INTERNAL_H
+#define TRAINER_ENV_INTERNAL_H
+
+#include <trainer/env.h>
+
+#include "support/error.h"
+#include "support/rng.h"
+
+struct env_class {
+    const char *name;
+    enum trainer_status (*check)(const struct trainer_env *env, struct trainer_error *err);
+    size_t (*max_tokens)(const struct trainer_env *env);
+    size_t (*reset)(const struct trainer_env *env, struct trainer_episode *episode,
+                    int32_t *prompt);
+    enum trainer_turn (*step)(const struct trainer_env *env, struct trainer_episode *episode,
+                              int32_t token, int32_t *text, size_t *n);
+    size_t (*answer)(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t *tokens);
+    size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
+                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
+};
+
+extern const struct env_class trainer_hopworld, trainer_reverse;
+
+static inline int32_t env_relation(int32_t relation)
+{
+    return TRAINER_N_MARKERS + relation;
+}
+
+static inline int32_t env_entity(const struct trainer_env *env, int32_t entity)
+{
+    return TRAINER_N_MARKERS + env->world.relations + entity;
+}
+
+/* Number of the entity that a token names, or -1. */
+static inline int32_t env_entity_of(const struct trainer_env *env, int32_t token)
+{
+    int32_t entity = token - TRAINER_N_MARKERS - env->world.relations;
+    return entity < trainer_world_entities(&env->world) ? entity : -1;
+}
+
+/* The episode is over. */
+enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * learner.h: the policy being trained: forward and backward passes over rows of tokens, and
+ * updates.
+ *
+ * Rows are cut into chunks of CHUNK_ROWS, chunks are dealt to GRADIENT_LANES lanes, and the
+ * gradients of the lanes are added in order: sums do not depend on how many threads do the work.
+ */
+#ifndef TRAINER_LEARNER_H
+#define TRAINER_LEARNER_H
+
+#include <trainer/policy.h>
+
+#include "learn/adamw.h"
+
+enum { CHUNK_ROWS = 8, GRADIENT_LANES = 4 };
+
+/* n rows of width tokens each; wanted marks those whose log-prob is asked for. */
+struct learner_rows {
+    size_t n, width;
+    const int32_t *tokens; /* [n*width] */
+    const int32_t *length; /* [n] */
+    const uint8_t *wanted; /* [n*width] */
+};
+
+struct learner_chunk;
+
+struct learner {
+    struct trainer_model model;
+    size_t n_params, max_rows, n_chunks;
+    size_t used; /* chunks of the last forward pass */
+    int threads;
+    float *params;
+    float *gradient; /* [GRADIENT_LANES][n_params] */
+    struct adamw adam;
+    float *muon; /* scratch */
+    struct learner_chunk *chunks;
+};
+
+double learner_bytes(const struct trainer_model *model, size_t max_rows);
+enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
+                                 size_t max_rows, int threads, struct trainer_error *err);
+void learner_close(struct learner *learner);
+
+/* Forget what the optimizer has learned about the gradient. */
+void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay);
+
+/*
+ * log_prob [n*width], and entropy unless NULL, at the wanted tokens; others are left alone. At most
+ * max_rows.
+ */
+enum trainer_status learner_forward(struct learner *learner, const float *params,
+                                    const struct learner_rows *rows, float *log_prob,
+                                    float *entropy, struct trainer_error *err);
+
+/* The same for any number of rows, to be scored only. */
+enum trainer_status learner_score(struct learner *learner, const float *params,
+                                  const struct learner_rows *rows, float *log_prob,
+                                  struct trainer_error *err);
+
+/* How an update moves. */
+struct learner_rates {
+    double rate;        /* of AdamW */
+    double matrix_rate; /* of Muon for the matrices of the layers; 0 = AdamW for them as well */
+    double clip_norm;   /* longest gradient, 0 = any */
+};
+
+/*
+ * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then
+ * an update. *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite
+ * (parameters are then unchanged), or the parameters are not after the update.
+ */
+enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
+                                   const struct learner_rates *rates, double *norm,
+                                   struct trainer_error *err);
+
+#endif

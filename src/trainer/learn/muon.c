@@ -1,0 +1,82 @@
+/*
+ * muon.c: see muon.h. Muon (K. Jordan and others, 2024): Nesterov momentum, orthogonalised, so that
+ * a step moves all directions of a matrix alike, rare ones as fast as common ones. What it does for
+ * warm starts is in the README ("What it learns").
+ */
+#include "learn/muon.h"
+
+#include <math.h>
+
+#include "policy/kernels.h"
+
+static const float momentum_kept = 0.95f;
+
+size_t muon_scratch(size_t rows, size_t columns)
+{
+    size_t small = rows < columns ? rows : columns;
+    return 2 * rows * columns + 2 * small * small;
+}
+
+/*
+ * x [small][large] = nesterov momentum, transposed if it is tall; returns its Frobenius norm. The
+ * momentum lies where AdamW would keep its mean: a matrix is moved by one of the two, never by
+ * both, so there is no third array.
+ */
+static float gather(const struct muon_matrix *m, float scale, float *x)
+{
+    double square = 0;
+    for (size_t i = 0; i < m->rows; i++)
+        for (size_t j = 0; j < m->columns; j++) {
+            size_t at = i * m->stride + j;
+            float g = scale * m->gradient[at];
+            m->momentum[at] = momentum_kept * m->momentum[at] + g;
+            float u = g + momentum_kept * m->momentum[at];
+            x[m->rows <= m->columns ? i * m->columns + j : j * m->rows + i] = u;
+            square += (double)u * (double)u;
+        }
+    return (float)sqrt(square);
+}
+
+/*
+ * Five steps of a quintic iteration that drives all singular values to about 1. The coefficients
+ * are the published ones: they make 0 steep instead of converging, so that five steps bring
+ * singular values from 0.01 into about 0.7..1.2, which is near enough. The smaller side is
+ * squared: half the work for a matrix of 64 x 256.
+ */
+static void orthogonalise(size_t small, size_t large, float *x, float *next, float *a, float *aa)
+{
+    for (int step = 0; step < 5; step++) {
+        net_gemmf(false, true, small, small, large, x, large, x, large, 0, a, small);
+        net_gemmf(false, false, small, small, small, a, small, a, small, 0, aa, small);
+        for (size_t i = 0; i < small * small; i++)
+            a[i] = -4.7750f * a[i] + 2.0315f * aa[i];
+        net_gemmf(false, false, small, large, small, a, small, x, large, 0, next, large);
+        for (size_t i = 0; i < small * large; i++)
+            x[i] = 3.4445f * x[i] + next[i];
+    }
+}
+
+static void apply(const struct muon_matrix *m, float rate, const float *x)
+{
+    for (size_t i = 0; i < m->rows; i++)
+        for (size_t j = 0; j < m->columns; j++)
+            m->params[i * m->stride + j] -=
+                rate * x[m->rows <= m->columns ? i * m->columns + j : j * m->rows + i];
+}
+
+/*
+ * A tall matrix moves more per step, so that the change of its output is that of a square one. The
+ * Frobenius norm is a bound on the largest singular value, and the iteration needs no more than
+ * that none is above 1; 1e-7 is for a gradient of nothing but zeros.
+ */
+void muon_step(const struct muon_matrix *m, double rate, double scale, float *scratch)
+{
+    size_t n = m->rows * m->columns, small = m->rows < m->columns ? m->rows : m->columns,
+           large = n / small;
+    float *x = scratch, *next = x + n, *a = next + n, *aa = a + small * small;
+    float norm = gather(m, (float)scale, x);
+    for (size_t i = 0; i < n; i++)
+        x[i] /= norm + 1e-7f;
+    orthogonalise(small, large, x, next, a, aa);
+    apply(m, (float)(rate * sqrt(fmax(1, (double)m->rows / (double)m->columns))), x);
+}

@@ -1,0 +1,41 @@
+/* objective.h: the loss of one minibatch and its gradient with respect to log-probs. */
+#ifndef TRAINER_OBJECTIVE_H
+#define TRAINER_OBJECTIVE_H
+
+#include "rollout/rollouts.h"
+#include "support/workspace.h"
+
+/*
+ * Rows gathered from the rollouts, those with tokens of the rl component first. Per token arrays
+ * are [n*width].
+ */
+struct minibatch {
+    size_t n, n_rl, capacity, width;
+    int32_t *tokens, *length, *turn;
+    uint8_t *mask;    /* tokens of the rl component */
+    uint8_t *written; /* tokens of the policy */
+    uint8_t *wanted;  /* tokens of any component */
+    float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
+        *reference, *start;
+    float *d_log_prob, *d_part;
+    size_t *first; /* [n+1] */
+};
+
+size_t minibatch_bytes(size_t rows, size_t width);
+struct minibatch *minibatch_new(size_t rows, size_t width); /* NULL when out of memory; free() */
+
+/* Rows row[0..n) of the rollouts. */
+void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *rollouts,
+                      const size_t *row, size_t n);
+
+struct objective_result {
+    double loss, clip_fraction, kl, entropy;
+    uint64_t n_tokens;
+};
+
+/* d_log_prob from log_prob and the rest. */
+enum trainer_status objective(struct minibatch *batch, const struct trainer_loss *loss,
+                              struct workspace *workspace, struct objective_result *result,
+                              struct trainer_error *err);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * backward.c: from d loss / d log-prob to the gradient of all parameters, layer by layer from the
+ * end. Each product of the forward pass has two here: its transpose with the input gives the
+ * weight's gradient (added, lanes of chunks share a buffer), with the weight the input's.
+ *
+ * Norms are computed again instead of kept: a pass over a row, against two more activations a
+ * layer. tests/unit/trainer_policy.c checks all of it in double against central differences.
+ */
+#include <string.h>
+
+#include "policy/pass.h"
+
+/* The MLP half: d_out [q][d] becomes d mid. */
+static void backward_mlp(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
+                         real *gradient)
+{
+    size_t d = (size_t)pass->model.width, m = (size_t)pass->model.mlp;
+    struct pass_layerf *layer = &pass->layer[l];
+    struct net_layer at = net_layer(&pass->model, &pass->layout, l);
+    net_gemmf(true, false, m, d, q, layer->u, m, pass->d_out, d, 1, gradient + at.down, d);
+    net_gemmf(false, true, q, m, d, pass->d_out, d, params + at.down, d, 0, pass->d_u, m);
+    net_relu_backwardf(q * m, layer->u, pass->d_u);
+    net_normf(q, d, layer->mid, params + at.norm2, pass->x);
+    net_gemmf(true, false, d, m, q, pass->x, d, pass->d_u, m, 1, gradient + at.up, m);
+    net_gemmf(false, true, q, d, m, pass->d_u, m, params + at.up, m, 0, pass->y, d);
+    net_norm_backwardf(q, d, layer->mid, params + at.norm2, pass->y, pass->d_out,
+                       gradient + at.norm2);
+}
+
+static void backward_attention(struct trainer_passf *pass, struct pass_layerf *layer, bool last)
+{
+    const struct trainer_sequences *in = &pass->sequences;
+    size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
+    for (size_t s = 0; s < in->n; s++) {
+        struct net_attentionf a = net_pass_attentionf(pass, layer, s, last);
+        size_t out = last ? (size_t)pass->first[s] : in->start[s];
+        real *d_qkv = pass->d_qkv + in->start[s] * 3 * d;
+        net_attend_backwardf(&a, layer->p + out * heads * pass->pad, pass->x + out * d, d_qkv,
+                             d_qkv + d, d_qkv + 2 * d, 3 * d, pass->scratch);
+    }
+    net_rotatef(pass, -1, pass->d_qkv);
+}
+
+/* The residual stream: d_in [N][d] = d_out at the rows that came out. */
+static void spread_rows(struct trainer_passf *pass, bool last)
+{
+    size_t d = (size_t)pass->model.width;
+    if (!last) {
+        memcpy(pass->d_in, pass->d_out, pass->n * d * sizeof(real));
+        return;
+    }
+    memset(pass->d_in, 0, pass->n * d * sizeof(real));
+    for (size_t i = 0; i < pass->n_wanted; i++)
+        memcpy(pass->d_in + (size_t)pass->row[i] * d, pass->d_out + i * d, d * sizeof(real));
+}
+
+/* The attention half: d_out [q][d] = d mid becomes d_in [N][d]. */
+static void backward_half(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
+                          real *gradient)
+{
+    size_t d = (size_t)pass->model.width, n = pass->n;
+    bool last = l + 1 == pass->model.layers;
+    struct pass_layerf *layer = &pass->layer[l];
+    struct net_layer at = net_layer(&pass->model, &pass->layout, l);
+    net_gemmf(true, false, d, d, q, layer->att, d, pass->d_out, d, 1, gradient + at.out, d);
+    net_gemmf(false, true, q, d, d, pass->d_out, d, params + at.out, d, 0, pass->x, d);
+    backward_attention(pass, layer, last);
+    spread_rows(pass, last);
+    net_normf(n, d, layer->in, params + at.norm1, pass->x);
+    net_gemmf(true, false, d, 3 * d, n, pass->x, d, pass->d_qkv, 3 * d, 1, gradient + at.qkv,
+              3 * d);
+    net_gemmf(false, true, n, d, 3 * d, pass->d_qkv, 3 * d, params + at.qkv, 3 * d, 0, pass->y, d);
+    net_norm_backwardf(n, d, layer->in, params + at.norm1, pass->y, pass->d_in,
+                       gradient + at.norm1);
+}
+
+/*
+ * The embedding gets a part of its gradient here, as output matrix, and the rest from
+ * net_embed_backward at the end. d_out starts at 0 because the norm adds to it.
+ */
+static void backward_output(struct trainer_passf *pass, const real *params, const real *d_log_prob,
+                            real *gradient)
+{
+    size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens, w = pass->n_wanted;
+    const struct net_layout *layout = &pass->layout;
+    net_softmax_backwardf(w, v, pass->prob, pass->target, d_log_prob);
+    net_normf(w, d, pass->last, params + layout->norm, pass->x);
+    net_gemmf(true, false, v, d, w, pass->prob, v, pass->x, d, 1, gradient + layout->embedding, d);
+    net_gemmf(false, false, w, d, v, pass->prob, v, params + layout->embedding, d, 0, pass->y, d);
+    memset(pass->d_out, 0, w * d * sizeof(real));
+    net_norm_backwardf(w, d, pass->last, params + layout->norm, pass->y, pass->d_out,
+                       gradient + layout->norm);
+}
+
+/* d_in of a layer is d_out of the one below: the two buffers change places. */
+void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
+                              const real *d_log_prob, real *gradient)
+{
+    size_t d = (size_t)pass->model.width;
+    backward_output(pass, params, d_log_prob, gradient);
+    for (int32_t l = pass->model.layers - 1; l >= 0; l--) {
+        size_t q = l + 1 == pass->model.layers ? pass->n_wanted : pass->n;
+        backward_mlp(pass, params, l, q, gradient);
+        backward_half(pass, params, l, q, gradient);
+        real *swap = pass->d_out;
+        pass->d_out = pass->d_in;
+        pass->d_in = swap;
+    }
+    net_embed_backwardf(pass->n, d, pass->sequences.tokens, pass->before, pass->d_out,
+                        gradient + pass->layout.embedding,
+                        pass->model.previous_token ? gradient + pass->layout.previous : NULL);
+}

@@ -1,0 +1,385 @@
+/*
+ * checkpoint.c: one file: header, parameters, digest.
+ *
+ * Written beside its name and renamed, so that a file under that name is whole: a night that is
+ * killed while it writes leaves the checkpoint before or none, and its row is not there either.
+ *
+ * What the optimizer has learned is not in it. A trial that starts from a checkpoint starts a new
+ * optimizer anyhow (run.c, begin), and the file stays at a third of the size.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "support/error.h"
+#include "policy/layout.h"
+
+#define CHECKPOINT_MAGIC "LNGCKPT\n"
+enum { CHECKPOINT_VERSION = 1, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
+
+/* Little-endian numbers at fixed places of the header. */
+enum {
+    AT_VERSION = 8,
+    AT_TOKENS = 16,
+    AT_WIDTH = 20,
+    AT_LAYERS = 24,
+    AT_HEADS = 28,
+    AT_MLP = 32,
+    AT_MAX_TOKENS = 36,
+    AT_PREVIOUS = 40,
+    AT_ROPE_BASE = 48,
+    AT_STEPS = 56,
+    AT_COUNT = 64
+};
+
+/*
+ * Bytes one by one: a checkpoint is the same file on every machine, whatever its byte order, and a
+ * header never has a struct's padding.
+ */
+static void put(unsigned char *at, uint64_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get(const unsigned char *at, size_t bytes)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; i++)
+        value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/*
+ * The whole header is zeroed first: bytes of no meaning yet must be the same in every file, or
+ * equal policies would have unequal digests.
+ */
+static void put_header(unsigned char *header, const struct trainer_checkpoint *checkpoint)
+{
+    const struct trainer_model *model = &checkpoint->model;
+    uint64_t base;
+    memset(header, 0, HEADER_BYTES);
+    memcpy(header, CHECKPOINT_MAGIC, 8);
+    memcpy(&base, &model->rope_base, sizeof base);
+    put(header + AT_VERSION, CHECKPOINT_VERSION, 4);
+    put(header + AT_TOKENS, (uint32_t)model->tokens, 4);
+    put(header + AT_WIDTH, (uint32_t)model->width, 4);
+    put(header + AT_LAYERS, (uint32_t)model->layers, 4);
+    put(header + AT_HEADS, (uint32_t)model->heads, 4);
+    put(header + AT_MLP, (uint32_t)model->mlp, 4);
+    put(header + AT_MAX_TOKENS, (uint32_t)model->max_tokens, 4);
+    put(header + AT_PREVIOUS, model->previous_token, 4);
+    put(header + AT_ROPE_BASE, base, 8);
+    put(header + AT_STEPS, checkpoint->steps, 8);
+    put(header + AT_COUNT, trainer_model_parameters(model), 8);
+}
+
+static struct trainer_checkpoint get_header(const unsigned char *header)
+{
+    struct trainer_checkpoint checkpoint = {.steps = get(header + AT_STEPS, 8)};
+    uint64_t base = get(header + AT_ROPE_BASE, 8);
+    memcpy(&checkpoint.model.rope_base, &base, sizeof base);
+    checkpoint.model.tokens = (int32_t)get(header + AT_TOKENS, 4);
+    checkpoint.model.width = (int32_t)get(header + AT_WIDTH, 4);
+    checkpoint.model.layers = (int32_t)get(header + AT_LAYERS, 4);
+    checkpoint.model.heads = (int32_t)get(header + AT_HEADS, 4);
+    checkpoint.model.mlp = (int32_t)get(header + AT_MLP, 4);
+    checkpoint.model.max_tokens = (int32_t)get(header + AT_MAX_TOKENS, 4);
+    checkpoint.model.previous_token = get(header + AT_PREVIOUS, 4) != 0;
+    return checkpoint;
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+static enum trainer_status io_failed(struct trainer_error *err, const char *path, const char *what)
+{
+    return trainer_fail(err, TRAINER_EIO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/*
+ * A disk that fills up makes short writes before it fails. A signal may cut a write short as well;
+ * neither is a failure.
+ */
+static bool write_all(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/*
+ * The digest covers header and weights and stands at the end: a file cut short has none, one
+ * damaged anywhere has a wrong one. Trials start from these files night after night; a silently
+ * damaged policy would cost more than the hash.
+ */
+static bool write_body(int fd, const struct trainer_checkpoint *checkpoint,
+                       const unsigned char *body, size_t bytes)
+{
+    unsigned char header[HEADER_BYTES], digest[DIGEST_BYTES];
+    XXH64_state_t *state = XXH64_createState();
+    if (!state) {
+        errno = ENOMEM;
+        return false;
+    }
+    put_header(header, checkpoint);
+    XXH64_reset(state, 0);
+    XXH64_update(state, header, sizeof header);
+    XXH64_update(state, body, bytes);
+    put(digest, XXH64_digest(state), sizeof digest);
+    XXH64_freeState(state);
+    return write_all(fd, header, sizeof header) && write_all(fd, body, bytes) &&
+           write_all(fd, digest, sizeof digest) && fsync(fd) == 0;
+}
+
+/*
+ * Parameters as the bytes of little-endian floats. Encoded in memory first: the digest and the
+ * file must be of the same bytes.
+ */
+static unsigned char *encode(const float *params, size_t n)
+{
+    unsigned char *bytes = malloc(4 * n);
+    for (size_t i = 0; bytes && i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &params[i], sizeof bits);
+        put(bytes + 4 * i, bits, 4);
+    }
+    return bytes;
+}
+
+/*
+ * The name is on disk once its directory is. Not every file system lets a directory be synced, and
+ * the file itself is on disk by now: a failure here is no reason to lose the trial.
+ */
+static void sync_directory(const char *path)
+{
+    char dir[4096];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
+                  : snprintf(dir, sizeof dir, ".");
+    int fd = n > 0 && (size_t)n < sizeof dir ? open(dir, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+/*
+ * fsync before rename: a name that appears before its bytes would survive a power cut as an empty
+ * checkpoint. close() is looked at because network file systems report a full disk only there.
+ */
+static enum trainer_status write_beside(const char *path, const char *beside,
+                                        const struct trainer_checkpoint *checkpoint,
+                                        const float *params, struct trainer_error *err)
+{
+    size_t n = trainer_model_parameters(&checkpoint->model);
+    unsigned char *body = encode(params, n);
+    int fd = body ? open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    enum trainer_status status = TRAINER_OK;
+    if (!body)
+        status = trainer_no_memory(err, 4 * n);
+    else if (fd < 0)
+        status = io_failed(err, beside, "open");
+    else if (!write_body(fd, checkpoint, body, 4 * n))
+        status = io_failed(err, beside, "write");
+    if (fd >= 0 && close(fd) != 0 && status == TRAINER_OK)
+        status = io_failed(err, beside, "close");
+    if (status == TRAINER_OK && rename(beside, path) != 0)
+        status = io_failed(err, path, "rename");
+    if (status != TRAINER_OK && fd >= 0)
+        unlink(beside);
+    free(body);
+    return status;
+}
+
+/*
+ * The process id in the name: two runs that save to one place do not write into each other's half.
+ */
+enum trainer_status trainer_checkpoint_save(const char *path,
+                                            const struct trainer_checkpoint *checkpoint,
+                                            const float *params, struct trainer_error *err)
+{
+    size_t length = strlen(path) + sizeof ".2147483647.part";
+    char *beside = malloc(length);
+    if (!beside)
+        return trainer_no_memory(err, length);
+    snprintf(beside, length, "%s.%ld.part", path, (long)getpid());
+    enum trainer_status status = write_beside(path, beside, checkpoint, params, err);
+    if (status == TRAINER_OK)
+        sync_directory(path);
+    free(beside);
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+static enum trainer_status damaged(struct trainer_error *err, const char *path, const char *what)
+{
+    return trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged checkpoint: %s", path, what);
+}
+
+/*
+ * The whole file (free); its length must be what its header says. Lengths are bounded before
+ * memory is asked for (64 GiB is far above any model here): a recipe that names the wrong file
+ * gets a message, not an allocation of its size.
+ */
+static unsigned char *read_file(const char *path, size_t *size, enum trainer_status *status,
+                                struct trainer_error *err)
+{
+    struct stat about;
+    /* A pipe might never end, or never begin. */
+    bool odd = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    FILE *file = odd ? NULL : fopen(path, "rb");
+    unsigned char *bytes = NULL;
+    *status = TRAINER_OK;
+    if (odd)
+        *status = trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path);
+    else if (!file)
+        *status = errno == ENOENT
+                      ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such checkpoint", path)
+                      : io_failed(err, path, "open");
+    else if (fstat(fileno(file), &about) != 0)
+        *status = io_failed(err, path, "stat");
+    else if (about.st_size < HEADER_BYTES + DIGEST_BYTES || about.st_size > INT64_C(1) << 36)
+        *status = damaged(err, path, "length");
+    else if (!(bytes = malloc(*size = (size_t)about.st_size)))
+        *status = trainer_no_memory(err, (size_t)about.st_size);
+    else if (fread(bytes, 1, *size, file) != *size)
+        *status = ferror(file) ? io_failed(err, path, "read") : damaged(err, path, "length");
+    if (file)
+        fclose(file);
+    return bytes;
+}
+
+/*
+ * Magic and version before the digest: a file of another kind is called that, not damaged, and a
+ * later version may have another digest. The model is checked although the digest was right, since
+ * a right digest says nothing of who wrote the file.
+ */
+static enum trainer_status check_file(const char *path, const unsigned char *bytes, size_t size,
+                                      struct trainer_checkpoint *checkpoint,
+                                      struct trainer_error *err)
+{
+    if (memcmp(bytes, CHECKPOINT_MAGIC, 8) != 0)
+        return trainer_fail(err, TRAINER_ECORRUPT, "%s: not a checkpoint (magic)", path);
+    if (get(bytes + AT_VERSION, 4) != CHECKPOINT_VERSION)
+        return trainer_fail(err, TRAINER_ECORRUPT,
+                            "%s: checkpoint version %" PRIu64 ", this program reads %d", path,
+                            get(bytes + AT_VERSION, 4), CHECKPOINT_VERSION);
+    if (XXH64(bytes, size - DIGEST_BYTES, 0) != get(bytes + size - DIGEST_BYTES, DIGEST_BYTES))
+        return damaged(err, path, "digest");
+    *checkpoint = get_header(bytes);
+    struct trainer_error model;
+    if (trainer_model_check(&checkpoint->model, &model) != TRAINER_OK)
+        return damaged(err, path, model.text);
+    size_t n = trainer_model_parameters(&checkpoint->model);
+    if (get(bytes + AT_COUNT, 8) != n || size != HEADER_BYTES + 4 * n + DIGEST_BYTES)
+        return damaged(err, path, "number of parameters");
+    return TRAINER_OK;
+}
+
+static void decode(const unsigned char *bytes, size_t n, float *params)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t)get(bytes + 4 * i, 4);
+        memcpy(&params[i], &bits, sizeof bits);
+    }
+}
+
+/*
+ * The first size in which two models differ; NULL if they are the same. max_tokens is left out:
+ * positions are computed (rotary), so that a policy may be asked longer questions than it was
+ * trained on.
+ */
+static const char *difference(const struct trainer_model *a, const struct trainer_model *b,
+                              int32_t values[2])
+{
+    const struct {
+        const char *name;
+        int32_t a, b;
+    } sizes[] = {
+        {"tokens", a->tokens, b->tokens}, {"width", a->width, b->width},
+        {"layers", a->layers, b->layers}, {"heads", a->heads, b->heads},
+        {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].a != sizes[i].b) {
+            values[0] = sizes[i].a;
+            values[1] = sizes[i].b;
+            return sizes[i].name;
+        }
+    return NULL;
+}
+
+static enum trainer_status check_shape(const char *path, const struct trainer_model *model,
+                                       const struct trainer_model *wanted,
+                                       struct trainer_error *err)
+{
+    int32_t values[2];
+    const char *name = difference(model, wanted, values);
+    if (name)
+        return trainer_fail(err, TRAINER_ESHAPE,
+                            "%s: checkpoint of another model: %s is %d, the recipe wants %d", path,
+                            name, values[0], values[1]);
+    if (model->rope_base < wanted->rope_base || model->rope_base > wanted->rope_base)
+        return trainer_fail(err, TRAINER_ESHAPE,
+                            "%s: checkpoint of another model: rope_base is %g, the recipe wants %g",
+                            path, model->rope_base, wanted->rope_base);
+    return TRAINER_OK;
+}
+
+/*
+ * wanted: the shape that is asked for, or NULL. Parameters are touched last: whoever asks for a
+ * policy and does not get it keeps the one there was.
+ */
+static enum trainer_status load(const char *path, const struct trainer_model *wanted,
+                                struct trainer_checkpoint *checkpoint, float *params,
+                                size_t capacity, struct trainer_error *err)
+{
+    enum trainer_status status;
+    size_t size = 0;
+    unsigned char *bytes = read_file(path, &size, &status, err);
+    if (status == TRAINER_OK)
+        status = check_file(path, bytes, size, checkpoint, err);
+    if (status == TRAINER_OK && wanted)
+        status = check_shape(path, &checkpoint->model, wanted, err);
+    size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
+    if (status == TRAINER_OK && params && n > capacity)
+        status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
+                              capacity);
+    if (status == TRAINER_OK && params)
+        decode(bytes + HEADER_BYTES, n, params);
+    free(bytes);
+    return status;
+}
+
+enum trainer_status trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint,
+                                            float *params, size_t capacity,
+                                            struct trainer_error *err)
+{
+    return load(path, NULL, checkpoint, params, capacity, err);
+}
+
+enum trainer_status trainer_checkpoint_load_as(const char *path, const struct trainer_model *model,
+                                               float *params, uint64_t *steps,
+                                               struct trainer_error *err)
+{
+    struct trainer_checkpoint checkpoint;
+    enum trainer_status status =
+        load(path, model, &checkpoint, params, trainer_model_parameters(model), err);
+    if (status == TRAINER_OK && steps)
+        *steps = checkpoint.steps;
+    return status;
+}

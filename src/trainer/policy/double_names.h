@@ -1,0 +1,45 @@
+/*
+ * double_names.h: what the double compilation calls the things that this folder's sources write in
+ * float.
+ *
+ * kernels.h says which sources are compiled twice. They define `net_gemmf`, so that a search finds
+ * it where it stands; with TRAINER_DOUBLE the same text defines `net_gemm`. A name that is missing
+ * here would be defined twice: the test trainer_names holds this table against the objects.
+ */
+#ifndef TRAINER_DOUBLE_NAMES_H
+#define TRAINER_DOUBLE_NAMES_H
+
+/* It declares both forms side by side, so it has to be read before one of them is renamed. */
+#include <trainer/policy.h>
+
+#ifdef TRAINER_DOUBLE
+#define net_addf                 net_add
+#define net_attendf              net_attend
+#define net_attend_backwardf     net_attend_backward
+#define net_attend_cachedf       net_attend_cached
+#define net_attentionf           net_attention
+#define net_embedf               net_embed
+#define net_embed_backwardf      net_embed_backward
+#define net_gatherf              net_gather
+#define net_gemmf                net_gemm
+#define net_normf                net_norm
+#define net_norm_backwardf       net_norm_backward
+#define net_pass_attentionf      net_pass_attention
+#define trainer_pass_bytesf          trainer_pass_bytes
+#define net_reluf                net_relu
+#define net_relu_backwardf       net_relu_backward
+#define net_ropef                net_rope
+#define net_rope_tablef          net_rope_table
+#define net_rotatef              net_rotate
+#define net_softmaxf             net_softmax
+#define net_softmax_backwardf    net_softmax_backward
+#define pass_layerf              pass_layer
+#define trainer_passf            trainer_pass
+#define trainer_pass_createf     trainer_pass_create
+#define trainer_pass_freef       trainer_pass_free
+#define trainer_policy_backwardf trainer_policy_backward
+#define trainer_policy_forwardf  trainer_policy_forward
+#define trainer_policy_initf     trainer_policy_init
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * forward.c: tokens to log-probs.
+ *
+ * Sequences are packed end to end: episodes are of unlike length, and padding is work for nothing.
+ * Everything but attention is a product over all tokens of the pack, which is what BLAS is fast at;
+ * attention goes sequence by sequence. What the backward pass needs stays in the layers.
+ *
+ * The last layer runs for the tokens that somebody wants a log-prob of: keys and values need all
+ * tokens, queries and the MLP do not.
+ */
+#include <string.h>
+
+#include "support/error.h"
+#include "policy/pass.h"
+
+/*
+ * A wanted token is predicted by the one before it: `row` and `query` name that one. Tokens come
+ * from files and other programs, so they are checked here, once, and not in the loops.
+ */
+static enum trainer_status index_token(struct trainer_passf *pass, size_t sequence, size_t i,
+                                       struct trainer_error *err)
+{
+    const struct trainer_sequences *in = &pass->sequences;
+    size_t place = i - in->start[sequence];
+    if (in->tokens[i] < 0 || in->tokens[i] >= pass->model.tokens)
+        return trainer_fail(err, TRAINER_EINVAL, "tokens[%zu]: %d is not below %d", i,
+                            in->tokens[i], pass->model.tokens);
+    pass->position[i] = (int32_t)place;
+    pass->before[i] = place > 0 ? in->tokens[i - 1] : 0;
+    if (!in->wanted[i])
+        return TRAINER_OK;
+    if (place == 0)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "wanted[%zu]: nothing stands before the first token", i);
+    if (pass->n_wanted == pass->wanted_capacity)
+        return trainer_fail(err, TRAINER_EINVAL, "wanted[%zu]: the pass was made for %zu", i,
+                            pass->wanted_capacity);
+    pass->row[pass->n_wanted] = (int32_t)i - 1;
+    pass->query[pass->n_wanted] = (int32_t)place - 1;
+    pass->target[pass->n_wanted++] = in->tokens[i];
+    return TRAINER_OK;
+}
+
+static enum trainer_status index_sequences(struct trainer_passf *pass, struct trainer_error *err)
+{
+    const struct trainer_sequences *in = &pass->sequences;
+    enum trainer_status status = TRAINER_OK;
+    pass->n_wanted = 0;
+    pass->n = in->start[in->n];
+    if (pass->n > pass->capacity)
+        return trainer_fail(err, TRAINER_EINVAL, "sequences: %zu tokens, the pass was made for %zu",
+                            pass->n, pass->capacity);
+    for (size_t s = 0; s < in->n && status == TRAINER_OK; s++) {
+        size_t length = in->start[s + 1] - in->start[s];
+        if (in->start[s + 1] < in->start[s] || length > (size_t)pass->model.max_tokens)
+            return trainer_fail(err, TRAINER_EINVAL, "sequence %zu: longer than max_tokens %d", s,
+                                pass->model.max_tokens);
+        pass->first[s] = (int32_t)pass->n_wanted;
+        for (size_t i = in->start[s]; i < in->start[s + 1] && status == TRAINER_OK; i++)
+            status = index_token(pass, s, i, err);
+    }
+    pass->first[in->n] = (int32_t)pass->n_wanted;
+    return status;
+}
+
+/* Queries, keys and values of one sequence lie in the rows of one product, 3d apart. */
+struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
+                                          const struct pass_layerf *layer, size_t s, bool last)
+{
+    size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
+    size_t start = pass->sequences.start[s], n = pass->sequences.start[s + 1] - start;
+    const real *qkv = layer->qkv + start * 3 * d;
+    return (struct net_attentionf){
+        .heads = heads,
+        .head_dim = d / heads,
+        .n_queries = last ? (size_t)(pass->first[s + 1] - pass->first[s]) : n,
+        .query = last ? pass->query + pass->first[s] : pass->every,
+        .q = qkv,
+        .k = qkv + d,
+        .v = qkv + 2 * d,
+        .q_stride = 3 * d,
+        .k_stride = 3 * d,
+        .v_stride = 3 * d,
+        .n_keys = n,
+        .pad = pass->pad,
+    };
+}
+
+static void attend(struct trainer_passf *pass, struct pass_layerf *layer, bool last)
+{
+    const struct trainer_sequences *in = &pass->sequences;
+    size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
+    for (size_t s = 0; s < in->n; s++) {
+        struct net_attentionf a = net_pass_attentionf(pass, layer, s, last);
+        size_t out = last ? (size_t)pass->first[s] : in->start[s];
+        net_attendf(&a, layer->p + out * heads * pass->pad, layer->att + out * d, pass->scratch);
+    }
+}
+
+void net_gatherf(size_t n, size_t d, const int32_t *row, const real *from, real *to)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * d, from + (size_t)row[i] * d, d * sizeof *to);
+}
+
+void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv)
+{
+    size_t d = (size_t)pass->model.width, heads = (size_t)pass->model.heads;
+    net_ropef(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv, 3 * d);
+    net_ropef(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv + d, 3 * d);
+}
+
+/*
+ * Norms stand before each half (pre-norm, arXiv 2002.04745): nothing scales the residual stream,
+ * and a gradient reaches the first layer as it left the last. ReLU, because its derivative can be
+ * read off its output.
+ */
+static void forward_layer(struct trainer_passf *pass, const real *params, int32_t l, real *out)
+{
+    size_t d = (size_t)pass->model.width, m = (size_t)pass->model.mlp, n = pass->n;
+    bool last = l + 1 == pass->model.layers;
+    size_t q = last ? pass->n_wanted : n;
+    struct pass_layerf *layer = &pass->layer[l];
+    struct net_layer at = net_layer(&pass->model, &pass->layout, l);
+    net_normf(n, d, layer->in, params + at.norm1, pass->x);
+    net_gemmf(false, false, n, 3 * d, d, pass->x, d, params + at.qkv, 3 * d, 0, layer->qkv, 3 * d);
+    net_rotatef(pass, 1, layer->qkv);
+    attend(pass, layer, last);
+    if (last)
+        net_gatherf(q, d, pass->row, layer->in, layer->mid);
+    else
+        memcpy(layer->mid, layer->in, n * d * sizeof(real));
+    net_gemmf(false, false, q, d, d, layer->att, d, params + at.out, d, 1, layer->mid, d);
+    net_normf(q, d, layer->mid, params + at.norm2, pass->x);
+    net_gemmf(false, false, q, m, d, pass->x, d, params + at.up, m, 0, layer->u, m);
+    net_reluf(q * m, layer->u);
+    memcpy(out, layer->mid, q * d * sizeof(real));
+    net_gemmf(false, false, q, d, m, layer->u, m, params + at.down, d, 1, out, d);
+}
+
+/* The embedding is the output matrix as well (tied, arXiv 1608.05859). */
+enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const real *params,
+                                            const struct trainer_sequences *sequences,
+                                            real *log_prob, real *entropy,
+                                            struct trainer_error *err)
+{
+    size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens;
+    const real *embedding = params + pass->layout.embedding;
+    const real *previous = pass->model.previous_token ? params + pass->layout.previous : NULL;
+    pass->sequences = *sequences;
+    enum trainer_status status = index_sequences(pass, err);
+    if (status != TRAINER_OK)
+        return status;
+    net_embedf(pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);
+    for (int32_t l = 0; l < pass->model.layers; l++)
+        forward_layer(pass, params, l,
+                      l + 1 < pass->model.layers ? pass->layer[l + 1].in : pass->last);
+    net_normf(pass->n_wanted, d, pass->last, params + pass->layout.norm, pass->x);
+    net_gemmf(false, true, pass->n_wanted, v, d, pass->x, d, embedding, d, 0, pass->prob, v);
+    net_softmaxf(pass->n_wanted, v, pass->prob, pass->target, log_prob, entropy);
+    return TRAINER_OK;
+}

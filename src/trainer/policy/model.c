@@ -1,0 +1,81 @@
+/*
+ * model.c: sizes of a model and the layout of its parameters: one flat array, so that a checkpoint
+ * is one write, an optimizer one loop, and a gradient lane one sum. Layers are alike and follow
+ * each other; q, k and v are one matrix, one product of 3d columns instead of three.
+ */
+#include "support/error.h"
+#include "policy/layout.h"
+
+void trainer_model_init(struct trainer_model *model)
+{
+    *model = (struct trainer_model){.tokens = 121,
+                                    .width = 64,
+                                    .layers = 2,
+                                    .heads = 2,
+                                    .mlp = 256,
+                                    .max_tokens = 80,
+                                    .rope_base = 1000,
+                                    .previous_token = true};
+}
+
+/* Bounds keep every product of sizes within size_t and int, which BLAS takes. */
+static enum trainer_status check_range(const char *name, int32_t value, int32_t most,
+                                       struct trainer_error *err)
+{
+    if (value >= 1 && value <= most)
+        return TRAINER_OK;
+    return trainer_fail(err, TRAINER_EINVAL, "model.%s %d: must be 1..%d", name, value, most);
+}
+
+enum trainer_status trainer_model_check(const struct trainer_model *model,
+                                        struct trainer_error *err)
+{
+    const struct {
+        const char *name;
+        int32_t value, most;
+    } sizes[] = {{"tokens", model->tokens, 1 << 20}, {"width", model->width, 1 << 14},
+                 {"layers", model->layers, 128},     {"heads", model->heads, 256},
+                 {"mlp", model->mlp, 1 << 16},       {"max_tokens", model->max_tokens, 1 << 16}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        enum trainer_status status = check_range(sizes[i].name, sizes[i].value, sizes[i].most, err);
+        if (status != TRAINER_OK)
+            return status;
+    }
+    if (model->width % model->heads != 0 || model->width / model->heads % 2 != 0)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "model.width %d: must be heads (%d) times an even number", model->width,
+                            model->heads);
+    if (!(model->rope_base > 1 && model->rope_base < 1e12))
+        return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1",
+                            model->rope_base);
+    return TRAINER_OK;
+}
+
+struct net_layout net_layout(const struct trainer_model *model)
+{
+    size_t d = (size_t)model->width, v = (size_t)model->tokens, m = (size_t)model->mlp;
+    struct net_layout layout = {.embedding = 0, .previous = v * d};
+    layout.layers = layout.previous + (model->previous_token ? v * d : 0);
+    layout.per_layer = 2 * d + 4 * d * d + 2 * d * m;
+    layout.norm = layout.layers + (size_t)model->layers * layout.per_layer;
+    layout.count = layout.norm + d;
+    return layout;
+}
+
+struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
+                           int32_t layer)
+{
+    size_t d = (size_t)model->width, m = (size_t)model->mlp;
+    struct net_layer at = {.norm1 = layout->layers + (size_t)layer * layout->per_layer};
+    at.qkv = at.norm1 + d;
+    at.out = at.qkv + 3 * d * d;
+    at.norm2 = at.out + d * d;
+    at.up = at.norm2 + d;
+    at.down = at.up + d * m;
+    return at;
+}
+
+size_t trainer_model_parameters(const struct trainer_model *model)
+{
+    return net_layout(model).count;
+}

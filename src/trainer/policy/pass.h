@@ -1,0 +1,56 @@
+/* pass.h: buffers of one forward and backward pass over packed sequences. */
+#ifndef TRAINER_PASS_H
+#define TRAINER_PASS_H
+
+#include <trainer/policy.h>
+
+#include "support/carve.h"
+#include "policy/layout.h"
+#include "policy/kernels.h"
+
+/*
+ * What a layer keeps for its backward function. N tokens go in, Q come out: all, or those wanted.
+ */
+struct pass_layerf {
+    real *in;  /* [N][d] */
+    real *qkv; /* [N][3d], rotated */
+    real *p;   /* [Q][heads][pad] */
+    real *att; /* [Q][d] */
+    real *mid; /* [Q][d] after the attention half */
+    real *u;   /* [Q][mlp] after ReLU */
+};
+
+struct trainer_passf {
+    struct trainer_model model;
+    struct net_layout layout;
+    size_t capacity, wanted_capacity, pad;
+    size_t n, n_wanted;                 /* of the sequences at work */
+    struct trainer_sequences sequences; /* the caller's arrays */
+    struct pass_layerf *layer;          /* [layers] */
+    real *rope;
+    int32_t *position, *before; /* [N] place in the sequence; the token before */
+    int32_t *row;               /* [W] token at which a wanted one is predicted */
+    int32_t *target;            /* [W] the wanted token */
+    int32_t *query;             /* [W] position of row */
+    int32_t *first;             /* [sequences+1] first wanted of each sequence */
+    int32_t *every;             /* [N] 0, 1, 2, ..: queries of a layer that keeps all tokens */
+    real *last;                 /* [W][d] output of the last layer */
+    real *prob;                 /* [W][tokens] */
+    real *x, *y;                /* [N][d] */
+    real *d_in, *d_out;         /* [N][d] */
+    real *d_qkv;                /* [N][3d] */
+    real *d_u;                  /* [N][mlp] */
+    real *scratch;
+};
+
+/* Attention of sequence s in a layer. */
+struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,
+                                          const struct pass_layerf *layer, size_t s, bool last);
+
+/* Turn queries and keys by their positions (1), or back (-1). */
+void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv);
+
+/* to [n][d] = rows of from. */
+void net_gatherf(size_t n, size_t d, const int32_t *row, const real *from, real *to);
+
+#endif

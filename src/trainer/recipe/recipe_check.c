@@ -1,0 +1,253 @@
+/*
+ * recipe_check.c: whether the settings of a recipe go together. All of it runs before a night
+ * begins, for every trial: what is refused here costs a second, what is found later a night. A
+ * message names the setting to change, not the code that would have failed.
+ */
+#include <stdio.h>
+
+#include <rlcore/offpolicy.h>
+
+#include "support/error.h"
+#include "recipe/recipe_fields.h"
+#include "recipe/recipe_json.h"
+#include "recipe/recipe_value.h"
+
+#define REFUSE(...) return trainer_fail(err, TRAINER_EINVAL, __VA_ARGS__)
+
+/* Objects have no size and nothing to check. */
+static enum trainer_status check_table(const struct recipe_table *table, const void *base,
+                                       const char *prefix, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    for (size_t i = 0; i < table->n && status == TRAINER_OK; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s%s", prefix, table->fields[i].path);
+        if (table->fields[i].size > 0)
+            status = recipe_value_check(&table->fields[i], path, base, err);
+    }
+    return status;
+}
+
+/* Ranges before everything else: the checks below multiply and index with these numbers. */
+static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
+                                        struct trainer_error *err)
+{
+    enum trainer_status status = check_table(&recipe_root, recipe, "", err);
+    if (status == TRAINER_OK && (recipe->n_tasks < 1 || recipe->n_tasks > TRAINER_ENVS_MAX))
+        REFUSE("environments: there are %d, but must be 1 to %d", recipe->n_tasks,
+               TRAINER_ENVS_MAX);
+    for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
+        char prefix[32];
+        snprintf(prefix, sizeof prefix, "environments[%d].", i);
+        status = check_table(&recipe_task, &recipe->tasks[i], prefix, err);
+    }
+    return status;
+}
+
+/* ---- environments ---- */
+
+/* The core's table knows what an algorithm needs; here is what a recipe has. */
+static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
+                                           int32_t group_size, struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    bool taught = row->needs & (RL_NEED_FROZEN_REFERENCE | RL_NEED_FROZEN_SOURCE);
+    enum rl_model frozen = algorithm->teacher[0] ? RL_MODEL_FROZEN : RL_MODEL_NONE;
+    const struct rl_algorithm_setting setting = {
+        .group_size = (size_t)group_size,
+        .source = row->needs & RL_NEED_FROZEN_SOURCE ? frozen : RL_MODEL_POLICY,
+        .reference = row->needs & RL_NEED_POLICY_REFERENCE ? RL_MODEL_POLICY : frozen};
+    struct rl_error core;
+    if (taught && !algorithm->teacher[0])
+        REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
+    if (row->needs & RL_NEED_AGENTS)
+        REFUSE("algorithm.name: %s needs several agents, and no environment has them", row->name);
+    if (row->needs & RL_NEED_CALLBACK)
+        REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
+    if (rl_algorithm_check(row, &setting, &core) != RL_OK)
+        REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
+    return TRAINER_OK;
+}
+
+/* With a checkpoint the warm start is not run, and its settings need not fit. */
+static bool is_warm_started(const struct trainer_recipe *recipe)
+{
+    return !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
+}
+
+/*
+ * A policy that never saw so many hops begins with hardly a right answer among them: groups
+ * without a difference, and nothing to learn from.
+ */
+static enum trainer_status check_hops(const struct trainer_recipe *recipe,
+                                      const struct trainer_env *env, struct trainer_error *err)
+{
+    const struct trainer_warm_start *warm = &recipe->warm_start;
+    bool covered = warm->k_min <= env->k_min && env->k_max <= warm->k_max;
+    if (env->kind != TRAINER_HOPWORLD || !is_warm_started(recipe) || covered)
+        return TRAINER_OK;
+    REFUSE("k_min..k_max is %d..%d, which start.warm_start with %d..%d does not cover", env->k_min,
+           env->k_max, warm->k_min, warm->k_max);
+}
+
+/* Worlds are the recipe's: environments of one policy must agree on what a token means. */
+static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    for (int32_t i = 0; i < recipe->n_tasks && status == TRAINER_OK; i++) {
+        struct trainer_task *task = &recipe->tasks[i];
+        char name[32];
+        snprintf(name, sizeof name, "environments[%d]", i);
+        task->env.world = recipe->world;
+        status = check_algorithm(&task->algorithm, recipe->training.group_size, err);
+        if (status == TRAINER_OK)
+            status = trainer_env_check(&task->env, err);
+        if (status == TRAINER_OK)
+            status = check_hops(recipe, &task->env, err);
+        if (status != TRAINER_OK)
+            recipe_blame(err, name, status);
+    }
+    return status;
+}
+
+/*
+ * Hops follow distinct relations, so there cannot be more of them than relations;
+ * trainer_env_check says the same of environments.
+ */
+static enum trainer_status check_warm_start(const struct trainer_recipe *recipe,
+                                            struct trainer_error *err)
+{
+    const struct trainer_warm_start *warm = &recipe->warm_start;
+    if (warm->k_min > warm->k_max)
+        REFUSE("start.warm_start.k_min %d is above k_max %d", warm->k_min, warm->k_max);
+    if (is_warm_started(recipe) && warm->k_max > recipe->world.relations)
+        REFUSE("start.warm_start.k_max is %d, but must be at most world.relations = %d",
+               warm->k_max, recipe->world.relations);
+    if ((int64_t)warm->steps * warm->batch > INT32_MAX)
+        REFUSE("start.warm_start: steps * batch is %lld demonstrations, but must be at most %d",
+               (long long)warm->steps * warm->batch, INT32_MAX);
+    return TRAINER_OK;
+}
+
+/* ---- training ---- */
+
+/* Counts are int32 in events and in the optimizer's clock: what would overflow is refused here. */
+static enum trainer_status check_updates(const struct trainer_recipe *recipe,
+                                         struct trainer_error *err)
+{
+    const struct trainer_training *training = &recipe->training;
+    int64_t rollouts = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        rollouts += (int64_t)recipe->tasks[i].questions * training->group_size;
+    if (training->minibatch > rollouts)
+        REFUSE("training.minibatch is %d, but an iteration has only %lld rollouts",
+               training->minibatch, (long long)rollouts);
+    int64_t updates = (rollouts + training->minibatch - 1) / training->minibatch * training->epochs;
+    if (updates * training->iterations > INT32_MAX)
+        REFUSE("training: %d iterations of %lld updates are more than %d", training->iterations,
+               (long long)updates, INT32_MAX);
+    return TRAINER_OK;
+}
+
+/*
+ * The stream losses of prime-rl mask by the ratio to the sampler: a second correction counts
+ * twice.
+ */
+static enum trainer_status check_loss(const struct trainer_recipe *recipe,
+                                      struct trainer_error *err)
+{
+    enum trainer_loss_name name = recipe->loss.name;
+    const char *text = name == TRAINER_LOSS_IPO ? "ipo" : "dppo";
+    if (name != TRAINER_LOSS_DPPO && name != TRAINER_LOSS_IPO)
+        return TRAINER_OK;
+    if (recipe->loss.aggregation != TRAINER_TOKEN_MEAN)
+        REFUSE("loss.aggregation must be token-mean with loss.name %s", text);
+    if (recipe->correction.name != TRAINER_CORRECTION_NONE)
+        REFUSE("correction.name must be none with loss.name %s, which corrects by itself", text);
+    return TRAINER_OK;
+}
+
+/*
+ * The core knows which rejections there are: it is asked with a batch of one token. The message is
+ * the core's, which names the option that it did not understand. 4 KiB are more than one token can
+ * need.
+ */
+static enum trainer_status check_rejection(const struct trainer_correction *correction,
+                                           struct trainer_error *err)
+{
+    struct rl_correction_options options = {.is = RL_IS_TOKEN,
+                                            .is_threshold = correction->cap,
+                                            .rs = correction->reject,
+                                            .rs_threshold = correction->reject_threshold};
+    const uint8_t mask = 1;
+    const struct rl_batch batch = {.n_rows = 1, .n_tokens = 1, .mask = &mask};
+    struct rl_metric items[RL_METRICS_ENOUGH];
+    struct rl_metrics metrics = {.items = items, .capacity = RL_METRICS_ENOUGH};
+    _Alignas(64) char scratch[4096];
+    struct rl_workspace ws = {.data = scratch, .size = sizeof scratch};
+    struct rl_error core;
+    const double zero = 0;
+    double weight;
+    uint8_t left;
+    enum rl_status status =
+        rl_rollout_correction(&batch, &options, &zero, &zero, &weight, &left, &metrics, &ws, &core);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "correction.reject", status, &core);
+}
+
+/*
+ * A rejection that nothing applies is refused, though it would do no harm: its row would say that
+ * it was on.
+ */
+static enum trainer_status check_correction(const struct trainer_correction *correction,
+                                            struct trainer_error *err)
+{
+    if (!correction->reject[0] && !correction->reject_threshold[0])
+        return TRAINER_OK;
+    if (correction->name != TRAINER_CORRECTION_DECOUPLED)
+        REFUSE("correction.reject needs correction.name decoupled");
+    if (!correction->reject[0] || !correction->reject_threshold[0])
+        REFUSE("correction.reject and correction.reject_threshold need each other");
+    return check_rejection(correction, err);
+}
+
+/* Demonstrations count as well, so that a policy and its warm start are of one shape. */
+static int32_t longest_episode(const struct trainer_recipe *recipe)
+{
+    size_t longest = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++) {
+        struct trainer_env env = recipe->tasks[i].env;
+        if (env.kind == TRAINER_HOPWORLD && env.k_max < recipe->warm_start.k_max)
+            env.k_max = recipe->warm_start.k_max;
+        size_t tokens = trainer_env_max_tokens(&env);
+        longest = tokens > longest ? tokens : longest;
+    }
+    return (int32_t)longest;
+}
+
+static enum trainer_status complete_model(struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    recipe->model.tokens = trainer_world_tokens(&recipe->world);
+    recipe->model.max_tokens = longest_episode(recipe);
+    return trainer_model_check(&recipe->model, err);
+}
+
+/*
+ * The model comes last: its tokens and lengths follow from worlds and environments that are known
+ * to be right by then.
+ */
+enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    enum trainer_status status = check_ranges(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_warm_start(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_tasks(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_updates(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_loss(recipe, err);
+    if (status == TRAINER_OK)
+        status = check_correction(&recipe->correction, err);
+    return status == TRAINER_OK ? complete_model(recipe, err) : status;
+}

@@ -1,0 +1,322 @@
+/*
+ * recipe_fields.c: the table itself. One line per setting: parsing, ranges, defaults, text, schema
+ * and rows all read it, so that a setting which is added here is added everywhere. Numbers are
+ * doubles in the table whatever the member is: every int32 and every seed below 2^53 is exact.
+ */
+#include "recipe/recipe_fields.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+#define FROM(x)                                                                                    \
+    {                                                                                              \
+        (x), false                                                                                 \
+    }
+#define ABOVE(x)                                                                                   \
+    {                                                                                              \
+        (x), true                                                                                  \
+    }
+#define TO(x)                                                                                      \
+    {                                                                                              \
+        (x), false                                                                                 \
+    }
+#define BELOW(x)                                                                                   \
+    {                                                                                              \
+        (x), true                                                                                  \
+    }
+#define NO_LIMIT                                                                                   \
+    {                                                                                              \
+        INFINITY, true                                                                             \
+    }
+
+#define AT(member) offsetof(OWNER, member), sizeof((OWNER *)0)->member
+#define OBJECT(path, text)                                                                         \
+    {                                                                                              \
+        path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text                             \
+    }
+#define BOOL(path, member, value, text)                                                            \
+    {                                                                                              \
+        path, RECIPE_BOOL, AT(member), value, FROM(0), TO(1), NULL, NULL, text                     \
+    }
+#define INT(path, member, value, low, high, text)                                                  \
+    {                                                                                              \
+        path, RECIPE_INT, AT(member), value, low, high, NULL, NULL, text                           \
+    }
+#define SEED(path, member, value, text)                                                            \
+    {                                                                                              \
+        path, RECIPE_SEED, AT(member), value, FROM(0), TO(0x1p53 - 1), NULL, NULL, text            \
+    }
+#define REAL(path, member, value, low, high, text)                                                 \
+    {                                                                                              \
+        path, RECIPE_REAL, AT(member), value, low, high, NULL, NULL, text                          \
+    }
+#define CHOICE(path, member, names, value, text)                                                   \
+    {                                                                                              \
+        path, RECIPE_CHOICE, AT(member), value, FROM(0), TO(COUNT(names) - 2), names, NULL, text   \
+    }
+#define TEXT(path, member, value, text)                                                            \
+    {                                                                                              \
+        path, RECIPE_TEXT, AT(member), 0, FROM(0), TO(0), NULL, value, text                        \
+    }
+
+static const char *const environments[] = {"hopworld", "reverse", NULL};
+static const char *const gains[] = {"prob", "log_prob", NULL};
+static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
+                                     "geo_mean", "reinforce", "dppo", "ipo",   NULL};
+static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
+                                           "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
+static const char *const precisions[] = {"float", "bf16", "int8", NULL};
+static const char *const corrections[] = {"none", "tis", "decoupled", NULL};
+static const char *const levels[] = {"token", "sequence", NULL};
+
+_Static_assert(COUNT(environments) == TRAINER_N_ENVS + 1, "a name for every environment");
+_Static_assert(COUNT(losses) == TRAINER_N_LOSSES + 1, "a name for every loss");
+
+/*
+ * The default is the core's (rl_algorithm_default), which may be another for each algorithm:
+ * trainer_algorithm_init puts it there.
+ */
+#define THE_CORES 0
+
+#define OWNER struct trainer_recipe
+/*
+ * The order is that of the text, of the schema and of a person's reading: what the trial is, the
+ * world and model, what it starts from, how it trains, how it is scored, what it may use. Upper
+ * bounds are far above sense, to catch what is no number of that kind at all; whether settings go
+ * together is recipe_check.c's.
+ */
+static const struct recipe_field root[] = {
+    TEXT("name", name, "trial", "What the trial is called; becomes its specialist."),
+    TEXT("domain", domain, "multi-hop-qa", "What the policy is trained for."),
+    TEXT("hypothesis", hypothesis, "", "Why the trial is run."),
+    TEXT("expected_delta", expected_delta, "", "What it should bring, e.g. '+0.02 EM'."),
+    SEED("seed", seed, 1, "Fixes initial weights, demonstrations, questions and sampling."),
+    INT("threads", threads, 0, FROM(0), TO(1024),
+        "Threads; 0 = all processors. Changes no number."),
+
+    OBJECT("world", "The tokens: entities in regions, and relations between them."),
+    INT("world.regions", world.regions, 16, FROM(1), TO(4096), "Regions."),
+    INT("world.region_size", world.region_size, 6, FROM(1), TO(4096), "Entities per region."),
+    INT("world.relations", world.relations, 16, FROM(2), TO(4096),
+        "Relations; the lower half stay inside a region."),
+
+    OBJECT("model", "The policy: a decoder-only transformer."),
+    INT("model.width", model.width, 64, FROM(2), TO(4096), "Width; a multiple of 2 * heads."),
+    INT("model.layers", model.layers, 2, FROM(1), TO(64), "Layers."),
+    INT("model.heads", model.heads, 2, FROM(1), TO(64), "Attention heads."),
+    INT("model.mlp", model.mlp, 256, FROM(1), TO(16384), "Hidden units of each MLP."),
+    REAL("model.rope_base", model.rope_base, 1000, ABOVE(1), TO(1e9),
+         "Base of the rotary positions."),
+    BOOL("model.previous_token", model.previous_token, true,
+         "Add a second embedding, of the token before, at each position."),
+
+    OBJECT("start", "What training starts from."),
+    TEXT("start.checkpoint", checkpoint, "", "A checkpoint; without one the warm start is run."),
+    OBJECT("start.warm_start", "Supervised training on noisy demonstrations."),
+    INT("start.warm_start.steps", warm_start.steps, 450, FROM(0), TO(1000000),
+        "Steps; 0 = start from random weights."),
+    INT("start.warm_start.batch", warm_start.batch, 128, FROM(1), TO(65536),
+        "Demonstrations per step."),
+    REAL("start.warm_start.lr", warm_start.learning_rate, 4e-3, FROM(0), TO(10),
+         "Highest learning rate; falls along a cosine to 5 %."),
+    REAL("start.warm_start.matrix_rate", warm_start.matrix_rate, 0.02, FROM(0), TO(10),
+         "Learning rate of Muon for the matrices of the layers; 0 = AdamW for them as well."),
+    INT("start.warm_start.warmup", warm_start.warmup, 50, FROM(0), TO(1000000),
+        "Steps of linear warm-up."),
+    INT("start.warm_start.k_min", warm_start.k_min, 2, FROM(1), TO(TRAINER_HOPS_MAX),
+        "Fewest hops of hopworld's demonstrations."),
+    INT("start.warm_start.k_max", warm_start.k_max, 5, FROM(1), TO(TRAINER_HOPS_MAX),
+        "Most hops; k_min..k_max must cover every environment trained on."),
+    OBJECT("start.warm_start.demonstrator", "How the demonstrator errs."),
+    REAL("start.warm_start.demonstrator.p_stop", warm_start.demo.p_stop, 0.12, FROM(0), TO(1),
+         "Probability per turn of answering early."),
+    REAL("start.warm_start.demonstrator.p_wrong", warm_start.demo.p_wrong, 0.3, FROM(0), TO(1),
+         "Probability of following a fact that was not asked for."),
+    REAL("start.warm_start.demonstrator.p_needless", warm_start.demo.p_needless, 0.1, FROM(0),
+         TO(1), "Probability of searching on when done."),
+    REAL("start.warm_start.demonstrator.p_hindsight", warm_start.demo.p_hindsight, 0.5, FROM(0),
+         TO(1), "Probability of answering right after stopping short."),
+    REAL("start.warm_start.demonstrator.p_belief", warm_start.demo.p_belief, 0.3, FROM(0), TO(1),
+         "Share of demonstrations cut at the end of a turn and answered at once."),
+
+    {"environments", RECIPE_TASKS, 0, 0, 0, FROM(1), TO(TRAINER_ENVS_MAX), NULL, NULL,
+     "What is trained on, each environment with an algorithm of its own."},
+
+    OBJECT("training", "Rollouts and updates."),
+    INT("training.iterations", training.iterations, 120, FROM(0), TO(1000000),
+        "Iterations; 0 = the start only."),
+    INT("training.group_size", training.group_size, 8, FROM(1), TO(1024), "Rollouts per question."),
+    INT("training.epochs", training.epochs, 2, FROM(1), TO(1024), "Passes over the rollouts."),
+    INT("training.minibatch", training.minibatch, 64, FROM(1), TO(1048576), "Rollouts per update."),
+    REAL("training.lr", training.learning_rate, 3e-4, FROM(0), TO(10), "Of AdamW."),
+    INT("training.warmup", training.warmup, 0, FROM(0), TO(1000000), "Updates of linear warm-up."),
+    REAL("training.final_rate", training.final_rate, 1, FROM(0), TO(1),
+         "Share of the learning rate at the end of a cosine; 1 = constant."),
+    REAL("training.adam_beta1", training.adam_beta1, 0.9, FROM(0), BELOW(1), "Decay of the mean."),
+    REAL("training.adam_beta2", training.adam_beta2, 0.95, FROM(0), BELOW(1),
+         "Decay of the square."),
+    REAL("training.weight_decay", training.weight_decay, 0, FROM(0), TO(10), "Weight decay."),
+    REAL("training.clip_norm", training.clip_norm, 1, ABOVE(0), NO_LIMIT,
+         "Largest norm of a gradient."),
+    REAL("training.temperature", training.temperature, 1, ABOVE(0), TO(100), "Of sampling."),
+
+    OBJECT("loss", "The policy loss."),
+    CHOICE("loss.name", loss.name, losses, TRAINER_LOSS_PPO, "Which loss."),
+    CHOICE("loss.aggregation", loss.aggregation, aggregations, TRAINER_TOKEN_MEAN,
+           "How token losses become one number; dppo and ipo know token-mean only."),
+    REAL("loss.clip_low", loss.clip_low, 0.2, FROM(0), NO_LIMIT, "Clip range below 1."),
+    REAL("loss.clip_high", loss.clip_high, 0.28, FROM(0), NO_LIMIT, "Clip range above 1."),
+    REAL("loss.clip_c", loss.clip_c, 3, ABOVE(1), NO_LIMIT, "Dual clip of ppo."),
+    REAL("loss.kl_coef", loss.kl_coef, 0, FROM(0), NO_LIMIT,
+         "Weight of the k3 estimate of the KL divergence from the start."),
+
+    OBJECT("sampler", "Who samples: the learner at a lower precision, or some iterations ago."),
+    CHOICE("sampler.precision", sampler.precision, precisions, TRAINER_FLOAT,
+           "Precision of the sampler's weights."),
+    INT("sampler.staleness", sampler.staleness, 0, FROM(0), TO(64),
+        "Age of its weights, iterations."),
+    INT("sampler.max_staleness", sampler.max_staleness, -1, FROM(-1), TO(1000000),
+        "Oldest rollouts that are trained on; -1 = all."),
+
+    OBJECT("correction", "What is done about rollouts that the learner did not sample."),
+    CHOICE("correction.name", correction.name, corrections, TRAINER_CORRECTION_NONE,
+           "Nothing, truncated importance sampling, or decoupled PPO."),
+    CHOICE("correction.level", correction.sequence_level, levels, false,
+           "Importance weights per token or per sequence."),
+    REAL("correction.cap", correction.cap, 2, ABOVE(0), NO_LIMIT, "Largest importance weight."),
+    TEXT("correction.reject", correction.reject, "",
+         "Rejection by decoupled, e.g. 'token_k1,seq_max_k2'."),
+    TEXT("correction.reject_threshold", correction.reject_threshold, "",
+         "Its bounds, one for all or one each, e.g. '0.5_2,1.5'."),
+
+    OBJECT("evaluation",
+           "How well the policy does, on questions that are the same for every trial."),
+    INT("evaluation.questions", evaluation.questions, 512, FROM(1), TO(1000000),
+        "Questions of each environment."),
+    SEED("evaluation.question_seed", evaluation.question_seed, 777, "Which questions."),
+    INT("evaluation.every", evaluation.every, 10, FROM(0), TO(1000000),
+        "Iterations between evaluations; 0 = only at the end."),
+    INT("evaluation.seeds", evaluation.seeds, 4, FROM(1), TO(64),
+        "Sampling seeds of the final score."),
+    REAL("evaluation.temperature", evaluation.temperature, 1, FROM(0), TO(100), "0 = greedy."),
+
+    OBJECT("budget", "What the trial may use; 0 = no limit."),
+    REAL("budget.train_seconds", budget.train_seconds, 0, FROM(0), NO_LIMIT,
+         "Wall time of training."),
+    REAL("budget.eval_seconds", budget.eval_seconds, 0, FROM(0), NO_LIMIT,
+         "Wall time of the final evaluation."),
+    REAL("budget.artifact_bytes", budget.artifact_bytes, 0, FROM(0), NO_LIMIT,
+         "Size of the checkpoint."),
+    REAL("budget.memory_bytes", budget.memory_bytes, 0, FROM(0), NO_LIMIT,
+         "Bound of the run's memory."),
+};
+#undef OWNER
+
+#define OWNER struct trainer_task
+static const struct recipe_field task[] = {
+    CHOICE("name", env.kind, environments, TRAINER_HOPWORLD, "Which environment."),
+    INT("questions", questions, 32, FROM(1), TO(65536), "Questions per iteration."),
+    INT("k_min", env.k_min, 3, FROM(1), TO(TRAINER_HOPS_MAX),
+        "Fewest hops of a question; shortest string to reverse."),
+    INT("k_max", env.k_max, 5, FROM(1), TO(TRAINER_HOPS_MAX),
+        "Most hops of a question; longest string to reverse."),
+    INT("max_turns", env.max_turns, 7, FROM(0), TO(TRAINER_TURNS_MAX),
+        "hopworld: searches allowed."),
+    INT("facts", env.facts, 2, FROM(1), TO(TRAINER_FACTS_MAX),
+        "hopworld: facts per answer of the tool, one of them the one asked for."),
+    REAL("p_fail", env.p_fail, 0.1, FROM(0), TO(1),
+         "hopworld: probability that the tool finds nothing."),
+
+    OBJECT("algorithm", "Where advantages come from, and what a rollout trains."),
+    {"algorithm.name", RECIPE_ALGORITHM, AT(algorithm.name), RL_ALGORITHM_GRPO, FROM(0),
+     TO(RL_N_ALGORITHMS - 1), NULL, NULL, "Which algorithm."},
+    REAL("algorithm.alpha", algorithm.alpha, THE_CORES, FROM(0), TO(100),
+         "Weight of the process advantage."),
+    REAL("algorithm.gamma", algorithm.gamma, THE_CORES, FROM(0), TO(1), "Discount per turn."),
+    REAL("algorithm.beta", algorithm.beta, THE_CORES, FROM(0), TO(1),
+         "Reach of the adaptive clip scale; 0 turns it off."),
+    BOOL("algorithm.norm_by_std", algorithm.norm_by_std, THE_CORES,
+         "Divide by the standard deviation."),
+    REAL("algorithm.epsilon", algorithm.epsilon, THE_CORES, FROM(0), TO(1),
+         "Added to what is divided by."),
+    REAL("algorithm.advantage_scale", algorithm.advantage_scale, 1, FROM(0), TO(1e6),
+         "Multiplies every advantage."),
+    CHOICE("algorithm.gain", algorithm.gain, gains, TRAINER_GAIN_PROB,
+           "Information gain as probability or mean log-prob of the true answer."),
+    REAL("algorithm.decay", algorithm.decay, THE_CORES, FROM(0), TO(1), "Of the moving baseline."),
+    REAL("algorithm.echo_weight", algorithm.echo_weight, THE_CORES, FROM(0), TO(1e6),
+         "Weight of the tool's tokens."),
+    INT("algorithm.prm_steps", algorithm.prm_steps, THE_CORES, FROM(0), TO(1000000),
+        "Iterations for which the judge is asked; 0 = all."),
+    TEXT("algorithm.teacher", algorithm.teacher, "",
+         "Checkpoint of opd's teacher or of sft's source."),
+    CHOICE("algorithm.length_penalty", algorithm.length_penalty, length_penalties,
+           TRAINER_LENGTH_NONE, "Reward less for long responses."),
+    REAL("algorithm.length_coef", algorithm.length_coef, 0, FROM(0), TO(1e6),
+         "Weight of the length penalty; 0 = its custom."),
+};
+#undef OWNER
+
+const struct recipe_table recipe_root = {root, COUNT(root)};
+const struct recipe_table recipe_task = {task, COUNT(task)};
+
+const struct recipe_field *recipe_find(const struct recipe_table *table, const char *path)
+{
+    for (size_t i = 0; i < table->n; i++)
+        if (strcmp(table->fields[i].path, path) == 0)
+            return &table->fields[i];
+    return NULL;
+}
+
+const char *recipe_key(const struct recipe_field *field)
+{
+    const char *dot = strrchr(field->path, '.');
+    return dot ? dot + 1 : field->path;
+}
+
+/* Direct members only: an object's own objects are printed by themselves. */
+bool recipe_is_in(const struct recipe_field *field, const char *parent)
+{
+    size_t length = strlen(parent);
+    size_t own = (size_t)(recipe_key(field) - field->path);
+    return length == 0 ? own == 0 : own == length + 1 && strncmp(field->path, parent, length) == 0;
+}
+
+size_t recipe_depth(const struct recipe_field *field)
+{
+    size_t depth = 0;
+    for (const char *p = field->path; *p; p++)
+        depth += *p == '.';
+    return depth;
+}
+
+const char *recipe_choice(const struct recipe_field *field, size_t i)
+{
+    const struct rl_algorithm *algorithm = rl_algorithm_at(i);
+    if (field->kind == RECIPE_CHOICE)
+        return field->choices[i];
+    return algorithm ? algorithm->name : NULL;
+}
+
+bool recipe_offers(const struct recipe_field *field, size_t i)
+{
+    const unsigned missing = RL_NEED_CALLBACK | RL_NEED_AGENTS;
+    return field->kind != RECIPE_ALGORITHM || !(rl_algorithm_at(i)->needs & missing);
+}
+
+void trainer_algorithm_init(struct trainer_algorithm *algorithm, uint32_t name)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(name);
+    algorithm->name = name;
+    algorithm->alpha = rl_algorithm_default(row, "alpha");
+    algorithm->gamma = rl_algorithm_default(row, "gamma");
+    algorithm->beta = rl_algorithm_default(row, "beta");
+    algorithm->norm_by_std = rl_algorithm_default(row, "norm_by_std") > 0;
+    algorithm->epsilon = rl_algorithm_default(row, "epsilon");
+    algorithm->decay = rl_algorithm_default(row, "decay");
+    algorithm->echo_weight = rl_algorithm_default(row, "echo_weight");
+    algorithm->prm_steps = (int32_t)rl_algorithm_default(row, "prm_steps");
+}

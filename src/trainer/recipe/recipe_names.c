@@ -1,0 +1,370 @@
+/*
+ * recipe_names.c: one name for each setting. Rows are queried by these names, so that they do not
+ * change when an object of the recipe is rearranged; where a key was called otherwise before, the
+ * older key is still read and the new one written.
+ */
+#include "recipe/recipe_names.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recipe/recipe_nearest.h"
+#include "support/error.h"
+
+#define PATH_SIZE 128
+
+/* path: of the root table, or "env." and a path of an environment; algorithm.* without. */
+static const struct {
+    const char *path, *name;
+    enum recipe_shown shown;
+/*
+ * "Always" is what nearly every sweep varies: a row without it could not be compared with one that
+ * has it, default or not. "Changed" keeps the other hundred settings out of rows that did not
+ * touch them.
+ */
+} names[] = {
+    {"seed", "seed", RECIPE_SHOWN_ALWAYS},
+    {"threads", "threads", RECIPE_SHOWN_NEVER}, /* changes no number */
+    {"training.lr", "lr", RECIPE_SHOWN_ALWAYS},
+    {"training.iterations", "iterations", RECIPE_SHOWN_ALWAYS},
+    {"training.group_size", "group_size", RECIPE_SHOWN_ALWAYS},
+    {"training.epochs", "epochs", RECIPE_SHOWN_CHANGED},
+    {"training.minibatch", "minibatch", RECIPE_SHOWN_CHANGED},
+    {"env.questions", "questions", RECIPE_SHOWN_ALWAYS},
+    {"env.k_min", "k_min", RECIPE_SHOWN_ALWAYS},
+    {"env.k_max", "k_max", RECIPE_SHOWN_ALWAYS},
+    {"env.max_turns", "max_turns", RECIPE_SHOWN_CHANGED},
+    {"env.p_fail", "p_fail", RECIPE_SHOWN_CHANGED},
+    {"env.facts", "facts", RECIPE_SHOWN_CHANGED},
+    {"loss.clip_low", "clip_low", RECIPE_SHOWN_ALWAYS},
+    {"loss.clip_high", "clip_high", RECIPE_SHOWN_ALWAYS},
+    {"loss.kl_coef", "kl_coef", RECIPE_SHOWN_CHANGED},
+    {"algorithm.alpha", "alpha", RECIPE_SHOWN_READ},
+    {"algorithm.beta", "beta", RECIPE_SHOWN_READ},
+    {"algorithm.gamma", "gamma", RECIPE_SHOWN_READ},
+    {"algorithm.decay", "decay", RECIPE_SHOWN_READ},
+    {"algorithm.echo_weight", "echo_weight", RECIPE_SHOWN_READ},
+    {"algorithm.prm_steps", "prm_steps", RECIPE_SHOWN_READ},
+    {"algorithm.norm_by_std", "norm_by_std", RECIPE_SHOWN_READ_CHANGED},
+    {"algorithm.epsilon", "epsilon", RECIPE_SHOWN_READ_CHANGED},
+    {"algorithm.advantage_scale", "advantage_scale", RECIPE_SHOWN_CHANGED},
+    {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
+    {"model.width", "width", RECIPE_SHOWN_CHANGED},
+    {"model.layers", "layers", RECIPE_SHOWN_CHANGED},
+};
+enum { N_NAMES = sizeof names / sizeof *names };
+
+static const struct {
+    const char *path, *alias;
+/* One older key for each path at most; it is an alias inside its object and of the short name. */
+} aliases[] = {
+    {"training.lr", "learning_rate"},
+    {"start.warm_start.lr", "learning_rate"},
+};
+enum { N_ALIASES = sizeof aliases / sizeof *aliases };
+
+static const char *alias_of(const char *path)
+{
+    for (size_t i = 0; i < N_ALIASES; i++)
+        if (strcmp(aliases[i].path, path) == 0)
+            return aliases[i].alias;
+    return NULL;
+}
+
+/*
+ * The name of a row of the table, or the older key of what it names. Both tables are a few dozen
+ * long and asked a few times per recipe: a loop is what a reader expects.
+ */
+static bool is_called(size_t i, const char *text)
+{
+    const char *alias = alias_of(names[i].path);
+    return strcmp(names[i].name, text) == 0 || (alias && strcmp(alias, text) == 0);
+}
+
+/* ---- names of fields ---------------------------------------------------------------------- */
+
+/*
+ * algorithm.* goes without "env." because that is how people write it; no setting of the root
+ * begins so.
+ */
+static void full_path(char path[PATH_SIZE], const struct recipe_table *table,
+                      const struct recipe_field *field)
+{
+    bool env = table == &recipe_task && strncmp(field->path, "algorithm.", 10) != 0;
+    snprintf(path, PATH_SIZE, "%s%s", env ? "env." : "", field->path);
+}
+
+static size_t place_of(const struct recipe_table *table, const struct recipe_field *field)
+{
+    char path[PATH_SIZE];
+    size_t i = 0;
+    full_path(path, table, field);
+    while (i < N_NAMES && strcmp(names[i].path, path) != 0)
+        i++;
+    return i;
+}
+
+const char *recipe_short_name(const struct recipe_table *table, const struct recipe_field *field)
+{
+    size_t i = place_of(table, field);
+    return i < N_NAMES ? names[i].name : NULL;
+}
+
+/*
+ * The path always comes out as well: messages name both, and the caller's buffer holds whichever
+ * is returned.
+ */
+const char *recipe_name(const struct recipe_table *table, const struct recipe_field *field,
+                        char path[PATH_SIZE])
+{
+    const char *name = recipe_short_name(table, field);
+    full_path(path, table, field);
+    return name ? name : path;
+}
+
+/*
+ * A setting that somebody adds to recipe_fields.c and forgets here still shows in rows when it is
+ * changed.
+ */
+enum recipe_shown recipe_shown_when(const struct recipe_table *table,
+                                    const struct recipe_field *field)
+{
+    size_t i = place_of(table, field);
+    return i < N_NAMES ? names[i].shown : RECIPE_SHOWN_CHANGED;
+}
+
+const char *recipe_alias(const struct recipe_field *field)
+{
+    return alias_of(field->path);
+}
+
+/* ---- what somebody wrote ------------------------------------------------------------------ */
+
+/* A place in a recipe, taken apart. */
+struct target {
+    const struct recipe_table *table;
+    int environment; /* of the recipe_task table: which, or -1 for all */
+    char path[PATH_SIZE];
+};
+
+/*
+ * The newer key for an older one; the end of path is replaced. Older keys stay readable for good:
+ * a recipe lies beside every checkpoint that was kept.
+ */
+static void renew(char path[PATH_SIZE])
+{
+    for (size_t i = 0; i < N_ALIASES; i++) {
+        const char *dot = strrchr(aliases[i].path, '.');
+        size_t stem = (size_t)(dot - aliases[i].path) + 1;
+        if (strncmp(path, aliases[i].path, stem) == 0 &&
+            strcmp(path + stem, aliases[i].alias) == 0) {
+            strcpy(path, aliases[i].path);
+            return;
+        }
+    }
+}
+
+/*
+ * -1, all environments: a grid over alpha means the algorithm wherever it is used. To change one
+ * of several its place has to be said, environments[1].algorithm.alpha.
+ */
+static bool find_target(struct target *target, const char *setting)
+{
+    const char *rest = setting;
+    *target = (struct target){.table = &recipe_root, .environment = -1};
+    for (size_t i = 0; i < N_NAMES; i++)
+        if (is_called(i, setting))
+            rest = names[i].path;
+    if (strncmp(rest, "environments[", 13) == 0) {
+        char *end;
+        unsigned long index = strtoul(rest + 13, &end, 10);
+        if (end == rest + 13 || strncmp(end, "].", 2) != 0 || index >= TRAINER_ENVS_MAX)
+            return false;
+        target->environment = (int)index;
+        target->table = &recipe_task;
+        rest = end + 2;
+    } else if (strncmp(rest, "env.", 4) == 0 || strncmp(rest, "algorithm.", 10) == 0) {
+        target->table = &recipe_task;
+        rest += rest[0] == 'e' ? 4 : 0;
+    }
+    if (strlen(rest) >= sizeof target->path)
+        return false;
+    strcpy(target->path, rest);
+    renew(target->path);
+    return recipe_find(target->table, target->path) != NULL;
+}
+
+/*
+ * Names and paths both are offered, whichever is nearer: who wrote alhpa meant a name, who wrote
+ * training.iteratoins a path.
+ */
+static enum trainer_status unknown(const char *setting, struct trainer_error *err)
+{
+    const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
+    const char *inside = strncmp(setting, "environments[", 13) == 0 ? strstr(setting, "].") : NULL;
+    const char *sought = inside ? inside + 2 : setting;
+    char nearest[PATH_SIZE] = "", path[PATH_SIZE];
+    unsigned best = UINT_MAX;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->n; i++) {
+            const struct recipe_field *field = &tables[t]->fields[i];
+            const char *name = recipe_name(tables[t], field, path);
+            unsigned by_name = rl_name_distance(sought, name),
+                     by_path = rl_name_distance(sought, path);
+            if (by_name < best || by_path < best) {
+                best = by_name < by_path ? by_name : by_path;
+                snprintf(nearest, sizeof nearest, "%s", by_name < by_path ? name : path);
+            }
+        }
+    return trainer_fail(err, TRAINER_EINVAL,
+                        "unknown setting '%.80s': no such place in the recipe; the nearest known "
+                        "one is %s",
+                        setting, nearest);
+}
+
+/* ---- setting ------------------------------------------------------------------------------ */
+
+/*
+ * Set dotted keys below object, making objects on the way. The value is not looked at: wrong types
+ * are found by the parser, which has the better message.
+ */
+static bool put_below(json_t *object, const char *keys, json_t *value)
+{
+    char key[PATH_SIZE];
+    for (size_t n; n = strcspn(keys, "."), keys[n]; keys += n + 1) {
+        snprintf(key, sizeof key, "%.*s", (int)n, keys);
+        if (!json_object_get(object, key))
+            json_object_set_new(object, key, json_object());
+        object = json_object_get(object, key);
+    }
+    return json_is_object(object) && json_object_set(object, keys, value) == 0;
+}
+
+/* A recipe that names no environments has one, of all defaults. */
+static json_t *environments(json_t *object)
+{
+    if (!json_object_get(object, "environments"))
+        json_object_set_new(object, "environments", json_pack("[{}]"));
+    return json_object_get(object, "environments");
+}
+
+enum trainer_status recipe_put(json_t *object, const char *setting, json_t *value,
+                               struct trainer_error *err)
+{
+    struct target target;
+    if (!find_target(&target, setting))
+        return unknown(setting, err);
+    if (target.table == &recipe_root)
+        return put_below(object, target.path, value)
+                   ? TRAINER_OK
+                   : trainer_fail(err, TRAINER_EINVAL, "%s: what it stands in is no object",
+                                  setting);
+    json_t *list = environments(object);
+    size_t n = json_array_size(list);
+    bool all = target.environment < 0, good = all ? n > 0 : (size_t)target.environment < n;
+    for (size_t i = 0; i < n && good; i++)
+        if (all || i == (size_t)target.environment)
+            good = put_below(json_array_get(list, i), target.path, value);
+    return good ? TRAINER_OK
+                : trainer_fail(err, TRAINER_EINVAL, "%s: no such place in the recipe", setting);
+}
+
+void recipe_called(char called[PATH_SIZE], const char *setting)
+{
+    struct target target;
+    snprintf(called, PATH_SIZE, "%s", setting);
+    if (!find_target(&target, setting) || target.environment >= 0)
+        return;
+    char path[PATH_SIZE];
+    snprintf(called, PATH_SIZE, "%s",
+             recipe_name(target.table, recipe_find(target.table, target.path), path));
+}
+
+/* ---- older keys --------------------------------------------------------------------------- */
+
+/* By length, as the tables hold whole paths of which the last part is the key. */
+static json_t *object_at(json_t *object, const char *path, size_t length)
+{
+    char key[PATH_SIZE];
+    while (length > 0 && json_is_object(object)) {
+        size_t n = strcspn(path, ".");
+        snprintf(key, sizeof key, "%.*s", (int)n, path);
+        object = json_object_get(object, key);
+        path += n + 1;
+        length -= n + 1 < length ? n + 1 : length;
+    }
+    return object;
+}
+
+static enum trainer_status twice(const char *a, const char *b, struct trainer_error *err)
+{
+    return trainer_fail(err, TRAINER_EINVAL, "%s and %s are the same setting, given twice", a, b);
+}
+
+/*
+ * Done on the JSON before anything is merged or parsed: in a sweep one file may say learning_rate
+ * and a grid lr, and laid over each other they would be two keys.
+ */
+static enum trainer_status renew_keys(json_t *root, struct trainer_error *err)
+{
+    for (size_t i = 0; i < N_ALIASES; i++) {
+        const char *key = strrchr(aliases[i].path, '.') + 1;
+        json_t *object = object_at(root, aliases[i].path, (size_t)(key - aliases[i].path));
+        json_t *value = json_object_get(object, aliases[i].alias);
+        if (!value)
+            continue;
+        if (json_object_get(object, key))
+            return twice(aliases[i].alias, aliases[i].path, err);
+        json_object_set(object, key, value);
+        json_object_del(object, aliases[i].alias);
+    }
+    return TRAINER_OK;
+}
+
+/* Whether the place that a name means is taken already, in the first environment if in one. */
+static bool is_taken(json_t *root, const char *path)
+{
+    const char *rest = strncmp(path, "env.", 4) == 0 ? path + 4 : path;
+    bool task = rest != path || strncmp(path, "algorithm.", 10) == 0;
+    const char *dot = strrchr(rest, '.'), *key = dot ? dot + 1 : rest;
+    json_t *base = task ? json_array_get(json_object_get(root, "environments"), 0) : root;
+    return json_object_get(object_at(base, rest, (size_t)(key - rest)), key) != NULL;
+}
+
+static enum trainer_status place_name(json_t *root, const char *name, const char *path,
+                                      struct trainer_error *err)
+{
+    json_t *value = json_incref(json_object_get(root, name));
+    if (!value)
+        return TRAINER_OK;
+    json_object_del(root, name);
+    enum trainer_status status =
+        is_taken(root, path) ? twice(name, path, err) : recipe_put(root, path, value, err);
+    json_decref(value);
+    return status;
+}
+
+static enum trainer_status place_names(json_t *root, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    for (size_t i = 0; i < N_NAMES && status == TRAINER_OK; i++) {
+        const char *alias = alias_of(names[i].path);
+        if (strcmp(names[i].path, names[i].name) != 0)
+            status = place_name(root, names[i].name, names[i].path, err);
+        if (alias && status == TRAINER_OK)
+            status = place_name(root, alias, names[i].path, err);
+    }
+    return status;
+}
+
+/*
+ * Older keys first: afterwards a name and an older key of one setting meet at the same place and
+ * are seen as twice.
+ */
+enum trainer_status recipe_canonical(json_t *object, struct trainer_error *err)
+{
+    enum trainer_status status = renew_keys(object, err);
+    return status == TRAINER_OK ? place_names(object, err) : status;
+}

@@ -1,0 +1,37 @@
+/* recipe_nearest.c: the known key that is nearest to an unknown one. */
+#include "recipe/recipe_nearest.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * A key of another object has to fit much better. Twice against six times plus one: a key of the
+ * same object wins unless one elsewhere is at least three times nearer, as a forgotten level is
+ * rarer than a typing error. A whole path written as a key is what was meant.
+ */
+static unsigned score(const struct recipe_field *field, bool same_object, const char *key)
+{
+    if (strcmp(key, field->path) == 0)
+        return 0;
+    unsigned distance = rl_name_distance(key, recipe_key(field));
+    return same_object ? 2 * distance : 6 * distance + 1;
+}
+
+void recipe_nearest(char path[128], const struct recipe_place *place, const char *key)
+{
+    const struct recipe_table *const tables[] = {&recipe_root, &recipe_task};
+    unsigned best = UINT_MAX;
+    for (size_t t = 0; t < 2; t++) {
+        bool here = tables[t] == place->table;
+        const char *prefix = here ? place->prefix : t == 1 ? "environments[0]." : "";
+        for (size_t i = 0; i < tables[t]->n; i++) {
+            const struct recipe_field *field = &tables[t]->fields[i];
+            unsigned s = score(field, here && recipe_is_in(field, place->parent), key);
+            if (s < best) {
+                best = s;
+                snprintf(path, 128, "%s%s", prefix, field->path);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/* recipe_nearest.h: what somebody may have meant. */
+#ifndef TRAINER_RECIPE_NEAREST_H
+#define TRAINER_RECIPE_NEAREST_H
+
+#include "recipe/recipe_fields.h"
+
+/* Where in the recipe an object stands. */
+struct recipe_place {
+    const struct recipe_table *table;
+    const char *prefix; /* "" or "environments[0]." */
+    const char *parent; /* path of the object within the table, "" at its top */
+};
+
+/*
+ * The known path nearest to a key there: of the same object, or one of nearly the same name
+ * elsewhere in the recipe.
+ */
+void recipe_nearest(char path[128], const struct recipe_place *place, const char *key);
+
+#endif

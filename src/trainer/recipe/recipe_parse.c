@@ -1,0 +1,203 @@
+/*
+ * recipe_parse.c: a recipe from JSON, key by key. A key that is not known is refused: a misspelled
+ * setting that is silently left at its default gives a trial that is not what its row says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/error.h"
+#include "recipe/recipe_fields.h"
+#include "recipe/recipe_json.h"
+#include "recipe/recipe_names.h"
+#include "recipe/recipe_nearest.h"
+#include "recipe/recipe_value.h"
+
+#define PATH_SIZE 128
+
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
+                                       const struct recipe_place *place, json_t *object,
+                                       struct trainer_error *err);
+
+static void init_task(struct trainer_recipe *recipe, int32_t i)
+{
+    recipe->tasks[i] = (struct trainer_task){.env.world = recipe->world};
+    recipe_value_init(&recipe_task, &recipe->tasks[i]);
+    trainer_algorithm_init(&recipe->tasks[i].algorithm, RL_ALGORITHM_GRPO);
+}
+
+void trainer_recipe_init(struct trainer_recipe *recipe)
+{
+    *recipe = (struct trainer_recipe){.n_tasks = 1};
+    recipe_value_init(&recipe_root, recipe);
+    init_task(recipe, 0);
+}
+
+/* The key is shown as JSON: it may hold anything that a file may hold. */
+static enum trainer_status unknown_key(const struct recipe_place *place, const char *key,
+                                       struct trainer_error *err)
+{
+    char nearest[PATH_SIZE], shown[64], where[PATH_SIZE];
+    json_t *string = json_string(key);
+    recipe_shown(shown, string);
+    json_decref(string);
+    recipe_nearest(nearest, place, key);
+    int length = snprintf(where, sizeof where, "%s%s", place->prefix, place->parent);
+    if (length > 0 && where[length - 1] == '.')
+        where[length - 1] = 0;
+    return trainer_fail(err, TRAINER_EINVAL, "%s%sunknown key %s; the nearest known one is %s",
+                        where, where[0] ? ": " : "", shown, nearest);
+}
+
+static enum trainer_status wrong_type(const char *path, const char *needed, const json_t *value,
+                                      struct trainer_error *err)
+{
+    char shown[64];
+    recipe_shown(shown, value);
+    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", path, shown, needed);
+}
+
+/* Defaults are the algorithm's, so its name is read before the settings are, wherever it stands. */
+static void init_algorithm(struct trainer_algorithm *algorithm, const json_t *task)
+{
+    const json_t *name = json_object_get(json_object_get(task, "algorithm"), "name");
+    const struct rl_algorithm *row = NULL;
+    for (size_t i = 0; json_is_string(name) && (row = rl_algorithm_at(i)); i++)
+        if (strcmp(row->name, json_string_value(name)) == 0)
+            trainer_algorithm_init(algorithm, (uint32_t)i);
+}
+
+/*
+ * Each environment starts from the defaults and not from the one before: the order of a list must
+ * not matter to its members.
+ */
+static enum trainer_status read_tasks(struct trainer_recipe *recipe, json_t *list,
+                                      struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    size_t n = json_array_size(list);
+    if (n < 1 || n > TRAINER_ENVS_MAX)
+        return wrong_type("environments", "a list of 1 to 4 objects", list, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+        char prefix[32];
+        json_t *object = json_array_get(list, i);
+        struct recipe_place place = {&recipe_task, prefix, ""};
+        snprintf(prefix, sizeof prefix, "environments[%zu]", i);
+        if (!json_is_object(object))
+            return wrong_type(prefix, "an object", object, err);
+        strcat(prefix, ".");
+        init_task(recipe, (int32_t)i);
+        init_algorithm(&recipe->tasks[i].algorithm, object);
+        status = read_object(recipe, &recipe->tasks[i], &place, object, err);
+    }
+    recipe->n_tasks = (int32_t)n;
+    return status;
+}
+
+/*
+ * A dot in a key would reach into other objects: {"training.lr": 1} inside "loss" would be found
+ * in the table.
+ */
+static enum trainer_status read_key(struct trainer_recipe *recipe, void *base,
+                                    const struct recipe_place *place, const char *key,
+                                    json_t *value, struct trainer_error *err)
+{
+    char path[PATH_SIZE], shown[PATH_SIZE];
+    snprintf(path, sizeof path, "%s%s%s", place->parent, place->parent[0] ? "." : "", key);
+    const struct recipe_field *field = strchr(key, '.') ? NULL : recipe_find(place->table, path);
+    if (!field)
+        return unknown_key(place, key, err);
+    snprintf(shown, sizeof shown, "%s%s", place->prefix, field->path);
+    if (field->kind == RECIPE_TASKS)
+        return read_tasks(recipe, value, err);
+    if (field->kind != RECIPE_OBJECT)
+        return recipe_value_read(field, shown, base, value, err);
+    if (!json_is_object(value))
+        return wrong_type(shown, "an object", value, err);
+    struct recipe_place inside = {place->table, place->prefix, path};
+    return read_object(recipe, base, &inside, value, err);
+}
+
+static enum trainer_status read_object(struct trainer_recipe *recipe, void *base,
+                                       const struct recipe_place *place, json_t *object,
+                                       struct trainer_error *err)
+{
+    const char *key;
+    json_t *value;
+    enum trainer_status status = TRAINER_OK;
+    json_object_foreach(object, key, value)
+    {
+        status = read_key(recipe, base, place, key, value, err);
+        if (status != TRAINER_OK)
+            break;
+    }
+    return status;
+}
+
+/* Parsed and checked in one go, so that no recipe is about that was read and never checked. */
+enum trainer_status recipe_from_json(struct trainer_recipe *recipe, json_t *object,
+                                     struct trainer_error *err)
+{
+    struct recipe_place top = {&recipe_root, "", ""};
+    trainer_recipe_init(recipe);
+    enum trainer_status status = recipe_canonical(object, err);
+    if (status == TRAINER_OK)
+        status = read_object(recipe, recipe, &top, object, err);
+    return status == TRAINER_OK ? trainer_recipe_check(recipe, err) : status;
+}
+
+/*
+ * JSON where it is JSON, else a text: --set lr=1e-3 and --set loss.name=turn both without quotes.
+ * is_text keeps a file called 1 a name.
+ */
+static enum trainer_status change(json_t *object, const struct trainer_change *change,
+                                  struct trainer_error *err)
+{
+    json_t *value = change->is_text ? NULL : json_loads(change->value, JSON_DECODE_ANY, NULL);
+    if (!value)
+        value = json_string(change->value);
+    if (!value)
+        return trainer_fail(err, TRAINER_EINVAL, "%s: the value is not UTF-8", change->setting);
+    enum trainer_status status = recipe_put(object, change->setting, value, err);
+    json_decref(value);
+    return status;
+}
+
+/*
+ * Changes go onto the canonical keys: laid over older ones a setting would be there twice. In the
+ * order given, so that the last --set wins as on every command line.
+ */
+enum trainer_status trainer_recipe_parse_changed(struct trainer_recipe *recipe, const char *name,
+                                                 const char *text, size_t length,
+                                                 const struct trainer_change *changes, size_t n,
+                                                 struct trainer_error *err)
+{
+    json_t *object = recipe_object_parse(name, text, length, err);
+    if (!object)
+        return TRAINER_EINVAL;
+    enum trainer_status status = recipe_canonical(object, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++)
+        status = change(object, &changes[i], err);
+    if (status == TRAINER_OK)
+        status = recipe_from_json(recipe, object, err);
+    json_decref(object);
+    return status == TRAINER_OK ? status : recipe_blame(err, name, status);
+}
+
+enum trainer_status trainer_recipe_parse(struct trainer_recipe *recipe, const char *name,
+                                         const char *text, size_t length, struct trainer_error *err)
+{
+    return trainer_recipe_parse_changed(recipe, name, text, length, NULL, 0, err);
+}
+
+enum trainer_status trainer_recipe_load(struct trainer_recipe *recipe, const char *path,
+                                        struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status == TRAINER_OK)
+        status = trainer_recipe_parse(recipe, path, text, length, err);
+    free(text);
+    return status;
+}

@@ -1,0 +1,164 @@
+/*
+ * recipe_text.c: a recipe as JSON text, and its numbers one by one. Every key is written, defaults
+ * too: a recipe beside a checkpoint must mean the same when a later version has other defaults.
+ *
+ * The text is made by hand and not by a JSON library because it is an identity: keys of trials are
+ * digests of it, and another library version may indent or print numbers another way. Changing a
+ * byte of it makes every trial of every sweep look new.
+ */
+#include <stdlib.h>
+
+#include "recipe/recipe_names.h"
+#include "recipe/recipe_value.h"
+
+/* Nested objects out of a table of dotted paths. */
+struct printer {
+    FILE *out;
+    size_t indent; /* of the outermost keys, in levels of two blanks */
+    size_t depth;  /* objects open */
+    bool first;    /* nothing stands in the innermost one yet */
+};
+
+static void new_line(const struct printer *p)
+{
+    fprintf(p->out, "\n%*s", (int)(2 * (p->indent + p->depth)), "");
+}
+
+/*
+ * Objects end where the next path is less deep: the table's order is the nesting, and nothing else
+ * holds it.
+ */
+static void close_to(struct printer *p, size_t depth)
+{
+    while (p->depth > depth) {
+        p->depth--;
+        p->first = false;
+        new_line(p);
+        fputs("}", p->out);
+    }
+}
+
+static void print_key(struct printer *p, const struct recipe_field *field)
+{
+    size_t depth = recipe_depth(field);
+    close_to(p, depth);
+    fputs(p->first ? "" : ",", p->out);
+    new_line(p);
+    fprintf(p->out, "\"%s\": ", recipe_key(field));
+    p->first = false;
+}
+
+static void open_object(struct printer *p)
+{
+    fputs("{", p->out);
+    p->depth++;
+    p->first = true;
+}
+
+static void print_tasks(FILE *out, const struct trainer_recipe *recipe);
+
+static void print_table(struct printer *p, const struct recipe_table *table, const void *base)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const struct recipe_field *field = &table->fields[i];
+        print_key(p, field);
+        if (field->kind == RECIPE_OBJECT)
+            open_object(p);
+        else if (field->kind == RECIPE_TASKS)
+            print_tasks(p->out, base);
+        else
+            recipe_value_print(p->out, field, base);
+    }
+    close_to(p, 0);
+}
+
+static void print_tasks(FILE *out, const struct trainer_recipe *recipe)
+{
+    fputs("[", out);
+    for (int32_t i = 0; i < recipe->n_tasks; i++) {
+        struct printer p = {.out = out, .indent = 3, .first = true};
+        fputs(i > 0 ? ",\n    {" : "\n    {", out);
+        print_table(&p, &recipe_task, &recipe->tasks[i]);
+        fputs("\n    }", out);
+    }
+    fputs("\n  ]", out);
+}
+
+/*
+ * An error of a memory stream shows at fclose at the latest; a text cut short would be the
+ * identity of another recipe.
+ */
+char *recipe_text_end(FILE *out, char **text)
+{
+    bool failed = ferror(out);
+    if (fclose(out) == 0 && !failed)
+        return *text;
+    free(*text);
+    return NULL;
+}
+
+char *trainer_recipe_text(const struct trainer_recipe *recipe)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    struct printer p = {.out = out, .indent = 1, .first = true};
+    fputs("{", out);
+    print_table(&p, &recipe_root, recipe);
+    fputs("\n}\n", out);
+    return recipe_text_end(out, &text);
+}
+
+/*
+ * Floating equality on purpose: defaults are copied, not computed, and 0.1 that was typed is the
+ * 0.1 of the table.
+ */
+static bool is_named(const struct recipe_table *table, const struct recipe_field *field,
+                     double value, double initial, const struct rl_algorithm *algorithm)
+{
+    bool read = table == &recipe_task && rl_algorithm_reads(algorithm, recipe_key(field));
+    switch (recipe_shown_when(table, field)) {
+    case RECIPE_SHOWN_CHANGED: return value != initial;
+    case RECIPE_SHOWN_ALWAYS: return true;
+    case RECIPE_SHOWN_READ: return read;
+    case RECIPE_SHOWN_READ_CHANGED: return read && value != initial;
+    case RECIPE_SHOWN_NEVER: break;
+    }
+    return false;
+}
+
+static void visit_table(const struct recipe_table *table, const void *base, const void *initial,
+                        const struct rl_algorithm *algorithm, trainer_setting_fn *visit,
+                        void *context)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const struct recipe_field *field = &table->fields[i];
+        char path[128];
+        if (!recipe_is_number(field) && field->kind != RECIPE_BOOL)
+            continue;
+        const char *name = recipe_name(table, field, path);
+        double value = recipe_number(field, base);
+        struct trainer_setting setting = {
+            name, path, value,
+            is_named(table, field, value, recipe_number(field, initial), algorithm)};
+        visit(context, &setting);
+    }
+}
+
+/*
+ * Of the first environment: a row has one alpha. Defaults are those of the recipe's own algorithm,
+ * or every setting in which algorithms differ would count as changed.
+ */
+void trainer_recipe_settings(const struct trainer_recipe *recipe, trainer_setting_fn *visit,
+                             void *context)
+{
+    const struct trainer_task *task = &recipe->tasks[0];
+    const struct rl_algorithm *algorithm = rl_algorithm_at(task->algorithm.name);
+    struct trainer_recipe initial;
+    trainer_recipe_init(&initial);
+    trainer_algorithm_init(&initial.tasks[0].algorithm, task->algorithm.name);
+    visit_table(&recipe_root, recipe, &initial, algorithm, visit, context);
+    visit_table(&recipe_task, task, &initial.tasks[0], algorithm, visit, context);
+}

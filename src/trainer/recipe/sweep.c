@@ -1,0 +1,582 @@
+/*
+ * sweep.c: from one JSON file to a list of checked recipes. A trial is base + trial + grid point,
+ * merged as JSON and then read like any recipe.
+ *
+ * Merging is done on JSON and not on structs because only the text knows what was said: a struct
+ * cannot tell a setting at its default from one that a trial sets back to it.
+ *
+ * Everything is expanded and checked before the first trial runs. A mistake in the last of forty
+ * trials is told in a second, in the evening.
+ */
+#include <trainer/sweep.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "support/error.h"
+#include "recipe/recipe_json.h"
+#include "recipe/recipe_names.h"
+#include "recipe/recipe_nearest.h"
+#include "recipe/recipe_value.h"
+#include "recipe/sweep_merge.h"
+
+struct trainer_sweep {
+    char name[TRAINER_NAME_MAX];
+    size_t n;
+    struct trainer_trial *trials; /* [n] */
+};
+
+/* A sweep being expanded. */
+struct plan {
+    json_t *base; /* owned */
+    json_t *trials, *grid;
+    const char *parent; /* of trials that name none */
+    size_t n_trials, n_points;
+    bool grid_first; /* order "grid" */
+};
+
+static const char *const keys[] = {"name",   "recipe", "base",  "parent",
+                                   "trials", "grid",   "order", NULL};
+
+/* The value is shown as JSON, so that "3" and 3 can be told apart. */
+static enum trainer_status wrong(const char *key, const char *needed, const json_t *value,
+                                 struct trainer_error *err)
+{
+    char shown[64];
+    recipe_shown(shown, value);
+    return trainer_fail(err, TRAINER_EINVAL, "%s is %s, but must be %s", key, shown, needed);
+}
+
+/*
+ * The nearest key is always named, however far away it is: there are seven, and seeing one is the
+ * shortest help.
+ */
+static enum trainer_status check_key(const char *key, struct trainer_error *err)
+{
+    const char *nearest = keys[0];
+    for (size_t i = 1; keys[i]; i++)
+        if (rl_name_distance(key, keys[i]) < rl_name_distance(key, nearest))
+            nearest = keys[i];
+    if (strcmp(key, nearest) == 0)
+        return TRAINER_OK;
+    char shown[64];
+    json_t *string = json_string(key);
+    recipe_shown(shown, string);
+    json_decref(string);
+    return trainer_fail(err, TRAINER_EINVAL, "unknown key %s; the nearest known one is %s", shown,
+                        nearest);
+}
+
+static enum trainer_status check_keys(json_t *root, struct trainer_error *err)
+{
+    const char *key;
+    json_t *value;
+    enum trainer_status status = TRAINER_OK;
+    json_object_foreach(root, key, value)
+    {
+        status = check_key(key, err);
+        if (status != TRAINER_OK)
+            break;
+    }
+    return status;
+}
+
+/*
+ * A string of less than size bytes, or the fallback if it is absent. An empty text is refused: as
+ * a name it would vanish from rows, as a parent it would mean something else to each reader.
+ */
+static enum trainer_status read_text(const char **text, json_t *root, const char *key, size_t size,
+                                     const char *fallback, struct trainer_error *err)
+{
+    const json_t *value = json_object_get(root, key);
+    *text = value ? json_string_value(value) : fallback;
+    if (*text && **text && strlen(*text) < size)
+        return TRAINER_OK;
+    return wrong(key, "a short text", value, err);
+}
+
+/* ---- the base ----------------------------------------------------------------------------- */
+
+/*
+ * Relative to the sweep's file, as in every format that includes files: a sweep that is moved with
+ * its recipe goes on working, whatever the directory a night is started in.
+ */
+static enum trainer_status join_path(char path[TRAINER_PATH_MAX], const char *directory,
+                                     const char *file, struct trainer_error *err)
+{
+    bool relative = directory && file[0] != '/';
+    int length = snprintf(path, TRAINER_PATH_MAX, "%s%s%s", relative ? directory : "",
+                          relative ? "/" : "", file);
+    if (length < TRAINER_PATH_MAX)
+        return TRAINER_OK;
+    return trainer_fail(err, TRAINER_EINVAL, "recipe: the path is longer than %d bytes",
+                        TRAINER_PATH_MAX);
+}
+
+static enum trainer_status load_object(json_t **object, const char *path, struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    *object = recipe_object_parse(path, text, length, err);
+    free(text);
+    return *object ? TRAINER_OK : TRAINER_EINVAL;
+}
+
+static enum trainer_status read_base(struct plan *plan, json_t *root, const char *directory,
+                                     struct trainer_error *err)
+{
+    json_t *file = json_object_get(root, "recipe"), *over = json_object_get(root, "base");
+    enum trainer_status status = TRAINER_OK;
+    char path[TRAINER_PATH_MAX];
+    if (file && !json_is_string(file))
+        return wrong("recipe", "the path of a recipe", file, err);
+    if (over && !json_is_object(over))
+        return wrong("base", "an object", over, err);
+    if (file)
+        status = join_path(path, directory, json_string_value(file), err);
+    if (status == TRAINER_OK && file)
+        status = load_object(&plan->base, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    if (!file)
+        plan->base = json_object();
+    /* Older keys go before anything is laid over them, or a setting would be there twice. */
+    status = recipe_canonical(plan->base, err);
+    if (status == TRAINER_OK && over)
+        status = recipe_canonical(over, err);
+    if (status != TRAINER_OK)
+        return status;
+    return !over || sweep_lay_over(plan->base, over)
+               ? TRAINER_OK
+               : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+}
+
+/* ---- trials and grid ---------------------------------------------------------------------- */
+
+/* Without trials there is one that changes nothing, so that a grid alone is a sweep. */
+static enum trainer_status read_trials(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    size_t i;
+    json_t *trial;
+    if (!json_object_get(root, "trials"))
+        json_object_set_new(root, "trials", json_pack("[{}]"));
+    plan->trials = json_object_get(root, "trials");
+    plan->n_trials = json_array_size(plan->trials);
+    if (plan->n_trials == 0)
+        return wrong("trials", "a list of objects", plan->trials, err);
+    json_array_foreach(plan->trials, i, trial)
+    {
+        if (!json_is_object(trial))
+            return wrong("trials", "a list of objects", trial, err);
+        enum trainer_status status = recipe_canonical(trial, err);
+        if (status != TRAINER_OK)
+            return trainer_blame(err, status, "trial", (int32_t)i);
+    }
+    return TRAINER_OK;
+}
+
+/*
+ * An object as a grid's value would have no short text for the trial's name, by which a person
+ * tells the points apart.
+ */
+static bool is_scalar(const json_t *value)
+{
+    return json_is_number(value) || json_is_boolean(value) || json_is_string(value);
+}
+
+static enum trainer_status check_axis(const char *path, json_t *values, struct trainer_error *err)
+{
+    size_t i;
+    json_t *value;
+    bool good = json_array_size(values) > 0;
+    json_array_foreach(values, i, value) good = good && is_scalar(value);
+    return good ? TRAINER_OK : wrong(path, "a list of numbers, texts or booleans", values, err);
+}
+
+/* The bound is looked at after every axis, before the product can overflow. */
+static enum trainer_status read_grid(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    const char *path;
+    json_t *values;
+    enum trainer_status status = TRAINER_OK;
+    if (!json_object_get(root, "grid"))
+        json_object_set_new(root, "grid", json_object());
+    plan->grid = json_object_get(root, "grid");
+    if (!json_is_object(plan->grid))
+        return wrong("grid", "an object", plan->grid, err);
+    plan->n_points = 1;
+    json_object_foreach(plan->grid, path, values)
+    {
+        status = check_axis(path, values, err);
+        if (status != TRAINER_OK)
+            return recipe_blame(err, "grid", status);
+        plan->n_points *= json_array_size(values);
+        if (plan->n_points * plan->n_trials > TRAINER_SWEEP_TRIALS_MAX)
+            break;
+    }
+    if (plan->n_points * plan->n_trials > TRAINER_SWEEP_TRIALS_MAX)
+        return trainer_fail(err, TRAINER_EINVAL, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX);
+    return TRAINER_OK;
+}
+
+/*
+ * "trials" runs all trials of the first grid point, then of the second: a night that is cut short
+ * has compared the trials somewhere. "grid" finishes a trial's whole grid first.
+ */
+static enum trainer_status read_order(struct plan *plan, json_t *root, struct trainer_error *err)
+{
+    const char *order;
+    enum trainer_status status = read_text(&order, root, "order", 16, "trials", err);
+    plan->grid_first = status == TRAINER_OK && strcmp(order, "grid") == 0;
+    if (status == TRAINER_OK && !plan->grid_first && strcmp(order, "trials") != 0)
+        return wrong("order", "\"trials\" or \"grid\"", json_object_get(root, "order"), err);
+    return status;
+}
+
+/* Keys first: with a misspelt "grid" what is left would be a sweep of one trial, and run. */
+static enum trainer_status read_plan(struct plan *plan, struct trainer_sweep *sweep, json_t *root,
+                                     const char *directory, struct trainer_error *err)
+{
+    const char *name = NULL;
+    enum trainer_status status = check_keys(root, err);
+    if (status == TRAINER_OK)
+        status = read_text(&name, root, "name", sizeof sweep->name, "sweep", err);
+    if (status == TRAINER_OK)
+        status = read_text(&plan->parent, root, "parent", TRAINER_NAME_MAX, "base", err);
+    if (status == TRAINER_OK)
+        status = read_base(plan, root, directory, err);
+    if (status == TRAINER_OK)
+        status = read_trials(plan, root, err);
+    if (status == TRAINER_OK)
+        status = read_grid(plan, root, err);
+    if (status == TRAINER_OK)
+        status = read_order(plan, root, err);
+    if (status == TRAINER_OK)
+        strcpy(sweep->name, name);
+    return status;
+}
+
+/* ---- one trial ---------------------------------------------------------------------------- */
+
+/*
+ * Position in the night of trial t at grid point g. The whole list is expanded and checked before
+ * the first trial runs.
+ */
+static size_t position(const struct plan *plan, size_t t, size_t g)
+{
+    return plan->grid_first ? t * plan->n_points + g : g * plan->n_trials + t;
+}
+
+static const char *trial_name(const struct plan *plan, size_t t)
+{
+    const char *name = json_string_value(json_object_get(json_array_get(plan->trials, t), "name"));
+    if (!name)
+        name = json_string_value(json_object_get(plan->base, "name"));
+    return name ? name : "trial";
+}
+
+/* What an axis is called: its setting's name, or a path's last part where no other ends alike. */
+static void name_axis(char name[128], json_t *grid, const char *path)
+{
+    char called[128], other_called[128];
+    const char *other;
+    json_t *values;
+    recipe_called(called, path);
+    const char *dot = strrchr(called, '.'), *last = dot ? dot + 1 : called;
+    json_object_foreach(grid, other, values)
+    {
+        recipe_called(other_called, other);
+        const char *its = strrchr(other_called, '.');
+        if (strcmp(other, path) != 0 && strcmp(its ? its + 1 : other_called, last) == 0)
+            last = called;
+    }
+    snprintf(name, 128, "%s", last);
+}
+
+/* In a name numbers are as in rows, so that a search for lr=0.001 finds both. */
+static void scalar_text(char *text, size_t size, const json_t *value)
+{
+    char number[32];
+    if (json_is_number(value))
+        recipe_number_text(number, json_number_value(value));
+    else
+        snprintf(number, sizeof number, "%s", json_is_true(value) ? "true" : "false");
+    snprintf(text, size, "%s", json_is_string(value) ? json_string_value(value) : number);
+}
+
+/*
+ * Put the values of grid point g into a recipe, and write them down as the end of the trial's
+ * name. The last axis turns fastest, as nested loops would have it. A name that does not fit is
+ * refused and not cut: cut names would be equal, and equal names are refused with a message that
+ * explains less.
+ */
+static enum trainer_status apply_point(const struct plan *plan, size_t g, json_t *recipe,
+                                       char suffix[TRAINER_TRIAL_NAME_MAX],
+                                       struct trainer_error *err)
+{
+    const char *path;
+    json_t *values;
+    size_t stride = plan->n_points, used = 0;
+    suffix[0] = 0;
+    json_object_foreach(plan->grid, path, values)
+    {
+        char text[TRAINER_TRIAL_NAME_MAX], name[128];
+        size_t n = json_array_size(values);
+        stride /= n;
+        json_t *value = json_array_get(values, g / stride % n);
+        enum trainer_status status = recipe_put(recipe, path, value, err);
+        if (status != TRAINER_OK)
+            return recipe_blame(err, "grid", status);
+        scalar_text(text, sizeof text, value);
+        name_axis(name, plan->grid, path);
+        size_t room = TRAINER_TRIAL_NAME_MAX - used;
+        used += (size_t)snprintf(suffix + used, room, " %s=%s", name, text);
+        if (used >= TRAINER_TRIAL_NAME_MAX)
+            return trainer_fail(err, TRAINER_EINVAL, "grid: the trial's name would be too long");
+    }
+    return TRAINER_OK;
+}
+
+/*
+ * The base with trial t over it, or NULL when out of memory. A copy for each trial: laying one
+ * over a shared base would leak into the next. "parent" is the sweep's word and no setting: it
+ * goes before the recipe is read, which would refuse it.
+ */
+static json_t *lay_trial(const struct plan *plan, size_t t)
+{
+    json_t *recipe = json_deep_copy(plan->base),
+           *trial = json_copy(json_array_get(plan->trials, t));
+    json_object_del(trial, "parent");
+    bool made = recipe && trial && sweep_lay_over(recipe, trial);
+    json_decref(trial);
+    if (made)
+        return recipe;
+    json_decref(recipe);
+    return NULL;
+}
+
+static enum trainer_status read_recipe(const struct plan *plan, struct trainer_trial *trial,
+                                       size_t t, size_t g, struct trainer_error *err)
+{
+    char suffix[TRAINER_TRIAL_NAME_MAX];
+    json_t *recipe = lay_trial(plan, t);
+    enum trainer_status status =
+        recipe ? TRAINER_OK : trainer_fail(err, TRAINER_ENOMEM, "out of memory");
+    if (status == TRAINER_OK)
+        status = apply_point(plan, g, recipe, suffix, err);
+    if (status == TRAINER_OK)
+        status = recipe_from_json(&trial->recipe, recipe, err);
+    json_decref(recipe);
+    if (status != TRAINER_OK)
+        return status;
+    int length = snprintf(trial->name, sizeof trial->name, "%s%s", trial->recipe.name, suffix);
+    if ((size_t)length >= sizeof trial->name)
+        return trainer_fail(err, TRAINER_EINVAL, "grid: the trial's name would be too long");
+    return TRAINER_OK;
+}
+
+/*
+ * Only a trial that comes before, so that a night is one pass from top to bottom. At the same grid
+ * point: with trials times grid, the child of lr=0.1 starts from the parent that ran with lr=0.1.
+ * What is no trial of this sweep is an id in the store, which this library does not know: the
+ * night looks it up.
+ */
+static enum trainer_status read_parent(const struct plan *plan, struct trainer_trial *trial,
+                                       size_t t, size_t g, struct trainer_error *err)
+{
+    const char *parent;
+    enum trainer_status status = read_text(&parent, json_array_get(plan->trials, t), "parent",
+                                           sizeof trial->parent_name, plan->parent, err);
+    if (status != TRAINER_OK)
+        return status;
+    trial->parent = strcmp(parent, "base") == 0 ? TRAINER_PARENT_BASE : TRAINER_PARENT_OTHER;
+    if (trial->parent == TRAINER_PARENT_BASE)
+        return TRAINER_OK;
+    for (size_t other = 0; other < plan->n_trials; other++) {
+        if (strcmp(trial_name(plan, other), parent) != 0)
+            continue;
+        if (other >= t)
+            return trainer_fail(err, TRAINER_EINVAL, "its parent '%s' does not come before it",
+                                parent);
+        trial->parent = TRAINER_PARENT_TRIAL;
+        trial->parent_trial = position(plan, other, g);
+        return TRAINER_OK;
+    }
+    strcpy(trial->parent_name, parent);
+    return TRAINER_OK;
+}
+
+/*
+ * The key is how a trial that ran before is found again: the same recipe and start give the same
+ * key in any sweep, on any machine. A digest of the text, not of the struct: padding is not part
+ * of what a trial is. Hypothesis and expectation may be reworded and threads change no number: a
+ * trial is the same with another. The parent's key goes in, so that a change at the top of a chain
+ * runs all of the chain again.
+ */
+static enum trainer_status make_key(struct trainer_trial *trial, const struct trainer_trial *trials,
+                                    struct trainer_error *err)
+{
+    char parent[TRAINER_NAME_MAX + 32];
+    struct trainer_recipe recipe = trial->recipe;
+    recipe.hypothesis[0] = recipe.expected_delta[0] = 0;
+    recipe.threads = 0;
+    char *text = trainer_recipe_text(&recipe);
+    if (!text)
+        return trainer_no_memory(err, sizeof recipe);
+    uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? trials[trial->parent_trial].key : 0;
+    snprintf(parent, sizeof parent, "%d %016llx %s", (int)trial->parent, (unsigned long long)above,
+             trial->parent_name);
+    trial->key = XXH64(parent, strlen(parent), XXH64(text, strlen(text), 0));
+    free(text);
+    return TRAINER_OK;
+}
+
+/* ---- all trials --------------------------------------------------------------------------- */
+
+/* In the order of the night, because a key needs its parent's. */
+static enum trainer_status expand_trial(const struct plan *plan, struct trainer_trial *trials,
+                                        size_t i, struct trainer_error *err)
+{
+    struct trainer_trial *trial = &trials[i];
+    size_t t = plan->grid_first ? i / plan->n_points : i % plan->n_trials;
+    size_t g = plan->grid_first ? i % plan->n_points : i / plan->n_trials;
+    enum trainer_status status = read_recipe(plan, trial, t, g, err);
+    if (status == TRAINER_OK)
+        status = read_parent(plan, trial, t, g, err);
+    if (status == TRAINER_OK)
+        return make_key(trial, trials, err);
+    char name[128];
+    snprintf(name, sizeof name, "trial '%.63s'", trial_name(plan, t));
+    return recipe_blame(err, name, status);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct trainer_trial *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct trainer_trial *const *x = a, *const *y = b;
+    return ((*x)->key > (*y)->key) - ((*x)->key < (*y)->key);
+}
+
+/*
+ * By sorting: a grid of 4096 compared pair by pair is noticeable, and so is the wrong row of two
+ * alike.
+ */
+static enum trainer_status check_unique(const struct trainer_sweep *sweep,
+                                        int (*compare)(const void *, const void *),
+                                        const char *what, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    const struct trainer_trial **sorted = malloc(sweep->n * sizeof *sorted);
+    if (!sorted)
+        return trainer_no_memory(err, sweep->n * sizeof *sorted);
+    for (size_t i = 0; i < sweep->n; i++)
+        sorted[i] = &sweep->trials[i];
+    qsort(sorted, sweep->n, sizeof *sorted, compare);
+    for (size_t i = 1; i < sweep->n && status == TRAINER_OK; i++)
+        if (compare(&sorted[i - 1], &sorted[i]) == 0)
+            status = trainer_fail(err, TRAINER_EINVAL, "trials %zu and %zu, '%s', have the same %s",
+                                  (size_t)(sorted[i - 1] - sweep->trials),
+                                  (size_t)(sorted[i] - sweep->trials), sorted[i]->name, what);
+    free(sorted);
+    return status;
+}
+
+/*
+ * Names first: two trials alike in everything have both the same, and of the two messages the one
+ * about names says more.
+ */
+static enum trainer_status expand(struct trainer_sweep *sweep, const struct plan *plan,
+                                  struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    sweep->n = plan->n_trials * plan->n_points;
+    sweep->trials = calloc(sweep->n, sizeof *sweep->trials);
+    if (!sweep->trials)
+        return trainer_no_memory(err, sweep->n * sizeof *sweep->trials);
+    for (size_t i = 0; i < sweep->n && status == TRAINER_OK; i++)
+        status = expand_trial(plan, sweep->trials, i, err);
+    if (status == TRAINER_OK)
+        status = check_unique(sweep, by_name, "name", err);
+    return status == TRAINER_OK ? check_unique(sweep, by_key, "recipe", err) : status;
+}
+
+/* The caller's pointer is set at the very end: there is either a whole sweep or none. */
+enum trainer_status trainer_sweep_parse(struct trainer_sweep **sweep, const char *name,
+                                        const char *text, size_t length, const char *directory,
+                                        struct trainer_error *err)
+{
+    struct plan plan = {0};
+    *sweep = NULL;
+    json_t *root = recipe_object_parse(name, text, length, err);
+    if (!root)
+        return TRAINER_EINVAL;
+    struct trainer_sweep *made = calloc(1, sizeof *made);
+    enum trainer_status status =
+        made ? read_plan(&plan, made, root, directory, err) : trainer_no_memory(err, sizeof *made);
+    if (status == TRAINER_OK)
+        status = expand(made, &plan, err);
+    json_decref(plan.base);
+    json_decref(root);
+    if (status == TRAINER_OK) {
+        *sweep = made;
+        return TRAINER_OK;
+    }
+    trainer_sweep_free(made);
+    return recipe_blame(err, name, status);
+}
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    return slash ? strndup(length ? path : "/", length ? length : 1) : strdup(".");
+}
+
+enum trainer_status trainer_sweep_load(struct trainer_sweep **sweep, const char *path,
+                                       struct trainer_error *err)
+{
+    char *text;
+    size_t length;
+    *sweep = NULL;
+    enum trainer_status status = recipe_file_read(&text, &length, path, err);
+    if (status != TRAINER_OK)
+        return status;
+    char *directory = directory_of(path);
+    status = directory ? trainer_sweep_parse(sweep, path, text, length, directory, err)
+                       : trainer_no_memory(err, strlen(path));
+    free(directory);
+    free(text);
+    return status;
+}
+
+void trainer_sweep_free(struct trainer_sweep *sweep)
+{
+    if (sweep)
+        free(sweep->trials);
+    free(sweep);
+}
+
+const char *trainer_sweep_name(const struct trainer_sweep *sweep)
+{
+    return sweep->name;
+}
+
+size_t trainer_sweep_count(const struct trainer_sweep *sweep)
+{
+    return sweep->n;
+}
+
+const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep, size_t i)
+{
+    return i < sweep->n ? &sweep->trials[i] : NULL;
+}

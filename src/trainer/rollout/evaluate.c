@@ -1,0 +1,146 @@
+/*
+ * evaluate.c: see evaluate.h.
+ *
+ * A score is the share of right answers over all tasks together. One rollout per question and
+ * seed: several samples of one question say less than one sample of several.
+ */
+#include "rollout/evaluate.h"
+
+#include <stdlib.h>
+
+#include "support/error.h"
+#include "support/rng.h"
+#include "support/threads.h"
+
+size_t evaluate_rows(const struct trainer_recipe *recipe)
+{
+    return (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
+}
+
+/*
+ * Questions are those of the recipe's question_seed, the same for every trial and seed, so that
+ * scores differ by the policy and not by the questions; sampling and the tool's luck follow the
+ * sampling seed.
+ */
+static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
+                                     uint64_t seed)
+{
+    return (struct rollouts_plan){.env = &recipe->tasks[task].env,
+                                  .task = task,
+                                  .questions = (size_t)recipe->evaluation.questions,
+                                  .group_size = 1,
+                                  .question_seed = recipe->evaluation.question_seed,
+                                  .noise_seed = trainer_seed(seed, 'e', (uint64_t)task)};
+}
+
+static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe,
+                uint64_t seed)
+{
+    size_t n = (size_t)recipe->evaluation.questions;
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        struct rollouts_plan plan = plan_for(recipe, task, seed);
+        rollouts_add(rollouts, &plan, (size_t)task * n);
+    }
+}
+
+/*
+ * The memory of all seeds is the same rows: `correct` is where counts of several calls add up, as
+ * pass@k needs them.
+ */
+double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
+                     const float *params, uint64_t seed, double temperature, int64_t *correct)
+{
+    struct sampler_job job = {.rollouts = rollouts, .temperature = temperature};
+    double right = 0;
+    for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
+        job.params[task] = params;
+    ask(rollouts, sampler->recipe, seed);
+    sampler_play(sampler, &job);
+    for (size_t i = 0; i < rollouts->n; i++) {
+        right += rollouts->reward[i] > 0;
+        if (correct)
+            correct[i] += rollouts->reward[i] > 0;
+    }
+    return rollouts->n > 0 ? right / (double)rollouts->n : 0;
+}
+
+/*
+ * Sample s is seed + s: asking for more samples later goes on where the first ones ended instead
+ * of counting them again.
+ */
+enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params,
+                                     int32_t samples, uint64_t seed, double temperature,
+                                     int64_t *correct, struct trainer_error *err)
+{
+    struct sampler sampler = {0};
+    size_t rows = evaluate_rows(recipe);
+    struct trainer_rollouts *rollouts = rollouts_new(rows, (size_t)recipe->model.max_tokens);
+    enum trainer_status status = TRAINER_OK;
+    if (!rollouts)
+        return trainer_no_memory(err, rollouts_bytes(rows, (size_t)recipe->model.max_tokens));
+    status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
+    for (size_t i = 0; i < rows; i++)
+        correct[i] = 0;
+    for (int32_t s = 0; s < samples && status == TRAINER_OK; s++)
+        (void)evaluate_once(&sampler, rollouts, params, seed + (uint64_t)s, temperature, correct);
+    sampler_close(&sampler);
+    free(rollouts);
+    return status;
+}
+
+/*
+ * Ascending, so that tasks stand one behind another and lanes are filled; a question named twice
+ * would be played with the same chances and counted as two samples.
+ */
+static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n,
+                                       const size_t *which, struct trainer_error *err)
+{
+    size_t rows = evaluate_rows(recipe);
+    for (size_t i = 0; i < n; i++)
+        if (which[i] >= rows || (i > 0 && which[i] <= which[i - 1]))
+            return trainer_fail(err, TRAINER_EINVAL,
+                                "which[%zu] is %zu: must ascend and be below %zu", i, which[i],
+                                rows);
+    return TRAINER_OK;
+}
+
+/*
+ * A row's chances are those of its place among all questions, not of its place in this selection:
+ * question 17 goes as it goes in trainer_evaluate.
+ */
+static void play_some(struct sampler *sampler, struct sampler_job *job, const float *params,
+                      size_t n, const size_t *which, uint64_t seed)
+{
+    size_t questions = (size_t)sampler->recipe->evaluation.questions;
+    for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
+        job->params[task] = params;
+    for (size_t i = 0; i < n; i++) {
+        struct rollouts_plan plan =
+            plan_for(sampler->recipe, (int32_t)(which[i] / questions), seed);
+        rollouts_add_one(job->rollouts, &plan, which[i] % questions, which[i]);
+    }
+    sampler_play(sampler, job);
+}
+
+enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params,
+                                          size_t n, const size_t *which, uint64_t seed,
+                                          double temperature, uint8_t *right,
+                                          struct trainer_error *err)
+{
+    struct sampler sampler = {0};
+    size_t width = (size_t)recipe->model.max_tokens;
+    enum trainer_status status = check_which(recipe, n, which, err);
+    if (status != TRAINER_OK || n == 0)
+        return status;
+    struct sampler_job job = {.rollouts = rollouts_new(n, width), .temperature = temperature};
+    if (!job.rollouts)
+        return trainer_no_memory(err, rollouts_bytes(n, width));
+    status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
+    if (status == TRAINER_OK)
+        play_some(&sampler, &job, params, n, which, seed);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++)
+        right[i] = job.rollouts->reward[i] > 0;
+    sampler_close(&sampler);
+    free(job.rollouts);
+    return status;
+}

@@ -1,0 +1,324 @@
+/*
+ * generate.c: episodes of one lane in lock-step, and the value of the true answer along them.
+ *
+ * All rows of a lane take one token at a time: the products of a step then have as many rows as
+ * there are episodes still going on, and small products are what decoding is slow at. Rows do not
+ * know of each other; only the matrices do.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <rlcore/a2tgpo.h>
+
+#include "policy/precision.h"
+#include "support/error.h"
+#include "support/rng.h"
+#include "rollout/rollouts.h"
+
+/* What one lane has at work. */
+struct play {
+    struct lane *lane;
+    size_t active[LANE_ROWS], n_active; /* rows still playing, relative to lane->first */
+    int32_t fed[LANE_ROWS];             /* tokens of a row that its slot holds */
+    struct trainer_rng rng[LANE_ROWS];
+};
+
+static const struct trainer_env *env_of(const struct lane *lane, size_t row)
+{
+    return &lane->recipe->tasks[lane->rollouts->task[row]].env;
+}
+
+/* ---- drawing a token ---------------------------------------------------------------------- */
+
+/*
+ * x [v] becomes exp(x - most); returns their sum. The largest is taken off first, or expf
+ * overflows at logits above 88.
+ */
+TRAINER_HOT static float exponentials(size_t v, float inverse_temperature, float *x, float *most)
+{
+    float top = x[0], sum = 0;
+    for (size_t j = 1; j < v; j++)
+        top = x[j] > top ? x[j] : top;
+#pragma omp simd reduction(+ : sum)
+    for (size_t j = 0; j < v; j++) {
+        x[j] = expf((x[j] - top) * inverse_temperature);
+        sum += x[j];
+    }
+    *most = top;
+    return sum;
+}
+
+/*
+ * The first of equals, so that greedy decoding does not depend on how the compiler orders a loop.
+ */
+static int32_t largest(size_t v, const float *x)
+{
+    size_t best = 0;
+    for (size_t j = 1; j < v; j++)
+        best = x[j] > x[best] ? j : best;
+    return (int32_t)best;
+}
+
+/* The last token of positive weight takes what rounding leaves. */
+static int32_t draw(size_t v, const float *weight, float sum, double chance)
+{
+    double left = chance * (double)sum;
+    size_t token = 0;
+    for (size_t j = 0; j < v; j++) {
+        if (weight[j] <= 0)
+            continue;
+        token = j;
+        left -= (double)weight[j];
+        if (left < 0)
+            break;
+    }
+    return (int32_t)token;
+}
+
+/*
+ * The log-prob is that of the distribution that was drawn from, temperature included: an importance
+ * ratio against anything else is off by the difference. Greedy answers get the policy's own.
+ */
+static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits,
+                      float *weight, float *log_prob)
+{
+    size_t v = (size_t)lane->decode->model.tokens;
+    bool greedy = lane->temperature <= 0;
+    float inverse = greedy ? 1 : (float)(1 / lane->temperature), most;
+    memcpy(weight, logits, v * sizeof *weight);
+    float sum = exponentials(v, inverse, weight, &most);
+    int32_t token = greedy ? largest(v, weight) : draw(v, weight, sum, trainer_rng_uniform(rng));
+    *log_prob = (logits[token] - most) * inverse - logf(sum);
+    return token;
+}
+
+/* ---- playing ------------------------------------------------------------------------------ */
+
+/*
+ * Gains are read where an observation ends: what the policy knows then is what that search
+ * brought.
+ */
+static void take_observation(struct trainer_rollouts *r, size_t row, const int32_t *text, size_t n)
+{
+    size_t at = row * r->width + (size_t)r->length[row];
+    memcpy(r->tokens + at, text, n * sizeof *text);
+    r->length[row] += (int32_t)n;
+    r->n_turns[row]++;
+    r->boundary[row * ROLLOUT_VALUES + (size_t)r->n_turns[row]] = r->length[row];
+}
+
+/*
+ * Write a token of the policy and let the environment answer; false when the episode is over.
+ * Reward and malformed are copied at every token: the last copy is the episode's, and no second
+ * loop is needed for those that end in the middle.
+ */
+static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob)
+{
+    struct trainer_rollouts *r = lane->rollouts;
+    struct trainer_episode *episode = &r->episode[row];
+    int32_t text[TRAINER_OBSERVATION_MAX];
+    size_t n, at = row * r->width + (size_t)r->length[row]++;
+    r->tokens[at] = token;
+    r->mask[at] = 1;
+    r->turn[at] = r->n_turns[row];
+    r->log_prob[at] = log_prob;
+    lane->sampled++;
+    enum trainer_turn turn = trainer_env_step(env_of(lane, row), episode, token, text, &n);
+    if (turn == TRAINER_TURN_OBSERVED)
+        take_observation(r, row, text, n);
+    r->reward[row] = episode->reward;
+    r->malformed[row] = episode->malformed;
+    return turn != TRAINER_TURN_DONE;
+}
+
+/*
+ * Everything since the last feed goes in: the token that was sampled, and with an observation the
+ * tool's words behind it, whose logits nobody wants but the last.
+ */
+static void feed_row(struct play *play, size_t i)
+{
+    struct lane *lane = play->lane;
+    struct trainer_rollouts *r = lane->rollouts;
+    size_t row = lane->first + i;
+    const int32_t *tokens = r->tokens + row * r->width;
+    int32_t from = play->fed[i];
+    struct decode_segment segment = {.slot = i,
+                                     .position = from,
+                                     .n = r->length[row] - from,
+                                     .before = from > 0 ? tokens[from - 1] : 0};
+    lane->fed += (uint64_t)segment.n;
+    decode_add(lane->decode, segment, tokens + from);
+    play->fed[i] = r->length[row];
+}
+
+/*
+ * One token for each active row, from the outputs in `output`; rows that are done leave. Rows that
+ * are done leave the batch at once: episodes differ in length, and the last of them would drag all
+ * others along.
+ */
+static void sample_rows(struct play *play, const size_t *output)
+{
+    struct lane *lane = play->lane;
+    struct decode *decode = lane->decode;
+    size_t v = (size_t)decode->model.tokens, left = 0;
+    float *weight = decode->scratch;
+    for (size_t k = 0; k < play->n_active; k++) {
+        size_t i = play->active[k];
+        float log_prob;
+        int32_t token =
+            sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
+        if (advance(lane, lane->first + i, token, log_prob))
+            play->active[left++] = i;
+    }
+    play->n_active = left;
+}
+
+/*
+ * Rows of one question share their prompt: it is fed once and copied. Each row's stream of chances
+ * starts from its episode's noise, not from the lane's: where the lanes are cut must not change
+ * what is said.
+ */
+static void begin(struct play *play)
+{
+    struct lane *lane = play->lane;
+    struct trainer_rollouts *r = lane->rollouts;
+    size_t output[LANE_ROWS], leader = 0, n = 0;
+    decode_clear(lane->decode);
+    for (size_t i = 0; i < lane->n; i++) {
+        bool same = i > 0 && r->group[lane->first + i] == r->group[lane->first + i - 1];
+        play->active[i] = i;
+        play->rng[i].state = trainer_seed(r->episode[lane->first + i].noise, 'p', 0);
+        if (!same)
+            feed_row(play, i);
+        output[i] = same ? n - 1 : n++;
+    }
+    play->n_active = lane->n;
+    decode_feed(lane->decode, lane->params);
+    for (size_t i = 0; i < lane->n; i++) {
+        leader = i > 0 && output[i] == output[i - 1] ? leader : i;
+        play->fed[i] = play->fed[leader];
+        if (leader != i)
+            decode_copy(lane->decode, leader, i, (size_t)play->fed[leader]);
+    }
+    sample_rows(play, output);
+}
+
+static void go_on(struct play *play)
+{
+    size_t output[LANE_ROWS];
+    decode_clear(play->lane->decode);
+    for (size_t k = 0; k < play->n_active; k++) {
+        feed_row(play, play->active[k]);
+        output[k] = k;
+    }
+    decode_feed(play->lane->decode, play->lane->params);
+    sample_rows(play, output);
+}
+
+void lane_generate(struct lane *lane)
+{
+    struct play play = {.lane = lane};
+    begin(&play);
+    while (play.n_active > 0)
+        go_on(&play);
+}
+
+/* ---- values of the true answer ------------------------------------------------------------ */
+
+/*
+ * ANS and the answer but its last token, as a branch at boundary b; false if there is no more room.
+ */
+static bool add_branch(struct lane *lane, size_t row, int32_t b)
+{
+    struct trainer_rollouts *r = lane->rollouts;
+    struct decode *decode = lane->decode;
+    int32_t tokens[TRAINER_HOPS_MAX + 1] = {TRAINER_ANS};
+    size_t n = trainer_env_answer(env_of(lane, row), &r->episode[row], tokens + 1);
+    int32_t position = r->boundary[row * ROLLOUT_VALUES + (size_t)b];
+    if (decode->n + n > decode->capacity || decode->n_outputs + n > decode->outputs)
+        return false;
+    struct decode_segment segment = {.slot = row - lane->first,
+                                     .position = position,
+                                     .n = (int32_t)n,
+                                     .before = r->tokens[row * r->width + (size_t)position - 1],
+                                     .branch = true,
+                                     .every = true};
+    lane->fed += n;
+    decode_add(decode, segment, tokens);
+    return true;
+}
+
+/*
+ * The sum is in float as in sampling; the logarithm and the difference are in double, as gains are
+ * differences of such numbers.
+ */
+static double log_prob_of(size_t v, const float *logits, float *weight, int32_t token)
+{
+    float most;
+    memcpy(weight, logits, v * sizeof *weight);
+    float sum = exponentials(v, 1, weight, &most);
+    return (double)(logits[token] - most) - log((double)sum);
+}
+
+/*
+ * Probability of the answer, or mean log-prob of its tokens, from outputs at `output`. In double:
+ * gains are differences of values that may agree in six digits.
+ */
+static double read_value(struct lane *lane, size_t row, size_t output, size_t *n)
+{
+    struct decode *decode = lane->decode;
+    int32_t answer[TRAINER_HOPS_MAX];
+    enum trainer_gain kind = lane->recipe->tasks[lane->rollouts->task[row]].algorithm.gain;
+    size_t v = (size_t)decode->model.tokens;
+    double log_prob[TRAINER_HOPS_MAX];
+    *n = trainer_env_answer(env_of(lane, row), &lane->rollouts->episode[row], answer);
+    for (size_t i = 0; i < *n; i++)
+        log_prob[i] = log_prob_of(v, decode->logits + (output + i) * v, decode->scratch, answer[i]);
+    return rl_prefix_value(kind == TRAINER_GAIN_PROB ? RL_GAIN_PROB : RL_GAIN_MEAN_LOG_PROB, *n,
+                           log_prob);
+}
+
+struct branch {
+    size_t row;
+    int32_t boundary;
+};
+
+/*
+ * Outputs come in the order in which branches were added, as many for each as its answer has
+ * tokens.
+ */
+static void read_branches(struct lane *lane, const struct branch *branches, size_t n)
+{
+    size_t output = 0, used;
+    for (size_t i = 0; i < n; i++) {
+        double value = read_value(lane, branches[i].row, output, &used);
+        lane->rollouts->value[branches[i].row * ROLLOUT_VALUES + (size_t)branches[i].boundary] =
+            value;
+        output += used;
+    }
+}
+
+/*
+ * Branches of many rows share one feed; when it is full it is run and begun anew, so that scratch
+ * memory has a fixed size whatever the number of turns. One branch always fits into an empty feed.
+ */
+void lane_values(struct lane *lane)
+{
+    struct branch branches[LANE_ROWS * ROLLOUT_VALUES];
+    struct trainer_rollouts *r = lane->rollouts;
+    size_t n = 0;
+    decode_clear(lane->decode);
+    for (size_t row = lane->first; row < lane->first + lane->n; row++)
+        for (int32_t b = 0; b <= r->n_turns[row]; b++) {
+            if (!add_branch(lane, row, b)) {
+                decode_feed(lane->decode, lane->params);
+                read_branches(lane, branches, n);
+                decode_clear(lane->decode);
+                n = 0;
+                (void)add_branch(lane, row, b);
+            }
+            branches[n++] = (struct branch){row, b};
+        }
+    decode_feed(lane->decode, lane->params);
+    read_branches(lane, branches, n);
+}

@@ -1,0 +1,146 @@
+/* rollouts.c: memory of rollouts, and what the public sees of them. */
+#include "rollout/rollouts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/carve.h"
+#include "support/error.h"
+#include "support/rng.h"
+
+/* In one order for measuring and for cutting, as the two must agree to the byte. */
+static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
+{
+    size_t n = r->capacity * r->width;
+    float **const reals[] = {&r->log_prob, &r->rewards,   &r->advantage, &r->clip_scale,
+                             &r->old,      &r->reference, &r->start,     &r->weight,
+                             &r->rl,       &r->ce,        &r->ref_kl};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        *reals[i] = carve(block, n, sizeof(float));
+    r->tokens = carve(block, n, sizeof(int32_t));
+    r->turn = carve(block, n, sizeof(int32_t));
+    r->mask = carve(block, n, 1);
+    r->kept = carve(block, n, 1);
+}
+
+static void carve_rows(struct trainer_rollouts *r, struct carve *block)
+{
+    size_t n = r->capacity;
+    r->length = carve(block, n, sizeof(int32_t));
+    r->prompt = carve(block, n, sizeof(int32_t));
+    r->n_turns = carve(block, n, sizeof(int32_t));
+    r->task = carve(block, n, sizeof(int32_t));
+    r->boundary = carve(block, n * ROLLOUT_VALUES, sizeof(int32_t));
+    r->value = carve(block, n * ROLLOUT_VALUES, sizeof(double));
+    r->reward = carve(block, n, sizeof(double));
+    r->group = carve(block, n, sizeof(int64_t));
+    r->malformed = carve(block, n, 1);
+    r->episode = carve(block, n, sizeof *r->episode);
+}
+
+size_t rollouts_bytes(size_t capacity, size_t width)
+{
+    struct trainer_rollouts r = {.capacity = capacity, .width = width};
+    struct carve block = {NULL, 0};
+    carve(&block, 1, sizeof r);
+    carve_tokens(&r, &block);
+    carve_rows(&r, &block);
+    return block.used;
+}
+
+/*
+ * One block: an iteration's rollouts are made once per run and used again, and free() is all there
+ * is to releasing them.
+ */
+struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
+{
+    struct carve block = {carve_block(rollouts_bytes(capacity, width)), 0};
+    if (!block.base)
+        return NULL;
+    struct trainer_rollouts *r = carve(&block, 1, sizeof *r);
+    *r = (struct trainer_rollouts){.capacity = capacity, .width = width};
+    carve_tokens(r, &block);
+    carve_rows(r, &block);
+    return r;
+}
+
+/*
+ * question and noise are seeds of their own: rows of a group share the first, so that they are
+ * answers to one question, and differ in the second, so that they are not one answer. The group's
+ * label holds the task, or groups of two tasks would be normalised together.
+ */
+static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row,
+                      size_t question, size_t noise_row)
+{
+    size_t at = row * r->width;
+    uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, question);
+    uint64_t noise = trainer_seed(plan->noise_seed, 'n', noise_row);
+    memset(r->mask + at, 0, r->width);
+    for (size_t t = 0; t < r->width; t++)
+        r->turn[at + t] = -1;
+    memset(r->log_prob + at, 0, r->width * sizeof *r->log_prob);
+    size_t n = trainer_env_reset(plan->env, asked, noise, &r->episode[row], r->tokens + at);
+    r->length[row] = r->prompt[row] = r->boundary[row * ROLLOUT_VALUES] = (int32_t)n;
+    r->task[row] = plan->task;
+    r->group[row] = (int64_t)plan->task << 32 | (int64_t)question;
+    r->reward[row] = 0;
+    r->malformed[row] = 0;
+    r->n_turns[row] = 0;
+}
+
+void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t first_row)
+{
+    for (size_t q = 0; q < plan->questions; q++)
+        for (size_t g = 0; g < plan->group_size; g++)
+            start_row(r, plan, first_row + q * plan->group_size + g, q,
+                      first_row + q * plan->group_size + g);
+    r->n = first_row + plan->questions * plan->group_size;
+    r->has_values = r->has_credit = false;
+}
+
+/*
+ * noise_row is given because a selection of questions must go as it goes among all of them (see
+ * evaluate.c).
+ */
+void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question,
+                      size_t noise_row)
+{
+    start_row(r, plan, r->n++, question, noise_row);
+    r->has_values = r->has_credit = false;
+}
+
+size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
+{
+    return rollouts->n;
+}
+
+/*
+ * NULL where nothing was measured: zeros would read as a gain or an advantage of 0, which is an
+ * answer.
+ */
+struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *r, size_t i)
+{
+    size_t at = i * r->width;
+    return (struct trainer_rollout){
+        .tokens = r->tokens + at,
+        .mask = r->mask + at,
+        .turn = r->turn + at,
+        .log_prob = r->log_prob + at,
+        .advantage = r->has_credit ? r->advantage + at : NULL,
+        .clip_scale = r->has_credit ? r->clip_scale + at : NULL,
+        .value = r->has_values ? r->value + i * ROLLOUT_VALUES : NULL,
+        .length = r->length[i],
+        .prompt = r->prompt[i],
+        .n_turns = r->n_turns[i],
+        .task = r->task[i],
+        .group = (int32_t)r->group[i],
+        .reward = r->reward[i],
+        .malformed = r->malformed[i],
+        .episode = r->episode[i],
+    };
+}
+
+void trainer_rollouts_free(struct trainer_rollouts *rollouts)
+{
+    free(rollouts);
+}

@@ -1,0 +1,88 @@
+/* rollouts.h: finished rollouts of one iteration, and how they are made. */
+#ifndef TRAINER_ROLLOUTS_H
+#define TRAINER_ROLLOUTS_H
+
+#include <trainer/train.h>
+
+#include "rollout/decode.h"
+
+enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
+
+/* B rows of T tokens; what is per token is [B*T], row after row. */
+struct trainer_rollouts {
+    size_t n, capacity, width; /* B, rows there is room for, T */
+    int32_t *tokens, *turn;
+    uint8_t *mask;
+    float *log_prob; /* of the sampler */
+    float *rewards;  /* what credit is assigned from: gains and outcome at the ends of turns */
+    float *advantage, *clip_scale;
+    float *old; /* log-probs in the ratio: the sampler's, or the learner's before the updates */
+    float *reference;        /* log-probs of the frozen or shown teacher */
+    float *start;            /* log-probs of the policy that training started from */
+    float *weight;           /* off-policy importance weights */
+    float *rl, *ce, *ref_kl; /* weight streams */
+    uint8_t *kept;           /* mask that rejection leaves */
+    int32_t *length, *prompt, *n_turns, *task;
+    int32_t *boundary; /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */
+    double *value;     /* [B][ROLLOUT_VALUES] */
+    double *reward;
+    int64_t *group;
+    uint8_t *malformed;
+    struct trainer_episode *episode;
+    bool has_values, has_credit;
+};
+
+size_t rollouts_bytes(size_t capacity, size_t width);
+struct trainer_rollouts *rollouts_new(size_t capacity,
+                                      size_t width); /* NULL when out of memory; free() */
+
+/* What is to be sampled: questions x group_size rows of one task. */
+struct rollouts_plan {
+    const struct trainer_env *env;
+    int32_t task;
+    size_t questions, group_size;
+    uint64_t question_seed; /* question i is a function of it and i */
+    uint64_t noise_seed;    /* chances of tool and sampling, of it and the row */
+};
+
+/* Start the rows of a plan behind those there are. */
+void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
+                  size_t first_row);
+
+/* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
+void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
+                      size_t question, size_t noise_row);
+
+/*
+ * Rows that go through the network together (a lane is always the same rows, whoever works on it);
+ * tokens and outputs that one feed of them can have.
+ */
+enum {
+    LANE_ROWS = 64,
+    LANE_TOKENS =
+        LANE_ROWS * (TRAINER_OBSERVATION_MAX + 1 > TRAINER_PROMPT_MAX ? TRAINER_OBSERVATION_MAX + 1
+                                                                      : TRAINER_PROMPT_MAX),
+    LANE_OUTPUTS = LANE_ROWS * TRAINER_PROMPT_MAX
+};
+
+struct lane {
+    const struct trainer_recipe *recipe;
+    struct trainer_rollouts *rollouts;
+    struct decode *decode;
+    const float *params;
+    size_t first, n;    /* rows */
+    double temperature; /* 0 = greedy */
+    uint64_t noise_seed;
+    uint64_t sampled, fed; /* out: tokens */
+};
+
+/* Play all episodes of the lane to their end. */
+void lane_generate(struct lane *lane);
+
+/*
+ * value of the true answer at each boundary of the lane's rows, from the keys and values of
+ * lane_generate.
+ */
+void lane_values(struct lane *lane);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * sampler.c: see sampler.h.
+ *
+ * Work is cut into lanes by rows alone, never by threads, and every row draws from its own stream
+ * of random numbers: so the same recipe gives the same rollouts on any number of cores. BLAS is
+ * held to one thread: its own would compete with the lanes, and split sums by their number.
+ */
+#include "rollout/sampler.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+
+#include "support/clock.h"
+#include "support/error.h"
+#include "support/threads.h"
+
+static struct decode *new_decode(const struct trainer_model *model)
+{
+    return decode_new(model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
+}
+
+double sampler_bytes(const struct trainer_recipe *recipe, int threads)
+{
+    return threads * (double)decode_bytes(&recipe->model, LANE_ROWS, LANE_TOKENS, LANE_OUTPUTS);
+}
+
+/*
+ * Caches are as many as threads, not as lanes: a run may have hundreds of lanes, and a cache is
+ * what memory goes to.
+ */
+enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
+                                 int threads, struct trainer_error *err)
+{
+    *sampler = (struct sampler){
+        .recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
+    openblas_set_num_threads(1); /* the threads are ours */
+    sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
+    bool whole = sampler->decode != NULL;
+    for (int i = 0; i < threads && whole; i++)
+        whole = (sampler->decode[i] = new_decode(&recipe->model)) != NULL;
+    return whole ? TRAINER_OK : trainer_no_memory(err, (size_t)sampler_bytes(recipe, threads));
+}
+
+/* A sampler that was never opened has 0 here: BLAS is then left alone. */
+void sampler_close(struct sampler *sampler)
+{
+    for (int i = 0; sampler->decode && i < sampler->threads; i++)
+        free(sampler->decode[i]);
+    free(sampler->decode);
+    if (sampler->blas_before > 0)
+        openblas_set_num_threads(sampler->blas_before);
+}
+
+/*
+ * A lane has one set of weights: tasks may be played by different policies. Rows from first on
+ * that make a lane: of one task, at most LANE_ROWS.
+ */
+static size_t lane_length(const struct trainer_rollouts *r, size_t first)
+{
+    size_t n = 1;
+    while (n < LANE_ROWS && first + n < r->n && r->task[first + n] == r->task[first])
+        n++;
+    return n;
+}
+
+static size_t count_lanes(const struct trainer_rollouts *r)
+{
+    size_t lanes = 0;
+    for (size_t first = 0; first < r->n; first += lane_length(r, first))
+        lanes++;
+    return lanes;
+}
+
+/*
+ * Rows of lane number `lane`. Counted from the front each time: a hundred lanes are nothing beside
+ * one token, and a table would be one more thing to keep in step.
+ */
+static void find_lane(const struct trainer_rollouts *r, size_t lane, size_t *first, size_t *n)
+{
+    *first = 0;
+    for (size_t i = 0; i < lane; i++)
+        *first += lane_length(r, *first);
+    *n = lane_length(r, *first);
+}
+
+struct lane_report {
+    double generation_s, gain_s;
+    uint64_t sampled, fed, gain_tokens;
+};
+
+/*
+ * The cache belongs to the thread, not the lane: what an earlier lane left in it is overwritten
+ * position by position before it is read. Values follow at once, while the lane's keys are still
+ * there.
+ */
+static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job,
+                                    size_t index)
+{
+    struct lane lane = {.recipe = sampler->recipe,
+                        .rollouts = job->rollouts,
+                        .decode = sampler->decode[threads_mine()],
+                        .temperature = job->temperature};
+    struct lane_report report = {0};
+    find_lane(job->rollouts, index, &lane.first, &lane.n);
+    lane.params = job->params[job->rollouts->task[lane.first]];
+    double begin = clock_now();
+    lane_generate(&lane);
+    report.generation_s = clock_now() - begin;
+    report.sampled = lane.sampled;
+    report.fed = lane.fed;
+    if (job->values) {
+        lane_values(&lane);
+        report.gain_s = clock_now() - begin - report.generation_s;
+        report.gain_tokens = lane.fed - report.fed;
+    }
+    return report;
+}
+
+/* Threads work side by side: their times are scaled to the wall time of all. */
+static void settle(struct sampler_job *job, double wall)
+{
+    double sum = job->generation_s + job->gain_s;
+    job->generation_s *= sum > 0 ? wall / sum : 0;
+    job->gain_s *= sum > 0 ? wall / sum : 0;
+}
+
+/*
+ * schedule(dynamic, 1): lanes differ in length by as much as their longest episodes do, and dealt
+ * out beforehand one thread would wait for another. Sums of times and counts are the only thing
+ * that threads share; no result of a rollout goes through them.
+ */
+void sampler_play(struct sampler *sampler, struct sampler_job *job)
+{
+    size_t lanes = count_lanes(job->rollouts);
+    double generation_s = 0, gain_s = 0, begin = clock_now();
+    uint64_t sampled = 0, fed = 0, gain_tokens = 0;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(sampler->threads) schedule(dynamic, 1) \
+    reduction(+ : generation_s, gain_s, sampled, fed, gain_tokens)
+#endif
+    for (size_t i = 0; i < lanes; i++) {
+        struct lane_report report = play_lane(sampler, job, i);
+        generation_s += report.generation_s;
+        gain_s += report.gain_s;
+        sampled += report.sampled;
+        fed += report.fed;
+        gain_tokens += report.gain_tokens;
+    }
+    job->generation_s = generation_s;
+    job->gain_s = gain_s;
+    job->sampled = sampled;
+    job->fed = fed;
+    job->gain_tokens = gain_tokens;
+    job->rollouts->has_values = job->values;
+    settle(job, clock_now() - begin);
+}

@@ -1,0 +1,30 @@
+/* sampler.h: lanes of rollouts over threads, each thread with caches of its own. */
+#ifndef TRAINER_SAMPLER_H
+#define TRAINER_SAMPLER_H
+
+#include "rollout/rollouts.h"
+
+struct sampler {
+    const struct trainer_recipe *recipe;
+    int threads;
+    int blas_before; /* threads of BLAS when it was opened; until it is closed there is one */
+    struct decode **decode; /* [threads] */
+};
+
+double sampler_bytes(const struct trainer_recipe *recipe, int threads);
+enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
+                                 int threads, struct trainer_error *err);
+void sampler_close(struct sampler *sampler);
+
+struct sampler_job {
+    struct trainer_rollouts *rollouts;     /* started rows */
+    const float *params[TRAINER_ENVS_MAX]; /* who plays each task */
+    double temperature;
+    bool values;                        /* measure the value of the true answer, too */
+    double generation_s, gain_s;        /* out: wall time */
+    uint64_t sampled, fed, gain_tokens; /* out */
+};
+
+void sampler_play(struct sampler *sampler, struct sampler_job *job);
+
+#endif

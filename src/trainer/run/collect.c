@@ -1,0 +1,279 @@
+/*
+ * collect.c: rollouts of an iteration, by whoever samples, and credit for them.
+ *
+ * Order: weights of the sampler, rollouts with gains, log-probs of references, credit. Gains are
+ * read from the keys and values that the rollouts left, so they come before anything else uses the
+ * caches.
+ */
+#include <rlcore/offpolicy.h>
+#include <string.h>
+
+#include "support/clock.h"
+#include "support/error.h"
+#include "support/rng.h"
+#include "run/run.h"
+
+/*
+ * Lower precision counts as another policy: that its log-probs differ is what train-inference
+ * mismatch is about.
+ */
+bool run_is_off_policy(const struct trainer_recipe *recipe)
+{
+    return recipe->sampler.precision != TRAINER_FLOAT || recipe->sampler.staleness > 0;
+}
+
+/* Tasks stand one behind another: a task's rows are a range, and its groups stay together. */
+static size_t rows_of_task(const struct trainer_recipe *recipe, int32_t task)
+{
+    return (size_t)recipe->tasks[task].questions * (size_t)recipe->training.group_size;
+}
+
+size_t run_rows(const struct trainer_recipe *recipe)
+{
+    size_t rows = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        rows += rows_of_task(recipe, i);
+    return rows;
+}
+
+/* ---- who samples -------------------------------------------------------------------------- */
+
+/*
+ * The sampler works ahead: it would fill batch `iteration` with the weights of staleness
+ * iterations ago. If admission refuses that, it waits for newer ones. In the first iterations
+ * there are no weights that old: then the oldest there are. Age 0 is always trained on, or the run
+ * would stand still.
+ */
+static enum trainer_status admitted_staleness(const struct run *run, int32_t iteration,
+                                              int32_t *age, struct trainer_error *err)
+{
+    const struct trainer_sampler *sampler = &run->recipe->sampler;
+    int64_t rows = (int64_t)run_rows(run->recipe);
+    struct rl_error core;
+    *age = sampler->staleness < iteration ? sampler->staleness : iteration;
+    while (sampler->max_staleness >= 0) {
+        bool admit = false;
+        enum rl_status status =
+            rl_staleness_admit((iteration + (int64_t)1) * rows, rows, iteration - *age,
+                               sampler->max_staleness, &admit, &core);
+        if (status != RL_OK)
+            return trainer_core_failed(err, "staleness admission", status, &core);
+        if (admit || *age == 0)
+            return TRAINER_OK;
+        --*age;
+    }
+    return TRAINER_OK;
+}
+
+/*
+ * A ring of staleness + 1 sets: slot (i mod kept) is overwritten just when nobody can ask for it
+ * any more. Lowered from the set in the ring and not from the learner, or staleness and precision
+ * could not be studied together.
+ */
+static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
+                                           const float **weights, double *staleness,
+                                           struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    size_t n = run->learner.n_params, kept = (size_t)recipe->sampler.staleness + 1;
+    int32_t age = 0;
+    *weights = run->learner.params;
+    if (!run_is_off_policy(recipe))
+        return TRAINER_OK;
+    memcpy(run->history + (size_t)iteration % kept * n, run->learner.params, n * sizeof(float));
+    enum trainer_status status = admitted_staleness(run, iteration, &age, err);
+    const float *source = run->history + (size_t)(iteration - age) % kept * n;
+    trainer_policy_lower(&recipe->model, recipe->sampler.precision, source, run->lowered);
+    *weights = run->lowered;
+    *staleness = age;
+    return status;
+}
+
+/* ---- references --------------------------------------------------------------------------- */
+
+/* The rows of a task as the learner takes them, wanting the policy's tokens. */
+static struct learner_rows task_rows(const struct trainer_rollouts *r, size_t first, size_t n)
+{
+    size_t at = first * r->width;
+    return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
+}
+
+/*
+ * Tokens that opsd puts behind the prompt: OBS, the last hop's relation and the true answer, /OBS.
+ */
+enum { SHOWN = 4 };
+
+/*
+ * A row without room for the fact, or of an environment without facts, is left as it was and not
+ * cut: its teacher is the policy as it sampled, and pulls nowhere.
+ */
+static bool can_show(const struct run *run, size_t row)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    return run->recipe->tasks[r->task[row]].env.kind == TRAINER_HOPWORLD &&
+           (size_t)r->length[row] + SHOWN <= r->width;
+}
+
+/*
+ * The fact stands behind the prompt in the form in which the tool would have said it: words that
+ * the policy knows how to read. Log-probs of what follows are the teacher's, four places on.
+ */
+static void show_row(struct run *run, size_t row, size_t i)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    const struct trainer_env *env = &run->recipe->tasks[r->task[row]].env;
+    size_t at = row * r->width, to = i * r->width, prompt = (size_t)r->prompt[row];
+    size_t rest = (size_t)r->length[row] - prompt, shown = can_show(run, row) ? SHOWN : 0;
+    int32_t fact[SHOWN] = {TRAINER_OBS, r->tokens[at + prompt - 2], 0, TRAINER_END_OBS};
+    if (shown > 0)
+        (void)trainer_env_answer(env, &r->episode[row], fact + 2);
+    memcpy(run->shown + to, r->tokens + at, prompt * sizeof(int32_t));
+    memcpy(run->shown + to + prompt, fact, shown * sizeof(int32_t));
+    memcpy(run->shown + to + prompt + shown, r->tokens + at + prompt, rest * sizeof(int32_t));
+    memset(run->shown_wanted + to, 0, r->width);
+    memcpy(run->shown_wanted + to + prompt + shown, r->mask + at + prompt, rest);
+    run->shown_length[i] = (int32_t)(prompt + shown + rest);
+}
+
+/*
+ * By the learner's own parameters: opsd's teacher is the live policy that knows more, so there is
+ * no second set of weights and no gradient through this pass.
+ */
+static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t n,
+                                          struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    for (size_t i = 0; i < n; i++)
+        show_row(run, first + i, i);
+    struct learner_rows rows = {n, r->width, run->shown, run->shown_length, run->shown_wanted};
+    enum trainer_status status =
+        learner_score(&run->learner, run->learner.params, &rows, run->shown_log_prob, err);
+    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
+        size_t prompt = (size_t)r->prompt[first + i], shown = can_show(run, first + i) ? SHOWN : 0;
+        memcpy(r->reference + (first + i) * r->width + prompt,
+               run->shown_log_prob + i * r->width + prompt + shown,
+               ((size_t)r->length[first + i] - prompt) * sizeof(float));
+    }
+    return status;
+}
+
+/* sft needs no reference: its teacher has sampled, and cross-entropy asks only which tokens. */
+static enum trainer_status refer(struct run *run, int32_t task, size_t first, size_t n,
+                                 struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct learner_rows rows = task_rows(r, first, n);
+    unsigned needs = recipe_needs(run->recipe, task);
+    if (needs & RL_NEED_POLICY_REFERENCE)
+        return refer_to_shown(run, first, n, err);
+    if (needs & RL_NEED_FROZEN_REFERENCE)
+        return learner_score(&run->learner, run->teacher[task], &rows,
+                             r->reference + first * r->width, err);
+    return TRAINER_OK;
+}
+
+/* The policy that training started from, frozen: distance to it is what kl_coef weighs. */
+static enum trainer_status refer_to_start(struct run *run, struct trainer_error *err)
+{
+    struct learner_rows rows = task_rows(run->rollouts, 0, run->rollouts->n);
+    return run->start ? learner_score(&run->learner, run->start, &rows, run->rollouts->start, err)
+                      : TRAINER_OK;
+}
+
+/* ---- an iteration's rollouts -------------------------------------------------------------- */
+
+/*
+ * Questions and chances come from (seed, iteration) and never from a generator that runs on:
+ * trials that differ in one setting meet the same questions in the same iterations.
+ */
+static void plan(struct run *run, int32_t iteration)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    size_t first = 0;
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        struct rollouts_plan p = {
+            .env = &recipe->tasks[task].env,
+            .task = task,
+            .questions = (size_t)recipe->tasks[task].questions,
+            .group_size = (size_t)recipe->training.group_size,
+            .question_seed = trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+            .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
+        rollouts_add(run->rollouts, &p, first);
+        first = run->rollouts->n;
+    }
+}
+
+/*
+ * Task by task, since groups are never compared across environments whose rewards mean different
+ * things. Statistics are merged by tokens: a task of short answers has less to say.
+ */
+static enum trainer_status assign_credit(struct run *run, int32_t iteration,
+                                         struct rl_turn_stat *scale, struct trainer_error *err)
+{
+    enum trainer_status status = refer_to_start(run, err);
+    size_t first = 0;
+    *scale = (struct rl_turn_stat){.mean = 1};
+    for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
+        size_t n = rows_of_task(run->recipe, task);
+        struct credit_task at = {run->recipe, task, first, n, iteration};
+        struct rl_a2tgpo_stats stats = {1, 0};
+        status = refer(run, task, first, n, err);
+        if (status == TRAINER_OK)
+            status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
+        struct rl_turn_stat part = {credit_tokens(run->rollouts, first, n),
+                                    stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
+        rl_turn_stat_merge(scale, &part);
+        first += n;
+    }
+    return status;
+}
+
+/*
+ * Malformed rollouts are counted apart from wrong ones: a policy that forgets the grammar needs
+ * another cure than one that does not find the answer.
+ */
+static enum trainer_status measure(const struct trainer_rollouts *r,
+                                   struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    double n = (double)r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        metrics->reward += r->reward[i] / n;
+        metrics->turns += r->n_turns[i] / n;
+        metrics->malformed += r->malformed[i] / n;
+    }
+    metrics->response_tokens = (double)metrics->sampled_tokens / n;
+    return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
+                         : TRAINER_OK;
+}
+
+/*
+ * Gains are measured in every trial, also where the algorithm does not read them: rows of
+ * different algorithms are compared by them.
+ */
+enum trainer_status run_collect(struct run *run, int32_t iteration,
+                                struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    struct sampler_job job = {
+        .rollouts = run->rollouts, .temperature = recipe->training.temperature, .values = true};
+    const float *weights;
+    enum trainer_status status =
+        sampler_weights(run, iteration, &weights, &metrics->staleness, err);
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        job.params[task] =
+            recipe_needs(recipe, task) & RL_NEED_FROZEN_SOURCE ? run->teacher[task] : weights;
+    if (status != TRAINER_OK)
+        return status;
+    plan(run, iteration);
+    sampler_play(&run->sampler, &job);
+    metrics->generation_s = job.generation_s;
+    metrics->gain_s = job.gain_s;
+    metrics->sampled_tokens = job.sampled;
+    metrics->fed_tokens = job.fed;
+    metrics->gain_tokens = job.gain_tokens;
+    struct rl_turn_stat scale;
+    status = assign_credit(run, iteration, &scale, err);
+    metrics->clip_scale_mean = scale.mean;
+    metrics->clip_scale_std = scale.std;
+    return status == TRAINER_OK ? measure(run->rollouts, metrics, err) : status;
+}

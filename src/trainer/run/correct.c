@@ -1,0 +1,117 @@
+/*
+ * correct.c: what is done about rollouts the learner did not sample. Log-probs are computed anew
+ * only where they can differ from the sampler's (other weights, another temperature, a correction
+ * that asks for them): on-policy the two agree, and a pass over all rollouts is saved.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <rlcore/diagnostics.h>
+#include <rlcore/offpolicy.h>
+
+#include "support/error.h"
+#include "run/run.h"
+
+/*
+ * Without a correction: the sampler's log-probs are the old ones, nothing is weighed or left out.
+ */
+static void take_as_they_are(struct trainer_rollouts *r)
+{
+    size_t n = r->n * r->width;
+    memcpy(r->old, r->log_prob, n * sizeof *r->old);
+    memcpy(r->kept, r->mask, n);
+    for (size_t i = 0; i < n; i++)
+        r->weight[i] = 1;
+}
+
+/*
+ * In the learner's terms: old log-probs are its own, the sampler's stand against them. The clip
+ * range tells how many ratios a loss would have cut if nothing were corrected.
+ */
+static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
+                               struct trainer_iteration *metrics, struct rl_error *core)
+{
+    const struct trainer_loss *loss = &run->recipe->loss;
+    struct rl_diagnostics out;
+    enum rl_status status;
+    CORE_CALL(status, &run->workspace,
+              rl_diagnosef(batch, run->rollouts->old, run->rollouts->log_prob, loss->clip_low,
+                           loss->clip_high, &out, &run->workspace.ws, core));
+    if (status == RL_OK) {
+        metrics->mismatch_kl = out.k3;
+        metrics->mismatch_ess = out.ess;
+    }
+    return status;
+}
+
+/* Over the policy's tokens; what the tool wrote was sampled by nobody. */
+static void measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
+{
+    double n = 0, kept = 0, weight = 0;
+    for (size_t i = 0; i < r->n * r->width; i++)
+        if (r->mask[i]) {
+            n++;
+            kept += r->kept[i];
+            weight += (double)r->weight[i];
+        }
+    metrics->weight_mean = n > 0 ? weight / n : 1;
+    metrics->rejected = n > 0 ? 1 - kept / n : 0;
+}
+
+/*
+ * Truncated importance sampling is the decoupled correction without a rejection, so both are one
+ * call. RL_METRICS_ENOUGH: the core's metrics are more than telemetry shows and must have room all
+ * the same.
+ */
+static enum rl_status correct(struct run *run, const struct rl_batch *batch, struct rl_error *core)
+{
+    const struct trainer_correction *correction = &run->recipe->correction;
+    struct trainer_rollouts *r = run->rollouts;
+    struct rl_metric items[RL_METRICS_ENOUGH];
+    struct rl_metrics metrics = {items, 0, RL_METRICS_ENOUGH};
+    bool rejects = correction->name == TRAINER_CORRECTION_DECOUPLED && correction->reject[0];
+    struct rl_correction_options options = {
+        .is = correction->sequence_level ? RL_IS_SEQUENCE : RL_IS_TOKEN,
+        .is_threshold = correction->cap,
+        .rs = rejects ? correction->reject : NULL,
+        .rs_threshold = rejects ? correction->reject_threshold : NULL,
+    };
+    enum rl_status status;
+    CORE_CALL(status, &run->workspace,
+              rl_rollout_correctionf(batch, &options, r->old, r->log_prob, r->weight, r->kept,
+                                     &metrics, &run->workspace.ws, core));
+    return status;
+}
+
+/*
+ * At another temperature the sampler's log-probs are of a sharper or flatter policy than the
+ * learner's: its own are kept as the old ones. Off-policy without a correction the sampler's come
+ * back, since plain PPO's ratio is to whoever sampled; the pass was for the diagnosis.
+ */
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
+                                struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    struct trainer_rollouts *r = run->rollouts;
+    bool corrects = recipe->correction.name != TRAINER_CORRECTION_NONE;
+    bool tempered = fabs(recipe->training.temperature - 1) > 0;
+    struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
+    struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
+    struct rl_error core;
+    enum rl_status status = RL_OK;
+    take_as_they_are(r);
+    if (corrects || tempered || run_is_off_policy(recipe)) {
+        enum trainer_status scored =
+            learner_score(&run->learner, run->learner.params, &rows, r->old, err);
+        if (scored != TRAINER_OK)
+            return scored;
+        status = diagnose(run, &batch, metrics, &core);
+        if (status == RL_OK && corrects)
+            status = correct(run, &batch, &core);
+        else if (!tempered)
+            memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
+    }
+    measure(r, metrics);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "off-policy correction", status, &core);
+}

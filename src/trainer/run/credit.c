@@ -1,0 +1,274 @@
+/*
+ * credit.c: see credit.h.
+ *
+ * Outcomes, lengths and gains are double here, and float only where the core lays them on tokens:
+ * gains are small differences of probabilities.
+ */
+#include "run/credit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/length.h>
+#include <rlcore/process.h>
+
+#include "support/error.h"
+
+/* The rows of one task at work. */
+struct credit {
+    struct trainer_rollouts *r;
+    const struct credit_task *task;
+    const struct trainer_algorithm *settings;
+    const struct rl_algorithm *algorithm;
+    struct workspace *workspace;
+    struct rl_batch batch;
+    double *outcome;    /* [n] after the length penalty */
+    double *length;     /* [n] */
+    double *anchor;     /* [n] */
+    size_t *turn_start; /* [n+1] */
+    double *gain;       /* [n * (ROLLOUT_VALUES + 1)], turn_start[n] of them used */
+    uint8_t *flags;     /* the same */
+};
+
+static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
+{
+    return rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name);
+}
+
+/* ---- rewards ------------------------------------------------------------------------------ */
+
+/* The tool's words are not the policy's fault and do not make a response long. */
+static double response_tokens(const struct trainer_rollouts *r, size_t row)
+{
+    double n = 0;
+    for (size_t t = 0; t < (size_t)r->length[row]; t++)
+        n += r->mask[row * r->width + t];
+    return n;
+}
+
+/* Prompts are new in every iteration here, so that an anchor lives for one group. */
+static enum rl_status set_anchors(struct credit *c, struct rl_error *core)
+{
+    size_t g = (size_t)c->task->recipe->training.group_size;
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g) {
+        double value = NAN;
+        status = rl_length_anchor(g, c->outcome + i, c->length + i, &value, core);
+        for (size_t j = 0; j < g; j++)
+            c->anchor[i + j] = value;
+    }
+    return status;
+}
+
+/*
+ * A coefficient of 0 asks for the usual one of that penalty, not for no penalty: that is
+ * length_penalty "none".
+ */
+static enum rl_status penalise_length(struct credit *c, struct rl_error *core)
+{
+    static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
+                                                   [TRAINER_LENGTH_GROUP] = RL_LENGTH_GROUP,
+                                                   [TRAINER_LENGTH_ANCHOR] = RL_LENGTH_ANCHOR};
+    enum rl_length_penalty kind = kinds[c->settings->length_penalty];
+    double coef = c->settings->length_coef;
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n; i++)
+        c->length[i] = response_tokens(c->r, c->task->first + i);
+    if (kind == RL_LENGTH_ANCHOR)
+        status = set_anchors(c, core);
+    struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
+    if (status == RL_OK)
+        CORE_CALL(status, c->workspace,
+                  rl_length_penalty(kind, coef > 0 ? coef : rl_length_coef(kind), &in, c->outcome,
+                                    &c->workspace->ws, core));
+    return status;
+}
+
+/*
+ * Into a copy: the reward itself stays what the environment said, and stands in rows and curves.
+ */
+static enum rl_status set_outcomes(struct credit *c, struct rl_error *core)
+{
+    for (size_t i = 0; i < c->task->n; i++)
+        c->outcome[i] = c->r->reward[c->task->first + i];
+    return c->settings->length_penalty == TRAINER_LENGTH_NONE ? RL_OK : penalise_length(c, core);
+}
+
+/*
+ * What the algorithm needs to know of every turn: its gain, the judge's flag. Only what is needed:
+ * a NaN among values that nobody reads is not an error.
+ */
+static enum rl_status set_turns(struct credit *c, struct rl_error *core)
+{
+    struct trainer_rollouts *r = c->r;
+    unsigned needs = c->algorithm->needs;
+    enum rl_status status = rl_turn_starts(&c->batch, c->turn_start, core);
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
+        size_t row = c->task->first + i, at = c->turn_start[i];
+        for (int32_t k = 0; needs & RL_NEED_JUDGE && k <= r->n_turns[row]; k++)
+            c->flags[at + (size_t)k] = trainer_env_judge(&r->episode[row], k);
+        if (needs & RL_NEED_GAINS)
+            status = rl_marginal_utility((size_t)r->n_turns[row] + 1,
+                                         r->value + row * ROLLOUT_VALUES, c->gain + at, core);
+    }
+    return status;
+}
+
+/* ---- advantages --------------------------------------------------------------------------- */
+
+/*
+ * Options begin with the algorithm's own defaults, then the recipe's are laid over them: settings
+ * that a recipe does not have (roles, agents) keep what the table says. One baseline for each
+ * task, as rae's are of agents and here an environment has one.
+ */
+static enum rl_status assign(struct credit *c, struct credit_memory *memory,
+                             struct rl_a2tgpo_stats *scale, struct rl_error *core)
+{
+    const struct trainer_algorithm *a = c->settings;
+    struct trainer_rollouts *r = c->r;
+    int32_t task = c->task->task;
+    size_t at = c->task->first * r->width;
+    const struct rl_algorithm_input in = {&c->batch, c->outcome, c->turn_start, c->gain, c->flags};
+    struct rl_algorithm_options options;
+    enum rl_status status;
+    rl_algorithm_options_init(&options, c->algorithm);
+    options.alpha = a->alpha;
+    options.gamma = a->gamma;
+    options.beta = a->beta;
+    options.norm_by_std = a->norm_by_std;
+    options.epsilon = a->epsilon;
+    options.decay = a->decay;
+    options.prm_steps = a->prm_steps;
+    options.iteration = c->task->iteration;
+    options.baselines = &memory->baseline[task];
+    options.n_baselines = &memory->n_baselines[task];
+    options.max_baselines = 1;
+    CORE_CALL(status, c->workspace,
+              rl_algorithm_rowsf(c->algorithm, &in, &options, r->rewards + at, r->advantage + at,
+                                 r->clip_scale + at, scale, &c->workspace->ws, core));
+    return status;
+}
+
+/*
+ * The policy's tokens go to the component that the table says, what the tool told it to echo.
+ * Prompts belong to no stream: the policy did not write them, and the tool did not answer them.
+ */
+static void set_streams(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    float told = c->algorithm->observes ? (float)c->settings->echo_weight : 0;
+    enum rl_component loss = c->algorithm->loss;
+    for (size_t i = 0; i < c->task->n; i++)
+        for (size_t t = 0; t < r->width; t++) {
+            size_t row = c->task->first + i, at = row * r->width + t;
+            bool written = r->mask[at];
+            bool heard = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
+            r->rl[at] = loss == RL_COMPONENT_RL && written;
+            r->ref_kl[at] = loss == RL_COMPONENT_REF_KL && written;
+            r->ce[at] = heard ? told : loss == RL_COMPONENT_CE && written;
+        }
+}
+
+/*
+ * After normalisation, since before it every scale would be divided away: it sets how loud one
+ * environment is beside the others.
+ */
+static void scale_advantages(struct credit *c)
+{
+    float scale = (float)c->settings->advantage_scale;
+    float *advantage = c->r->advantage + c->task->first * c->r->width;
+    for (size_t i = 0; i < c->task->n * c->r->width; i++)
+        advantage[i] *= scale;
+}
+
+/* One block, its widest members first, so that each is aligned where the one before ends. */
+static bool take_memory(struct credit *c)
+{
+    size_t n = c->task->n, turns = n * (ROLLOUT_VALUES + 1);
+    c->outcome =
+        malloc((3 * n + turns) * sizeof *c->outcome + (n + 1) * sizeof *c->turn_start + turns);
+    if (!c->outcome)
+        return false;
+    c->length = c->outcome + n;
+    c->anchor = c->length + n;
+    c->gain = c->anchor + n;
+    c->turn_start = (size_t *)(void *)(c->gain + turns);
+    c->flags = (uint8_t *)(c->turn_start + n + 1);
+    return true;
+}
+
+/*
+ * Streams are set even after a failure; nobody reads them then, and one way out is simpler than
+ * two. `core` begins with a message of its own for the one failure that is not the core's.
+ */
+enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
+                                  struct credit_memory *memory, struct workspace *workspace,
+                                  struct rl_a2tgpo_stats *scale, struct trainer_error *err)
+{
+    size_t at = task->first * rollouts->width;
+    struct credit c = {.r = rollouts,
+                       .task = task,
+                       .settings = &task->recipe->tasks[task->task].algorithm,
+                       .algorithm = algorithm_of(task),
+                       .workspace = workspace,
+                       .batch = {task->n, rollouts->width, rollouts->mask + at, rollouts->turn + at,
+                                 rollouts->group + task->first}};
+    struct rl_error core = {RL_OK, "out of memory"};
+    if (!take_memory(&c))
+        return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
+    enum rl_status status = set_outcomes(&c, &core);
+    if (status == RL_OK)
+        status = set_turns(&c, &core);
+    if (status == RL_OK)
+        status = assign(&c, memory, scale, &core);
+    set_streams(&c);
+    scale_advantages(&c);
+    free(c.outcome);
+    rollouts->has_credit = true;
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "credit assignment", status, &core);
+}
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+size_t credit_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
+{
+    size_t tokens = 0;
+    for (size_t i = first * r->width; i < (first + n) * r->width; i++)
+        tokens += r->mask[i];
+    return tokens;
+}
+
+/*
+ * The core counts an outcome turn behind those of the tool; it gets 0 and is left out of what is
+ * told, as its value is a reward and no gain.
+ */
+enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
+                                         struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
+                                         int32_t *n_gain, struct trainer_error *err)
+{
+    struct rl_turn_stat stats[TRAINER_TURNS_MAX];
+    struct rl_error core = {RL_OK, "out of memory"};
+    size_t n_indices = 0, *start = malloc((r->n + 1) * sizeof *start);
+    double *values = malloc(r->n * (ROLLOUT_VALUES + 1) * sizeof *values);
+    enum rl_status status = start && values ? RL_OK : RL_EWORKSPACE;
+    for (size_t i = 0; i < r->n && status == RL_OK; i++) {
+        size_t turns = (size_t)r->n_turns[i];
+        start[i] = i > 0 ? start[i - 1] + (size_t)r->n_turns[i - 1] + 1 : 0;
+        start[i + 1] = start[i] + turns + 1;
+        values[start[i] + turns] = 0; /* the outcome turn's, which is not looked at */
+        status =
+            rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
+    }
+    struct rl_turns turns = {r->n, start, NULL};
+    if (status == RL_OK)
+        status = rl_turn_statistics(&turns, values, stats, TRAINER_TURNS_MAX, &n_indices, &core);
+    *n_gain = (int32_t)n_indices;
+    for (size_t k = 0; k < TRAINER_TURNS_MAX && status == RL_OK; k++)
+        gain[k] = (struct trainer_turn_gain){stats[k].mean, stats[k].std, stats[k].count};
+    free(start);
+    free(values);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "information gain", status, &core);
+}

@@ -1,0 +1,65 @@
+/* run.h: a training run at work, and its steps. */
+#ifndef TRAINER_RUN_H
+#define TRAINER_RUN_H
+
+#include "run/credit.h"
+#include "learn/learner.h"
+#include "learn/objective.h"
+#include "rollout/sampler.h"
+
+struct run {
+    const struct trainer_recipe *recipe;
+    struct trainer_run_options options;
+    int threads, threads_before;
+    struct learner learner;
+    struct sampler sampler;
+    struct trainer_rollouts *rollouts, *evaluation;
+    struct minibatch *minibatch;
+    struct workspace workspace;
+    struct credit_memory memory;
+    size_t *order;  /* [rows] */
+    float *history; /* [staleness + 1][n_params] learner's weights, iteration by iteration */
+    float *lowered; /* weights of a sampler that is not the learner */
+    float *start;   /* weights that training started from, with a KL penalty */
+    float *teacher[TRAINER_ENVS_MAX];
+    int32_t *shown_length; /* opsd: rows with the last hop's fact put in */
+    int32_t *shown;
+    uint8_t *shown_wanted;
+    float *shown_log_prob;
+    double began, train_s, eval_s;
+    double score_sum; /* of all evaluations */
+    int32_t n_scores;
+    double scale_mean_sum, scale_std_sum; /* of iterations */
+    struct trainer_turn_gain
+        late[TRAINER_TURNS_MAX]; /* sums over the last tenth of the iterations */
+    int32_t n_late;
+};
+
+/* What the algorithm of a task cannot do without: a set of enum rl_need. */
+static inline unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
+{
+    return rl_algorithm_at(recipe->tasks[task].algorithm.name)->needs;
+}
+
+/* Rollouts of one iteration. */
+size_t run_rows(const struct trainer_recipe *recipe);
+
+enum trainer_status run_open(struct run *run, struct trainer_error *err);
+void run_close(struct run *run);
+
+/* Rollouts, values, references; then credit. */
+enum trainer_status run_collect(struct run *run, int32_t iteration,
+                                struct trainer_iteration *metrics, struct trainer_error *err);
+
+/* Log-probs in the ratio, importance weights and what rejection leaves. */
+enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
+                                struct trainer_error *err);
+
+/* Epochs of minibatches. */
+enum trainer_status run_update(struct run *run, int32_t iteration,
+                               struct trainer_iteration *metrics, struct trainer_error *err);
+
+/* Whether the sampler's weights differ from the learner's. */
+bool run_is_off_policy(const struct trainer_recipe *recipe);
+
+#endif

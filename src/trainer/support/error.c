@@ -1,0 +1,69 @@
+/*
+ * error.c: texts of errors. A status says what kind of thing went wrong, for programs; the text
+ * says what it was, for people, and reaches the trial's row: so it names setting, file or step.
+ */
+#include "support/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *trainer_status_text(enum trainer_status status)
+{
+    switch (status) {
+    case TRAINER_OK: return "done";
+    case TRAINER_EINVAL: return "invalid argument";
+    case TRAINER_ENOMEM: return "out of memory";
+    case TRAINER_EIO: return "input or output failed";
+    case TRAINER_ENOTFOUND: return "not found";
+    case TRAINER_ECORRUPT: return "damaged checkpoint";
+    case TRAINER_ESHAPE: return "checkpoint of another model";
+    case TRAINER_ENUMERIC: return "not finite";
+    case TRAINER_ESIZE: return "does not fit";
+    case TRAINER_ESTOPPED: return "stopped";
+    }
+    return "unknown status";
+}
+
+enum trainer_status trainer_fail(struct trainer_error *err, enum trainer_status status,
+                                 const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+enum trainer_status trainer_blame(struct trainer_error *err, enum trainer_status status,
+                                  const char *what, int32_t number)
+{
+    char text[TRAINER_ERROR_TEXT_MAX];
+    if (!err)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    return trainer_fail(err, status, "%s %d: %.400s", what, number, text);
+}
+
+enum trainer_status trainer_no_memory(struct trainer_error *err, size_t bytes)
+{
+    return trainer_fail(err, TRAINER_ENOMEM, "out of memory: %zu bytes more were needed", bytes);
+}
+
+/*
+ * A value that the core refuses came out of training (a NaN, a reward that is infinite): the run
+ * failed numerically. What it refuses as an argument is a fault of the recipe.
+ */
+enum trainer_status trainer_core_failed(struct trainer_error *err, const char *what,
+                                        enum rl_status status, const struct rl_error *core)
+{
+    enum trainer_status ours = TRAINER_EINVAL;
+    if (status == RL_EVALUE)
+        ours = TRAINER_ENUMERIC;
+    else if (status == RL_EWORKSPACE)
+        ours = TRAINER_ENOMEM;
+    return trainer_fail(err, ours, "%s: %s", what, core->text);
+}

@@ -1,0 +1,48 @@
+/*
+ * rng.h: random numbers, splitmix64 (Steele, Lea, Flood 2014). Every purpose draws from a stream of
+ * its own that is a function of the recipe's seed and an index, never of what was drawn before: so
+ * the order of work, and the number of threads, change no number.
+ */
+#ifndef TRAINER_RNG_H
+#define TRAINER_RNG_H
+
+#include <stdint.h>
+
+struct trainer_rng {
+    uint64_t state;
+};
+
+static inline uint64_t trainer_mix(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* A seed of its own for item i of purpose p. */
+static inline uint64_t trainer_seed(uint64_t seed, uint64_t purpose, uint64_t i)
+{
+    return trainer_mix(trainer_mix(trainer_mix(seed) ^ purpose) ^ i);
+}
+
+static inline uint64_t trainer_rng_next(struct trainer_rng *rng)
+{
+    uint64_t x = trainer_mix(rng->state);
+    rng->state += 0x9E3779B97F4A7C15u;
+    return x;
+}
+
+/* In [0, 1), 53 bits. */
+static inline double trainer_rng_uniform(struct trainer_rng *rng)
+{
+    return (double)(trainer_rng_next(rng) >> 11) * 0x1p-53;
+}
+
+/* In [0, n), for n far below 2^32. */
+static inline int32_t trainer_rng_below(struct trainer_rng *rng, int32_t n)
+{
+    return (int32_t)(((trainer_rng_next(rng) >> 32) * (uint64_t)n) >> 32);
+}
+
+#endif
