@@ -1,7 +1,8 @@
 /*
  * cli.h: what the commands of `lineage` share.
  *
- * Each command is one file cmd_NAME.c with one `const struct cli_command`, listed in commands.def. A command
+ * Each command is one file commands/cmd_NAME.c with one `const struct cli_command`, listed
+ * with its summary in commands.def, which says in which of the two programs it is. A command
  * parses its options from a table (help is made from the same table), opens the store, does its work with
  * public functions only, and returns an exit status. Results go to stdout, everything else to stderr.
  */
@@ -28,13 +29,10 @@ enum cli_exit {
 struct cli_command {
     const char *name;
     const char *arguments;   /* "[ID]", as the usage line shows them after the options */
-    const char *summary;     /* one line for `lineage --help` */
     const char *description; /* a paragraph or two, lines at most 80 wide */
     const char *examples;    /* one per line, or NULL */
     int (*run)(const struct cli_command *command, int argc, const char **argv);
 };
-
-extern const struct cli_command *const cli_commands[]; /* ended by NULL */
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
@@ -45,6 +43,7 @@ struct cli_store_options {
     char *dir;
     char *direction;
     char *metric;
+    struct lineage_sql_limits sql; /* filled in by `sql` */
 };
 
 #define CLI_STORE_OPTIONS(o)                                                                            \
@@ -95,7 +94,30 @@ bool cli_labels_parse(unsigned *labels, const char *text);
 bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
                           const char *text);
 
+/* Texts of conditions and parameters, kept for as long as those. */
+struct cli_texts {
+    char bytes[8192];
+    const char *at[128];
+    size_t used, n;
+};
+
+/* Whether text, given where a range or a number may be as well, is meant as text: it begins with a letter or a quote. */
+bool cli_may_be_text(const char *text);
+
+/* adam,sgd or 'a b': the condition's texts; false, without a message, if it is none. */
+bool cli_texts_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *text);
+
+/* A RANGE, or texts (adam,sgd); prints and returns false if it is neither. */
+bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name,
+                         const char *text);
+
+/* A number, or one text; prints and returns false if it is neither. param->name is left alone. */
+bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const char *name, const char *text);
+
 /* ---- errors -------------------------------------------------------------------------------------- */
+
+/* One line on standard error, made harmless for a terminal: for messages that are no failure. */
+void cli_say(const char *message);
 
 /* Print "lineage: text" to stderr; returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -111,6 +133,8 @@ const char *cli_nearest(const char *word, const char *const *known);
 /* One command at work on a store. A run function zeroes it and puts CLI_SESSION_OPTIONS into its table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; CLI_GO_ON or a status */
+    bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
+    void *cancel_context;
     struct cli_store_options where;
     char *format_text;
     enum cli_format format;
@@ -130,17 +154,32 @@ typedef int cli_work_fn(struct cli_session *session, void *context);
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context);
 
+/* Whether the directory holds a store: its settings or its trials. */
+bool cli_is_store(const char *dir);
+
+/* Make a store, with its parent directories; those are taken back if it cannot be made. An exit status. */
+int cli_store_create(const char *dir, const struct lineage_config *config);
+
 /* ---- output -------------------------------------------------------------------------------------- */
 
 /* JSON with shortest numbers on out, indented if indent is true, with a newline. */
 void cli_json_print(FILE *out, const json_t *value, bool indent);
+char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free); NULL: no memory */
 json_t *cli_json_number(double value); /* nan and infinities as the strings the store writes */
 json_t *cli_json_text(const char *text);
 
 /* Read a JSON file, `-` is stdin. NULL after printing why. */
 json_t *cli_json_load(const char *path);
 
-/* A whole file or stdin as text (free). NULL after printing why. */
+/* MiB that a command takes from a file or from standard input: of the whole program, like its standard input. */
+#define CLI_MAX_INPUT 256
+extern long cli_max_input;
+#define CLI_INPUT_OPTION                                                                                       \
+    {                                                                                                          \
+        "max-input", 0, POPT_ARG_LONG, &cli_max_input, 0, "take no more from a file or stdin (default: 256)", "MIB" \
+    }
+
+/* A whole regular file, or stdin for `-`, as text (free). NULL after printing why. */
 char *cli_read_all(const char *path, size_t *length);
 
 /* The trial as an object: its 17 columns, score, params, clip scale, turns, extra columns, line. */
@@ -158,6 +197,8 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
 void cli_list_text(struct cli_list *list, const char *text);
 void cli_list_number(struct cli_list *list, double value, bool present); /* absent: empty, null in JSON */
 void cli_list_count(struct cli_list *list, size_t value);
+/* A statistic: four significant digits and n/a in a table, in full (empty, null) elsewhere. */
+void cli_list_figure(struct cli_list *list, double value, bool present);
 bool cli_list_end_row(struct cli_list *list);       /* false when out of memory */
 size_t cli_list_rows(const struct cli_list *list);
 int cli_list_finish(struct cli_list *list);         /* prints what is left, frees; an exit status */

@@ -4,8 +4,15 @@
 # trials of an A2TGPO ladder from it (GRPO, the four modes, one with more weight on information gain), each a
 # child process whose measured row is appended, and prints KNOWLEDGE.md.
 #
-# usage: sh cli/first-night.sh [STORE]      (default: build/first-night)
+# usage: sh cli/first-night.sh [STORE]      (default: build/first-night, made anew)
 set -eu
+
+usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+-*) printf 'first-night.sh: unknown option %s; see sh %s --help\n' "$1" "$0" >&2 && exit 2 ;;
+esac
+[ $# -le 1 ] || { printf 'first-night.sh: one STORE at most; see sh %s --help\n' "$0" >&2 && exit 2; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
@@ -13,10 +20,12 @@ here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 need_packages $build_packages
 
 build="$here/build"
-cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >"${TMPDIR:-/tmp}/lineage-cmake.$$" 2>&1 ||
-    { cat "${TMPDIR:-/tmp}/lineage-cmake.$$" >&2; exit 3; }
-rm -f "${TMPDIR:-/tmp}/lineage-cmake.$$"
-ninja -C "$build" --quiet >&2
+log="${TMPDIR:-/tmp}/lineage-cmake.$$"
+echo "Building in $build" >&2
+cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >"$log" 2>&1 ||
+    { cat "$log" >&2; rm -f "$log"; exit 3; }
+rm -f "$log"
+ninja -C "$build" >&2 # its own line says how far it is
 
 store=${1:-$build/first-night}
 [ $# -gt 0 ] || rm -rf "$store"
@@ -31,3 +40,24 @@ echo '$ lineage query --alpha 0.1:0.5'
 lineage query --alpha 0.1:0.5 -C "$store"
 echo
 lineage render -C "$store"
+
+# Quoted for pasting: a path may hold blanks.
+quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+store=$(CDPATH='' cd -- "$store" && pwd)
+cat <<END
+
+The command is  $build/cli/lineage
+The store is    $store
+The block is    $store/KNOWLEDGE.md, which the agent that plans the next night reads
+
+To go on:
+
+    export PATH=$(quoted "$build/cli"):"\$PATH"
+    cd $(quoted "$store")
+    lineage best
+    lineage query --sort -core_metric --limit 3
+    lineage rollout 000 --n 1
+    lineage append --specialist me --parent 000 --status auto --core-metric 0.7 --hypothesis 'what I changed'
+    lineage render
+    lineage --help
+END

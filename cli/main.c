@@ -1,123 +1,29 @@
-/* main.c: global options, choice of the command, and the check that all output was written. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+/*
+ * main.c: the program `lineage`: all commands of a store, and the door to those of the trainer.
+ *
+ * Trainer and kernels are a program of their own because loading OpenBLAS, gfortran and OpenMP takes
+ * longer than most commands of a store, and because OpenBLAS never comes up where address space is
+ * short.
+ */
+#include "dispatch.h"
+#include "support/program.h"
 
-#include "cli.h"
-
-#define CLI_COMMAND(name) extern const struct cli_command cmd_##name;
-#define CLI_HIDDEN_COMMAND CLI_COMMAND
-#include "commands.def"
+#define CLI_COMMAND(name, summary) extern const struct cli_command cmd_##name;
+#define CLI_TRAIN_COMMAND(name, summary)
+#define CLI_HIDDEN_COMMAND(name, summary)
+#include "commands/commands.def"
 #undef CLI_COMMAND
+#undef CLI_TRAIN_COMMAND
 #undef CLI_HIDDEN_COMMAND
 
-const struct cli_command *const cli_commands[] = {
-#define CLI_COMMAND(name) &cmd_##name,
-#define CLI_HIDDEN_COMMAND(name)
-#include "commands.def"
-#undef CLI_COMMAND
-#undef CLI_HIDDEN_COMMAND
-    NULL};
-
-static const struct cli_command *const hidden_commands[] = {
-#define CLI_COMMAND(name)
-#define CLI_HIDDEN_COMMAND(name) &cmd_##name,
-#include "commands.def"
-#undef CLI_COMMAND
-#undef CLI_HIDDEN_COMMAND
-    NULL};
-
-static void print_usage(FILE *out)
-{
-    fputs("Usage: lineage [-C DIR] COMMAND [OPTION...] [ARGUMENT...]\n\n"
-          "Keeps an append-only lineage of training trials and renders what the next\n"
-          "agent reads. results.tsv in the store's directory is the truth.\n\nCommands:\n",
-          out);
-    for (size_t i = 0; cli_commands[i]; i++)
-        fprintf(out, "  %-8s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    fputs("\nOptions before the command:\n"
-          "  -C DIR     the store (default: current directory)\n"
-          "  --help     this text; `lineage COMMAND --help` explains a command\n"
-          "  --version  print the version\n\nExamples:\n"
-          "  lineage -C runs/atpo append --hypothesis 'wider clip' --status keep --core-metric 34.5\n"
-          "  lineage -C runs/atpo render --for optimizer\n"
-          "  lineage -C runs/atpo query --alpha 0.1:0.5 --gamma :1.0\n\n"
-          "Exit status: 0 done, 1 the answer is no, 2 usage or bad input, 3 the system failed.\n",
-          out);
-}
-
-static const struct cli_command *find_command(const char *name)
-{
-    const char *names[32] = {0};
-    for (size_t i = 0; cli_commands[i]; i++) {
-        if (strcmp(cli_commands[i]->name, name) == 0)
-            return cli_commands[i];
-        names[i] = cli_commands[i]->name;
-    }
-    for (size_t i = 0; hidden_commands[i]; i++)
-        if (strcmp(hidden_commands[i]->name, name) == 0)
-            return hidden_commands[i];
-    const char *near = cli_nearest(name, names);
-    cli_error(CLI_USAGE, "no command '%s'%s%s%s; `lineage --help` lists them", name,
-              near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
-    return NULL;
-}
-
-/* `lineage -C DIR command ...` is `lineage command -C DIR ...`: global options move behind the name. */
-static int run_command(int n_global, const char **global, int argc, const char **argv)
-{
-    const struct cli_command *command = find_command(argv[0]);
-    if (!command)
-        return CLI_USAGE;
-    const char **moved = calloc((size_t)(n_global + argc) + 1, sizeof *moved);
-    if (!moved)
-        return cli_error(CLI_SYSTEM, "out of memory");
-    moved[0] = argv[0];
-    if (n_global)
-        memcpy(moved + 1, global, (size_t)n_global * sizeof *moved);
-    memcpy(moved + 1 + n_global, argv + 1, (size_t)(argc - 1) * sizeof *moved);
-    int status = command->run(command, n_global + argc, moved);
-    free(moved);
-    return status;
-}
-
-static bool takes_value(const char *option)
-{
-    static const char *const options[] = {"-C", "--directory", "--direction", "--metric", NULL};
-    for (size_t i = 0; options[i]; i++)
-        if (strcmp(options[i], option) == 0)
-            return true;
-    return false;
-}
-
-static int dispatch(int argc, const char **argv)
-{
-    int i = 1;
-    for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return print_usage(stdout), CLI_OK;
-        if (strcmp(argv[i], "--version") == 0)
-            return puts("lineage " LINEAGE_VERSION), CLI_OK;
-        if (takes_value(argv[i]) && i + 1 == argc)
-            return cli_error(CLI_USAGE, "%s wants a value; see `lineage --help`", argv[i]);
-        if (takes_value(argv[i]))
-            i++;
-        else if (!strchr(argv[i], '=') && strncmp(argv[i], "-C", 2) != 0)
-            return cli_error(CLI_USAGE, "unknown option '%s' before the command", argv[i]);
-    }
-    if (i < argc && strcmp(argv[i], "help") == 0 && i + 1 < argc) {
-        const char *help[] = {argv[i + 1], "--help", NULL};
-        return run_command(0, NULL, 2, help);
-    }
-    if (i >= argc || strcmp(argv[i], "help") == 0)
-        return print_usage(i < argc ? stdout : stderr), i < argc ? CLI_OK : CLI_USAGE;
-    return run_command(i - 1, argv + 1, argc - i, argv + i);
-}
+static const struct cli_entry entries[] = {
+#define CLI_COMMAND(name, summary) {#name, summary, &cmd_##name, false},
+#define CLI_TRAIN_COMMAND(name, summary) {#name, summary, NULL, false},
+#define CLI_HIDDEN_COMMAND(name, summary) {#name, summary, NULL, true},
+#include "commands/commands.def"
+    {NULL, NULL, NULL, false}};
 
 int main(int argc, char **argv)
 {
-    int status = dispatch(argc, (const char **)(uintptr_t)argv);
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return cli_error(CLI_SYSTEM, "cannot write the result to standard output");
-    return status;
+    return cli_dispatch(entries, program_become_trainer, argc, argv);
 }

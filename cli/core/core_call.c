@@ -1,4 +1,13 @@
-/* core_call.c: inputs by name from a JSON case, results by name into one. */
+/*
+ * core_call.c: inputs by name from a JSON case, results by name into one.
+ *
+ * An adapter asks for its inputs one after another and looks once whether all went well: dozens of
+ * kernels with an error path behind each of ten inputs would be mostly error paths. So getters
+ * never fail the program, the first message is kept, and memory is let go at the end of the call.
+ *
+ * Cases are written by hand and by other programs. Messages therefore name the input with its
+ * index, in the words of the case and not of the core.
+ */
 #include "core_call.h"
 
 #include <math.h>
@@ -7,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A list of blocks and not an arena: inputs are asked for in any order and in sizes that are
+ * known only then. data is aligned for any type. */
 struct core_block {
     struct core_block *next;
     max_align_t data[];
@@ -31,6 +42,7 @@ void core_call_release(struct core_call *call)
     *call = (struct core_call){0};
 }
 
+/* The first reason is the true one; those after it are of values that a failed getter made up. */
 void core_fail(struct core_call *call, const char *format, ...)
 {
     if (call->failed)
@@ -43,6 +55,7 @@ void core_fail(struct core_call *call, const char *format, ...)
     va_end(args);
 }
 
+/* Zeroed, because adapters build sums and offsets up from it. */
 void *core_alloc(struct core_call *call, size_t count, size_t size)
 {
     size_t bytes;
@@ -58,6 +71,8 @@ void *core_alloc(struct core_call *call, size_t count, size_t size)
     return block->data;
 }
 
+/* The core never allocates: it says how much scratch it lacks, and is called again with that. A
+ * kernel that asks for no more than it has would be called for ever, hence the comparison. */
 bool core_again(struct core_call *call, enum rl_status status)
 {
     if (status == RL_EWORKSPACE && call->ws.needed > call->ws.size) {
@@ -74,6 +89,7 @@ bool core_again(struct core_call *call, enum rl_status status)
     return false;
 }
 
+/* null is absent: programs that print every key write it where they have nothing. */
 bool core_present(const struct core_call *call, const char *name)
 {
     const json_t *value = json_object_get(call->inputs, name);
@@ -97,6 +113,8 @@ double core_number(struct core_call *call, const char *name)
     return json_number_value(value);
 }
 
+/* A default stands only for what is not there: of a wrong type it is an error, or a misspelt
+ * value would silently be the default. */
 double core_number_or(struct core_call *call, const char *name, double fallback)
 {
     return core_present(call, name) ? core_number(call, name) : fallback;
@@ -115,7 +133,8 @@ bool core_bool_or(struct core_call *call, const char *name, bool fallback)
     return core_present(call, name) ? core_bool(call, name) : fallback;
 }
 
-/* Whole numbers may be written 3 or 3.0. */
+/* Whole numbers may be written 3 or 3.0. Below 2^53, from where on a double no longer tells
+ * neighbours apart. */
 static bool as_integer(const json_t *value, int64_t *out)
 {
     if (json_is_real(value)) {
@@ -156,6 +175,8 @@ const char *core_string_or(struct core_call *call, const char *name, const char 
     return core_present(call, name) ? core_string(call, name) : fallback;
 }
 
+/* The first choice after a failure, so that an index into a table is always good; nothing is
+ * computed any more then. */
 int core_choice(struct core_call *call, const char *name, const char *const *choices)
 {
     char known[128] = "";
@@ -171,6 +192,8 @@ int core_choice(struct core_call *call, const char *name, const char *const *cho
     return 0;
 }
 
+/* The first array says how long a dimension is, all others are held to it: kernels trust sizes
+ * and would read past a shorter one. */
 static bool agree(struct core_call *call, const char *name, const char *what, size_t size,
                   struct core_dim *dim)
 {
@@ -230,6 +253,8 @@ static const json_t *row_of(struct core_call *call, const char *name, const json
     return agree(call, name, "positions in a row", json_array_size(row), t) ? row : NULL;
 }
 
+/* Memory is taken at the first row, when the width is known; with no rows there is nothing to
+ * have. */
 uint8_t *core_mask(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t)
 {
     const json_t *rows = list(call, name, b);
@@ -249,6 +274,7 @@ uint8_t *core_mask(struct core_call *call, const char *name, struct core_dim *b,
     return out;
 }
 
+/* Range is looked at here because a C cast would wrap a large id into a valid one. */
 int32_t *core_ids(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t)
 {
     const json_t *rows = list(call, name, b);
@@ -267,12 +293,16 @@ int32_t *core_ids(struct core_call *call, const char *name, struct core_dim *b, 
     return out;
 }
 
+/* Jansson refuses NaN and infinity, which is where a kernel's overflow becomes an error instead
+ * of text that no JSON reader takes. */
 void core_put(struct core_call *call, const char *name, json_t *value)
 {
     if (!value || json_object_set_new(call->outputs, name, value) != 0)
         core_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
 }
 
+/* -0.0 and 0 are equal to every kernel and differ in text: a test that compares files would see
+ * a difference that is none. */
 json_t *core_real_value(double value)
 {
     return json_real(value + 0.0);

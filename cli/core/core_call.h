@@ -6,7 +6,7 @@
  * value and mark the call failed on bad input; an adapter therefore fetches everything first and
  * then checks call->failed once. All memory an adapter gets belongs to the call.
  *
- * Adapters under real/ are compiled twice (see core_real.h) and run in double or in float.
+ * Adapters in files *_real.c are compiled twice (see core_real.h) and run in double or in float.
  */
 #ifndef CORE_CALL_H
 #define CORE_CALL_H

@@ -1,4 +1,9 @@
-/* core_ragged.c: see core_ragged.h. */
+/*
+ * core_ragged.c: see core_ragged.h.
+ *
+ * One flat array and where each row begins, the form of the core's own ragged inputs: rows of
+ * unequal length in a matrix would need a padding value, and every number may be a reward.
+ */
 #include "core_ragged.h"
 
 struct core_ragged core_ragged_read(struct core_call *call, const char *name, struct core_dim *b)
@@ -28,6 +33,7 @@ struct core_ragged core_ragged_read(struct core_call *call, const char *name, st
     return out;
 }
 
+/* A flag of 0.5 is refused: taken for GOOD it would change an advantage without a word. */
 uint8_t *core_ragged_flags(struct core_call *call, struct core_dim *b, const size_t **start)
 {
     struct core_ragged flags = core_ragged_read(call, "step_flags", b);
@@ -57,8 +63,9 @@ void core_ragged_put(struct core_call *call, const char *name, const double *val
     core_put(call, name, rows);
 }
 
-void core_put_metric_list(struct core_call *call, const struct core_metric *metrics,
-                          size_t n)
+/* An empty object where there are no metrics: the key is there in every result, for readers
+ * that look for it. */
+void core_put_metric_list(struct core_call *call, const struct core_metric *metrics, size_t n)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < n; i++)

@@ -3,23 +3,21 @@
 #define CORE_REAL_H
 
 #include "core_call.h"
+#include "core_names.h"
 
 #ifdef RL_SINGLE
 typedef float real;
-#define RL(name) name##f
 #else
 typedef double real;
-#define RL(name) name
 #endif
 
 /* [b][t] of numbers; NULL for null or a missing key in the _or_null form. */
-real *RL(core_reals)(struct core_call *call, const char *name, struct core_dim *b,
-                     struct core_dim *t);
-real *RL(core_reals_or_null)(struct core_call *call, const char *name, struct core_dim *b,
-                             struct core_dim *t);
+real *core_reals(struct core_call *call, const char *name, struct core_dim *b, struct core_dim *t);
+real *core_reals_or_null(struct core_call *call, const char *name, struct core_dim *b,
+                         struct core_dim *t);
 /* [n] of numbers. */
-real *RL(core_real_list)(struct core_call *call, const char *name, struct core_dim *n);
-void RL(core_put_reals)(struct core_call *call, const char *name, const real *values, size_t b,
-                        size_t t);
+real *core_real_list(struct core_call *call, const char *name, struct core_dim *n);
+void core_put_reals(struct core_call *call, const char *name, const real *values, size_t b,
+                    size_t t);
 
 #endif

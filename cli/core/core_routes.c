@@ -1,4 +1,9 @@
-/* core_routes.c: see core_routes.h. */
+/*
+ * core_routes.c: see core_routes.h.
+ *
+ * The shape follows from the first token and every other is held to it. -1 is "no expert", as
+ * programs write it whose routers may drop a token.
+ */
 #include "core_routes.h"
 
 /* Element i of a list of n entries. */
@@ -12,6 +17,8 @@ static const json_t *entry(struct core_call *call, const char *name, const json_
     return json_array_get(list, i);
 }
 
+/* An id is checked for its type here and against n_experts by the core, which has the better
+ * message. */
 static void read_place(struct core_call *call, const char *name, const json_t *place,
                        const struct rl_routes *shape, uint16_t *out)
 {
@@ -32,6 +39,7 @@ static void read_token(struct core_call *call, const char *name, const json_t *t
                    out + l * shape->top_k);
 }
 
+/* n_experts cannot be read off the routes: the largest may simply not have been chosen. */
 struct rl_routes core_routes(struct core_call *call, const char *name, size_t b, size_t t)
 {
     const json_t *rows = json_object_get(call->inputs, name);

@@ -1,0 +1,256 @@
+/* append_request.c: columns and parameters of a trial to append, from text and from JSON. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "commands/append_request.h"
+
+void append_request_release(struct append_request *request)
+{
+    json_decref(request->json);
+    free(request->text);
+    free(request->telemetry);
+}
+
+static bool set_param(struct append_request *request, const char *name, double value, const char *text)
+{
+    size_t i = 0;
+    const char *canonical = lineage_param_canonical(name);
+    while (i < request->trial.n_params && strcmp(request->params[i].name, canonical) != 0)
+        i++;
+    if (i == APPEND_MAX_PARAMS || strlen(canonical) >= LINEAGE_NAME_MAX) {
+        cli_error(CLI_USAGE, "append: parameter '%.40s': %s", name,
+                  i == APPEND_MAX_PARAMS ? "more than 64 parameters" : "the name is too long");
+        return false;
+    }
+    strcpy(request->names[i], canonical);
+    request->params[i] = (struct lineage_param){request->names[i], value, text};
+    request->trial.n_params += i == request->trial.n_params;
+    request->trial.params = request->params;
+    return true;
+}
+
+bool append_set_param(struct append_request *request, const char *name, double value)
+{
+    return set_param(request, name, value, NULL);
+}
+
+bool append_set_text(struct append_request *request, const char *name, const char *text)
+{
+    return set_param(request, name, (double)NAN, text);
+}
+
+static bool set_status(struct append_request *request, const char *text)
+{
+    request->has_status = true;
+    request->options.auto_status = strcmp(text, "auto") == 0;
+    if (request->options.auto_status || lineage_label_parse(&request->trial.status, text))
+        return true;
+    cli_error(CLI_USAGE,
+              "append: status '%.40s' is no label; known are auto keep discard crash eval_budget_overrun "
+              "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
+              text);
+    return false;
+}
+
+static struct lineage_number *number_member(struct append_request *request, const char *name)
+{
+    int i = lineage_column_find(name);
+    if (strcmp(name, "ig_clip_scale_mean") == 0)
+        return &request->trial.ig_clip_scale_mean;
+    if (strcmp(name, "ig_clip_scale_std") == 0)
+        return &request->trial.ig_clip_scale_std;
+    if (i < 0 || lineage_column((size_t)i)->kind != LINEAGE_COLUMN_NUMBER)
+        return NULL;
+    return (struct lineage_number *)(void *)((char *)&request->trial + lineage_column((size_t)i)->offset);
+}
+
+static bool set_number(struct append_request *request, const char *name, const char *text)
+{
+    struct lineage_number *number = number_member(request, name);
+    number->present = *text != '\0';
+    return !number->present || cli_number_parse(&number->value, name, text);
+}
+
+bool append_set_column(struct append_request *request, const char *name, const char *text)
+{
+    int i = lineage_column_find(name);
+    if (strcmp(name, "status") == 0)
+        return set_status(request, text);
+    if (number_member(request, name))
+        return set_number(request, name, text);
+    *(const char **)(void *)((char *)&request->trial + lineage_column((size_t)i)->offset) = text;
+    return true;
+}
+
+/* ---- JSON ---- */
+
+static bool wrong_type(const char *key, const char *wanted)
+{
+    cli_error(CLI_USAGE, "append: %s in the JSON is not %s", key, wanted);
+    return false;
+}
+
+/* "0.3" is a number in the wrong clothes: as text no range would find it. */
+static bool is_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    double number;
+    return text && strlen(text) == json_string_length(value) && !lineage_number_parse(&number, text, strlen(text));
+}
+
+static bool take_params(struct append_request *request, const json_t *params)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(params))
+        return wrong_type("params", "an object");
+    json_object_foreach((json_t *)(uintptr_t)params, name, value) {
+        if (!json_is_number(value) && !is_text(value))
+            return wrong_type(name, json_is_string(value) ? "a number: it is text that spells one, or has a NUL byte"
+                                                          : "a number or text");
+        if (!set_param(request, name, json_number_value(value), json_string_value(value)))
+            return false;
+    }
+    return true;
+}
+
+static bool take_turns(struct append_request *request, const json_t *turns)
+{
+    size_t n = json_array_size(turns);
+    if (!json_is_array(turns) || n > APPEND_MAX_TURNS)
+        return wrong_type("turns", "a list of at most 64 objects");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *turn = json_array_get(turns, i);
+        const json_t *index = json_object_get(turn, "turn");
+        if (!json_is_integer(index) || json_integer_value(index) < 0 || json_integer_value(index) > UINT32_MAX ||
+            !json_is_number(json_object_get(turn, "mean")) || !json_is_number(json_object_get(turn, "std")))
+            return wrong_type("turns", "a list of {turn, mean, std, n}");
+        json_int_t count = json_integer_value(json_object_get(turn, "n"));
+        request->turns[i] = (struct lineage_turn_stat){(uint32_t)json_integer_value(index),
+                                                       json_number_value(json_object_get(turn, "mean")),
+                                                       json_number_value(json_object_get(turn, "std")),
+                                                       count > 0 ? (uint64_t)count : 0};
+    }
+    request->trial.turns = request->turns;
+    request->trial.n_turns = n;
+    return true;
+}
+
+bool append_set_telemetry(struct append_request *request, const json_t *telemetry)
+{
+    free(request->telemetry);
+    request->telemetry = json_dumps(telemetry, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    request->options.telemetry = request->telemetry;
+    request->options.telemetry_length = request->telemetry ? strlen(request->telemetry) : 0;
+    return request->telemetry || wrong_type("telemetry", "an object");
+}
+
+/* `core_metric` may be a number or null; nan and infinities cannot be written in JSON. */
+static bool take_number(struct append_request *request, const char *key, const json_t *value)
+{
+    struct lineage_number *number = number_member(request, key);
+    if (json_is_string(value))
+        return append_set_column(request, key, json_string_value(value));
+    if (!json_is_number(value))
+        return wrong_type(key, "a number");
+    *number = (struct lineage_number){true, json_number_value(value)};
+    return true;
+}
+
+static bool unknown_key(const char *key)
+{
+    const char *known[LINEAGE_N_COLUMNS + 6] = {"params", "turns", "telemetry", "ig_clip_scale_mean",
+                                                "ig_clip_scale_std"};
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        known[5 + i] = lineage_column(i)->name;
+    const char *near = cli_nearest(key, known);
+    cli_error(CLI_USAGE, "append: unknown key '%.60s' in the JSON%s%s%s", key, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "");
+    return false;
+}
+
+static bool take_key(struct append_request *request, const char *key, const json_t *value)
+{
+    if (json_is_null(value))
+        return true;
+    if (strcmp(key, "params") == 0)
+        return take_params(request, value);
+    if (strcmp(key, "turns") == 0)
+        return take_turns(request, value);
+    if (strcmp(key, "telemetry") == 0)
+        return append_set_telemetry(request, value);
+    if (number_member(request, key))
+        return take_number(request, key, value);
+    if (lineage_column_find(key) < 0)
+        return unknown_key(key);
+    if (!json_is_string(value))
+        return wrong_type(key, "a string");
+    if (strlen(json_string_value(value)) != json_string_length(value)) {
+        cli_error(CLI_USAGE, "append: %s in the JSON holds a NUL byte", key);
+        return false;
+    }
+    return append_set_column(request, key, json_string_value(value));
+}
+
+static bool take_object(struct append_request *request)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(request->json, key, value)
+        if (!take_key(request, key, value))
+            return false;
+    return true;
+}
+
+static size_t count_lines(const char *text, size_t length)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < length; i++)
+        n += text[i] == '\n';
+    return n;
+}
+
+/* The object where the text goes on. */
+static bool parse_next(struct append_request *request)
+{
+    json_error_t error;
+    const char *text = request->text + request->at;
+    size_t line = count_lines(request->text, request->at);
+    request->json = json_loadb(text, request->length - request->at,
+                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &error);
+    if (!request->json)
+        cli_error(CLI_USAGE, "%s:%zu:%d: %s", request->path, line + (size_t)error.line, error.column, error.text);
+    else if (!json_is_object(request->json))
+        cli_error(CLI_USAGE, "%s: not a JSON object", request->path);
+    if (!json_is_object(request->json))
+        return false;
+    request->at += (size_t)error.position;
+    while (request->at < request->length && strchr(" \t\r\n", request->text[request->at]) && request->text[request->at])
+        request->at++;
+    return true;
+}
+
+bool append_take_json(struct append_request *request, const char *path)
+{
+    request->path = path;
+    request->text = cli_read_all(path, &request->length);
+    return request->text && parse_next(request) && take_object(request);
+}
+
+bool append_has_next(const struct append_request *request)
+{
+    return request->at < request->length;
+}
+
+bool append_take_next(struct append_request *request)
+{
+    json_decref(request->json);
+    request->json = NULL;
+    request->trial = (struct lineage_trial){0};
+    request->has_status = false;
+    return parse_next(request) && take_object(request);
+}

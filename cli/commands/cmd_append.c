@@ -1,0 +1,305 @@
+/* cmd_append.c: `lineage append`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "commands/append_request.h"
+#include "commands/append_rows.h"
+#include "output/show.h"
+#include "support/program.h"
+
+/* Options that set a column; the last three columns of the table are filled by popt. */
+struct column_option {
+    const char *option, *column, *help, *argument;
+    char *text;
+};
+
+#define N_COLUMN_OPTIONS 19
+
+struct append_options {
+    struct cli_session session;
+    struct column_option columns[N_COLUMN_OPTIONS];
+    char *metric, *json, *batch, *telemetry, *snapshot, *alpha, *beta, *gamma;
+    char *min_delta, *noise_std, *noise_seeds;
+    char **params;
+    struct cli_texts texts;
+    int no_sync, allow_missing_parent;
+    int argc; /* the whole command line, for lineage-train */
+    const char **argv;
+    struct append_request request;
+    struct append_rows rows; /* more than one object in --json; the request has what they have in common */
+};
+
+static const struct column_option column_options[N_COLUMN_OPTIONS] = {
+    {"exp-id", "exp_id", "id of the trial (default: the next number)", "ID", NULL},
+    {"timestamp", "timestamp", "when it ended (default: now, UTC)", "TIME", NULL},
+    {"specialist", "specialist", "who tried it", "NAME", NULL},
+    {"parent", "parent_exp", "trial it started from", "ID", NULL},
+    {"parent-exp", "parent_exp", "the same", "ID", NULL},
+    {"baseline-exp", "baseline_exp", "best trial at the time (default: looked up)", "ID", NULL},
+    {"domain", "domain", "field of the trial", "TEXT", NULL},
+    {"hypothesis", "hypothesis", "what was tried and why", "TEXT", NULL},
+    {"expected-delta", "expected_delta", "what it was to bring", "TEXT", NULL},
+    {"status", "status", "a label, or auto: keep or discard by the score", "LABEL", NULL},
+    {"core-metric", "core_metric", "the score", "NUMBER", NULL},
+    {"val-bpb", "val_bpb", "bits per byte on the validation set", "NUMBER", NULL},
+    {"delta-vs-best", "delta_vs_best", "score minus best so far (default: computed)", "NUMBER", NULL},
+    {"train-s", "train_s", "training time in seconds", "NUMBER", NULL},
+    {"total-s", "total_s", "total time in seconds", "NUMBER", NULL},
+    {"job-name", "job_name", "name of the job", "TEXT", NULL},
+    {"notes", "notes", "free text; settings in front of it are parsed", "TEXT", NULL},
+    {"ig-clip-scale-mean", "ig_clip_scale_mean", "mean of the clip scale", "NUMBER", NULL},
+    {"ig-clip-scale-std", "ig_clip_scale_std", "its standard deviation", "NUMBER", NULL},
+};
+
+static bool set_columns(struct append_options *o)
+{
+    for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
+        if (o->columns[i].text && !append_set_column(&o->request, o->columns[i].column, o->columns[i].text))
+            return false;
+    return true;
+}
+
+static bool set_param(struct append_options *o, const char *name, const char *text)
+{
+    double value;
+    return !text || (cli_number_parse(&value, name, text) && append_set_param(&o->request, name, value));
+}
+
+static bool set_value(struct append_options *o, const char *name, const char *text)
+{
+    struct lineage_param param;
+    if (!cli_value_parse(&param, &o->texts, name, text))
+        return false;
+    return param.text ? append_set_text(&o->request, name, param.text) : append_set_param(&o->request, name, param.value);
+}
+
+static bool set_params(struct append_options *o)
+{
+    char name[LINEAGE_NAME_MAX];
+    const char *value;
+    if (!set_param(o, "alpha", o->alpha) || !set_param(o, "beta", o->beta) || !set_param(o, "gamma", o->gamma))
+        return false;
+    for (char **param = o->params; param && *param; param++)
+        if (!cli_assignment_parse(name, &value, "param", *param) || !set_value(o, name, value))
+            return false;
+    return true;
+}
+
+static bool set_how(struct append_options *o)
+{
+    struct lineage_append_options *how = &o->request.options;
+    size_t seeds = 0;
+    how->no_sync = o->no_sync;
+    how->allow_missing_parent = o->allow_missing_parent;
+    how->snapshot_dir = o->snapshot;
+    bool ok = (!o->min_delta || cli_amount_parse(&how->min_delta, "min-delta", o->min_delta)) &&
+              (!o->noise_std || cli_amount_parse(&how->noise_std, "noise-std", o->noise_std)) &&
+              (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds));
+    how->noise_seeds = (unsigned)seeds;
+    return ok;
+}
+
+static bool read_telemetry(struct append_options *o)
+{
+    struct append_request *request = &o->request;
+    if (!o->telemetry)
+        return true;
+    free(request->telemetry);
+    request->telemetry = cli_read_all(o->telemetry, &request->options.telemetry_length);
+    request->options.telemetry = request->telemetry;
+    return request->telemetry != NULL;
+}
+
+static bool has_status(const struct append_options *o)
+{
+    if (!o->request.has_status)
+        cli_error(CLI_USAGE, "append: give --status LABEL (or auto); see `lineage append --help`");
+    return o->request.has_status;
+}
+
+/* JSON first, so that options override it: a script keeps its object and one run changes a number. Telemetry before
+ * the batch, which adds to it. */
+static bool fill_request(struct append_options *o)
+{
+    bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
+              (!o->batch || append_take_batch(&o->request, o->batch)) && set_columns(o) && set_params(o) && set_how(o);
+    return ok && has_status(o);
+}
+
+/* A file of several objects is rows of one append; options go over each of them. */
+static bool fill_rows(struct append_options *o)
+{
+    struct append_request *request = &o->request;
+    bool many = append_has_next(request), ok = true;
+    while (many && ok) {
+        if (request->telemetry || o->snapshot || o->batch) {
+            cli_error(CLI_USAGE, "append: %s holds several trials; a snapshot, telemetry or a batch is of one", o->json);
+            return false;
+        }
+        ok = append_rows_add(&o->rows, request);
+        if (!ok || !append_has_next(request))
+            return ok;
+        ok = append_take_next(request) && set_columns(o) && set_params(o) && has_status(o);
+    }
+    return ok;
+}
+
+static int print_row(const struct append_options *o, const struct lineage_trial *row)
+{
+    if (o->session.format_text)
+        return cli_show_trial(row, o->session.format);
+    puts(row->exp_id); /* alone, for ID=$(lineage append ..) */
+    return CLI_OK;
+}
+
+static int append_rows(struct append_options *o, struct lineage_store *store)
+{
+    struct append_rows *rows = &o->rows;
+    struct lineage_trial *written = calloc(rows->n, sizeof *written);
+    struct lineage_error err;
+    int status = CLI_OK;
+    if (!written)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    if (lineage_store_append_many(store, rows->trials, rows->n, rows->auto_status, &o->request.options, written, &err) !=
+        LINEAGE_OK)
+        status = cli_fail(&err);
+    for (size_t i = 0; i < rows->n; i++) {
+        if (status == CLI_OK)
+            status = print_row(o, &written[i]);
+        lineage_trial_release(&written[i]);
+    }
+    free(written);
+    return status;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct append_options *o = context;
+    if (o->rows.n)
+        return append_rows(o, session->store);
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    if (lineage_store_append(session->store, &o->request.trial, &o->request.options, &row, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = print_row(o, &row);
+    lineage_trial_release(&row);
+    return status;
+}
+
+/* `--metric 34.96` is the score, `--metric val_bpb` the name of its column. */
+static bool take_metric(struct append_options *o)
+{
+    double value;
+    if (!o->metric)
+        return true;
+    if (lineage_number_parse(&value, o->metric, strlen(o->metric)))
+        return append_set_column(&o->request, "core_metric", o->metric);
+    o->session.where.metric = strdup(o->metric);
+    return true;
+}
+
+/*
+ * All that can be wrong with the command itself comes before the store is opened. Handing over comes first: what
+ * standard input holds is to be read once, by the program that appends.
+ */
+static int before_open(struct cli_session *session, void *context)
+{
+    struct append_options *o = context;
+    (void)session;
+    if (o->batch && !append_take_batch)
+        return program_become_trainer(o->argc, o->argv);
+    return take_metric(o) && fill_request(o) && fill_rows(o) ? CLI_GO_ON : CLI_USAGE;
+}
+
+/* One table gives the option, its help and the column: a column without an option cannot come about. */
+static size_t add_columns(struct append_options *o, struct poptOption *options)
+{
+    memcpy(o->columns, column_options, sizeof column_options);
+    for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
+        options[i] = (struct poptOption){o->columns[i].option, 0, POPT_ARG_STRING, &o->columns[i].text, 0,
+                                         o->columns[i].help, o->columns[i].argument};
+    return N_COLUMN_OPTIONS;
+}
+
+static int run_append(struct append_options *o, const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session *session = &o->session;
+    const struct poptOption others[] = {
+        {"metric", 0, POPT_ARG_STRING, &o->metric, 0, "the score, or the name of the score column", "NUMBER|COLUMN"},
+        {"alpha", 0, POPT_ARG_STRING, &o->alpha, 0, "parameter alpha", "NUMBER"},
+        {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
+        {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
+        {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
+        {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial from a JSON object, or one from each; options override it", "FILE|-"},
+        {"batch", 0, POPT_ARG_STRING, &o->batch, 0,
+         "compute clip scale and information gain from a dump of one training batch", "FILE|-"},
+        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "JSON of per-step metrics to keep", "FILE|-"},
+        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "freeze this work directory if the trial is kept", "DIR"},
+        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0, "auto: improvement needed to keep", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0, "auto: standard deviation between seeds", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0, "auto: seeds averaged in a score", "N"},
+        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0, "do not wait for the disk", NULL},
+        {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
+         "take a parent that is not in the store", NULL},
+        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0, "the store (default: current directory)", "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
+         "which score is better, over the store's own setting", "lower|higher"},
+        {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row, not only its id",
+         "table|tsv|json"},
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    struct poptOption options[N_COLUMN_OPTIONS + sizeof others / sizeof *others];
+    memcpy(options + add_columns(o, options), others, sizeof others);
+    session->before_open = before_open;
+    return cli_on_store(session, command, options, 0, 0, argc, argv, work, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct append_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    o->argc = argc;
+    o->argv = argv;
+    lineage_append_options_init(&o->request.options);
+    int status = run_append(o, command, argc, argv);
+    append_request_release(&o->request);
+    append_rows_release(&o->rows);
+    free(o->session.where.metric); /* from before_open */
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_append = {
+    .name = "append",
+    .arguments = "",
+    .description =
+        "Appends one row to results.tsv under its lock and prints the exp_id. What is not given\n"
+        "is filled in: the next id, the time, the best trial so far and the difference to it.\n"
+        "--status auto keeps the trial if its score is better than the best by more than\n"
+        "max(--min-delta, 2 * --noise-std * sqrt(2 / --noise-seeds)), and a row it discards says\n"
+        "why in notes. auto and keep want a score. Parameters and statistics are written into\n"
+        "notes. Nothing is written if anything is wrong.\n"
+        "\n"
+        "A LABEL is keep, discard, baseline (kept, not compared), crash, preflight_crash\n"
+        "(before training began), train_budget_overrun, eval_budget_overrun, size_blocked,\n"
+        "disqualified, harness_abort (nothing was learned), or auto.\n"
+        "\n"
+        "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
+        "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
+        "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
+        "notes; and params {NAME: NUMBER or TEXT}, turns [{turn, mean, std, n}], telemetry {..},\n"
+        "ig_clip_scale_mean, ig_clip_scale_std. A key that is not known is refused.\n"
+        "Several objects, one a line for example, are appended in one go, all of them or none; a\n"
+        "parent may be a trial before it. The ids are printed in the same order.\n"
+        "\n"
+        "--batch takes an object (schema/batch.schema.json) with token_level_rewards,\n"
+        "response_mask, turn_id [B][T], group_index [B], gamma, alpha, clip_beta, and optionally\n"
+        "epsilon and norm_adv_by_std; it needs the program lineage-train.",
+    .examples = "  lineage append --specialist opt --parent 003 --hypothesis 'wider clip' \\\n"
+                "      --status auto --core-metric 34.51 --alpha 0.3 --gamma 1.0\n"
+                "  lineage append --json trial.json --snapshot workdir\n"
+                "  train | lineage append --json - --format json",
+    .run = run,
+};

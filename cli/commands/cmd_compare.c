@@ -1,0 +1,109 @@
+/* cmd_compare.c: `lineage compare`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/compare.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "output/comparison.h"
+
+enum { MAX_CONDITIONS = 32 };
+
+struct compare_options {
+    char *by, *over, *baseline, *confidence;
+    char **params;
+    int json;
+    struct lineage_compare_options what;
+    struct lineage_condition conditions[MAX_CONDITIONS];
+    char names[MAX_CONDITIONS][LINEAGE_NAME_MAX];
+    struct cli_texts texts;
+};
+
+/* Names are copied because an option's text ends at its =, which popt's string does not. */
+static bool add_conditions(struct compare_options *o)
+{
+    const char *range;
+    for (char **param = o->params; param && *param; param++) {
+        size_t i = o->what.n_conditions++;
+        if (i == MAX_CONDITIONS)
+            return cli_error(CLI_USAGE, "compare: more than %d conditions", MAX_CONDITIONS), false;
+        if (!cli_assignment_parse(o->names[i], &range, "param", *param))
+            return false;
+        if (!cli_condition_parse(&o->conditions[i], &o->texts, o->names[i], range))
+            return false;
+        o->conditions[i].name = o->names[i];
+    }
+    o->what.conditions = o->conditions;
+    return true;
+}
+
+static bool fill_options(struct compare_options *o, const struct cli_args *args)
+{
+    o->what.variants = args->positional;
+    o->what.n_variants = args->n_positional;
+    o->what.by = o->by;
+    o->what.over = o->over;
+    o->what.baseline = o->baseline;
+    if (o->by && args->n_positional)
+        return cli_error(CLI_USAGE, "compare: name the variants, or let --by find them; not both"), false;
+    if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
+        return false;
+    if (o->confidence && !(o->what.confidence > 0 && o->what.confidence < 1))
+        return cli_error(CLI_USAGE, "--confidence '%s' is not between 0 and 1", o->confidence), false;
+    return add_conditions(o);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct compare_options *o = context;
+    struct lineage_comparison comparison;
+    struct lineage_error err;
+    if (!fill_options(o, &session->args))
+        return CLI_USAGE;
+    if (lineage_compare(session->store, &o->what, &comparison, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = cli_comparison_print(&comparison, o->over ? o->over : "seed",
+                                      lineage_store_config(session->store)->direction,
+                                      o->json ? CLI_JSON : session->format);
+    lineage_comparison_release(&comparison);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct compare_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"json", 0, POPT_ARG_NONE, &o.json, 0, "the same as --format json (schema/compare.schema.json)", NULL},
+        {"by", 0, POPT_ARG_STRING, &o.by, 0, "every value of this parameter is a variant (default: specialist)",
+         "PARAMETER"},
+        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are held against (default: the first)",
+         "VARIANT"},
+        {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "only trials with this parameter in RANGE, or one of TEXTS; may be repeated",
+         "NAME=RANGE|TEXTS"},
+        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "of the intervals (default: 0.95)", "NUMBER"},
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_compare = {
+    .name = "compare",
+    .arguments = "[VARIANT...]",
+    .description =
+        "A VARIANT is a specialist, NAME=VALUE of a parameter, both joined by a comma, an exp_id,\n"
+        "or several of those (003,007). The first is the baseline; without any, all specialists\n"
+        "(or all values of --by) are compared. Only trials with a measured score (keep, discard,\n"
+        "baseline) and a seed count; what is left out is counted. Differences are taken seed by\n"
+        "seed: their mean, Student's t interval, and the same for all comparisons together\n"
+        "(Bonferroni's interval; Holm's p, by which the verdict goes). Below two common seeds the\n"
+        "answer is n/a. Settings in which the trials differ besides are named.",
+    .examples = "  lineage compare grpo joint turn-group-v1d\n"
+                "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
+                "  lineage compare optimizer=adam optimizer=sgd\n"
+                "  lineage compare grpo,lr=0.0003 grpo,lr=0.0006 --json\n"
+                "  lineage compare 000,004,008 001,005,009",
+    .run = run,
+};

@@ -1,0 +1,114 @@
+/* cmd_diff.c: `lineage diff`: a unified diff of two snapshots. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
+
+#include "cli.h"
+#include "output/tree_diff.h"
+
+#define MAX_BYTES ((size_t)16 << 20)
+
+struct diff_options {
+    struct cli_session session;
+    char *max_bytes;
+    size_t limit;
+};
+
+/* By descriptor, and no link: from here on nothing is looked for by a path that somebody could
+ * change meanwhile. */
+static int open_snapshot(int *fd, const char *path)
+{
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return *fd >= 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot open the snapshot %s: %s", path, strerror(errno));
+}
+
+static int compare(const char *from, const char *to, size_t limit)
+{
+    int a = -1, b = -1, status = open_snapshot(&a, from);
+    if (status == CLI_GO_ON)
+        status = open_snapshot(&b, to);
+    if (status == CLI_GO_ON)
+        status = tree_diff(a, b, limit);
+    if (a >= 0)
+        close(a);
+    if (b >= 0)
+        close(b);
+    return status;
+}
+
+/* The trial to compare with: the second ID, or the parent. A trial without a parent has nothing
+ * to be compared with; an empty diff would say that nothing had changed. */
+static int load_other(struct cli_session *session, const struct lineage_trial *trial, struct lineage_trial *other)
+{
+    struct lineage_error err;
+    const char *id = session->args.n_positional > 1 ? session->args.positional[1] : trial->parent_exp;
+    if (!id || !*id)
+        return cli_error(CLI_USAGE, "trial '%s' has no parent to compare with", trial->exp_id);
+    return lineage_find(session->store, id, other, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* With one ID: from the parent to the trial. With two: from the first to the second. */
+static int diff(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
+                size_t limit)
+{
+    bool two = session->args.n_positional > 1;
+    char *here = NULL, *there = NULL;
+    struct lineage_error err;
+    int status;
+    if (lineage_snapshot_path(&here, session->store, trial, &err) != LINEAGE_OK ||
+        lineage_snapshot_path(&there, session->store, other, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    else
+        status = two ? compare(here, there, limit) : compare(there, here, limit);
+    lineage_free(here);
+    lineage_free(there);
+    return status;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct lineage_trial trial = {0}, other = {0};
+    struct lineage_error err;
+    const struct diff_options *o = context;
+    int status = CLI_GO_ON;
+    if (lineage_find(session->store, session->args.positional[0], &trial, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    if (status == CLI_GO_ON)
+        status = load_other(session, &trial, &other);
+    if (status == CLI_GO_ON)
+        status = diff(session, &trial, &other, o->limit);
+    lineage_trial_release(&trial);
+    lineage_trial_release(&other);
+    return status;
+}
+
+static int read_limit(struct cli_session *session, void *context)
+{
+    struct diff_options *o = context;
+    (void)session;
+    return o->max_bytes && !cli_count_parse(&o->limit, "max-bytes", o->max_bytes) ? CLI_USAGE : CLI_GO_ON;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct diff_options o = {.session.before_open = read_limit, .limit = MAX_BYTES};
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&o.session.where),
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "only name a file that is larger (default: 16777216)", "N"},
+        POPT_TABLEEND};
+    return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_diff = {
+    .name = "diff",
+    .arguments = "ID [ID]",
+    .description = "Unified diff of two snapshots (binary and large files are named). With one ID the parent's\n"
+                   "snapshot is compared with the trial's, with two the first with the second. How a file is\n"
+                   "shown depends on its bytes alone: no configuration or attributes of git are read.",
+    .examples = "  lineage diff 014\n  lineage diff 003 014",
+    .run = run,
+};

@@ -1,0 +1,171 @@
+/* cmd_eval.c: `lineage eval`. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli.h"
+#include "recipe/policy_source.h"
+
+/* Those of a trial's final score, which are then met exactly: who evaluates a checkpoint again must not see another
+ * number and wonder which one is wrong. */
+enum { FIRST_SEED = 11, GREEDY_SEED = 1 };
+
+struct eval_options {
+    struct policy_source source;
+    char *seeds, *seed, *questions, *format_text;
+    enum cli_format format;
+    size_t n_seeds, first_seed;
+};
+
+/* Shares of right answers: one row per sampling seed, the last one greedy; one column per
+ * environment. */
+struct scores {
+    size_t n_rows, n_tasks;
+    double *share; /* [n_rows][n_tasks] */
+    int64_t *correct;
+};
+
+/* One sample per seed, so that rows are independent and their spread is that of a score. */
+static int evaluate_row(const struct eval_options *o, struct scores *s, size_t row)
+{
+    const struct trainer_recipe *recipe = &o->source.recipe;
+    size_t questions = (size_t)recipe->evaluation.questions;
+    bool greedy = row + 1 == s->n_rows;
+    struct trainer_error err;
+    if (trainer_evaluate(recipe, o->source.params, 1, greedy ? GREEDY_SEED : o->first_seed + row,
+                         greedy ? 0 : recipe->evaluation.temperature, s->correct,
+                         &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t task = 0; task < s->n_tasks; task++) {
+        double sum = 0;
+        for (size_t q = 0; q < questions; q++)
+            sum += (double)s->correct[task * questions + q];
+        s->share[row * s->n_tasks + task] = sum / (double)questions;
+    }
+    return CLI_GO_ON;
+}
+
+/* Mean over the environments from..until. */
+static double row_mean(const struct scores *s, size_t row, size_t from, size_t until)
+{
+    double sum = 0;
+    for (size_t task = from; task < until; task++)
+        sum += s->share[row * s->n_tasks + task];
+    return sum / (double)(until - from);
+}
+
+/* The spread is that of a sample (n - 1), as in a trial's row. Without a second seed there is
+ * none, which is not a spread of 0. */
+static void add_row(struct cli_list *list, const struct eval_options *o, const struct scores *s,
+                    const char *name, size_t from, size_t until)
+{
+    double mean = 0, squares = 0, n = (double)o->n_seeds;
+    for (size_t row = 0; row < o->n_seeds; row++)
+        mean += row_mean(s, row, from, until) / n;
+    for (size_t row = 0; row < o->n_seeds; row++)
+        squares += pow(row_mean(s, row, from, until) - mean, 2);
+    cli_list_text(list, name);
+    cli_list_count(list, (size_t)o->source.recipe.evaluation.questions);
+    cli_list_count(list, o->n_seeds);
+    cli_list_number(list, mean, true);
+    cli_list_number(list, n > 1 ? sqrt(squares / (n - 1)) : 0, n > 1);
+    cli_list_number(list, row_mean(s, o->n_seeds, from, until), true);
+    cli_list_end_row(list);
+}
+
+/* "all" weighs environments alike: it is the mean that a trial of several has as its score. */
+static int print_scores(const struct eval_options *o, const struct scores *s)
+{
+    static const char *const columns[] = {"environment", "questions", "seeds",
+                                          "em",          "em_std",    "em_greedy"};
+    struct cli_list *list = cli_list_new(o->format, stdout, 6, columns);
+    if (!list)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    for (size_t task = 0; task < s->n_tasks; task++)
+        add_row(list, o, s, trainer_env_name(o->source.recipe.tasks[task].env.kind), task,
+                task + 1);
+    if (s->n_tasks > 1)
+        add_row(list, o, s, "all", 0, s->n_tasks);
+    return cli_list_finish(list);
+}
+
+static int evaluate(struct eval_options *o)
+{
+    const struct trainer_recipe *recipe = &o->source.recipe;
+    struct scores s = {.n_rows = o->n_seeds + 1, .n_tasks = (size_t)recipe->n_tasks};
+    s.share = calloc(s.n_rows * s.n_tasks, sizeof *s.share);
+    s.correct = calloc((size_t)recipe->evaluation.questions * s.n_tasks, sizeof *s.correct);
+    int status = s.share && s.correct ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    for (size_t row = 0; row < s.n_rows && status == CLI_GO_ON; row++)
+        status = evaluate_row(o, &s, row);
+    if (status == CLI_GO_ON)
+        status = print_scores(o, &s);
+    free(s.share);
+    free(s.correct);
+    return status;
+}
+
+/* Changes of this command are laid over the recipe only after it was checked, so their limits
+ * are looked at here. */
+static int work(void *context, const char *what)
+{
+    struct eval_options *o = context;
+    size_t questions = 0;
+    o->first_seed = FIRST_SEED;
+    if (!cli_format_parse(&o->format, o->format_text) ||
+        (o->seeds && !cli_count_parse(&o->n_seeds, "seeds", o->seeds)) ||
+        (o->seed && !cli_count_parse(&o->first_seed, "seed", o->seed)) ||
+        (o->questions && !cli_count_parse(&questions, "questions", o->questions)))
+        return CLI_USAGE;
+    if ((o->seeds && o->n_seeds < 1) || o->n_seeds > 4096 || questions > 1000000)
+        return cli_error(CLI_USAGE,
+                         "eval: --seeds is from 1 to 4096, --questions from 1 to 1000000");
+    int status = policy_source_open(&o->source, what);
+    if (status != CLI_GO_ON)
+        return status;
+    if (questions)
+        o->source.recipe.evaluation.questions = (int32_t)questions;
+    if (!o->seeds)
+        o->n_seeds = (size_t)o->source.recipe.evaluation.seeds;
+    return evaluate(o);
+}
+
+static int run_eval(struct eval_options *o, const struct cli_command *command, int argc,
+                    const char **argv)
+{
+    struct poptOption options[] = {
+        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0, "sampling seeds (default: the recipe's)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "first of them (default: 11, as in a trial)",
+         "N"},
+        {"questions", 0, POPT_ARG_STRING, &o->questions, 0, "questions (default: the recipe's)",
+         "N"},
+        POLICY_OPTIONS(&o->source),
+        CLI_FORMAT_OPTION(&o->format_text),
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct eval_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status = run_eval(o, command, argc, argv);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_eval = {
+    .name = "eval",
+    .arguments = "RECIPE|CHECKPOINT|ID",
+    .description =
+        "Answers the recipe's evaluation questions once per sampling seed and once greedily: EM "
+        "is\n"
+        "the share answered right, em_std its standard deviation between sampling seeds "
+        "(unbiased).\n"
+        "With the defaults a trial's checkpoint gets the trial's score. Nothing is recorded.\n"
+        "A recipe without a checkpoint trains its warm start first; a checkpoint takes the\n"
+        "recipe.json beside it; an ID is a kept trial of the store.",
+    .examples = "  lineage eval recipe.json --checkpoint policy.ckpt --seeds 8\n"
+                "  lineage eval 004 -C runs/hop --format json",
+    .run = run,
+};

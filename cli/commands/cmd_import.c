@@ -1,0 +1,55 @@
+/* cmd_import.c: `lineage import`. */
+#include <stdlib.h>
+
+#include "cli.h"
+
+struct import_options {
+    char *metric; /* of the file to import, not of the store */
+};
+
+/* As compilers do, file and line first: editors jump there. Text of a stranger's file is made
+ * visible before it reaches a terminal. */
+static void print_finding(void *context, const struct lineage_finding *finding)
+{
+    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
+    fprintf(stderr, "lineage: %s:%llu: %s%s%s\n", (const char *)context, (unsigned long long)finding->line,
+            id ? id : "", id && *id ? ": " : "", text ? text : "");
+    free(text);
+    free(id);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct import_options *o = context;
+    struct lineage_import_stats stats;
+    struct lineage_error err;
+    char *path = (char *)(uintptr_t)session->args.positional[0];
+    if (lineage_import(session->store, path, o->metric, &stats, print_finding, path, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("%zu rows imported, %zu left out\n", stats.n_rows, stats.n_left_out);
+    return CLI_OK;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct import_options o = {0};
+    struct poptOption options[] = {
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: current directory)", "DIR"},
+        {"metric", 0, POPT_ARG_STRING, &o.metric, 0, "score column of FILE (default: core_metric or val_bpb)",
+         "COLUMN"},
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_import = {
+    .name = "import",
+    .arguments = "FILE",
+    .description = "Appends every sound row of a fieldkit, blackboard or karpathy/autoresearch results.tsv\n"
+                   "as a canonical 17-column row, in file order; its score becomes core_metric; a\n"
+                   "source without delta_vs_best gets it. Rows left out are reported with their line. All\n"
+                   "rows are written, or none.",
+    .examples = "  lineage -C new import old/results.tsv\n"
+                "  lineage -C cifar import blackboard/results.tsv --metric train_s",
+    .run = run,
+};

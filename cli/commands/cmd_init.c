@@ -1,0 +1,70 @@
+/* cmd_init.c: `lineage init`. */
+#include <string.h>
+
+#include "cli.h"
+
+struct init_options {
+    struct cli_store_options where;
+    char *label, *min_delta, *noise_std, *noise_seeds;
+};
+
+/* Refused and not cut: a cut column name is another column. */
+static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char *text)
+{
+    if (!text)
+        return true;
+    if (strlen(text) >= LINEAGE_NAME_MAX) {
+        cli_error(CLI_USAGE, "--%s is longer than %d bytes", option, LINEAGE_NAME_MAX - 1);
+        return false;
+    }
+    strcpy(out, text);
+    return true;
+}
+
+static bool fill_config(struct lineage_config *config, const struct init_options *o)
+{
+    size_t seeds = 0;
+    bool ok = cli_direction_parse(&config->direction, o->where.direction) &&
+              copy_name(config->metric, "metric", o->where.metric) &&
+              copy_name(config->metric_label, "metric-label", o->label) &&
+              (!o->min_delta || cli_amount_parse(&config->min_delta, "min-delta", o->min_delta)) &&
+              (!o->noise_std || cli_amount_parse(&config->noise_std, "noise-std", o->noise_std)) &&
+              (!o->noise_seeds || cli_count_parse(&seeds, "noise-seeds", o->noise_seeds));
+    config->noise_seeds = (unsigned)seeds;
+    return ok;
+}
+
+static int create(const struct init_options *o, const char *dir)
+{
+    struct lineage_config config = {0};
+    return fill_config(&config, o) ? cli_store_create(dir ? dir : ".", &config) : CLI_USAGE;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct init_options o = {0};
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&o.where),
+        {"metric-label", 0, POPT_ARG_STRING, &o.label, 0, "short name of the score in blackboard files", "TEXT"},
+        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0, "improvement that --status auto asks for", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0, "standard deviation of the score between seeds", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0, "seeds averaged in one score", "N"},
+        POPT_TABLEEND};
+    struct cli_args args;
+    int status = cli_parse(&args, command, options, 0, 1, argc, argv);
+    if (status == CLI_GO_ON)
+        status = create(&o, args.n_positional ? args.positional[0] : o.where.dir);
+    cli_args_release(&args);
+    return status;
+}
+
+const struct cli_command cmd_init = {
+    .name = "init",
+    .arguments = "[DIR]",
+    .description = "Makes the directory and its parents if needed and writes lineage.json: which score column counts,\n"
+                   "whether lower or higher is better, and how large an improvement must be. Not needed\n"
+                   "for a store whose score is core_metric or val_bpb and where lower is better.",
+    .examples = "  lineage init runs/atpo --direction higher\n"
+                "  lineage -C runs/cifar init --metric train_s --metric-label time",
+    .run = run,
+};

@@ -1,0 +1,58 @@
+/* cmd_mcp.c: `lineage mcp`. */
+#include <time.h>
+#include <unistd.h>
+
+#include "mcp/mcp.h"
+
+struct mcp_options {
+    int allow_write;
+    struct mcp_server server;
+};
+
+/* Asked by the store every few milliseconds of a question. */
+static bool in_vain(void *context)
+{
+    struct mcp_server *server = context;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    server->overdue = server->deadline > 0 && (double)t.tv_sec + (double)t.tv_nsec * 1e-9 > server->deadline;
+    return server->overdue || (server->inbox && mcp_inbox_cancelled(server->inbox));
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct mcp_options *o = context;
+    struct mcp_server *server = &o->server;
+    json_object_seed(0); /* before there is a second thread */
+    server->store = session->store;
+    server->allow_write = o->allow_write;
+    server->inbox = mcp_inbox_open(STDIN_FILENO, STDOUT_FILENO);
+    if (!server->inbox)
+        return cli_error(CLI_SYSTEM, "mcp: cannot start reading standard input");
+    int status = mcp_serve(server);
+    mcp_inbox_close(server->inbox);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct mcp_options o = {0};
+    struct cli_session session = {.cancelled = in_vain, .cancel_context = &o.server};
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&session.where),
+        {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note", NULL},
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_mcp = {
+    .name = "mcp",
+    .arguments = "",
+    .description = "A server for agent programs: JSON-RPC messages on standard input and output, one a\n"
+                   "line, until the input ends; messages for people go to standard error. It speaks\n"
+                   "revision 2026-07-28 of the protocol, and 2025-11-25 and 2025-06-18 after their\n"
+                   "handshake. Nothing is written unless --allow-write offers the tools append and note.",
+    .examples = "  lineage mcp -C runs/atpo\n"
+                "  claude mcp add lineage -- lineage mcp -C runs/atpo",
+    .run = run,
+};

@@ -1,0 +1,337 @@
+/* cmd_passk.c: `lineage passk`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/passk.h>
+
+#include "cli.h"
+#include "recipe/policy_source.h"
+
+enum { K_MAX = 64 };
+
+struct passk_options {
+    struct policy_source source;
+    char *samples, *k_text, *seed, *questions, *enough, *format_text;
+    int dynamic;
+    enum cli_format format;
+    size_t budget, first_seed, n_enough;
+    int64_t k[K_MAX];
+    size_t n_k;
+};
+
+/* How often each question was asked and answered right. By question, not in sum: pass@k is a mean over questions of
+ * a function that is not linear in their rates (2107.03374, section 2.1). */
+struct counts {
+    size_t n;
+    int64_t *asked, *right, *more;
+    size_t *which;  /* [n] questions of a round */
+    uint8_t *round; /* [n] whether they were answered right in it */
+};
+
+/* What the core refuses here was counts or k of the caller's. */
+static int core_fail(const struct rl_error *err)
+{
+    return cli_error(CLI_USAGE, "%s", err->text);
+}
+
+/* ---- sampling ---- */
+
+static int allocate(struct counts *counts, const struct trainer_recipe *recipe)
+{
+    counts->n = (size_t)recipe->evaluation.questions * (size_t)recipe->n_tasks;
+    counts->asked = calloc(counts->n, sizeof *counts->asked);
+    counts->right = calloc(counts->n, sizeof *counts->right);
+    counts->more = calloc(counts->n, sizeof *counts->more);
+    counts->which = calloc(counts->n, sizeof *counts->which);
+    counts->round = calloc(counts->n, sizeof *counts->round);
+    bool all = counts->asked && counts->right && counts->more && counts->which && counts->round;
+    return all ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+}
+
+static void counts_release(struct counts *counts)
+{
+    free(counts->asked);
+    free(counts->right);
+    free(counts->more);
+    free(counts->which);
+    free(counts->round);
+}
+
+/* Sample s has seed first + s, so that 32 samples begin with the 16 of an earlier call. */
+static int ask_all(const struct passk_options *o, struct counts *counts)
+{
+    const struct trainer_recipe *recipe = &o->source.recipe;
+    struct trainer_error err;
+    if (trainer_evaluate(recipe, o->source.params, (int32_t)o->budget, o->first_seed,
+                         recipe->evaluation.temperature, counts->right, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t i = 0; i < counts->n; i++)
+        counts->asked[i] = (int64_t)o->budget;
+    return CLI_GO_ON;
+}
+
+/* Ask once more what more is wanted of; *n receives how many questions those are. */
+static int ask_round(const struct passk_options *o, struct counts *counts, uint64_t seed, size_t *n)
+{
+    const struct trainer_recipe *recipe = &o->source.recipe;
+    struct trainer_error err;
+    *n = 0;
+    for (size_t i = 0; i < counts->n; i++)
+        if (counts->more[i])
+            counts->which[(*n)++] = i;
+    if (trainer_evaluate_some(recipe, o->source.params, *n, counts->which, seed,
+                              recipe->evaluation.temperature, counts->round, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    for (size_t k = 0; k < *n; k++) {
+        counts->asked[counts->which[k]]++;
+        counts->right[counts->which[k]] += counts->round[k];
+    }
+    return CLI_GO_ON;
+}
+
+/* Sample each question until enough answers are right or the budget is spent. Rounds of one sample each: what a
+ * question still needs depends on its last answer. Each round has a seed of its own, or every answer would be the
+ * first one again. */
+static int ask_until_enough(const struct passk_options *o, struct counts *counts)
+{
+    struct rl_passk_sampling sampling = {(int64_t)o->n_enough, (int64_t)o->budget, 1};
+    struct rl_error err;
+    size_t n = 1;
+    for (size_t round = 0; n > 0; round++) {
+        if (rl_passk_more(&sampling, counts->n, counts->asked, counts->right, counts->more, &err) !=
+            RL_OK)
+            return core_fail(&err);
+        int status = ask_round(o, counts, o->first_seed + round, &n);
+        if (status != CLI_GO_ON)
+            return status;
+    }
+    return CLI_GO_ON;
+}
+
+/* ---- curves ---- */
+
+struct curves {
+    double unbiased[K_MAX], beta[K_MAX];
+    struct rl_beta_fit fit;
+    bool has_unbiased, has_fit;
+    char why[256]; /* there is no fit */
+};
+
+/* No fit is no failure: all questions right, or all at one rate, leave the likelihood without a
+ * maximum, and the unbiased estimate stands all the same. */
+static int fit_curves(struct curves *curves, const struct passk_options *o,
+                      const struct counts *counts)
+{
+    struct rl_error err;
+    size_t within = 0; /* k up to the number of samples: beyond it there is no unbiased estimate, only the fit */
+    while (within < o->n_k && o->k[within] <= (int64_t)o->budget)
+        within++;
+    /* Stopping at a success makes n depend on the answers, and the unbiased estimate is of a fixed n. */
+    curves->has_unbiased = !o->dynamic;
+    if (!o->dynamic && within &&
+        rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, within, o->k, NULL,
+                 curves->unbiased, &err) != RL_OK)
+        return core_fail(&err);
+    curves->has_fit =
+        rl_passk_beta_fit(counts->n, counts->asked, counts->right, &curves->fit, &err) == RL_OK;
+    if (!curves->has_fit)
+        snprintf(curves->why, sizeof curves->why, "%s", err.text);
+    else if (rl_passk_beta(curves->fit.alpha, curves->fit.beta, o->n_k, o->k, curves->beta, &err) !=
+             RL_OK)
+        return core_fail(&err);
+    return CLI_GO_ON;
+}
+
+static bool is_measured(const struct passk_options *o, const struct curves *curves, size_t i)
+{
+    return curves->has_unbiased && o->k[i] <= (int64_t)o->budget;
+}
+
+static int print_list(const struct passk_options *o, const struct curves *curves)
+{
+    static const char *const columns[] = {"k", "unbiased", "beta"};
+    struct cli_list *list = cli_list_new(o->format, stdout, 3, columns);
+    if (!list)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    for (size_t i = 0; i < o->n_k; i++) {
+        cli_list_count(list, (size_t)o->k[i]);
+        cli_list_number(list, curves->unbiased[i], is_measured(o, curves, i));
+        cli_list_number(list, curves->beta[i], curves->has_fit);
+        cli_list_end_row(list);
+    }
+    return cli_list_finish(list);
+}
+
+static json_t *curve_json(const struct passk_options *o, const struct curves *curves)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < o->n_k; i++) {
+        json_t *point = json_pack("{s:I}", "k", (json_int_t)o->k[i]);
+        json_object_set_new(point, "unbiased",
+                            is_measured(o, curves, i) ? cli_json_number(curves->unbiased[i])
+                                                      : json_null());
+        json_object_set_new(point, "beta",
+                            curves->has_fit ? cli_json_number(curves->beta[i]) : json_null());
+        json_array_append_new(list, point);
+    }
+    return list;
+}
+
+static int64_t total(const int64_t *values, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    return sum;
+}
+
+static void print_json(const struct passk_options *o, const struct counts *counts,
+                       const struct curves *curves)
+{
+    json_t *root = json_pack("{s:I, s:I, s:I}", "questions", (json_int_t)counts->n, "samples",
+                             (json_int_t)total(counts->asked, counts->n), "correct",
+                             (json_int_t)total(counts->right, counts->n));
+    json_t *fit = json_null();
+    if (curves->has_fit)
+        fit = json_pack("{s:f, s:f, s:f}", "alpha", curves->fit.alpha, "beta", curves->fit.beta,
+                        "log_likelihood", curves->fit.log_likelihood);
+    json_object_set_new(root, "beta_fit", fit);
+    json_object_set_new(root, "passk", curve_json(o, curves));
+    cli_json_print(stdout, root, true);
+    json_decref(root);
+}
+
+static int print_curves(const struct passk_options *o, const struct counts *counts,
+                        const struct curves *curves)
+{
+    if (!curves->has_fit)
+        fprintf(stderr, "lineage: no Beta-binomial curve: %s\n", curves->why);
+    if (o->format == CLI_JSON)
+        return print_json(o, counts, curves), CLI_OK;
+    if (o->format == CLI_TABLE) {
+        printf("%lld of %lld samples of %zu questions right",
+               (long long)total(counts->right, counts->n),
+               (long long)total(counts->asked, counts->n), counts->n);
+        if (curves->has_fit)
+            printf("; pass rates are Beta(%.4g, %.4g)", curves->fit.alpha, curves->fit.beta);
+        putchar('\n');
+    }
+    return print_list(o, curves);
+}
+
+/* ---- options ---- */
+
+/* Ascending numbers between commas; without any, powers of two up to eight times the samples.
+ * Ascending, because a curve is printed and the part within the samples is its beginning. Eight
+ * times the samples is as far as a fitted curve is worth looking at. */
+static bool parse_k(struct passk_options *o)
+{
+    const char *text = o->k_text ? o->k_text : "";
+    for (int64_t k = 1; !o->k_text && k <= 8 * (int64_t)o->budget && o->n_k < K_MAX; k *= 2)
+        o->k[o->n_k++] = k;
+    while (*text) {
+        char *end;
+        long long k = strtoll(text, &end, 10);
+        if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX ||
+            (o->n_k && k <= o->k[o->n_k - 1])) {
+            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers from 1 on",
+                      o->k_text, K_MAX);
+            return false;
+        }
+        o->k[o->n_k++] = k;
+        text = end + (*end == ',');
+    }
+    return true;
+}
+
+/* 16 samples of every question cost as much as 16 evaluations; --dynamic may ask 64 times
+ * because it mostly does not. */
+static int parse(struct passk_options *o, size_t *questions)
+{
+    o->budget = o->dynamic ? 64 : 16;
+    o->n_enough = 2;
+    o->first_seed = 1;
+    if (!cli_format_parse(&o->format, o->format_text) ||
+        (o->samples && !cli_count_parse(&o->budget, "samples", o->samples)) ||
+        (o->enough && !cli_count_parse(&o->n_enough, "enough", o->enough)) ||
+        (o->seed && !cli_count_parse(&o->first_seed, "seed", o->seed)) ||
+        (o->questions && !cli_count_parse(questions, "questions", o->questions)))
+        return CLI_USAGE;
+    if (o->budget < 1 || o->budget > 65536 || o->n_enough < 1 || *questions > 1000000)
+        return cli_error(CLI_USAGE, "passk: --samples is from 1 to 65536, --enough from 1, "
+                                    "--questions from 1 to 1000000");
+    return parse_k(o) ? CLI_GO_ON : CLI_USAGE;
+}
+
+static int measure(const struct passk_options *o)
+{
+    struct counts counts = {0};
+    struct curves curves = {0};
+    int status = allocate(&counts, &o->source.recipe);
+    if (status == CLI_GO_ON)
+        status = o->dynamic ? ask_until_enough(o, &counts) : ask_all(o, &counts);
+    if (status == CLI_GO_ON)
+        status = fit_curves(&curves, o, &counts);
+    if (status == CLI_GO_ON)
+        status = print_curves(o, &counts, &curves);
+    counts_release(&counts);
+    return status;
+}
+
+static int work(void *context, const char *what)
+{
+    struct passk_options *o = context;
+    size_t questions = 0;
+    int status = parse(o, &questions);
+    if (status == CLI_GO_ON)
+        status = policy_source_open(&o->source, what);
+    if (status != CLI_GO_ON)
+        return status;
+    if (questions)
+        o->source.recipe.evaluation.questions = (int32_t)questions;
+    return measure(o);
+}
+
+static int run_passk(struct passk_options *o, const struct cli_command *command, int argc,
+                     const char **argv)
+{
+    struct poptOption options[] = {
+        {"samples", 'n', POPT_ARG_STRING, &o->samples, 0,
+         "samples of each question (default: 16; with --dynamic at most, 64)", "N"},
+        {"k", 0, POPT_ARG_STRING, &o->k_text, 0, "which k (default: powers of two)", "K,..."},
+        {"dynamic", 0, POPT_ARG_NONE, &o->dynamic, 0, "stop asking a question once enough is right",
+         NULL},
+        {"enough", 0, POPT_ARG_STRING, &o->enough, 0, "how many right answers are (default: 2)",
+         "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "first sampling seed (default: 1)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o->questions, 0, "questions (default: the recipe's)",
+         "N"},
+        POLICY_OPTIONS(&o->source),
+        CLI_FORMAT_OPTION(&o->format_text),
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct passk_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status = run_passk(o, command, argc, argv);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_passk = {
+    .name = "passk",
+    .arguments = "RECIPE|CHECKPOINT|ID",
+    .description =
+        "Samples every evaluation question of the recipe and prints for each k the unbiased\n"
+        "estimate of pass@k (k up to the samples) and that of the Beta-binomial distribution of\n"
+        "pass rates with the greatest likelihood, which also reaches beyond the samples.\n"
+        "--dynamic samples a question until --enough answers are right; the unbiased estimate\n"
+        "does not hold then and is left out. Nothing is recorded.",
+    .examples = "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
+                "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",
+    .run = run,
+};

@@ -1,0 +1,151 @@
+/* cmd_render.c: `lineage render`. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <lineage/render.h>
+
+#include "cli.h"
+
+struct render_options {
+    char *style, *specialist, *top_k, *recent, *full, *timestamp, *sections, *max_bytes, *output, *output_dir;
+    char *tree_path, *metric_label, *best_json;
+    int record;
+    struct lineage_render_options render;
+};
+
+static bool fill_options(struct render_options *o)
+{
+    lineage_render_options_init(&o->render);
+    o->render.specialist = o->specialist;
+    o->render.timestamp = o->timestamp;
+    o->render.sections = o->sections;
+    return (!o->top_k || cli_count_parse(&o->render.top_k, "top-k", o->top_k)) &&
+           (!o->recent || cli_count_parse(&o->render.recent, "recent", o->recent)) &&
+           (!o->full || cli_count_parse(&o->render.full, "full", o->full)) &&
+           (!o->max_bytes || cli_count_parse(&o->render.max_bytes, "max-bytes", o->max_bytes));
+}
+
+static int render_blackboard(struct cli_session *session, const struct render_options *o)
+{
+    struct lineage_blackboard_options options = {.tree_path = o->tree_path,
+                                                 .metric_label = o->metric_label,
+                                                 .best_json = o->best_json};
+    struct lineage_error err;
+    if (!o->output_dir)
+        return cli_error(CLI_USAGE, "render: --style blackboard writes three files; say where with --output-dir DIR");
+    if (lineage_render_blackboard(session->store, o->output_dir, &options, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return CLI_OK;
+}
+
+/* On standard error: standard output is the block, which goes into an agent's prompt. */
+static int save_record(struct cli_session *session, const struct render_options *o, const char *text, size_t length)
+{
+    struct lineage_error err;
+    char *path;
+    if (lineage_render_record(&path, session->store, text, length, o->timestamp, o->specialist, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    fprintf(stderr, "lineage: recorded as %s\n", path);
+    lineage_free(path);
+    return CLI_OK;
+}
+
+static int print_block(struct cli_session *session, const struct render_options *o)
+{
+    struct lineage_error err;
+    char *text;
+    size_t length;
+    if (lineage_render(&text, &length, session->store, &o->render, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    fwrite(text, 1, length, stdout);
+    int status = o->record ? save_record(session, o, text, length) : CLI_OK;
+    lineage_free(text);
+    return status;
+}
+
+/* What the agent will find in the file; of a device or a pipe the block again, because that is gone. */
+static int record_file(struct cli_session *session, const struct render_options *o)
+{
+    struct stat st;
+    struct lineage_error err;
+    char *text;
+    size_t length;
+    if (stat(o->output, &st) != 0 || S_ISREG(st.st_mode)) {
+        text = cli_read_all(o->output, &length);
+        int status = text ? save_record(session, o, text, length) : CLI_SYSTEM;
+        free(text);
+        return status;
+    }
+    if (lineage_render(&text, &length, session->store, &o->render, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = save_record(session, o, text, length);
+    lineage_free(text);
+    return status;
+}
+
+static int write_block(struct cli_session *session, const struct render_options *o)
+{
+    struct lineage_error err;
+    if (lineage_render_file(session->store, o->output, &o->render, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return o->record ? record_file(session, o) : CLI_OK;
+}
+
+/* A directory of three files has no place on standard output; that style goes its own way. */
+static int work(struct cli_session *session, void *context)
+{
+    struct render_options *o = context;
+    const char *style = o->style ? o->style : "native";
+    if (!fill_options(o))
+        return CLI_USAGE;
+    if (strcmp(style, "blackboard") == 0)
+        return render_blackboard(session, o);
+    if (strcmp(style, "fieldkit") == 0)
+        o->render.style = LINEAGE_STYLE_FIELDKIT;
+    else if (strcmp(style, "native") != 0)
+        return cli_error(CLI_USAGE, "--style '%s': known are native, fieldkit, blackboard", style);
+    return o->output ? write_block(session, o) : print_block(session, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct render_options o = {0};
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&session.where),
+        {"for", 0, POPT_ARG_STRING, &o.specialist, 0, "the specialist who will read it", "NAME"},
+        {"style", 0, POPT_ARG_STRING, &o.style, 0, "whose form to follow (default: native)",
+         "native|fieldkit|blackboard"},
+        {"top-k", 0, POPT_ARG_STRING, &o.top_k, 0, "kept trials in the leaderboard (default: 20)", "N"},
+        {"recent", 0, POPT_ARG_STRING, &o.recent, 0, "rows of recent activity (default: 30)", "N"},
+        {"full", 0, POPT_ARG_STRING, &o.full, 0, "last trials in full (default: 10)", "N"},
+        {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title", "TEXT"},
+        {"sections", 0, POPT_ARG_STRING, &o.sections, 0, "only these sections (native style)", "NAME,..."},
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "the rows worth most that fit, and what was left out (native style)",
+         "N"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "replace FILE, keeping all that a person wrote below the block", "FILE"},
+        {"output-dir", 0, POPT_ARG_STRING, &o.output_dir, 0, "where the blackboard's three files go", "DIR"},
+        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0, "how KNOWLEDGE.md names tree.tsv (blackboard)", "PATH"},
+        {"metric-label", 0, POPT_ARG_STRING, &o.metric_label, 0, "short name of the score (blackboard)", "TEXT"},
+        {"best-json", 0, POPT_ARG_STRING, &o.best_json, 0, "best.json to use (blackboard)", "FILE"},
+        {"record", 0, POPT_ARG_NONE, &o.record, 0, "also save what was shown to lineage_snapshots/", NULL},
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_render = {
+    .name = "render",
+    .arguments = "",
+    .description =
+        "What is kept and why; the best trial, leaderboard, chain of kept ancestors, recent activity\n"
+        "with failure labels, the last trials in full, sweep coverage, failure classes,\n"
+        "calibration, information gain by turn. Same store and options, same bytes. Sections of\n"
+        "the native style: best leaderboard chain recent full sweep failures calibration\n"
+        "info_gain insights.",
+    .examples = "  lineage render --for optimizer --timestamp 2026-05-12T20:30:00Z\n"
+                "  lineage render --for optimizer --max-bytes 8000 --output KNOWLEDGE.md\n"
+                "  lineage render --style fieldkit --for optimizer --direction higher\n"
+                "  lineage render --style blackboard --output-dir blackboard",
+    .run = run,
+};

@@ -1,0 +1,133 @@
+/* cmd_report.c: `lineage report`. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "report/page_file.h"
+
+enum { STORES_MAX = 16 };
+
+struct report_options {
+    struct cli_store_options where;
+    struct cli_args args;
+    char *output, *svg;
+    int no_diffs;
+    size_t n;
+    struct lineage_store *stores[STORES_MAX];
+    struct model models[STORES_MAX];
+};
+
+static void print_notice(void *context, const struct lineage_notice *notice)
+{
+    (void)context;
+    cli_say(notice->text);
+}
+
+static int open_store(struct report_options *o, const char *dir)
+{
+    struct lineage_open_options options = {.metric = o->where.metric, .notice = print_notice};
+    struct lineage_error err;
+    if (!cli_direction_parse(&options.direction, o->where.direction))
+        return CLI_USAGE;
+    if (lineage_store_open(&o->stores[o->n], dir, &options, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    if (model_load(&o->models[o->n], o->stores[o->n], &err) != LINEAGE_OK) {
+        o->n++;
+        return cli_fail(&err);
+    }
+    o->n++;
+    return CLI_GO_ON;
+}
+
+static int open_all(struct report_options *o)
+{
+    const char *here = o->where.dir ? o->where.dir : ".";
+    if (o->args.n_positional && o->where.dir)
+        return cli_error(CLI_USAGE, "report: name the stores, or one with -C; not both");
+    if (!o->args.n_positional)
+        return open_store(o, here);
+    int status = CLI_GO_ON;
+    for (size_t i = 0; i < o->args.n_positional && status == CLI_GO_ON; i++)
+        status = open_store(o, o->args.positional[i]);
+    return status;
+}
+
+static int print_picture(const struct report_options *o)
+{
+    char names[256];
+    if (o->n > 1)
+        return cli_error(CLI_USAGE, "report: --svg shows one store");
+    if (page_picture(stdout, &o->models[0], o->svg))
+        return CLI_OK;
+    return cli_error(CLI_USAGE, "--svg '%s' is no picture; known are %s", o->svg,
+                     page_picture_names(names, sizeof names));
+}
+
+static int write_page(const struct report_options *o)
+{
+    struct page_options page = {.no_diffs = o->no_diffs};
+    char path[PATH_MAX];
+    if (o->output && strcmp(o->output, "-") == 0) {
+        page_print(stdout, o->models, o->n, &page);
+        return CLI_OK;
+    }
+    const char *dir = o->n == 1 ? lineage_store_dir(o->stores[0]) : ".";
+    if (snprintf(path, sizeof path, "%s/report.html", strcmp(dir, ".") == 0 ? "." : dir) >= PATH_MAX)
+        return cli_error(CLI_USAGE, "report: the path of the store is too long");
+    const char *name = o->output ? o->output : strncmp(path, "./", 2) == 0 ? path + 2 : path;
+    int status = page_file_write(name, o->models, o->n, &page, !o->output);
+    if (status == CLI_GO_ON)
+        printf("%s\n", name);
+    return status == CLI_GO_ON ? CLI_OK : status;
+}
+
+static void close_all(struct report_options *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        model_release(&o->models[i]);
+        lineage_store_close(o->stores[i]);
+    }
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct report_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&o->where),
+        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write (default: report.html in the store); - is standard output",
+         "FILE"},
+        {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print one picture as SVG instead", "NAME"},
+        {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
+        POPT_TABLEEND};
+    int status = cli_parse(&o->args, command, options, 0, STORES_MAX, argc, argv);
+    if (status == CLI_GO_ON)
+        status = open_all(o);
+    if (status == CLI_GO_ON)
+        status = o->svg ? print_picture(o) : write_page(o);
+    close_all(o);
+    cli_args_release(&o->args);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_report = {
+    .name = "report",
+    .arguments = "[STORE...]",
+    .description =
+        "Writes one HTML file that needs nothing else: what the last night changed, every score\n"
+        "with the best so far, the lineage as a tree, which values of parameters were tried,\n"
+        "calibration, failures, what parameters matter, variants over seeds, and each trial in\n"
+        "full. It reads without JavaScript; with it, point, click, filter and brush. Several\n"
+        "stores stand side by side; the file is then report.html in the current directory.\n"
+        "A report.html that is no report is left alone.\n"
+        "--svg NAME is one of morning, history, tree, coverage, parallel, calibration, failures,\n"
+        "importance, seeds.",
+    .examples = "  lineage report -C runs/atpo\n"
+                "  lineage report runs/atpo runs/hop -o both.html\n"
+                "  lineage report --svg history > history.svg",
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/* cmd_rollout.c: `lineage rollout`. */
+#include <stdlib.h>
+
+#include "cli.h"
+#include "recipe/policy_source.h"
+#include "recipe/rollout_print.h"
+
+struct rollout_options {
+    struct policy_source source;
+    char *n, *seed, *format_text;
+    int whole_group;
+    enum cli_format format;
+};
+
+/* Rollouts of one question follow each other: the first, or all of them. Groups of two
+ * environments may have one number, so the task is compared as well. */
+static int print_all(const struct rollout_options *o, const struct trainer_rollouts *rollouts)
+{
+    json_t *list = json_array();
+    int status = CLI_OK;
+    for (size_t i = 0; i < trainer_rollouts_count(rollouts) && status == CLI_OK; i++) {
+        struct trainer_rollout r = trainer_rollouts_get(rollouts, i);
+        bool first = i == 0 || trainer_rollouts_get(rollouts, i - 1).group != r.group ||
+                     trainer_rollouts_get(rollouts, i - 1).task != r.task;
+        if (!first && !o->whole_group)
+            continue;
+        if (o->format == CLI_JSON)
+            json_array_append_new(list, rollout_json(&o->source.recipe, &r));
+        else
+            status = rollout_print(&o->source.recipe, &r);
+    }
+    if (o->format == CLI_JSON)
+        cli_json_print(stdout, list, true);
+    json_decref(list);
+    return status;
+}
+
+static int sample(const struct rollout_options *o, size_t n, size_t seed)
+{
+    struct trainer_rollouts *rollouts;
+    struct trainer_error err;
+    if (trainer_sample(&rollouts, &o->source.recipe, o->source.params, (int32_t)n, seed, &err) !=
+        TRAINER_OK)
+        return policy_fail(&err);
+    int status = print_all(o, rollouts);
+    trainer_rollouts_free(rollouts);
+    return status;
+}
+
+/* Options are judged before the policy is loaded, which may train a warm start for minutes.
+ * Three questions fit a screen. */
+static int work(void *context, const char *what)
+{
+    struct rollout_options *o = context;
+    size_t n = 3, seed = 1;
+    if (!cli_format_parse(&o->format, o->format_text) ||
+        (o->n && !cli_count_parse(&n, "n", o->n)) ||
+        (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
+        return CLI_USAGE;
+    if (o->format == CLI_TSV)
+        return cli_error(CLI_USAGE, "rollout: --format: known are table, json");
+    if (n < 1 || n > 65536)
+        return cli_error(CLI_USAGE, "--n '%s' is not from 1 to 65536", o->n);
+    int status = policy_source_open(&o->source, what);
+    return status == CLI_GO_ON ? sample(o, n, seed) : status;
+}
+
+static int run_rollout(struct rollout_options *o, const struct cli_command *command, int argc,
+                       const char **argv)
+{
+    struct poptOption options[] = {
+        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "questions of each environment (default: 3)", "N"},
+        {"group", 0, POPT_ARG_NONE, &o->whole_group, 0,
+         "all rollouts of a question, not only the first", NULL},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of questions and sampling (default: 1)",
+         "N"},
+        POLICY_OPTIONS(&o->source),
+        {"format", 0, POPT_ARG_STRING, &o->format_text, 0, "how to print the result", "table|json"},
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policy_command_run(&o->source, command, options, argc, argv, work, o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct rollout_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status = run_rollout(o, command, argc, argv);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_rollout = {
+    .name = "rollout",
+    .arguments = "RECIPE|CHECKPOINT|ID",
+    .description =
+        "Samples rollouts as an iteration of training does and prints for every turn the search "
+        "or\n"
+        "answer, what the tool said, the log-prob of the policy's tokens, the information gain of\n"
+        "the turn, and the advantage and clip scale that the recipe's algorithm assigns (within\n"
+        "the group of a question's rollouts, of which the first is shown). A recipe without a\n"
+        "checkpoint trains its warm start first; a checkpoint takes the recipe.json beside it; an\n"
+        "ID is a kept trial of the store.",
+    .examples = "  lineage rollout recipe.json --n 3\n"
+                "  lineage rollout 004 -C runs/hop --n 1 --group",
+    .run = run,
+};

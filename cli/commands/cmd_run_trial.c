@@ -1,0 +1,103 @@
+/*
+ * cmd_run_trial.c: `lineage run-trial`, the child process of a trial. It trains, says what happens
+ * on a descriptor (recipe_wire.h), and dies with the command that started it.
+ *
+ * A process of its own because what it runs may crash, be killed for its memory, or hang in a
+ * library: the command that started it lives on to write the row. It is not meant to be typed, but
+ * may be: events go to standard output then.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "recipe/address_space.h"
+#include "recipe/recipe_wire.h"
+
+struct run_options {
+    char *checkpoint;
+    int events;
+    struct recipe_wire wire;
+};
+
+/* The pipe is full when the reader is busy; writing waits, and the trial with it. */
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, text, length);
+        if (n < 0 && errno != EINTR)
+            return false;
+        text += n > 0 ? n : 0;
+        length -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* Takes the message over. 17 digits: the score that the row holds is the one that was computed, to the last bit. */
+static bool say(int fd, json_t *message)
+{
+    char *line = json_dumps(message, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    bool said = line && write_all(fd, line, strlen(line)) && write_all(fd, "\n", 1);
+    free(line);
+    json_decref(message);
+    return said;
+}
+
+static bool on_event(void *context, const struct trainer_event *event)
+{
+    struct run_options *o = context;
+    return say(o->events, recipe_wire_event(&o->wire, event));
+}
+
+/* The limit on memory is set after the recipe is read and before anything large is allocated.
+ * Exit status 1: what went wrong was said as an event, and the watcher takes its word rather
+ * than this number. */
+static int train(const char *path, struct run_options *o)
+{
+    struct trainer_run_options options = {o->checkpoint, on_event, o};
+    struct trainer_recipe recipe;
+    struct trainer_error error;
+    enum trainer_status status = trainer_recipe_load(&recipe, path, &error);
+    if (status == TRAINER_OK)
+        status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
+    if (status == TRAINER_OK) {
+        address_space_limit(&recipe);
+        status = trainer_run(&recipe, &options, &error);
+    }
+    if (status == TRAINER_OK)
+        return CLI_OK;
+    say(o->events, recipe_wire_failure(&error));
+    return CLI_NO;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct run_options o = {.events = STDOUT_FILENO};
+    struct poptOption options[] = {
+        {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "where the policy goes", "FILE"},
+        {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
+        POPT_TABLEEND};
+    struct cli_args args;
+    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
+    /* Who listens may be gone: then on_event says stop, and the run ends as a run. Whoever started it may be killed
+     * without a chance: then nothing is left that trains for nobody. */
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (status == CLI_GO_ON)
+        status = train(args.positional[0], &o);
+    cli_args_release(&args);
+    return status;
+}
+
+const struct cli_command cmd_run_trial = {
+    .name = "run-trial",
+    .arguments = "RECIPE",
+    .description =
+        "Trains and writes one line of JSON per event. Nothing is recorded: see `train`.",
+    .examples = "  lineage run-trial recipe.json --checkpoint policy.ckpt",
+    .run = run,
+};

@@ -1,0 +1,181 @@
+/* cmd_sweep.c: `lineage sweep`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+
+/* "1 crash, 2 keep" */
+static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < LINEAGE_N_LABELS && used < 200; i++)
+        if (cell->labels[i])
+            used += (size_t)snprintf(out + used, 256 - used, "%s%zu %s", used ? ", " : "", cell->labels[i],
+                                     lineage_label_name((enum lineage_label)i));
+}
+
+static void add_value(struct cli_list *list, double value, const char *text)
+{
+    if (text)
+        cli_list_text(list, text);
+    else
+        cli_list_number(list, value, true);
+}
+
+static int print_cells(const struct lineage_sweep *sweep, const char *x, const char *y, enum cli_format format)
+{
+    const char *columns[6] = {x, y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id",
+                              y ? "best_id" : "labels", "labels"};
+    struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
+    char labels[256];
+    for (size_t i = 0; list && i < sweep->n_cells; i++) {
+        const struct lineage_sweep_cell *cell = &sweep->cells[i];
+        labels_text(labels, cell);
+        add_value(list, cell->x, cell->x_text);
+        if (y)
+            add_value(list, cell->y, cell->y_text);
+        cli_list_count(list, cell->count);
+        cli_list_number(list, cell->best.value, cell->best.present);
+        cli_list_text(list, cell->best_id);
+        cli_list_text(list, labels);
+        cli_list_end_row(list);
+    }
+    return cli_list_finish(list);
+}
+
+static bool is_value(double a, const char *a_text, double b, const char *b_text)
+{
+    return a_text && b_text ? strcmp(a_text, b_text) == 0 : !a_text && !b_text && a == b;
+}
+
+/* Whether the next cell is that of the i-th and the j-th value: cells come in the order of the axes. */
+static bool is_next(const struct lineage_sweep *sweep, size_t next, size_t i, size_t j)
+{
+    const struct lineage_sweep_cell *cell = &sweep->cells[next];
+    return next < sweep->n_cells && is_value(cell->x, cell->x_text, sweep->xs[i], sweep->x_texts[i]) &&
+           is_value(cell->y, cell->y_text, sweep->ys[j], sweep->y_texts[j]);
+}
+
+static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    if (text)
+        return lineage_param_text_format(out, text);
+    return strcpy(out, lineage_number_format(number, value));
+}
+
+/* Untried cells lie between tried values: combinations whose x and y were both tried, but not together. */
+static void print_untried(const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    char a[LINEAGE_PARAM_QUOTED_MAX], b[LINEAGE_PARAM_QUOTED_MAX];
+    size_t next = 0, shown = 0, untried = sweep->n_xs * sweep->n_ys - sweep->n_cells;
+    if (!y || !untried)
+        return;
+    printf("untried (%zu):", untried);
+    for (size_t i = 0; i < sweep->n_xs && shown < 20; i++)
+        for (size_t j = 0; j < sweep->n_ys && shown < 20; j++)
+            if (is_next(sweep, next, i, j)) {
+                next++;
+            } else {
+                printf("%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
+                       value_text(b, sweep->ys[j], sweep->y_texts[j]));
+                shown++;
+            }
+    puts(untried > shown ? ", ..." : "");
+}
+
+static json_t *value_json(double value, const char *text)
+{
+    return text ? cli_json_text(text) : cli_json_number(value);
+}
+
+static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, const char *y)
+{
+    json_t *object = json_object(), *labels = json_object();
+    json_object_set_new(object, x, value_json(cell->x, cell->x_text));
+    if (y)
+        json_object_set_new(object, y, value_json(cell->y, cell->y_text));
+    json_object_set_new(object, "trials", json_integer((json_int_t)cell->count));
+    json_object_set_new(object, "best", cell->best.present ? cli_json_number(cell->best.value) : json_null());
+    json_object_set_new(object, "best_id", cell->best_id ? cli_json_text(cell->best_id) : json_null());
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        if (cell->labels[i])
+            json_object_set_new(labels, lineage_label_name((enum lineage_label)i),
+                                json_integer((json_int_t)cell->labels[i]));
+    json_object_set_new(object, "labels", labels);
+    return object;
+}
+
+/* All of them, where a person is shown twenty: a planner chooses from the list. */
+static json_t *untried_json(const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    json_t *list = json_array();
+    size_t next = 0;
+    for (size_t i = 0; y && i < sweep->n_xs; i++)
+        for (size_t j = 0; j < sweep->n_ys; j++)
+            if (is_next(sweep, next, i, j))
+                next++;
+            else
+                json_array_append_new(list, json_pack("{s:o, s:o}", x, value_json(sweep->xs[i], sweep->x_texts[i]), y,
+                                                      value_json(sweep->ys[j], sweep->y_texts[j])));
+    return list;
+}
+
+static int print_json(const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    json_t *root = json_object(), *cells = json_array();
+    for (size_t i = 0; i < sweep->n_cells; i++)
+        json_array_append_new(cells, cell_json(&sweep->cells[i], x, y));
+    json_object_set_new(root, "cells", cells);
+    json_object_set_new(root, "untried", untried_json(sweep, x, y));
+    json_object_set_new(root, "without", json_integer((json_int_t)sweep->without));
+    json_object_set_new(root, "aborted", json_integer((json_int_t)sweep->aborted));
+    cli_json_print(stdout, root, true);
+    json_decref(root);
+    return CLI_OK;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct lineage_sweep sweep;
+    struct lineage_error err;
+    const char *x = session->args.positional[0];
+    const char *y = session->args.n_positional > 1 ? session->args.positional[1] : NULL;
+    (void)context;
+    enum lineage_status found = lineage_sweep_load(session->store, x, y, &sweep, &err);
+    if (found != LINEAGE_OK)
+        return found == LINEAGE_ENOTFOUND ? cli_error(CLI_NO, "%s", err.text) : cli_fail(&err);
+    int status = session->format == CLI_JSON ? print_json(&sweep, x, y) : print_cells(&sweep, x, y, session->format);
+    if (session->format == CLI_TABLE) {
+        print_untried(&sweep, x, y);
+        if (sweep.without)
+            printf("%zu trials name no %s%s%s\n", sweep.without, x, y ? " and " : "", y ? y : "");
+        if (sweep.aborted)
+            printf("%zu harness_abort left out\n", sweep.aborted);
+    }
+    lineage_sweep_release(&sweep);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 1, 2, argc, argv, work, NULL);
+}
+
+const struct cli_command cmd_sweep = {
+    .name = "sweep",
+    .arguments = "PARAMETER [PARAMETER]",
+    .description = "One line per value (or pair of values): trials, best score among kept, discarded and\n"
+                   "baseline trials, labels. For two parameters the pairs that were not tried, although\n"
+                   "both values were, are named. harness_abort trials are left out. Exit status 1 if no\n"
+                   "trial has the parameters.",
+    .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
+                "  lineage sweep optimizer alpha",
+    .run = run,
+};

@@ -1,0 +1,220 @@
+/* cmd_train.c: `lineage train`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "recipe/origin.h"
+#include "recipe/recipe_source.h"
+#include "output/show.h"
+#include "recipe/recipe_store.h"
+#include "recipe/recipe_trial.h"
+
+struct train_options {
+    struct cli_session session;
+    char *hypothesis, *expected_delta, *parent, *checkpoint, *seed, *iterations, *threads;
+    char **sets;
+    int baseline, quiet;
+
+    struct recipe_source source;
+    struct trainer_recipe recipe;
+    struct origin origin;
+    struct recipe_trial trial;
+    char refused[TRAINER_ERROR_TEXT_MAX + 32];
+};
+
+/* As text and not as JSON: a hypothesis that happens to be a number stays one. */
+static bool set_text(struct train_options *o, const char *setting, const char *text)
+{
+    return !text || recipe_source_set(&o->source, setting, text, true);
+}
+
+static bool set_count(struct train_options *o, const char *setting, const char *text)
+{
+    size_t count;
+    return !text || (cli_count_parse(&count, setting, text) &&
+                     recipe_source_set(&o->source, setting, text, false));
+}
+
+/* --set first, so that the options with names of their own win. */
+static bool change_recipe(struct train_options *o)
+{
+    for (char **set = o->sets; set && *set; set++)
+        if (!recipe_source_assign(&o->source, *set))
+            return false;
+    return set_text(o, "hypothesis", o->hypothesis) &&
+           set_text(o, "expected_delta", o->expected_delta) &&
+           set_text(o, "start.checkpoint", o->checkpoint) && set_count(o, "seed", o->seed) &&
+           set_count(o, "iterations", o->iterations) && set_count(o, "threads", o->threads);
+}
+
+/* A parent without a checkpoint becomes a row that says so, like any trial that could not
+ * start, unless --checkpoint names another file to start from. */
+static int find_parent(struct train_options *o)
+{
+    struct lineage_error err;
+    if (origin_of_trial(&o->origin, o->session.store, o->parent, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    if (!o->origin.checkpoint[0] && !o->checkpoint)
+        snprintf(o->refused, sizeof o->refused, "no checkpoint to start from: %s", o->origin.why);
+    return CLI_GO_ON;
+}
+
+/* A checkpoint out of this store's snapshots says whose child the trial is. */
+static int find_parent_of_checkpoint(struct train_options *o)
+{
+    struct lineage_error err;
+    if (!o->recipe.checkpoint[0])
+        return CLI_GO_ON;
+    if (origin_of_checkpoint(&o->origin, o->session.store, o->recipe.checkpoint, &err) !=
+        LINEAGE_OK)
+        return cli_fail(&err);
+    return CLI_GO_ON;
+}
+
+/* What is wrong with a recipe is the caller's to mend: exit status 2, no row, as in `night`. */
+static int parse_recipe(struct train_options *o)
+{
+    struct trainer_error err;
+    if (recipe_source_parse(&o->source, &o->recipe, &err) == TRAINER_OK)
+        return CLI_GO_ON;
+    return cli_error(err.status == TRAINER_ENOMEM ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);
+}
+
+/* Before there is a store to be made: a recipe that is refused leaves nothing behind. */
+static int read_recipe(struct cli_session *session, void *context)
+{
+    struct train_options *o = context;
+    if (!recipe_source_open(&o->source, session->args.positional[0]) || !change_recipe(o))
+        return CLI_USAGE;
+    int status = parse_recipe(o);
+    return status == CLI_GO_ON ? recipe_store_make(session->where.dir) : status;
+}
+
+/* --checkpoint wins over the parent's own. The recipe is parsed again with one change more: the
+ * checkpoint is part of what is checked, and of what the snapshot will hold. */
+static int start_from_parent(struct train_options *o)
+{
+    if (!o->origin.checkpoint[0] || o->checkpoint)
+        return CLI_GO_ON;
+    return set_text(o, "start.checkpoint", o->origin.checkpoint) ? parse_recipe(o) : CLI_USAGE;
+}
+
+/* The exp_id alone on standard output, so that `id=$(lineage train ..)` works; the reason of a
+ * failure goes to standard error. 1 for a trial that failed but has its row, 130 as shells have
+ * it for an interruption. */
+static int report(const struct train_options *o, const struct trial_outcome *outcome,
+                  const struct lineage_trial *row)
+{
+    int shown = CLI_OK;
+    if (o->session.format_text)
+        shown = cli_show_trial(row, o->session.format);
+    else
+        puts(row->exp_id);
+    if (outcome->end != TRIAL_FINISHED)
+        cli_error(CLI_NO, "%s: %s", lineage_label_name(row->status), outcome->reason);
+    if (outcome->end == TRIAL_INTERRUPTED)
+        return CLI_INTERRUPTED;
+    return outcome->end == TRIAL_FINISHED ? shown : CLI_NO;
+}
+
+/* Signals are held from before the child starts until its row is written: an interruption in
+ * between must still be told. */
+static int run_trial(struct train_options *o)
+{
+    struct interrupts interrupts;
+    struct trial_outcome outcome;
+    struct lineage_trial row = {0};
+    struct trial_request request = {.plan = {.parent = o->origin.exp_id, .baseline = o->baseline},
+                                    .refused = o->refused[0] ? o->refused : NULL,
+                                    .name = o->recipe.name,
+                                    .quiet = o->quiet,
+                                    .interrupts = &interrupts};
+    if (!recipe_trial_init(&o->trial, &request, &o->recipe))
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status = interrupts_hold(&interrupts)
+                     ? trial_run(o->session.store, &request, &outcome, &row)
+                     : CLI_SYSTEM;
+    if (status == CLI_GO_ON)
+        status = report(o, &outcome, &row);
+    interrupts_release(&interrupts);
+    lineage_trial_release(&row);
+    recipe_trial_release(&o->trial);
+    return status;
+}
+
+/* The direction first: in a store that takes lower for better nothing else is worth looking at. */
+static int work(struct cli_session *session, void *context)
+{
+    struct train_options *o = context;
+    int status = recipe_store_check(session->store);
+    if (status == CLI_GO_ON)
+        status = o->parent ? find_parent(o) : find_parent_of_checkpoint(o);
+    if (status == CLI_GO_ON && o->parent)
+        status = start_from_parent(o);
+    return status == CLI_GO_ON ? run_trial(o) : status;
+}
+
+/* Numbers are taken as text: popt's are signed, know no range, and its messages do not say what
+ * is allowed. */
+static int run_train(struct train_options *o, const struct cli_command *command, int argc,
+                     const char **argv)
+{
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&o->session),
+        {"hypothesis", 0, POPT_ARG_STRING, &o->hypothesis, 0, "what is tried and why", "TEXT"},
+        {"expected-delta", 0, POPT_ARG_STRING, &o->expected_delta, 0, "what it is to bring",
+         "TEXT"},
+        {"parent", 0, POPT_ARG_STRING, &o->parent, 0, "start from this trial's checkpoint",
+         "ID|best"},
+        {"checkpoint", 0, POPT_ARG_STRING, &o->checkpoint, 0, "start from this file", "FILE"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the trial", "N"},
+        {"iterations", 0, POPT_ARG_STRING, &o->iterations, 0, "iterations of training", "N"},
+        {"threads", 0, POPT_ARG_STRING, &o->threads, 0, "threads (0: all processors)", "N"},
+        {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "any setting of the recipe; may be repeated",
+         "NAME=VALUE"},
+        {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    o->session.before_open = read_recipe;
+    int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
+    recipe_source_release(&o->source);
+    origin_release(&o->origin);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct train_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status = run_train(o, command, argc, argv);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_train = {
+    .name = "train",
+    .arguments = "RECIPE",
+    .description =
+        "Trains in a child process, within the budgets of the recipe, and appends a row: keep or\n"
+        "discard by the score (EM, as --status auto of append decides), or why it failed: crash,\n"
+        "train_budget_overrun, eval_budget_overrun, size_blocked, preflight_crash, and\n"
+        "harness_abort after an interruption. The row names the settings and holds clip scale and\n"
+        "information gain by turn; telemetry holds every step, the snapshot of a kept trial its\n"
+        "recipe.json and policy.ckpt. The parent is the trial that the checkpoint came from. The\n"
+        "store is made if there is none. Prints the exp_id. Exit status: 0 measured, 1 failed but\n"
+        "recorded, 130 interrupted.\n"
+        "\n"
+        "--set takes a setting by the name that rows have for it (lr, alpha, k_max), or by its "
+        "path\n"
+        "in the recipe (schema/recipe.schema.json), and JSON or text: lr=1e-4, loss.name=gspo,\n"
+        "environments[0].algorithm.alpha=0.9; without a number, settings of environments mean "
+        "all.\n"
+        "A recipe or setting that is refused is named (exit status 2), and no row is written.",
+    .examples = "  lineage train recipe.json -C runs/hop --hypothesis 'wider clip'\n"
+                "  lineage train recipe.json -C runs/hop --parent best --seed 2 \\\n"
+                "      --set algorithm.name=turn-group-v1d --set alpha=0.9",
+    .run = run,
+};

@@ -1,0 +1,110 @@
+/* cmd_tried.c: `lineage tried`. */
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define MAX_WANTED 16
+
+struct tried_options {
+    char *alpha, *beta, *gamma, *tolerance;
+    char **params;
+    struct lineage_param wanted[MAX_WANTED];
+    char names[MAX_WANTED][LINEAGE_NAME_MAX];
+    size_t n;
+    struct cli_texts texts;
+};
+
+static bool want(struct tried_options *o, const char *name, const char *text, bool text_too)
+{
+    if (!text)
+        return true;
+    if (o->n == MAX_WANTED) {
+        cli_error(CLI_USAGE, "tried: more than %d parameters", MAX_WANTED);
+        return false;
+    }
+    snprintf(o->names[o->n], LINEAGE_NAME_MAX, "%s", name);
+    o->wanted[o->n].name = o->names[o->n];
+    if (!(text_too ? cli_value_parse(&o->wanted[o->n], &o->texts, name, text)
+                   : cli_number_parse(&o->wanted[o->n].value, name, text)))
+        return false;
+    o->n++;
+    return true;
+}
+
+static bool want_all(struct tried_options *o)
+{
+    char name[LINEAGE_NAME_MAX];
+    const char *value;
+    if (!want(o, "alpha", o->alpha, false) || !want(o, "beta", o->beta, false) || !want(o, "gamma", o->gamma, false))
+        return false;
+    for (char **param = o->params; param && *param; param++)
+        if (!cli_assignment_parse(name, &value, "param", *param) || !want(o, name, value, true))
+            return false;
+    return true;
+}
+
+/* A night that the harness ended says nothing of the setting; whoever asks should know that somebody meant to. */
+static int say_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+{
+    struct lineage_condition conditions[MAX_WANTED];
+    struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions};
+    struct lineage_error err;
+    size_t n;
+    for (size_t i = 0; i < o->n; i++) {
+        double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
+        conditions[query.n_conditions++] = (struct lineage_condition){
+            .name = o->names[i],
+            .range = {{true, o->wanted[i].value - slack}, {true, o->wanted[i].value + slack}},
+            .texts = &o->wanted[i].text,
+            .n_texts = o->wanted[i].text != NULL};
+    }
+    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n) /* an unknown name was never tried either */
+        fprintf(stderr, "lineage: %zu trial%s with this ended in harness_abort: that is as if nobody had tried\n", n,
+                n > 1 ? "s" : "");
+    return CLI_NO;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct tried_options *o = context;
+    struct lineage_cursor *cursor;
+    struct lineage_error err;
+    double tolerance = 1e-9; /* 0.1 + 0.2 is 0.3 to a person */
+    size_t n;
+    if (!want_all(o) || (o->tolerance && !cli_amount_parse(&tolerance, "tolerance", o->tolerance)))
+        return CLI_USAGE;
+    if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    int status = cli_print_cursor(cursor, session->format, &n);
+    return status == CLI_OK && n == 0 ? say_aborted(session->store, o, tolerance) : status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct tried_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "value of alpha to look for", "NUMBER"},
+        {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "value of beta to look for", "NUMBER"},
+        {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter to look for", "NAME=NUMBER|TEXT"},
+        {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
+         "how near is the same, times max(1, |value|) (default: 1e-9)", "NUMBER"},
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_tried = {
+    .name = "tried",
+    .arguments = "",
+    .description = "Lists the trials whose parameters all lie within the tolerance of those asked for;\n"
+                   "text must be the same.\n"
+                   "Exit status 0 if there is one, 1 if nobody tried; a trial that ended in harness_abort\n"
+                   "does not count.",
+    .examples = "  lineage tried --alpha 0.9 --gamma 1.0 || echo 'new ground'\n"
+                "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
+                "  lineage tried --param optimizer=adam --alpha 0.3",
+    .run = run,
+};

@@ -1,0 +1,17 @@
+/* core_agg_options.h: the aggregation settings of a loss, from a JSON case. */
+#ifndef CORE_AGG_OPTIONS_H
+#define CORE_AGG_OPTIONS_H
+
+#include <rlcore/loss.h>
+
+#include "core_call.h"
+
+/*
+ * loss_agg_mode and, where given, dp_size, batch_num_tokens, global_batch_size, loss_scale_factor.
+ */
+struct rl_agg core_agg(struct core_call *call);
+
+/* The same, and clip_ratio_low, _high and _c, tau_pos and tau_neg over the defaults. */
+struct rl_loss_options core_loss_options(struct core_call *call);
+
+#endif

@@ -1,0 +1,342 @@
+/* field.c: fields of trials, and trials by id. */
+#include "mcp/field.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "mcp/untrusted.h"
+
+/* ---- names ---- */
+
+struct texts {
+    char **list;
+    size_t n, max;
+};
+
+static bool add_text(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    struct texts *all = context;
+    (void)n, (void)names;
+    if (all->n == all->max || !texts[0] || !(all->list[all->n] = strdup(texts[0])))
+        return false;
+    all->n++;
+    return true;
+}
+
+char **mcp_sql_texts(struct mcp_server *server, const char *statement, size_t max)
+{
+    struct texts all = {.list = calloc(max + 1, sizeof(char *)), .max = max};
+    struct lineage_error err;
+    if (all.list && lineage_sql(server->store, statement, add_text, &all, &err) == LINEAGE_OK)
+        return all.list;
+    mcp_names_free(all.list);
+    return NULL;
+}
+
+void mcp_names_free(char **names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        free(names[i]);
+    free(names);
+}
+
+char *mcp_sql_quote(const char *text)
+{
+    struct mcp_text quoted;
+    if (!mcp_text_open(&quoted))
+        return NULL;
+    fputc('\'', quoted.out);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputc('\'', quoted.out);
+        fputc(*text, quoted.out);
+    }
+    fputc('\'', quoted.out);
+    mcp_text_close(&quoted);
+    return quoted.data;
+}
+
+/* From name to name: a DISTINCT would read every value of every trial. */
+char **mcp_param_names(struct mcp_server *server, size_t max)
+{
+    return mcp_sql_texts(server,
+                         "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key)"
+                         " FROM param_values WHERE key > x) FROM k WHERE x IS NOT NULL) SELECT x FROM k WHERE x IS NOT NULL",
+                         max);
+}
+
+static const char *const more_fields[] = {"score", "params", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
+enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
+
+static const char *known_field(const char *name)
+{
+    int column = lineage_column_find(name);
+    for (size_t i = 0; i < N_MORE_FIELDS; i++)
+        if (strcmp(more_fields[i], name) == 0)
+            return more_fields[i];
+    return column >= 0 ? lineage_column((size_t)column)->name : NULL;
+}
+
+static bool contains(char **names, const char *name)
+{
+    for (; names && *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+static void unknown_param(struct mcp_call *call, const char *name, char **params)
+{
+    char known[500];
+    size_t used = 0;
+    const char *near = cli_nearest(name, (const char *const *)params);
+    known[0] = '\0';
+    for (; *params && used < 400; params++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", used ? ", " : "", *params);
+    mcp_trouble(call, "no parameter '%.60s'%s%s%s; known are %s%s", name, near ? " (did you mean '" : "",
+                near ? near : "", near ? "'?)" : "", used ? known : "none yet", *params ? ", ..." : "");
+}
+
+bool mcp_check_param(struct mcp_call *call, const char *name)
+{
+    char **params = mcp_param_names(call->server, MAX_NAMES);
+    bool known = params && contains(params, lineage_param_canonical(name));
+    if (!params)
+        mcp_trouble(call, "cannot list the parameters");
+    else if (!known)
+        unknown_param(call, name, params);
+    mcp_names_free(params);
+    return known;
+}
+
+/* A field that is no column may be a parameter or an extra column; which there are is looked up once. */
+struct known_names {
+    char **params, **extras;
+};
+
+static bool is_known(struct known_names *known, struct mcp_call *call, const char *name)
+{
+    if (!known->params) {
+        known->params = mcp_param_names(call->server, MAX_NAMES);
+        known->extras = mcp_sql_texts(call->server, "SELECT DISTINCT name FROM extras LIMIT 100", 100);
+    }
+    return contains(known->params, lineage_param_canonical(name)) || contains(known->extras, name);
+}
+
+static bool unknown_field(struct known_names *known, struct mcp_call *call, const char *name)
+{
+    const char *words[LINEAGE_N_COLUMNS + N_MORE_FIELDS + MAX_NAMES + 1] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        words[n++] = lineage_column(i)->name;
+    for (size_t i = 0; i < N_MORE_FIELDS; i++)
+        words[n++] = more_fields[i];
+    for (size_t i = 0; known->params && known->params[i]; i++)
+        words[n++] = known->params[i];
+    const char *near = cli_nearest(name, words);
+    mcp_trouble(call, "no field '%.60s'%s%s%s; known are the columns (exp_id, status, score, delta_vs_best, params, "
+                "hypothesis, notes, timestamp, ...) and any parameter", name, near ? " (did you mean '" : "",
+                near ? near : "", near ? "'?)" : "");
+    return false;
+}
+
+static bool choose(struct mcp_fields *fields, struct mcp_call *call, struct known_names *known, const char *name)
+{
+    const char *field = known_field(name);
+    if (fields->n == MCP_MAX_FIELDS) {
+        mcp_trouble(call, "fields: at most %d", MCP_MAX_FIELDS);
+        return false;
+    }
+    if (!field && !is_known(known, call, name))
+        return unknown_field(known, call, name);
+    fields->names[fields->n++] = field ? field : name;
+    return true;
+}
+
+/* The fallback is a constant list of known fields. */
+static void choose_fallback(struct mcp_fields *fields, const char *fallback)
+{
+    char name[64];
+    for (size_t n; *fallback; fallback += n + (fallback[n] == ',')) {
+        n = strcspn(fallback, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, fallback);
+        fields->names[fields->n++] = known_field(name);
+    }
+}
+
+bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const char *fallback)
+{
+    const json_t *wanted = json_object_get(call->arguments, "fields");
+    struct known_names known = {0};
+    bool ok = true;
+    fields->n = 0;
+    for (size_t i = 0; ok && i < json_array_size(wanted); i++)
+        ok = choose(fields, call, &known, json_string_value(json_array_get(wanted, i)));
+    if (ok && !fields->n)
+        choose_fallback(fields, fallback);
+    mcp_names_free(known.params);
+    mcp_names_free(known.extras);
+    return ok;
+}
+
+/* ---- values ---- */
+
+static json_t *number_json(struct lineage_number number)
+{
+    return number.present ? cli_json_number(number.value) : json_null();
+}
+
+static json_t *param_json(const struct lineage_param *param)
+{
+    return param->text ? mcp_cell(param->text, 0) : cli_json_number(param->value);
+}
+
+static json_t *params_json(const struct lineage_trial *trial)
+{
+    json_t *params = json_object();
+    for (size_t i = 0; i < trial->n_params; i++)
+        json_object_set_new(params, trial->params[i].name, param_json(&trial->params[i]));
+    return params;
+}
+
+/* "0: 0.001 ± 0.06; 1: 0.238 ± 0.3": information gain by turn, as short as it can be said. */
+static json_t *turns_json(const struct lineage_trial *trial)
+{
+    char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
+    struct mcp_text text;
+    if (!mcp_text_open(&text))
+        return NULL;
+    for (size_t i = 0; i < trial->n_turns; i++)
+        fprintf(text.out, "%s%u: %s ± %s", i ? "; " : "", trial->turns[i].turn,
+                lineage_number_format(mean, trial->turns[i].mean), lineage_number_format(std, trial->turns[i].std));
+    return mcp_text_json(&text);
+}
+
+static json_t *column_json(const struct lineage_trial *trial, size_t i, size_t max)
+{
+    const struct lineage_column *column = lineage_column(i);
+    const void *member = (const char *)trial + column->offset;
+    switch (column->kind) {
+    case LINEAGE_COLUMN_NUMBER: return number_json(*(const struct lineage_number *)member);
+    case LINEAGE_COLUMN_LABEL: return json_string(lineage_label_name(trial->status));
+    case LINEAGE_COLUMN_TEXT: break;
+    }
+    return mcp_cell(lineage_trial_text(trial, i), max);
+}
+
+static json_t *other_json(const struct lineage_trial *trial, const char *name, size_t max)
+{
+    const struct lineage_param *param = lineage_trial_find_param(trial, lineage_param_canonical(name));
+    if (param)
+        return param_json(param);
+    for (size_t i = 0; i < trial->n_extras; i++)
+        if (strcmp(trial->extras[i].column, name) == 0)
+            return mcp_cell(trial->extras[i].text, max);
+    return json_null();
+}
+
+json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max)
+{
+    int column = lineage_column_find(name);
+    if (strcmp(name, "exp_id") == 0)
+        return mcp_id(trial);
+    if (column >= 0)
+        return column_json(trial, (size_t)column, max);
+    if (strcmp(name, "score") == 0)
+        return number_json(trial->score);
+    if (strcmp(name, "params") == 0)
+        return params_json(trial);
+    if (strcmp(name, "turns") == 0)
+        return turns_json(trial);
+    if (strcmp(name, "ig_clip_scale_mean") == 0)
+        return number_json(trial->ig_clip_scale_mean);
+    if (strcmp(name, "ig_clip_scale_std") == 0)
+        return number_json(trial->ig_clip_scale_std);
+    if (strcmp(name, "row") == 0)
+        return json_integer((json_int_t)trial->seq);
+    return other_json(trial, name, max);
+}
+
+/* ---- trials by id ---- */
+
+enum { LONG_ID = 80 };
+
+json_t *mcp_id(const struct lineage_trial *trial)
+{
+    const char *id = trial->exp_id;
+    if (id[0] && id[0] != '@' && strlen(id) <= LONG_ID && mcp_is_plain(id))
+        return json_string(id);
+    return json_sprintf("@%" PRIu64, trial->seq);
+}
+
+static bool row_number(uint64_t *row, const char *id)
+{
+    if (id[0] != '@' || !id[1] || strlen(id) > 16 || id[1 + strspn(id + 1, "0123456789")])
+        return false;
+    *row = strtoull(id + 1, NULL, 10);
+    return *row > 0;
+}
+
+static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row,
+                                    struct lineage_error *err)
+{
+    const struct lineage_query query = {.after = row - 1, .limit = 1};
+    enum lineage_status status = lineage_query_open(&found->cursor, call->server->store, &query, err);
+    if (status == LINEAGE_OK)
+        status = lineage_cursor_next(found->cursor, &found->trial, err);
+    return status == LINEAGE_OK && found->trial.seq != row ? LINEAGE_ENOTFOUND : status;
+}
+
+/* Ids that begin alike, else the newest one. */
+static void say_what_is_near(struct mcp_call *call, const char *id)
+{
+    char prefix[LONG_ID], sql[400], near[300];
+    size_t used = 0, length = strlen(id) < LONG_ID ? strlen(id) : LONG_ID - 1;
+    snprintf(prefix, sizeof prefix, "%.*s", (int)lineage_text_prefix(id, length - (length > 1), LONG_ID), id);
+    char *quoted = mcp_sql_quote(prefix), **ids = NULL;
+    snprintf(sql, sizeof sql, "SELECT exp_id FROM trials WHERE exp_id >= %s AND exp_id < %s || char(1114111) "
+             "ORDER BY exp_id LIMIT 5", quoted ? quoted : "''", quoted ? quoted : "''");
+    if (quoted && strlen(quoted) < 2 * LONG_ID)
+        ids = mcp_sql_texts(call->server, sql, 5);
+    if (!ids || !ids[0]) {
+        mcp_names_free(ids);
+        ids = mcp_sql_texts(call->server, "SELECT exp_id FROM trials ORDER BY seq DESC LIMIT 1", 1);
+    }
+    near[0] = '\0';
+    for (size_t i = 0; ids && ids[i] && used < 200; i++)
+        used += (size_t)snprintf(near + used, sizeof near - used, "%s%.*s", used ? ", " : "", 40, ids[i]);
+    mcp_trouble(call, "no trial '%.80s'; %s%s", id, used ? "there is " : "the store has no trial yet", near);
+    mcp_names_free(ids);
+    free(quoted);
+}
+
+bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
+{
+    struct lineage_error err;
+    uint64_t row;
+    *found = (struct mcp_found){.cursor = NULL};
+    enum lineage_status status = lineage_find(call->server->store, id, &found->trial, &err);
+    if (status == LINEAGE_ENOTFOUND && row_number(&row, id))
+        status = find_row(found, call, row, &err);
+    if (status == LINEAGE_OK)
+        return true;
+    mcp_found_release(found);
+    if (status == LINEAGE_ENOTFOUND)
+        say_what_is_near(call, id);
+    else
+        mcp_store_trouble(call, &err);
+    return false;
+}
+
+void mcp_found_release(struct mcp_found *found)
+{
+    if (found->cursor)
+        lineage_cursor_close(found->cursor); /* the trial is borrowed from it */
+    else
+        lineage_trial_release(&found->trial);
+    *found = (struct mcp_found){.cursor = NULL};
+}

@@ -1,0 +1,318 @@
+/* inbox.c: the reading thread, the queue, cancellation, progress, output. */
+#include "inbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "lines.h"
+
+enum {
+    PROGRESS_MS = 1000,
+    GRACE_S = 5 /* for the answer at work when the client closed its end: it may still read */
+};
+
+struct waiting {
+    struct waiting *next;
+    struct mcp_message message;
+    size_t bytes;
+};
+
+struct mcp_inbox {
+    int in, out;
+    int wake[2]; /* a byte makes the reader look at what is at work */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t arrived, taken;
+    struct waiting *first, **last;
+    size_t bytes;
+    bool ended, closing, broken;
+    double ended_at;
+
+    json_t *id;    /* of the request at work, borrowed from its message; NULL: none that can be cancelled */
+    json_t *token; /* its progressToken, borrowed */
+    bool cancelled;
+    double started;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- out, under the lock ---- */
+
+static bool write_all(int fd, const char *data, size_t length)
+{
+    while (length) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+static bool deliver(struct mcp_inbox *inbox, json_t *message)
+{
+    size_t length = 0;
+    char *text = message ? cli_json_compact(message, &length) : NULL;
+    if (text)
+        text[length++] = '\n'; /* over the NUL */
+    if (!inbox->broken && (!text || !write_all(inbox->out, text, length))) {
+        fprintf(stderr, "lineage mcp: %s\n", text ? "nobody reads the answers" : "out of memory");
+        inbox->broken = true;
+    }
+    free(text);
+    json_decref(message);
+    return !inbox->broken;
+}
+
+/* ---- the reading thread ---- */
+
+/* The client takes back a request: one that waits is dropped, the one at work ends as soon as it asks. */
+static void cancel(struct mcp_inbox *inbox, const json_t *id)
+{
+    if (inbox->id && json_equal(inbox->id, id)) {
+        inbox->cancelled = true;
+        return;
+    }
+    for (struct waiting **at = &inbox->first; *at; at = &(*at)->next) {
+        struct waiting *waiting = *at;
+        if (waiting->message.kind != MCP_REQUEST || !json_equal(waiting->message.id, id))
+            continue;
+        *at = waiting->next;
+        if (!*at)
+            inbox->last = at;
+        inbox->bytes -= waiting->bytes;
+        mcp_message_release(&waiting->message);
+        free(waiting);
+        return;
+    }
+}
+
+static void enqueue(struct mcp_inbox *inbox, struct waiting *waiting)
+{
+    while (inbox->bytes > MCP_WAITING_MAX && !inbox->closing)
+        pthread_cond_wait(&inbox->taken, &inbox->lock);
+    waiting->next = NULL;
+    *inbox->last = waiting;
+    inbox->last = &waiting->next;
+    inbox->bytes += waiting->bytes;
+    pthread_cond_signal(&inbox->arrived);
+}
+
+static bool is_cancellation(const struct mcp_message *message)
+{
+    return message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0;
+}
+
+static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
+{
+    struct mcp_inbox *inbox = context;
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+    if (!waiting) {
+        fputs("lineage mcp: out of memory: a message was dropped\n", stderr);
+        return;
+    }
+    waiting->bytes = sizeof *waiting + 2 * length; /* JSON values take more room than their text */
+    if (kind == MCP_LINE_WHOLE) {
+        mcp_message_read(&waiting->message, text, length);
+    } else {
+        waiting->message = (struct mcp_message){.kind = MCP_INVALID, .code = MCP_INVALID_REQUEST};
+        snprintf(waiting->message.error, sizeof waiting->message.error, "Invalid request: %s",
+                 kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
+    }
+    pthread_mutex_lock(&inbox->lock);
+    if (is_cancellation(&waiting->message)) {
+        cancel(inbox, json_object_get(waiting->message.params, "requestId"));
+        mcp_message_release(&waiting->message);
+        free(waiting);
+    } else {
+        enqueue(inbox, waiting);
+    }
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+/* Seconds since the request began: they strictly increase, and what is left is not known. */
+static int tell_progress(struct mcp_inbox *inbox)
+{
+    int wait = -1;
+    pthread_mutex_lock(&inbox->lock);
+    if (inbox->token && !inbox->cancelled) {
+        double seconds = now() - inbox->started;
+        wait = PROGRESS_MS;
+        if (seconds * 1000 >= PROGRESS_MS * 0.9)
+            deliver(inbox, json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method",
+                                  "notifications/progress", "params", "progressToken", inbox->token, "progress",
+                                  seconds, "message", "seconds at work"));
+    }
+    pthread_mutex_unlock(&inbox->lock);
+    return wait;
+}
+
+static void *read_input(void *context)
+{
+    struct mcp_inbox *inbox = context;
+    struct mcp_lines lines = {0};
+    char bytes[65536], woken[16];
+    struct pollfd fds[] = {{inbox->in, POLLIN, 0}, {inbox->wake[0], POLLIN, 0}};
+    for (;;) {
+        int ready = poll(fds, 2, tell_progress(inbox));
+        if (ready < 0 && errno != EINTR)
+            break;
+        if (ready <= 0)
+            continue;
+        if (fds[1].revents && read(inbox->wake[0], woken, sizeof woken) == 0)
+            break; /* closing */
+        if (!fds[0].revents)
+            continue;
+        ssize_t n = read(inbox->in, bytes, sizeof bytes);
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (n <= 0)
+            break;
+        mcp_lines_feed(&lines, bytes, (size_t)n, take_line, inbox);
+    }
+    mcp_lines_end(&lines, take_line, inbox);
+    mcp_lines_release(&lines);
+    pthread_mutex_lock(&inbox->lock);
+    inbox->ended = true;
+    inbox->ended_at = now();
+    pthread_cond_broadcast(&inbox->arrived);
+    pthread_mutex_unlock(&inbox->lock);
+    return NULL;
+}
+
+/* ---- the answering thread ---- */
+
+struct mcp_inbox *mcp_inbox_open(int in, int out)
+{
+    struct mcp_inbox *inbox = calloc(1, sizeof *inbox);
+    if (!inbox)
+        return NULL;
+    inbox->in = in;
+    inbox->out = out;
+    inbox->last = &inbox->first;
+    pthread_mutex_init(&inbox->lock, NULL);
+    pthread_cond_init(&inbox->arrived, NULL);
+    pthread_cond_init(&inbox->taken, NULL);
+    if (pipe(inbox->wake) != 0) {
+        free(inbox);
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++)
+        if (fcntl(inbox->wake[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(inbox->wake[i], F_SETFL, O_NONBLOCK) != 0)
+            fputs("lineage mcp: cannot set up a pipe\n", stderr); /* then progress may come late */
+    if (pthread_create(&inbox->thread, NULL, read_input, inbox) != 0) {
+        close(inbox->wake[0]);
+        close(inbox->wake[1]);
+        free(inbox);
+        return NULL;
+    }
+    return inbox;
+}
+
+/* Who wants progress names a token, a string or an integer. */
+static json_t *progress_token(const struct mcp_message *message)
+{
+    json_t *token = json_object_get(json_object_get(message->params, "_meta"), "progressToken");
+    return json_is_string(token) || json_is_integer(token) ? token : NULL;
+}
+
+static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
+{
+    inbox->cancelled = false;
+    inbox->id = message->kind == MCP_REQUEST ? message->id : NULL;
+    inbox->token = inbox->id ? progress_token(message) : NULL;
+    inbox->started = now();
+    if (inbox->token && write(inbox->wake[1], "", 1) < 0)
+        return; /* a full pipe wakes the reader as well */
+}
+
+bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
+{
+    pthread_mutex_lock(&inbox->lock);
+    while (!inbox->first && !inbox->ended)
+        pthread_cond_wait(&inbox->arrived, &inbox->lock);
+    struct waiting *waiting = inbox->first;
+    if (waiting) {
+        inbox->first = waiting->next;
+        if (!inbox->first)
+            inbox->last = &inbox->first;
+        inbox->bytes -= waiting->bytes;
+        *message = waiting->message;
+        begin(inbox, message);
+        pthread_cond_signal(&inbox->taken);
+    }
+    pthread_mutex_unlock(&inbox->lock);
+    free(waiting);
+    return waiting != NULL;
+}
+
+bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
+{
+    pthread_mutex_lock(&inbox->lock);
+    bool cancelled = inbox->cancelled || inbox->broken || (inbox->ended && now() - inbox->ended_at > GRACE_S);
+    pthread_mutex_unlock(&inbox->lock);
+    return cancelled;
+}
+
+bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer)
+{
+    pthread_mutex_lock(&inbox->lock);
+    bool wanted = answer && !inbox->cancelled;
+    inbox->id = inbox->token = NULL;
+    bool ok = wanted ? deliver(inbox, answer) : !inbox->broken;
+    pthread_mutex_unlock(&inbox->lock);
+    if (!wanted)
+        json_decref(answer);
+    return ok;
+}
+
+bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification)
+{
+    pthread_mutex_lock(&inbox->lock);
+    bool ok = true;
+    if (inbox->cancelled)
+        json_decref(notification);
+    else
+        ok = deliver(inbox, notification);
+    pthread_mutex_unlock(&inbox->lock);
+    return ok;
+}
+
+void mcp_inbox_close(struct mcp_inbox *inbox)
+{
+    if (!inbox)
+        return;
+    pthread_mutex_lock(&inbox->lock);
+    inbox->closing = true;
+    pthread_cond_broadcast(&inbox->taken);
+    pthread_mutex_unlock(&inbox->lock);
+    close(inbox->wake[1]); /* the reader sees the end of the pipe */
+    pthread_join(inbox->thread, NULL);
+    close(inbox->wake[0]);
+    while (inbox->first) {
+        struct waiting *waiting = inbox->first;
+        inbox->first = waiting->next;
+        mcp_message_release(&waiting->message);
+        free(waiting);
+    }
+    pthread_cond_destroy(&inbox->arrived);
+    pthread_cond_destroy(&inbox->taken);
+    pthread_mutex_destroy(&inbox->lock);
+    free(inbox);
+}

@@ -1,0 +1,109 @@
+/* message.c: one line as a JSON-RPC 2.0 message. */
+#include "message.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void refuse(struct mcp_message *message, enum mcp_code code, const char *format, ...)
+{
+    va_list args;
+    message->kind = MCP_INVALID;
+    message->code = code;
+    va_start(args, format);
+    vsnprintf(message->error, sizeof message->error, format, args);
+    va_end(args);
+}
+
+/* How deep brackets nest, before the parser descends into them. */
+static bool is_too_deep(const char *text, size_t length)
+{
+    size_t depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quoted) {
+            i += c == '\\';
+            quoted = c != '"';
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > MCP_DEPTH_MAX)
+                return true;
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0;
+        }
+    }
+    return false;
+}
+
+static json_t *parse(struct mcp_message *message, const char *text, size_t length)
+{
+    json_error_t error;
+    if (is_too_deep(text, length)) {
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: more than %d levels of nesting", MCP_DEPTH_MAX);
+        return NULL;
+    }
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+    if (!root)
+        refuse(message, MCP_PARSE_ERROR, "Parse error: column %d: %.80s", error.column, error.text);
+    return root;
+}
+
+/* What is no id cannot be sent back. */
+static bool read_id(struct mcp_message *message)
+{
+    json_t *id = json_object_get(message->root, "id");
+    if (!id)
+        return true;
+    if (!json_is_string(id) && !json_is_integer(id)) {
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: id must be a string or an integer");
+        return false;
+    }
+    message->id = id;
+    return true;
+}
+
+static void classify(struct mcp_message *message)
+{
+    const json_t *root = message->root;
+    const json_t *version = json_object_get(root, "jsonrpc");
+    if (!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0) {
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: jsonrpc must be \"2.0\"");
+        return;
+    }
+    message->method = json_string_value(json_object_get(root, "method"));
+    message->params = json_object_get(root, "params");
+    if (!message->method && (json_object_get(root, "result") || json_object_get(root, "error")))
+        message->kind = MCP_RESPONSE;
+    else if (!message->method)
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: method must be a string");
+    else if (message->params && !json_is_object(message->params))
+        refuse(message, MCP_INVALID_PARAMS, "Invalid params: params must be an object");
+    else
+        message->kind = message->id ? MCP_REQUEST : MCP_NOTIFICATION;
+}
+
+void mcp_message_read(struct mcp_message *message, const char *text, size_t length)
+{
+    *message = (struct mcp_message){.kind = MCP_INVALID};
+    message->root = parse(message, text, length);
+    if (!message->root)
+        return;
+    if (json_is_array(message->root))
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: one message a line, no batches");
+    else if (!json_is_object(message->root))
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: not an object");
+    else if (read_id(message))
+        classify(message);
+}
+
+void mcp_message_release(struct mcp_message *message)
+{
+    json_decref(message->root);
+    *message = (struct mcp_message){.kind = MCP_INVALID};
+}

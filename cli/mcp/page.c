@@ -1,0 +1,220 @@
+/* page.c: one page of a list of trials. */
+#include "mcp/page.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "mcp/schema.h"
+#include "mcp/untrusted.h"
+
+enum { TEXT_MAX = 160, SHORT_TEXT = 12, FRAME_BYTES = 260 };
+
+bool mcp_page_open(struct mcp_page *page, struct mcp_call *call, const char *fallback_fields)
+{
+    *page = (struct mcp_page){.max_bytes = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES),
+                              .limit = mcp_count_argument(call, "limit", MCP_DEFAULT_ROWS),
+                              .rows = json_array()};
+    return mcp_fields_choose(&page->fields, call, fallback_fields);
+}
+
+void mcp_page_release(struct mcp_page *page)
+{
+    json_decref(page->rows);
+}
+
+static json_t *row_json(const struct mcp_page *page, const struct lineage_trial *trial, size_t max)
+{
+    json_t *row = json_array();
+    for (size_t i = 0; i < page->fields.n; i++)
+        json_array_append_new(row, mcp_field(trial, page->fields.names[i], max));
+    return row;
+}
+
+static size_t bytes_of(const json_t *value)
+{
+    size_t length = 0;
+    free(cli_json_compact(value, &length));
+    return length;
+}
+
+/* The first row must fit somehow, or a reader would never get past it: its texts are cut shorter. */
+static json_t *fitting_row(const struct mcp_page *page, const struct lineage_trial *trial, size_t *bytes)
+{
+    size_t room = page->max_bytes - FRAME_BYTES;
+    for (size_t max = TEXT_MAX;; max /= 2) {
+        json_t *row = row_json(page, trial, max);
+        *bytes = bytes_of(row) + 1;
+        if (page->bytes + *bytes <= room || (!json_array_size(page->rows) && max <= SHORT_TEXT))
+            return row;
+        json_decref(row);
+        if (json_array_size(page->rows))
+            return NULL;
+    }
+}
+
+bool mcp_page_add(struct mcp_page *page, const struct lineage_trial *trial)
+{
+    size_t bytes;
+    page->full = page->full || json_array_size(page->rows) == page->limit;
+    json_t *row = page->full ? NULL : fitting_row(page, trial, &bytes);
+    page->full = !row;
+    if (!row)
+        return false;
+    json_array_append_new(page->rows, row);
+    page->bytes += bytes;
+    page->last = trial->seq;
+    snprintf(page->last_id, sizeof page->last_id, "%s", strlen(trial->exp_id) < sizeof page->last_id ? trial->exp_id : "");
+    return true;
+}
+
+/* ---- parameters that all rows share ---- */
+
+static bool all_have(const json_t *rows, size_t column, const char *key, const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!json_equal(json_object_get(json_array_get(json_array_get(rows, i), column), key), value))
+            return false;
+    return true;
+}
+
+static json_t *shared_params(const json_t *rows, size_t column)
+{
+    json_t *first = json_array_get(json_array_get(rows, 0), column), *shared = json_object(), *value;
+    const char *key;
+    json_object_foreach(first, key, value)
+        if (json_array_size(rows) > 1 && all_have(rows, column, key, value))
+            json_object_set(shared, key, value);
+    return shared;
+}
+
+/* "alpha=0.3 gamma=1.0", without those that are shared. */
+static json_t *params_text(const json_t *params, const json_t *shared)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    const char *key, *blank = "";
+    json_t *value;
+    struct mcp_text text;
+    if (!mcp_text_open(&text))
+        return NULL;
+    json_object_foreach((json_t *)(uintptr_t)params, key, value) {
+        if (json_object_get(shared, key))
+            continue;
+        const char *shown = json_is_string(value) ? json_string_value(value)
+                                                  : lineage_number_format(number, json_number_value(value));
+        size_t length = strlen(shown);
+        if (length > 2 && strcmp(shown + length - 2, ".0") == 0)
+            length -= 2; /* 60.0 reads the same as 60 */
+        fprintf(text.out, "%s%s=%.*s", blank, key, (int)length, shown);
+        blank = " ";
+    }
+    return mcp_text_json(&text);
+}
+
+static json_t *fold_params(const struct mcp_page *page)
+{
+    json_t *same = NULL;
+    for (size_t column = 0; column < page->fields.n; column++) {
+        if (strcmp(page->fields.names[column], "params") != 0)
+            continue;
+        json_t *shared = shared_params(page->rows, column), *none = json_object();
+        for (size_t i = 0; i < json_array_size(page->rows); i++) {
+            json_t *row = json_array_get(page->rows, i);
+            json_array_set_new(row, column, params_text(json_array_get(row, column), shared));
+        }
+        json_decref(same);
+        same = json_object_size(shared) ? params_text(shared, none) : NULL;
+        json_decref(shared);
+        json_decref(none);
+    }
+    return same;
+}
+
+/* ---- the page ---- */
+
+json_t *mcp_shown(size_t shown, size_t total)
+{
+    return json_sprintf(total > MCP_COUNT_MAX ? "%zu of more than %zu" : "%zu of %zu", shown,
+                        total > MCP_COUNT_MAX ? (size_t)MCP_COUNT_MAX : total);
+}
+
+/* The id names the last row of that id; an earlier one goes by its number. */
+static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    bool by_id = page->last_id[0] && page->last_id[0] != '@' && mcp_is_plain(page->last_id) &&
+                 lineage_find(call->server->store, page->last_id, &trial, &err) == LINEAGE_OK &&
+                 trial.seq == page->last;
+    lineage_trial_release(&trial);
+    return by_id ? json_string(page->last_id) : json_sprintf("@%" PRIu64, page->last);
+}
+
+bool mcp_cursor(uint64_t *after, struct mcp_call *call)
+{
+    const char *cursor = mcp_text_argument(call, "cursor");
+    struct mcp_found found;
+    *after = 0;
+    if (!cursor || !*cursor) /* the empty one is the front */
+        return true;
+    if (!mcp_find(&found, call, cursor))
+        return false;
+    *after = found.trial.seq;
+    mcp_found_release(&found);
+    return true;
+}
+
+json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t total, bool more)
+{
+    json_t *result = json_object(), *columns = json_array();
+    json_t *same = fold_params(page);
+    for (size_t i = 0; i < page->fields.n; i++)
+        json_array_append_new(columns, json_string(page->fields.names[i]));
+    json_object_set_new(result, "shown", mcp_shown(json_array_size(page->rows), total));
+    if (more)
+        json_object_set_new(result, "next", cursor_of(page, call));
+    if (same)
+        json_object_set_new(result, "same", same);
+    json_object_set_new(result, "columns", columns);
+    json_object_set(result, "rows", page->rows);
+    if (json_array_size(page->rows))
+        json_object_set_new(result, "note", json_string(MCP_UNTRUSTED_NOTE));
+    return result;
+}
+
+static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cursor, bool *more,
+                                struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    enum lineage_status status;
+    *more = false;
+    while (!*more && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        *more = !mcp_page_add(page, &trial);
+    return *more || status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, const char *fallback_fields)
+{
+    struct mcp_page page;
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_error err;
+    size_t total = 0;
+    bool more = false;
+    json_t *result = NULL;
+    enum lineage_status status = LINEAGE_OK;
+    if (mcp_page_open(&page, call, fallback_fields) && mcp_cursor(&query->after, call)) {
+        query->limit = MCP_COUNT_MAX + 1;
+        status = lineage_query_count(&total, call->server->store, query, &err);
+        query->limit = page.limit + 1; /* one more tells whether there is a next page */
+        if (status == LINEAGE_OK)
+            status = lineage_query_open(&cursor, call->server->store, query, &err);
+        if (status == LINEAGE_OK)
+            status = fill(&page, cursor, &more, &err);
+        result = status == LINEAGE_OK ? mcp_page_finish(&page, call, total, more) : mcp_store_trouble(call, &err);
+    }
+    lineage_cursor_close(cursor);
+    mcp_page_release(&page);
+    return result;
+}

@@ -1,0 +1,229 @@
+/* schema.c: arguments of tools as JSON Schema, and checked. */
+#include "mcp/schema.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+static json_t *choices_json(const char *const *choices)
+{
+    json_t *list = json_array();
+    for (; *choices; choices++)
+        json_array_append_new(list, json_string(*choices));
+    return list;
+}
+
+static json_t *text_schema(const struct mcp_argument *argument)
+{
+    json_t *schema = json_pack("{s:s}", "type", "string");
+    if (argument->choices)
+        json_object_set_new(schema, "enum", choices_json(argument->choices));
+    return schema;
+}
+
+static json_t *bound_json(const struct mcp_argument *argument, double bound)
+{
+    return argument->type == MCP_COUNT ? json_integer((json_int_t)bound) : json_real(bound);
+}
+
+static json_t *number_schema(const struct mcp_argument *argument)
+{
+    json_t *schema = json_pack("{s:s}", "type", argument->type == MCP_COUNT ? "integer" : "number");
+    if (argument->max > argument->min) {
+        json_object_set_new(schema, "minimum", bound_json(argument, argument->min));
+        json_object_set_new(schema, "maximum", bound_json(argument, argument->max));
+    }
+    return schema;
+}
+
+static json_t *type_schema(const struct mcp_argument *argument)
+{
+    switch (argument->type) {
+    case MCP_TEXT: return text_schema(argument);
+    case MCP_TEXTS: return json_pack("{s:s, s:o}", "type", "array", "items", text_schema(argument));
+    case MCP_NUMBER:
+    case MCP_COUNT: return number_schema(argument);
+    case MCP_PARAMS:
+    case MCP_RANGES:
+        return json_pack("{s:s, s:{s:[s,s]}}", "type", "object", "additionalProperties", "type", "number", "string");
+    }
+    return NULL;
+}
+
+json_t *mcp_schema_of(const struct mcp_argument *arguments)
+{
+    json_t *properties = json_object(), *required = json_array();
+    for (; arguments->name; arguments++) {
+        json_t *schema = type_schema(arguments);
+        json_object_set_new(schema, "description", json_string(arguments->description));
+        json_object_set_new(properties, arguments->name, schema);
+        if (arguments->required)
+            json_array_append_new(required, json_string(arguments->name));
+    }
+    json_t *schema = json_pack("{s:s, s:o}", "type", "object", "properties", properties);
+    if (json_array_size(required))
+        json_object_set(schema, "required", required);
+    json_decref(required);
+    json_object_set_new(schema, "additionalProperties", json_false());
+    return schema;
+}
+
+/* ---- checking ---- */
+
+static const struct mcp_argument *find(const struct mcp_argument *arguments, const char *name)
+{
+    for (; arguments->name; arguments++)
+        if (strcmp(arguments->name, name) == 0)
+            return arguments;
+    return NULL;
+}
+
+static void list_words(char out[400], const char *const *words)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (; *words && used < 360; words++)
+        used += (size_t)snprintf(out + used, 400 - used, "%s%s", used ? ", " : "", *words);
+}
+
+static bool unknown(struct mcp_call *call, const char *what, const char *word, const char *const *known)
+{
+    char all[400];
+    const char *near = cli_nearest(word, known);
+    list_words(all, known);
+    mcp_trouble(call, "no %s '%.60s'%s%s%s; known are %s", what, word, near ? " (did you mean '" : "",
+                near ? near : "", near ? "'?)" : "", all);
+    return false;
+}
+
+static bool unknown_argument(struct mcp_call *call, const struct mcp_argument *arguments, const char *name)
+{
+    const char *known[32] = {0};
+    for (size_t i = 0; arguments[i].name && i < 31; i++)
+        known[i] = arguments[i].name;
+    if (known[0])
+        return unknown(call, "argument", name, known);
+    mcp_trouble(call, "no argument '%.60s': this tool takes none", name);
+    return false;
+}
+
+static bool wrong(struct mcp_call *call, const struct mcp_argument *argument, const char *wanted)
+{
+    mcp_trouble(call, "%s must be %s (%s)", argument->name, wanted, argument->description);
+    return false;
+}
+
+static bool check_text(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (!text)
+        return wrong(call, argument, argument->type == MCP_TEXTS ? "a list of texts" : "text");
+    if (strlen(text) != json_string_length(value))
+        return wrong(call, argument, "text without NUL");
+    if (argument->max > 0 && (double)json_string_length(value) > argument->max)
+        return wrong(call, argument, "shorter");
+    for (size_t i = 0; argument->choices; i++) {
+        if (!argument->choices[i])
+            return unknown(call, argument->name, text, argument->choices);
+        if (strcmp(argument->choices[i], text) == 0)
+            break;
+    }
+    return true;
+}
+
+static bool check_texts(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
+{
+    if (!json_is_array(value) || json_array_size(value) > 64)
+        return wrong(call, argument, "a list of at most 64 texts");
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (!check_text(call, argument, json_array_get(value, i)))
+            return false;
+    return true;
+}
+
+static bool check_number(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
+{
+    char text[120], low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
+    bool whole = argument->type == MCP_COUNT, bounded = argument->max > argument->min;
+    double number = json_number_value(value);
+    bool ok = whole ? json_is_integer(value) || (json_is_real(value) && floor(number) == number)
+                    : json_is_number(value);
+    if (ok && (!bounded || (number >= argument->min && number <= argument->max)))
+        return true;
+    if (!bounded)
+        return wrong(call, argument, whole ? "a whole number" : "a number");
+    snprintf(text, sizeof text, "a %snumber from %s to %s", whole ? "whole " : "",
+             lineage_number_format(low, argument->min), lineage_number_format(high, argument->max));
+    return wrong(call, argument, text);
+}
+
+static bool check_object(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
+{
+    const char *key;
+    json_t *member;
+    if (!json_is_object(value) || json_object_size(value) > 32)
+        return wrong(call, argument, "an object of at most 32 names");
+    json_object_foreach((json_t *)(uintptr_t)value, key, member) {
+        bool text = json_is_string(member) && strlen(json_string_value(member)) == json_string_length(member);
+        if (!json_is_number(member) && !text) {
+            mcp_trouble(call, "%s.%.60s must be a number%s", argument->name, key,
+                        argument->type == MCP_RANGES ? ", a range \"LOW:HIGH\" or text" : " or text");
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_value(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
+{
+    switch (argument->type) {
+    case MCP_TEXT: return check_text(call, argument, value);
+    case MCP_TEXTS: return check_texts(call, argument, value);
+    case MCP_NUMBER:
+    case MCP_COUNT: return check_number(call, argument, value);
+    case MCP_PARAMS:
+    case MCP_RANGES: return check_object(call, argument, value);
+    }
+    return false;
+}
+
+bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *arguments, const json_t *given)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)given, name, value) {
+        const struct mcp_argument *argument = find(arguments, name);
+        if (!argument)
+            return unknown_argument(call, arguments, name);
+        if (!json_is_null(value) && !check_value(call, argument, value))
+            return false;
+    }
+    for (; arguments->name; arguments++) {
+        value = json_object_get(given, arguments->name);
+        if (arguments->required && (!value || json_is_null(value))) {
+            mcp_trouble(call, "%s is missing: %s", arguments->name, arguments->description);
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *mcp_text_argument(const struct mcp_call *call, const char *name)
+{
+    return json_string_value(json_object_get(call->arguments, name));
+}
+
+size_t mcp_count_argument(const struct mcp_call *call, const char *name, size_t fallback)
+{
+    const json_t *value = json_object_get(call->arguments, name);
+    return json_is_number(value) ? (size_t)json_number_value(value) : fallback;
+}
+
+bool mcp_number_argument(double *value, const struct mcp_call *call, const char *name)
+{
+    const json_t *number = json_object_get(call->arguments, name);
+    if (json_is_number(number))
+        *value = json_number_value(number);
+    return json_is_number(number);
+}

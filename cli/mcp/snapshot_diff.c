@@ -1,0 +1,183 @@
+/* snapshot_diff.c: `lineage diff` between the snapshots of two trials. */
+#include "mcp/snapshot_diff.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
+
+extern char **environ;
+
+enum { LOOK_MS = 200 };
+
+/* ---- the child ---- */
+
+/* `lineage diff` as a process of its own: what it takes (files, memory, time) is its own, and it can be ended. */
+static pid_t start_diff(struct mcp_call *call, const char *from, const char *to, int *out)
+{
+    const char *const argv[] = {"lineage", "diff", "-C", lineage_store_dir(call->server->store), "--", from, to, NULL};
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    pid_t child = -1;
+    if (pipe(ends) != 0) {
+        mcp_trouble(call, "cannot make a pipe: %s", strerror(errno));
+        return -1;
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0); /* standard input is the client's */
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    int error = posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char *const *)(uintptr_t)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    if (!error) {
+        *out = ends[0];
+        return child;
+    }
+    close(ends[0]);
+    mcp_trouble(call, "cannot run lineage diff: %s", strerror(error));
+    return -1;
+}
+
+/* Until it is done, has said enough, or nobody wants to know any more. */
+static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call, int fd, FILE *text)
+{
+    char bytes[65536];
+    struct pollfd wait = {fd, POLLIN, 0};
+    while (!mcp_inbox_cancelled(call->server->inbox) && !changes->cut) {
+        if (poll(&wait, 1, LOOK_MS) <= 0)
+            continue;
+        ssize_t n = read(fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        changes->length += (size_t)n;
+        fwrite(bytes, 1, (size_t)n, text);
+        changes->cut = changes->length > MCP_SNAPSHOT_DIFF_MAX;
+    }
+}
+
+/* One that was cut off was killed. */
+static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
+{
+    int state = 0;
+    if (cut)
+        kill(child, SIGKILL);
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+        ;
+    if (cut || (WIFEXITED(state) && WEXITSTATUS(state) == 0))
+        return true;
+    mcp_trouble(call, "the snapshots cannot be compared; `lineage diff` says why");
+    return false;
+}
+
+static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *from, const char *to)
+{
+    struct mcp_text text;
+    int fd;
+    pid_t child = start_diff(call, from, to, &fd);
+    if (child < 0)
+        return false;
+    bool opened = mcp_text_open(&text);
+    if (opened)
+        read_output(changes, call, fd, text.out);
+    close(fd);
+    bool ok = await_diff(call, child, !opened || changes->cut || mcp_inbox_cancelled(call->server->inbox));
+    if (!opened)
+        return false;
+    mcp_text_close(&text);
+    changes->text = text.data;
+    changes->length = text.length;
+    return ok && text.data;
+}
+
+/* ---- what is compared ---- */
+
+/* Inside the snapshot: no way up or out of it. */
+static bool path_ok(struct mcp_call *call, const char *path)
+{
+    size_t length = path ? strlen(path) : 0;
+    if (!path || (length && path[0] != '/' && !strstr(path, "..") && length < 1024))
+        return true;
+    mcp_trouble(call, "path: '%.80s' is not a file inside a snapshot, e.g. train.py", path);
+    return false;
+}
+
+static char *snapshot_of(struct mcp_call *call, const struct lineage_trial *trial)
+{
+    struct lineage_error err;
+    char *path = NULL;
+    if (lineage_snapshot_path(&path, call->server->store, trial, &err) != LINEAGE_OK)
+        mcp_trouble(call, "%s; only kept trials that were appended with a snapshot have one", err.text);
+    return path;
+}
+
+/* Whether "diff --git a/PATH b/PATH" is of that path. */
+static bool is_header_of(const char *line, size_t length, const char *path)
+{
+    size_t n = strlen(path);
+    return length > n + 3 && memcmp(line + length - n, path, n) == 0 && memcmp(line + length - n - 3, " b/", 3) == 0;
+}
+
+/* Only the part of one file stays. */
+static bool keep_file(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *path)
+{
+    size_t kept = 0;
+    bool keeping = false;
+    for (size_t i = 0; path && i < changes->length;) {
+        const char *line = changes->text + i, *end = memchr(line, '\n', changes->length - i);
+        size_t n = end ? (size_t)(end - line) + 1 : changes->length - i;
+        if (n > 11 && memcmp(line, "diff --git ", 11) == 0)
+            keeping = is_header_of(line, n - (end != NULL), path);
+        if (keeping) {
+            memmove(changes->text + kept, line, n);
+            kept += n;
+        }
+        i += n;
+    }
+    if (!path)
+        return true;
+    changes->length = kept;
+    if (!kept)
+        mcp_trouble(call, "no difference in a file '%.80s'", path);
+    return kept > 0;
+}
+
+bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *id, const char *against,
+                      const char *path)
+{
+    *changes = (struct mcp_snapshot_diff){.text = NULL};
+    if (!path_ok(call, path) || !mcp_find(&changes->trial, call, id))
+        return false;
+    if (!against)
+        against = changes->trial.trial.parent_exp;
+    if (!against || !*against) {
+        mcp_trouble(call, "trial '%.80s' has no parent: name the trial to compare with in `against`", id);
+        return false;
+    }
+    if (!mcp_find(&changes->other, call, against))
+        return false;
+    char *to = snapshot_of(call, &changes->trial.trial), *from = to ? snapshot_of(call, &changes->other.trial) : NULL;
+    bool ok = from && to && run_diff(changes, call, changes->other.trial.exp_id, changes->trial.trial.exp_id) &&
+              keep_file(changes, call, path);
+    lineage_free(from);
+    lineage_free(to);
+    return ok;
+}
+
+void mcp_snapshot_diff_release(struct mcp_snapshot_diff *changes)
+{
+    mcp_found_release(&changes->trial);
+    mcp_found_release(&changes->other);
+    free(changes->text);
+    *changes = (struct mcp_snapshot_diff){.text = NULL};
+}

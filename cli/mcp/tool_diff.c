@@ -1,0 +1,103 @@
+/* tool_diff.c: what a trial changed, file by file. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/snapshot_diff.h"
+#include "mcp/page.h"
+#include "mcp/tools.h"
+#include "mcp/untrusted.h"
+
+enum { FILES_MAX = 50, FRAME = 400 };
+
+static const struct mcp_argument arguments[] = {
+    {"id", MCP_TEXT, true, "exp_id", 0, 400, NULL},
+    {"against", MCP_TEXT, false, "exp_id to compare with; default: the parent", 0, 400, NULL},
+    {"path", MCP_TEXT, false, "only this file", 0, 1000, NULL},
+    {"max_bytes", MCP_COUNT, false, "of the diff, default 6000", 500, 200000, NULL},
+    {.name = NULL}};
+
+/* "diff --git a/PATH b/PATH": where a file's part begins; both halves are equal, whatever the path holds. */
+static bool is_header(const char *line, size_t length)
+{
+    return length > 11 && memcmp(line, "diff --git ", 11) == 0;
+}
+
+static json_t *path_of(const char *line, size_t length)
+{
+    char path[400];
+    size_t n = length > 16 ? (length - 16) / 2 : 0;
+    snprintf(path, sizeof path, "%.*s", (int)(n < sizeof path ? n : sizeof path - 1), line + 13);
+    return mcp_cell(path, 120);
+}
+
+struct file {
+    json_t *path;
+    size_t added, removed;
+};
+
+static void add_file(json_t *files, struct file *file)
+{
+    if (file->path && json_array_size(files) < FILES_MAX)
+        json_array_append_new(files, json_pack("[o,i,i]", file->path, (int)file->added, (int)file->removed));
+    else
+        json_decref(file->path);
+    *file = (struct file){.path = NULL};
+}
+
+/* [path, lines added, lines removed] of each. */
+static json_t *list_files(const struct mcp_snapshot_diff *changes, size_t *n)
+{
+    json_t *files = json_array();
+    struct file file = {.path = NULL};
+    const char *text = changes->text, *end = text + changes->length;
+    bool in_hunk = false;
+    *n = 0;
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((stop ? stop : end) - text);
+        if (is_header(text, length)) {
+            add_file(files, &file);
+            file.path = path_of(text, length);
+            in_hunk = false;
+            ++*n;
+        }
+        in_hunk = in_hunk || (length > 2 && memcmp(text, "@@ ", 3) == 0);
+        file.added += in_hunk && text[0] == '+';
+        file.removed += in_hunk && text[0] == '-';
+        text += length + 1;
+    }
+    add_file(files, &file);
+    return files;
+}
+
+static json_t *call_diff(struct mcp_call *call)
+{
+    struct mcp_snapshot_diff changes;
+    json_t *result = NULL;
+    size_t max = mcp_count_argument(call, "max_bytes", 6000), n;
+    if (mcp_snapshot_diff_load(&changes, call, mcp_text_argument(call, "id"), mcp_text_argument(call, "against"),
+                         mcp_text_argument(call, "path"))) {
+        json_t *files = list_files(&changes, &n);
+        char *block = mcp_untrusted_block("diff", changes.text, changes.length, max);
+        result = json_pack("{s:o, s:o, s:i, s:o, s:o}", "from", mcp_id(&changes.other.trial), "to",
+                           mcp_id(&changes.trial.trial), "n_files", (int)n, "files", files, "diff",
+                           cli_json_text(block));
+        free(block);
+    }
+    mcp_snapshot_diff_release(&changes);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_diff = {
+    .name = "diff",
+    .title = "What a trial changed",
+    .description = "Unified diff of a trial's snapshot against its parent's or another trial's.",
+    .arguments = arguments,
+    .output = "\"from\":{\"type\":\"string\"},\"to\":{\"type\":\"string\"},\"n_files\":{\"type\":\"integer\"},"
+              "\"files\":{\"type\":\"array\",\"description\":\"[path, lines added, lines removed], 50 at most\"},"
+              "\"diff\":{\"type\":\"string\"}",
+    .needed = "\"from\",\"to\",\"n_files\",\"files\",\"diff\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_diff,
+};

@@ -1,0 +1,147 @@
+/* tool_knowledge.c: the session-start block, as the next agent reads it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/remarks.h>
+#include <lineage/render.h>
+
+#include "mcp/knowledge.h"
+#include "mcp/tools.h"
+#include "mcp/untrusted.h"
+
+enum { REMARK_BYTES = 2000, SMALLEST_BLOCK = 400 };
+
+/* ---- remarks, which the rendered block does not know ---- */
+
+struct remarks {
+    char *lines[10]; /* the newest, as a ring */
+    size_t n;
+};
+
+static bool keep_remark(void *context, const struct lineage_remark *remark)
+{
+    struct remarks *remarks = context;
+    struct mcp_text line;
+    char **place = &remarks->lines[remarks->n++ % 10];
+    free(*place);
+    *place = NULL;
+    if (!mcp_text_open(&line))
+        return false;
+    char *id = cli_text_line(remark->exp_id, 80), *author = cli_text_line(remark->author, 60);
+    char *text = cli_text_line(remark->text, 160);
+    fprintf(line.out, "- %s%s%s: %s", id ? id : "", author && *author ? ", " : "", author ? author : "", text ? text : "");
+    free(id);
+    free(author);
+    free(text);
+    mcp_text_close(&line);
+    *place = line.data;
+    return true;
+}
+
+static void add_remarks(FILE *out, struct lineage_store *store)
+{
+    struct remarks remarks = {.n = 0};
+    struct lineage_error err;
+    size_t used = 0, shown = 0;
+    if (lineage_remarks_read(store, NULL, keep_remark, &remarks, &err) != LINEAGE_OK)
+        remarks.n = 0;
+    if (remarks.n)
+        fprintf(out, "\n## Remarks (newest first)\n");
+    for (size_t i = remarks.n; i > 0 && shown < 10; i--, shown++) {
+        const char *line = remarks.lines[(i - 1) % 10];
+        used += line ? strlen(line) : 0;
+        if (line && used < REMARK_BYTES)
+            fprintf(out, "%s\n", line);
+    }
+    for (size_t i = 0; i < 10; i++)
+        free(remarks.lines[i]);
+}
+
+/* ---- the block ---- */
+
+/* What a person wrote into KNOWLEDGE.md is kept, as `lineage night` keeps it. */
+static char *insights_of(struct lineage_store *store)
+{
+    struct lineage_error err;
+    struct mcp_text path;
+    char *insights = NULL;
+    if (!mcp_text_open(&path))
+        return NULL;
+    fprintf(path.out, "%s/KNOWLEDGE.md", lineage_store_dir(store));
+    mcp_text_close(&path);
+    if (path.data && lineage_render_insights(&insights, path.data, &err) != LINEAGE_OK)
+        insights = NULL;
+    free(path.data);
+    return insights;
+}
+
+char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *sections, size_t max_bytes)
+{
+    struct lineage_render_options options;
+    struct lineage_error err;
+    struct mcp_text all;
+    char *text = NULL, *insights = insights_of(call->server->store), *block = NULL;
+    size_t length = 0;
+    lineage_render_options_init(&options);
+    options.specialist = specialist;
+    options.sections = sections;
+    options.insights = insights;
+    options.max_bytes = max_bytes - SMALLEST_BLOCK / 2;
+    if (!mcp_text_open(&all))
+        return free(insights), NULL;
+    enum lineage_status status = lineage_render(&text, &length, call->server->store, &options, &err);
+    if (status == LINEAGE_OK) {
+        fwrite(text, 1, length, all.out);
+        if (!sections)
+            add_remarks(all.out, call->server->store);
+    }
+    mcp_text_close(&all);
+    if (status != LINEAGE_OK)
+        mcp_store_trouble(call, &err);
+    else if (all.data)
+        block = mcp_untrusted_block("lineage://knowledge", all.data, all.length, max_bytes);
+    free(all.data);
+    lineage_free(text);
+    lineage_free(insights);
+    return block;
+}
+
+/* ---- the tool ---- */
+
+static const struct mcp_argument arguments[] = {
+    {"specialist", MCP_TEXT, false, "who reads it", 0, 400, NULL},
+    {"sections", MCP_TEXTS, false, "only these: best, leaderboard, knowledge (chains), recent, full, sweep, failures, ..", 0, 40,
+     NULL},
+    {"max_bytes", MCP_COUNT, false, "the least useful is left out to fit, default 10000", 1000, 200000, NULL},
+    {.name = NULL}};
+
+static void join(char out[400], const json_t *names)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < json_array_size(names) && used < 380; i++)
+        used += (size_t)snprintf(out + used, 400 - used, "%s%s", used ? "," : "",
+                                 json_string_value(json_array_get(names, i)));
+}
+
+static json_t *call_knowledge(struct mcp_call *call)
+{
+    char sections[400];
+    join(sections, json_object_get(call->arguments, "sections"));
+    char *block = mcp_knowledge(call, mcp_text_argument(call, "specialist"), sections[0] ? sections : NULL,
+                                mcp_count_argument(call, "max_bytes", MCP_KNOWLEDGE_BYTES));
+    json_t *text = block ? cli_json_text(block) : NULL;
+    free(block);
+    return text;
+}
+
+const struct mcp_tool mcp_tool_knowledge = {
+    .name = "knowledge",
+    .title = "What is known",
+    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent trials, coverage "
+                   "of parameters, failures, calibration of predictions, a person's insights. Markdown.",
+    .arguments = arguments,
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_knowledge,
+};

@@ -1,0 +1,473 @@
+/* tool_list.c: query, tried, chain, best, trial: trials as rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/remarks.h>
+#include <lineage/text.h>
+
+#include "mcp/page.h"
+#include "mcp/tools.h"
+#include "mcp/untrusted.h"
+
+enum { MAX_CONDITIONS = 32 };
+
+/* ---- query ---- */
+
+static const char *const labels[] = {"keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun",
+                                     "size_blocked", "preflight_crash", "harness_abort", "disqualified", "baseline",
+                                     NULL};
+
+static const struct mcp_argument query_arguments[] = {
+    {"where", MCP_RANGES, false, "parameter or numeric column -> number, or range \"LOW:HIGH\", \"LOW:\", \":HIGH\" "
+                                 "(both ends belong to it), or text(s) it is exactly: {\"alpha\": \"0.1:0.5\", "
+                                 "\"score\": \"0.9:\", \"optimizer\": \"adam,sgd\"}", 0, 0, NULL},
+    {"status", MCP_TEXTS, false, "only these labels", 0, 0, labels},
+    {"specialist", MCP_TEXT, false, "exactly this specialist", 0, 400, NULL},
+    {"since", MCP_TEXT, false, "timestamp from this UTC date or time on, e.g. 2026-05-12", 0, 40, NULL},
+    {"until", MCP_TEXT, false, "timestamp before", 0, 40, NULL},
+    {"sort", MCP_TEXT, false, "column or parameter, `-` in front for descending; default -row: newest first. Trials "
+                              "without the value are left out", 0, 80, NULL},
+    MCP_LIST_ARGUMENTS,
+    {.name = NULL}};
+
+struct conditions {
+    struct lineage_condition list[MAX_CONDITIONS];
+    size_t n;
+    struct cli_texts texts;
+};
+
+/* Asked alone, so that the answer can name the condition: a parameter of numbers has no texts. */
+static bool check_texts(const struct lineage_condition *condition, struct mcp_call *call, const char *name)
+{
+    const struct lineage_query query = {.conditions = condition, .n_conditions = 1, .limit = 1};
+    struct lineage_error err;
+    size_t n;
+    enum lineage_status status = lineage_query_count(&n, call->server->store, &query, &err);
+    if (status == LINEAGE_EINVAL)
+        mcp_trouble(call, "where.%.60s: %s", name, err.text);
+    return status != LINEAGE_EINVAL;
+}
+
+static bool add_condition(struct conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
+{
+    struct lineage_condition *condition = &conditions->list[conditions->n++];
+    struct lineage_error err;
+    const char *text = json_string_value(value);
+    *condition = (struct lineage_condition){
+        .name = strcmp(name, "row") == 0 ? "seq" : name,
+        .range = {{true, json_number_value(value)}, {true, json_number_value(value)}}};
+    if (!text)
+        return true;
+    if (cli_may_be_text(text)) {
+        condition->range = (struct lineage_range){.low = {false, 0}};
+        if (cli_texts_parse(condition, &conditions->texts, text))
+            return check_texts(condition, call, name);
+        mcp_trouble(call, "where.%.60s: '%.60s' is neither a range nor texts; what holds commas or quotes stands in single "
+                    "quotes", name, text);
+        return false;
+    }
+    if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
+        return true;
+    mcp_trouble(call, "where.%.60s: %s", name, err.text);
+    return false;
+}
+
+/* A name that is no column must be a parameter or an extra column: the store's word for it is not short. */
+static bool check_name(struct mcp_call *call, const char *name)
+{
+    const json_t *given = call->arguments;
+    json_t *fields = json_pack("{s:[s]}", "fields", name);
+    struct mcp_fields chosen;
+    call->arguments = fields;
+    bool ok = strcmp(name, "line") == 0 || mcp_fields_choose(&chosen, call, "");
+    call->arguments = given;
+    json_decref(fields);
+    return ok;
+}
+
+static bool read_where(struct conditions *conditions, struct mcp_call *call)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(call->arguments, "where"), name, value)
+        if (!check_name(call, name) || !add_condition(conditions, call, name, value))
+            return false;
+    return true;
+}
+
+static unsigned label_bits(const struct mcp_call *call)
+{
+    const json_t *status = json_object_get(call->arguments, "status");
+    enum lineage_label label;
+    unsigned bits = 0;
+    for (size_t i = 0; i < json_array_size(status); i++)
+        if (lineage_label_parse(&label, json_string_value(json_array_get(status, i))))
+            bits |= 1u << label;
+    return bits;
+}
+
+static const char *sort_name(const char *sort)
+{
+    if (!sort || strcmp(sort, "-row") == 0)
+        return "-seq";
+    return strcmp(sort, "row") == 0 ? "seq" : sort;
+}
+
+static json_t *call_query(struct mcp_call *call)
+{
+    struct conditions conditions = {.n = 0};
+    const char *sort = mcp_text_argument(call, "sort");
+    struct lineage_query query = {.labels = label_bits(call),
+                                  .specialist = mcp_text_argument(call, "specialist"),
+                                  .since = mcp_text_argument(call, "since"),
+                                  .until = mcp_text_argument(call, "until"),
+                                  .conditions = conditions.list,
+                                  .sort = sort_name(sort)};
+    if (!read_where(&conditions, call) || (sort && !check_name(call, sort + (sort[0] == '-'))))
+        return NULL;
+    query.n_conditions = conditions.n;
+    return mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
+}
+
+const struct mcp_tool mcp_tool_query = {
+    .name = "query",
+    .title = "List trials",
+    .description = "Trials by parameters, score, status, time: newest first. Units: train_s and total_s seconds, "
+                   "delta_vs_best = score minus the best before; timestamps UTC.",
+    .arguments = query_arguments,
+    .output = MCP_LIST_OUTPUT,
+    .needed = "\"shown\",\"columns\",\"rows\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_query,
+};
+
+/* ---- tried ---- */
+
+static const struct mcp_argument tried_arguments[] = {
+    {"params", MCP_PARAMS, true, "parameter -> value, e.g. {\"alpha\": 0.9, \"optimizer\": \"adam\"}; all must be near, texts the same", 0, 0, NULL},
+    {"tolerance", MCP_NUMBER, false, "how near: a share of each value (0.05 = within 5 %; absolute where the value is "
+                                     "0); default 0.05", 0, 10, NULL},
+    MCP_LIST_ARGUMENTS,
+    {.name = NULL}};
+
+static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
+{
+    double tolerance = 0.05;
+    const char *name;
+    json_t *value;
+    mcp_number_argument(&tolerance, call, "tolerance");
+    json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
+        double wanted = json_number_value(value), slack = tolerance * (wanted != 0 ? fabs(wanted) : 1);
+        struct lineage_condition *condition = &conditions->list[conditions->n++];
+        if (!mcp_check_param(call, name))
+            return false;
+        *condition = (struct lineage_condition){.name = name, .range = {{true, wanted - slack}, {true, wanted + slack}}};
+        if (json_is_string(value)) {
+            wanted_texts[conditions->n - 1] = json_string_value(value);
+            *condition = (struct lineage_condition){
+                .name = name, .texts = &wanted_texts[conditions->n - 1], .n_texts = 1};
+        }
+    }
+    if (!conditions->n)
+        mcp_trouble(call, "params: name at least one parameter, e.g. {\"alpha\": 0.9}");
+    return conditions->n > 0;
+}
+
+/* The nearest values below and above that were tried, where nothing near was. */
+static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name, double wanted)
+{
+    char number[LINEAGE_NUMBER_MAX], sql[512];
+    char *key = mcp_sql_quote(lineage_param_canonical(name));
+    json_t *values = json_array();
+    for (int up = 0; key && strlen(key) < 200 && up < 2; up++) {
+        double value;
+        snprintf(sql, sizeof sql, "SELECT %s(value) FROM param_values WHERE key = %s AND value < '' AND value %s %s", up ? "min" : "max",
+                 key, up ? ">" : "<=", lineage_number_format(number, wanted));
+        char **texts = mcp_sql_texts(call->server, sql, 1);
+        if (texts && texts[0] && lineage_number_parse(&value, texts[0], strlen(texts[0])))
+            json_array_append_new(values, cli_json_number(value));
+        mcp_names_free(texts);
+    }
+    free(key);
+    json_object_set_new(nearest, name, values);
+}
+
+/* Texts have no distance: those there are, as far as they can be listed. */
+static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *name)
+{
+    enum { TEXTS = 8 };
+    char sql[512];
+    char *key = mcp_sql_quote(lineage_param_canonical(name)), **texts = NULL;
+    json_t *values = json_array();
+    if (key && strlen(key) < 200) {
+        snprintf(sql, sizeof sql, "SELECT DISTINCT value FROM param_values WHERE key = %s AND value >= '' ORDER BY 1 LIMIT %d",
+                 key, TEXTS);
+        texts = mcp_sql_texts(call->server, sql, TEXTS);
+    }
+    for (size_t i = 0; texts && texts[i]; i++)
+        json_array_append_new(values, mcp_cell(texts[i], 80));
+    mcp_names_free(texts);
+    free(key);
+    json_object_set_new(nearest, name, values);
+}
+
+static json_t *call_tried(struct mcp_call *call)
+{
+    struct conditions conditions = {.n = 0};
+    struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
+                                  .conditions = conditions.list,
+                                  .sort = "-seq"};
+    const char *name, *texts[MAX_CONDITIONS];
+    json_t *value;
+    if (!read_wanted(&conditions, texts, call))
+        return NULL;
+    query.n_conditions = conditions.n;
+    json_t *result = mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
+    if (!result)
+        return NULL;
+    bool tried = json_array_size(json_object_get(result, "rows")) > 0 || query.after;
+    json_object_set_new(result, "tried", json_boolean(tried));
+    if (tried)
+        return result;
+    json_t *nearest = json_object();
+    json_object_foreach(json_object_get(call->arguments, "params"), name, value)
+        if (json_is_string(value))
+            add_texts_tried(nearest, call, name);
+        else
+            add_nearest(nearest, call, name, json_number_value(value));
+    json_object_set_new(result, "nearest", nearest);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_tried = {
+    .name = "tried",
+    .title = "Was it tried?",
+    .description = "Whether a setting was tried, and how it ended: the trials near it, newest first. If none, the "
+                   "nearest values tried.",
+    .arguments = tried_arguments,
+    .output = "\"tried\":{\"type\":\"boolean\"},"
+              "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"}," MCP_LIST_OUTPUT,
+    .needed = "\"tried\",\"shown\",\"columns\",\"rows\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_tried,
+};
+
+/* ---- chain ---- */
+
+static const struct mcp_argument chain_arguments[] = {
+    {"id", MCP_TEXT, false, "exp_id; default: the best trial", 0, 400, NULL}, MCP_LIST_ARGUMENTS, {.name = NULL}};
+
+/* The index behind the cursor's trial. */
+static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_chain *chain)
+{
+    uint64_t after;
+    *start = 0;
+    if (!mcp_cursor(&after, call))
+        return false;
+    if (!after)
+        return true;
+    while (*start < chain->n && chain->trials[*start].seq != after)
+        ++*start;
+    if (++*start <= chain->n)
+        return true;
+    mcp_trouble(call, "cursor: that trial is not in this chain");
+    return false;
+}
+
+static const char *const chain_ends[] = {"root", "missing parent", "cycle"};
+
+static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *chain)
+{
+    struct mcp_page page;
+    json_t *result = NULL;
+    size_t i;
+    if (mcp_page_open(&page, call, MCP_DEFAULT_FIELDS) && start_of(&i, call, chain)) {
+        size_t passed = 0;
+        while (i < chain->n && mcp_page_add(&page, &chain->trials[i]))
+            i++;
+        for (size_t j = 0; j < chain->n; j++)
+            passed += chain->passed_over[j];
+        result = mcp_page_finish(&page, call, chain->n, i < chain->n);
+        json_object_set_new(result, "passed_over", json_integer((json_int_t)passed));
+        json_object_set_new(result, "begins", json_string(chain_ends[chain->end]));
+    }
+    mcp_page_release(&page);
+    return result;
+}
+
+static json_t *call_chain(struct mcp_call *call)
+{
+    const char *id = mcp_text_argument(call, "id");
+    struct lineage_chain chain = {0};
+    struct lineage_error err;
+    struct mcp_found found = {.cursor = NULL};
+    if (id && !mcp_find(&found, call, id))
+        return NULL;
+    enum lineage_status status = id ? LINEAGE_OK : lineage_best(call->server->store, &found.trial, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_chain_load(call->server->store, found.trial.exp_id, &chain, &err);
+    json_t *result = status == LINEAGE_OK ? chain_page(call, &chain) : mcp_store_trouble(call, &err);
+    lineage_chain_release(&chain);
+    mcp_found_release(&found);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_chain = {
+    .name = "chain",
+    .title = "Kept ancestors",
+    .description = "From the root to a trial through its kept ancestors: what the result stands on.",
+    .arguments = chain_arguments,
+    .output = "\"passed_over\":{\"type\":\"integer\",\"description\":\"ancestors that were not kept\"},"
+              "\"begins\":{\"type\":\"string\",\"description\":\"why it begins there: root, missing parent, cycle\"},"
+              MCP_LIST_OUTPUT,
+    .needed = "\"shown\",\"columns\",\"rows\",\"begins\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_chain,
+};
+
+/* ---- one trial ---- */
+
+enum { LONG_TEXT = 4000, SHORTEST_TEXT = 40 };
+
+/* Members that are empty are left out. */
+static bool is_empty(const json_t *value)
+{
+    return json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fields *fields, size_t max)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < fields->n; i++) {
+        json_t *value = mcp_field(trial, fields->names[i], max);
+        if (is_empty(value))
+            json_decref(value);
+        else
+            json_object_set_new(object, fields->names[i], value);
+    }
+    for (size_t i = 0; i < trial->n_extras && fields->n > LINEAGE_N_COLUMNS; i++)
+        json_object_set_new(object, trial->extras[i].column, mcp_cell(trial->extras[i].text, max));
+    return object;
+}
+
+static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *trial, const struct mcp_fields *fields)
+{
+    size_t room = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES) - 200;
+    for (size_t max = LONG_TEXT;; max /= 2) {
+        size_t length = 0;
+        json_t *object = trial_json(trial, fields, max);
+        free(cli_json_compact(object, &length));
+        if (length <= room || max <= SHORTEST_TEXT)
+            return object;
+        json_decref(object);
+    }
+}
+
+#define ALL_FIELDS                                                                                             \
+    "exp_id,timestamp,specialist,parent_exp,baseline_exp,domain,hypothesis,expected_delta,status,score,"        \
+    "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,turns,"              \
+    "ig_clip_scale_mean,ig_clip_scale_std"
+
+static bool add_remark(void *context, const struct lineage_remark *remark)
+{
+    json_t *list = context;
+    json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "time", mcp_cell(remark->timestamp, 40), "author",
+                                          mcp_cell(remark->author, 80), "text", mcp_cell(remark->text, 400)));
+    return json_array_size(list) < 20;
+}
+
+static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *trial, const char *fallback)
+{
+    struct mcp_fields fields;
+    struct lineage_error err;
+    if (!mcp_fields_choose(&fields, call, fallback))
+        return NULL;
+    json_t *result = json_pack("{s:o}", "trial", fitting_trial(call, trial, &fields)), *remarks = json_array();
+    if (lineage_remarks_read(call->server->store, trial->exp_id, add_remark, remarks, &err) == LINEAGE_OK &&
+        json_array_size(remarks))
+        json_object_set(result, "remarks", remarks);
+    json_decref(remarks);
+    json_object_set_new(result, "note", json_string(MCP_UNTRUSTED_NOTE));
+    return result;
+}
+
+#define ONE_TRIAL_ARGUMENTS                                                                                 \
+    {"fields", MCP_TEXTS, false, "only these, as in query; default: all that are not empty", 0, 200, NULL}, \
+    {                                                                                                       \
+        "max_bytes", MCP_COUNT, false, "texts are cut to fit, default 8000", 500, 200000, NULL              \
+    }
+
+#define ONE_TRIAL_OUTPUT                                                                                       \
+    "\"trial\":{\"type\":\"object\",\"description\":\"columns; params: name -> value; turns: information gain " \
+    "by turn, mean ± std\"},\"remarks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"                  \
+    "\"note\":{\"type\":\"string\"}"
+
+static const struct mcp_argument trial_arguments[] = {
+    {"id", MCP_TEXT, true, "exp_id; exp_014 and 014 are the same, @17 is row 17", 0, 400, NULL},
+    ONE_TRIAL_ARGUMENTS,
+    {.name = NULL}};
+
+json_t *mcp_trial_by_id(struct mcp_call *call, const char *id)
+{
+    struct mcp_found found;
+    if (!mcp_find(&found, call, id))
+        return NULL;
+    json_t *result = one_trial(call, &found.trial, ALL_FIELDS);
+    mcp_found_release(&found);
+    return result;
+}
+
+static json_t *call_trial(struct mcp_call *call)
+{
+    return mcp_trial_by_id(call, mcp_text_argument(call, "id"));
+}
+
+const struct mcp_tool mcp_tool_trial = {
+    .name = "trial",
+    .title = "One trial",
+    .description = "One trial in full: columns, parameters, information gain by turn, remarks. Step curves and the "
+                   "diff are the resources lineage://trial/ID/steps and /diff.",
+    .arguments = trial_arguments,
+    .output = ONE_TRIAL_OUTPUT,
+    .needed = "\"trial\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_trial,
+};
+
+static const struct mcp_argument best_arguments[] = {ONE_TRIAL_ARGUMENTS, {.name = NULL}};
+
+static json_t *call_best(struct mcp_call *call)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    const struct lineage_config *config = lineage_store_config(call->server->store);
+    if (lineage_best(call->server->store, &best, &err) != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
+    json_t *result = one_trial(call, &best, "exp_id,timestamp,specialist,parent_exp,hypothesis,status,score,"
+                                            "delta_vs_best,train_s,total_s,notes,params,turns");
+    if (result) {
+        json_object_set_new(result, "metric", mcp_cell(lineage_store_metric(call->server->store), 80));
+        json_object_set_new(result, "better", json_string(config->direction == LINEAGE_HIGHER ? "higher" : "lower"));
+    }
+    lineage_trial_release(&best);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_best = {
+    .name = "best",
+    .title = "Best trial",
+    .description = "The best kept or baseline trial by the store's score, with the score's name and direction.",
+    .arguments = best_arguments,
+    .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]}," ONE_TRIAL_OUTPUT,
+    .needed = "\"trial\",\"metric\",\"better\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_best,
+};

@@ -1,0 +1,165 @@
+/* tool_write.c: append and note, offered with --allow-write only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <math.h>
+
+#include <lineage/notes.h>
+#include <lineage/remarks.h>
+
+#include "mcp/field.h"
+#include "mcp/tools.h"
+#include "mcp/untrusted.h"
+
+enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
+
+/* ---- append ---- */
+
+static const char *const labels[] = {"auto", "keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun",
+                                     "size_blocked", "preflight_crash", "harness_abort", "disqualified", "baseline",
+                                     NULL};
+
+static const struct mcp_argument append_arguments[] = {
+    {"status", MCP_TEXT, true, "label; auto: keep or discard by the score and the store's noise floor", 0, 0, labels},
+    {"hypothesis", MCP_TEXT, true, "what was tried and why", 0, TEXT, NULL},
+    {"core_metric", MCP_NUMBER, false, "the score; leave out for a trial without one", 0, 0, NULL},
+    {"val_bpb", MCP_NUMBER, false, "bits per byte on the validation set", 0, 0, NULL},
+    {"parent", MCP_TEXT, false, "exp_id it started from", 0, WORD, NULL},
+    {"specialist", MCP_TEXT, false, "who tried it", 0, WORD, NULL},
+    {"domain", MCP_TEXT, false, "field of the trial", 0, WORD, NULL},
+    {"expected_delta", MCP_TEXT, false, "what it was to bring, e.g. +0.02", 0, WORD, NULL},
+    {"params", MCP_PARAMS, false, "parameter -> value, e.g. {\"alpha\": 0.3, \"optimizer\": \"adam\"}", 0, 0, NULL},
+    {"train_s", MCP_NUMBER, false, "seconds of training", 0, 1e9, NULL},
+    {"total_s", MCP_NUMBER, false, "seconds in all", 0, 1e9, NULL},
+    {"job_name", MCP_TEXT, false, "name of the job", 0, WORD, NULL},
+    {"notes", MCP_TEXT, false, "free text", 0, TEXT, NULL},
+    {.name = NULL}};
+
+static struct lineage_number number_of(const struct mcp_call *call, const char *name)
+{
+    struct lineage_number number = {0};
+    number.present = mcp_number_argument(&number.value, call, name);
+    return number;
+}
+
+static bool read_params(struct lineage_trial *trial, struct lineage_param *params, struct mcp_call *call)
+{
+    const char *name;
+    json_t *value;
+    trial->params = params;
+    json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
+        if (!lineage_param_name_ok(name)) {
+            mcp_trouble(call, "params: '%.60s' is no parameter name: a letter, then letters, digits, _ . -", name);
+            return false;
+        }
+        params[trial->n_params++] = (struct lineage_param){
+            lineage_param_canonical(name), json_is_string(value) ? (double)NAN : json_number_value(value),
+            json_string_value(value)};
+    }
+    return true;
+}
+
+static json_t *appended(const struct lineage_trial *row)
+{
+    json_t *result = json_pack("{s:o, s:s}", "exp_id", mcp_id(row), "status", lineage_label_name(row->status));
+    json_object_set_new(result, "score", mcp_field(row, "score", 0));
+    json_object_set_new(result, "delta_vs_best", mcp_field(row, "delta_vs_best", 0));
+    json_object_set_new(result, "baseline_exp", mcp_field(row, "baseline_exp", 80));
+    return result;
+}
+
+static json_t *call_append(struct mcp_call *call)
+{
+    struct lineage_param params[MAX_PARAMS];
+    struct lineage_append_options options;
+    struct lineage_error err;
+    struct lineage_trial row = {0}, trial = {.hypothesis = mcp_text_argument(call, "hypothesis"),
+                                             .parent_exp = mcp_text_argument(call, "parent"),
+                                             .specialist = mcp_text_argument(call, "specialist"),
+                                             .domain = mcp_text_argument(call, "domain"),
+                                             .expected_delta = mcp_text_argument(call, "expected_delta"),
+                                             .job_name = mcp_text_argument(call, "job_name"),
+                                             .notes = mcp_text_argument(call, "notes"),
+                                             .core_metric = number_of(call, "core_metric"),
+                                             .val_bpb = number_of(call, "val_bpb"),
+                                             .train_s = number_of(call, "train_s"),
+                                             .total_s = number_of(call, "total_s")};
+    lineage_append_options_init(&options);
+    options.auto_status = !lineage_label_parse(&trial.status, mcp_text_argument(call, "status"));
+    if (!read_params(&trial, params, call))
+        return NULL;
+    call->server->deadline = 0; /* what is being written is finished */
+    if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
+        return mcp_store_trouble(call, &err);
+    json_t *result = appended(&row);
+    lineage_trial_release(&row);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_append = {
+    .name = "append",
+    .title = "Record a trial",
+    .description = "Append one finished trial. The id, the time and the difference to the best are filled in. It cannot "
+                   "be changed or taken back.",
+    .arguments = append_arguments,
+    .output = "\"exp_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},\"score\":{\"type\":[\"number\","
+              "\"null\"]},\"delta_vs_best\":{\"type\":[\"number\",\"null\"]},\"baseline_exp\":{\"type\":\"string\"}",
+    .needed = "\"exp_id\",\"status\"",
+    .writes = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_append,
+};
+
+/* ---- note ---- */
+
+static const struct mcp_argument note_arguments[] = {
+    {"id", MCP_TEXT, true, "exp_id of the trial", 0, 400, NULL},
+    {"text", MCP_TEXT, true, "the remark: what was learned about this trial afterwards", 0, LINEAGE_REMARK_MAX, NULL},
+    {"author", MCP_TEXT, false, "who says so", 0, LINEAGE_NAME_MAX, NULL},
+    {.name = NULL}};
+
+struct last_remark {
+    json_t *json;
+};
+
+/* What stands in the file now, as the answer. */
+static bool keep_last(void *context, const struct lineage_remark *remark)
+{
+    struct last_remark *last = context;
+    json_decref(last->json);
+    last->json = json_pack("{s:o, s:o, s:o}", "exp_id", mcp_cell(remark->exp_id, 80), "time",
+                           mcp_cell(remark->timestamp, 40), "text", mcp_cell(remark->text, 400));
+    return true;
+}
+
+static json_t *call_note(struct mcp_call *call)
+{
+    struct lineage_remark remark = {.author = mcp_text_argument(call, "author"), .text = mcp_text_argument(call, "text")};
+    struct mcp_found found;
+    struct last_remark last = {NULL};
+    struct lineage_error err;
+    if (!mcp_find(&found, call, mcp_text_argument(call, "id")))
+        return NULL;
+    remark.exp_id = found.trial.exp_id;
+    enum lineage_status status = lineage_remark_append(call->server->store, &remark, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_remarks_read(call->server->store, found.trial.exp_id, keep_last, &last, &err);
+    mcp_found_release(&found);
+    if (status == LINEAGE_OK && last.json)
+        return last.json;
+    json_decref(last.json);
+    return mcp_store_trouble(call, &err);
+}
+
+const struct mcp_tool mcp_tool_note = {
+    .name = "note",
+    .title = "Remark on a trial",
+    .description = "Add a remark to a trial that is already recorded; `trial` and `knowledge` show it. It cannot be "
+                   "changed or taken back.",
+    .arguments = note_arguments,
+    .output = "\"exp_id\":{\"type\":\"string\"},\"time\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}",
+    .needed = "\"exp_id\",\"time\",\"text\"",
+    .writes = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_note,
+};

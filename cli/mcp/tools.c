@@ -1,0 +1,137 @@
+/* tools.c: which tools there are, in which order, and how one is called. */
+#include "mcp/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct mcp_tool *const tools[] = {
+    &mcp_tool_knowledge, &mcp_tool_best, &mcp_tool_trial, &mcp_tool_chain,  &mcp_tool_query, &mcp_tool_sweep,
+    &mcp_tool_tried,     &mcp_tool_diff, &mcp_tool_sql,   &mcp_tool_append, &mcp_tool_note};
+enum { N_TOOLS = sizeof tools / sizeof *tools };
+
+static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
+{
+    return !tool->writes || call->server->allow_write;
+}
+
+/* ---- list ---- */
+
+static json_t *output_schema(const struct mcp_tool *tool)
+{
+    struct mcp_text text;
+    if (!mcp_text_open(&text))
+        return NULL;
+    fprintf(text.out, "{\"type\":\"object\",\"properties\":{%s},\"required\":[%s]}", tool->output, tool->needed);
+    mcp_text_close(&text);
+    json_t *schema = text.data ? json_loads(text.data, 0, NULL) : NULL;
+    free(text.data);
+    return schema;
+}
+
+/* All four hints are given, because what is left out counts as the worst. Nothing is ever destroyed: trials and
+ * notes are only added; and nothing outside the store is touched. */
+static json_t *tool_json(const struct mcp_tool *tool)
+{
+    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description",
+                             tool->description, "inputSchema", mcp_schema_of(tool->arguments));
+    if (tool->output)
+        json_object_set_new(json, "outputSchema", output_schema(tool));
+    json_object_set_new(json, "annotations",
+                        json_pack("{s:b, s:b, s:b, s:b}", "readOnlyHint", !tool->writes, "destructiveHint", 0,
+                                  "idempotentHint", tool->idempotent, "openWorldHint", 0));
+    return json;
+}
+
+json_t *mcp_tools_list(struct mcp_call *call)
+{
+    if (!mcp_one_page(call))
+        return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < N_TOOLS; i++)
+        if (offered(tools[i], call))
+            json_array_append_new(list, tool_json(tools[i]));
+    return json_pack("{s:o}", "tools", list);
+}
+
+/* ---- call ---- */
+
+static json_t *unknown_tool(struct mcp_call *call, const char *name)
+{
+    const char *known[N_TOOLS + 1] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        if (strcmp(tools[i]->name, name) == 0) /* there, but not offered */
+            return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %s (the server was started without --allow-write)",
+                              name);
+        if (offered(tools[i], call))
+            known[n++] = tools[i]->name;
+    }
+    const char *near = cli_nearest(name, known);
+    return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %.80s%s%s", name, near ? "; did you mean " : "",
+                      near ? near : "");
+}
+
+/* Text stands alone; structured content is accompanied by the same as text, for clients that know only that. */
+static json_t *tool_result(json_t *value)
+{
+    size_t length = 0;
+    if (json_is_string(value))
+        return json_pack("{s:[{s:s, s:o}]}", "content", "type", "text", "text", value);
+    char *text = cli_json_compact(value, &length);
+    json_t *result = json_pack("{s:[{s:s, s:s}], s:o}", "content", "type", "text", "text", text ? text : "",
+                               "structuredContent", value);
+    free(text);
+    return result;
+}
+
+static json_t *tool_error(const char *text)
+{
+    return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(text), "isError", 1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Rows that are new are read before the time of the question begins: after a long import that takes long, cannot be
+ * given up, and is not the question's fault. What fails here fails again, with its message, in the tool. */
+static void catch_up(struct mcp_server *server)
+{
+    const struct lineage_query any = {.limit = 1};
+    size_t n;
+    if (lineage_query_count(&n, server->store, &any, NULL) != LINEAGE_OK)
+        return;
+}
+
+static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
+{
+    json_t *value = NULL;
+    catch_up(call->server);
+    call->server->overdue = false;
+    call->server->deadline = now() + tool->patience_s;
+    call->code = 0;
+    if (mcp_check_arguments(call, tool->arguments, call->arguments))
+        value = tool->call(call);
+    call->server->deadline = 0;
+    if (value)
+        return tool_result(value);
+    return call->code ? NULL : tool_error(call->error);
+}
+
+json_t *mcp_tools_call(struct mcp_call *call)
+{
+    const char *name = mcp_text_param(call, "name");
+    call->arguments = json_object_get(call->message->params, "arguments");
+    if (!name)
+        return NULL;
+    if (call->arguments && !json_is_object(call->arguments))
+        return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
+    for (size_t i = 0; i < N_TOOLS; i++)
+        if (offered(tools[i], call) && strcmp(tools[i]->name, name) == 0)
+            return run_tool(call, tools[i]);
+    return unknown_tool(call, name);
+}

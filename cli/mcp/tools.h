@@ -1,0 +1,23 @@
+/* tools.h: the tool table. */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include "mcp/schema.h"
+
+struct mcp_tool {
+    const char *name, *title, *description;
+    const struct mcp_argument *arguments;
+    const char *output; /* members of the result's JSON Schema as JSON text; NULL: the result is text */
+    const char *needed; /* which of them are always there, as JSON text of a list */
+    bool writes;        /* only listed and called when writing is allowed */
+    bool idempotent;
+    double patience_s;  /* a question that takes longer is given up */
+    json_t *(*call)(struct mcp_call *call); /* an object, or text; NULL after mcp_trouble */
+};
+
+#define MCP_PATIENCE_S 30.0
+
+extern const struct mcp_tool mcp_tool_knowledge, mcp_tool_best, mcp_tool_trial, mcp_tool_chain, mcp_tool_query,
+    mcp_tool_sweep, mcp_tool_tried, mcp_tool_diff, mcp_tool_sql, mcp_tool_append, mcp_tool_note;
+
+#endif

@@ -1,0 +1,241 @@
+/* comparison.c: what `lineage compare` prints. */
+#include "output/comparison.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+/* Judged by what holds for all comparisons together: with six variants and a 95 % interval for
+ * each alone, every fourth night would announce a winner that is none. Holm's steps keep that
+ * promise as Bonferroni's intervals do, and miss less. "unclear" is not "equal": that no
+ * difference was seen says little with few seeds. */
+static const char *verdict(const struct lineage_comparison *c, const struct lineage_variant *v,
+                           enum lineage_direction direction)
+{
+    if (!v->p_holm.present)
+        return "n/a";
+    if (v->p_holm.value >= 1 - c->confidence)
+        return "unclear";
+    return (v->difference.value > 0) == (direction == LINEAGE_HIGHER) ? "better" : "worse";
+}
+
+static size_t left_out(const struct lineage_variant *v)
+{
+    return v->failed + v->aborted + v->without_seed;
+}
+
+/* ---- table and TSV ---- */
+
+static void add_figure(struct cli_list *list, struct lineage_number number)
+{
+    cli_list_figure(list, number.value, number.present);
+}
+
+static int print_rows(const struct lineage_comparison *c, enum lineage_direction direction, enum cli_format format)
+{
+    static const char *const columns[] = {"variant",  "seeds", "mean", "std",      "pairs",   "difference",
+                                          "low",      "high",  "p",    "low_all",  "high_all", "p_holm",
+                                          "left_out", "verdict"};
+    struct cli_list *list = cli_list_new(format, stdout, sizeof columns / sizeof *columns, columns);
+    for (size_t i = 0; list && i < c->n_variants; i++) {
+        const struct lineage_variant *v = &c->variants[i];
+        const struct lineage_number statistics[] = {v->difference, v->low,         v->high,  v->p,
+                                                    v->family_low, v->family_high, v->p_holm};
+        cli_list_text(list, v->name);
+        cli_list_count(list, v->n_seeds);
+        add_figure(list, v->mean);
+        add_figure(list, v->std);
+        i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
+        for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
+            i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);
+        cli_list_count(list, left_out(v) + v->unpaired);
+        cli_list_text(list, i == 0 ? "baseline" : verdict(c, v, direction));
+        cli_list_end_row(list);
+    }
+    return cli_list_finish(list);
+}
+
+/* "adam", "adam and others" */
+static int text_of(char out[96], const struct lineage_variant_setting *setting)
+{
+    char *text = cli_text_line(setting->text, 30);
+    snprintf(out, 80, "%.60s%s", text ? text : "?", setting->mixed ? " and others" : "");
+    free(text);
+    return (int)strlen(out);
+}
+
+/* The values of a setting in one variant: "0.3", "0.1 to 0.5", "60 in 3 of 8", "-". */
+static void range_text(char out[96], const struct lineage_variant *v, const char *name)
+{
+    int used = 0;
+    snprintf(out, 96, "-");
+    for (size_t i = 0; i < v->n_settings; i++) {
+        const struct lineage_variant_setting *s = &v->settings[i];
+        if (strcmp(s->name, name) != 0)
+            continue;
+        if (s->text)
+            used = text_of(out, s);
+        else
+            used = s->low == s->high ? snprintf(out, 96, "%.6g", s->low)
+                                     : snprintf(out, 96, "%.6g to %.6g", s->low, s->high);
+        if (s->n < v->n_trials)
+            snprintf(out + used, 96 - (size_t)used, " in %zu of %zu", s->n, v->n_trials);
+    }
+}
+
+/* The baseline's values, and of the others' the first that are not the same. */
+static void print_setting(const struct lineage_comparison *c, const char *name)
+{
+    char of_baseline[96], text[96];
+    char *line = cli_text_line(name, 60);
+    range_text(of_baseline, &c->variants[0], name);
+    printf("  %s: %s", line ? line : "?", of_baseline);
+    for (size_t i = 1, shown = 0; i < c->n_variants && shown < 4; i++) {
+        char *variant = cli_text_line(c->variants[i].name, 40);
+        range_text(text, &c->variants[i], name);
+        if (strcmp(text, of_baseline) != 0 && c->variants[i].n_trials)
+            printf("%s", ++shown == 4 ? "; ..." : ""), shown < 4 ? printf("; %s in %s", text, variant) : 0;
+        free(variant);
+    }
+    putchar('\n');
+    free(line);
+}
+
+static void print_left_out(const struct lineage_variant *v)
+{
+    char *name = cli_text_line(v->name, 60);
+    if (v->failed)
+        printf("  %s: %zu without a measured score (failed)\n", name, v->failed);
+    if (v->aborted)
+        printf("  %s: %zu harness_abort\n", name, v->aborted);
+    if (v->without_seed)
+        printf("  %s: %zu with a score, but nothing to pair them by\n", name, v->without_seed);
+    if (v->unpaired)
+        printf("  %s: %zu seeds that only one side has\n", name, v->unpaired);
+    if (v->n_trials > v->n_seeds)
+        printf("  %s: %zu trials repeat a seed; each seed counts once, with its mean\n", name,
+               v->n_trials - v->n_seeds);
+    free(name);
+}
+
+/* What was left out is always told: a comparison over the trials that succeeded flatters
+ * whichever variant crashes most. */
+static void print_remarks(const struct lineage_comparison *c, const char *over)
+{
+    bool any = false;
+    printf("\ndifference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
+           "(Student's t); low_all, high_all: all %zu together (Bonferroni); p_holm: p adjusted by Holm's steps,\n"
+           "below %.4g for a verdict\n",
+           c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
+    for (size_t i = 0; i < c->n_variants; i++) {
+        const struct lineage_variant *v = &c->variants[i];
+        if (!any && (left_out(v) || v->unpaired || v->n_trials > v->n_seeds))
+            any = puts("left out:") >= 0;
+        print_left_out(v);
+    }
+    if (c->n_confounded)
+        puts("also different, and perhaps the reason:");
+    for (size_t i = 0; i < c->n_confounded; i++)
+        print_setting(c, c->confounded[i]);
+}
+
+/* ---- JSON ---- */
+
+static void set_number(json_t *object, const char *key, struct lineage_number number)
+{
+    json_object_set_new(object, key, number.present ? cli_json_number(number.value) : json_null());
+}
+
+static void set_count(json_t *object, const char *key, size_t count)
+{
+    json_object_set_new(object, key, json_integer((json_int_t)count));
+}
+
+static json_t *left_out_json(const struct lineage_variant *v)
+{
+    json_t *object = json_object();
+    set_count(object, "failed", v->failed);
+    set_count(object, "harness_abort", v->aborted);
+    set_count(object, "without_seed", v->without_seed);
+    set_count(object, "unpaired", v->unpaired);
+    return object;
+}
+
+static json_t *settings_json(const struct lineage_variant *v)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < v->n_settings; i++) {
+        json_t *setting = json_object();
+        set_count(setting, "trials", v->settings[i].n);
+        if (v->settings[i].text) {
+            json_object_set_new(setting, "text", cli_json_text(v->settings[i].text));
+            json_object_set_new(setting, "mixed", json_boolean(v->settings[i].mixed));
+        } else {
+            json_object_set_new(setting, "low", cli_json_number(v->settings[i].low));
+            json_object_set_new(setting, "high", cli_json_number(v->settings[i].high));
+        }
+        json_object_set_new(object, v->settings[i].name, setting);
+    }
+    return object;
+}
+
+static void set_test(json_t *object, const struct lineage_comparison *c, const struct lineage_variant *v,
+                     enum lineage_direction direction)
+{
+    set_count(object, "pairs", v->n_pairs);
+    set_number(object, "difference", v->difference);
+    set_number(object, "difference_std", v->difference_std);
+    set_number(object, "low", v->low);
+    set_number(object, "high", v->high);
+    set_number(object, "p", v->p);
+    set_number(object, "low_all", v->family_low);
+    set_number(object, "high_all", v->family_high);
+    set_number(object, "p_holm", v->p_holm);
+    json_object_set_new(object, "verdict", json_string(verdict(c, v, direction)));
+}
+
+/* The baseline has no test against itself, so its keys are left out and not null. */
+static json_t *variant_json(const struct lineage_comparison *c, const struct lineage_variant *v,
+                            enum lineage_direction direction)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "variant", cli_json_text(v->name));
+    set_count(object, "trials", v->n_trials);
+    set_count(object, "seeds", v->n_seeds);
+    set_number(object, "mean", v->mean);
+    set_number(object, "std", v->std);
+    json_object_set_new(object, "left_out", left_out_json(v));
+    if (v != c->variants)
+        set_test(object, c, v, direction);
+    json_object_set_new(object, "settings", settings_json(v));
+    return object;
+}
+
+static void print_json(const struct lineage_comparison *c, const char *over, enum lineage_direction direction)
+{
+    json_t *root = json_object(), *variants = json_array(), *confounded = json_array();
+    for (size_t i = 0; i < c->n_variants; i++)
+        json_array_append_new(variants, variant_json(c, &c->variants[i], direction));
+    for (size_t i = 0; i < c->n_confounded; i++)
+        json_array_append_new(confounded, cli_json_text(c->confounded[i]));
+    json_object_set_new(root, "baseline", cli_json_text(c->variants[0].name));
+    json_object_set_new(root, "over", cli_json_text(over));
+    json_object_set_new(root, "confidence", cli_json_number(c->confidence));
+    set_count(root, "comparisons", c->n_tests);
+    json_object_set_new(root, "variants", variants);
+    json_object_set_new(root, "also_different", confounded);
+    cli_json_print(stdout, root, true);
+    json_decref(root);
+}
+
+int cli_comparison_print(const struct lineage_comparison *comparison, const char *over,
+                         enum lineage_direction direction, enum cli_format format)
+{
+    if (format == CLI_JSON)
+        return print_json(comparison, over, direction), CLI_OK;
+    int status = print_rows(comparison, direction, format);
+    if (status == CLI_OK && format == CLI_TABLE)
+        print_remarks(comparison, over);
+    return status;
+}

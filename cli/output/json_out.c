@@ -1,0 +1,254 @@
+/*
+ * json_out.c: JSON in and out.
+ *
+ * Jansson prints 17 digits or none of its own choosing; here numbers are printed as the store writes them,
+ * the shortest form that reads back exactly, so that 0.3 in results.tsv is 0.3 in every output.
+ */
+#include <math.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+
+/* One line with blanks, lines, or one line without a byte too many. */
+enum style { SPACED, INDENTED, COMPACT };
+
+static void print_value(FILE *out, const json_t *value, enum style style, int depth);
+
+static void new_line(FILE *out, enum style style, int depth)
+{
+    if (style == INDENTED)
+        fprintf(out, "\n%*s", depth * 2, "");
+}
+
+/* Whether there is anything above ASCII that hides or reorders text; JSON escapes the controls
+ * of ASCII itself. Judged by the same function as text for terminals, so that both agree on
+ * what is dangerous. */
+static bool is_hiding(const char *text, size_t length)
+{
+    char *copy = strndup(text, length);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+    char *visible = copy ? lineage_text_visible(copy, strlen(copy)) : NULL;
+    bool hiding = !visible || strcmp(visible, copy) != 0;
+    lineage_free(visible);
+    free(copy);
+    return hiding;
+}
+
+/* The same string for every reader of JSON; what a terminal would act on is written as escapes. */
+static void print_string(FILE *out, const json_t *string)
+{
+    bool hiding = is_hiding(json_string_value(string), json_string_length(string));
+    json_dumpf(string, out, JSON_ENCODE_ANY | (hiding ? JSON_ENSURE_ASCII : 0));
+}
+
+static void print_key(FILE *out, const char *key)
+{
+    json_t *string = cli_json_text(key);
+    print_string(out, string);
+    json_decref(string);
+}
+
+static void print_object(FILE *out, const json_t *object, enum style style, int depth)
+{
+    const char *key;
+    json_t *value;
+    bool first = true;
+    fputc('{', out);
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
+        if (!first)
+            fputs(style == SPACED ? ", " : ",", out);
+        first = false;
+        new_line(out, style, depth + 1);
+        print_key(out, key);
+        fputs(style == COMPACT ? ":" : ": ", out);
+        print_value(out, value, style, depth + 1);
+    }
+    if (!first)
+        new_line(out, style, depth);
+    fputc('}', out);
+}
+
+/* Lists of scalars stay on one line. */
+static bool is_flat(const json_t *array)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (json_is_object(json_array_get(array, i)) || json_is_array(json_array_get(array, i)))
+            return false;
+    return true;
+}
+
+static void print_array(FILE *out, const json_t *array, enum style style, int depth)
+{
+    bool lines = style == INDENTED && !is_flat(array);
+    fputc('[', out);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (i)
+            fputs(lines || style == COMPACT ? "," : ", ", out);
+        new_line(out, lines ? INDENTED : SPACED, depth + 1);
+        print_value(out, json_array_get(array, i), style, depth + 1);
+    }
+    if (json_array_size(array))
+        new_line(out, lines ? INDENTED : SPACED, depth);
+    fputc(']', out);
+}
+
+static void print_value(FILE *out, const json_t *value, enum style style, int depth)
+{
+    char number[LINEAGE_NUMBER_MAX];
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: print_object(out, value, style, depth); break;
+    case JSON_ARRAY: print_array(out, value, style, depth); break;
+    case JSON_STRING: print_string(out, value); break;
+    case JSON_INTEGER: fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value)); break;
+    case JSON_REAL: fputs(lineage_number_format(number, json_real_value(value)), out); break;
+    case JSON_TRUE: fputs("true", out); break;
+    case JSON_FALSE: fputs("false", out); break;
+    case JSON_NULL: fputs("null", out); break;
+    }
+}
+
+void cli_json_print(FILE *out, const json_t *value, bool indent)
+{
+    print_value(out, value, indent ? INDENTED : SPACED, 0);
+    fputc('\n', out);
+}
+
+char *cli_json_compact(const json_t *value, size_t *length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, length);
+    if (!out)
+        return NULL;
+    print_value(out, value, COMPACT, 0);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* JSON has neither nan nor infinities, and rows of other tools hold them: a string says more than null. */
+json_t *cli_json_number(double value)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    return isfinite(value) ? json_real(value) : json_string(lineage_number_format(text, value));
+}
+
+/* One code point from *in to *out: NUL where text holds it as C0 80, U+FFFD for a byte that is not UTF-8. */
+static void copy_point(char **out, const char **in, size_t left)
+{
+    bool nul = strncmp(*in, "\xc0\x80", 2) == 0;
+    size_t n = nul ? 2 : lineage_text_prefix(*in, left, 1);
+    bool valid = lineage_text_is_utf8(*in, n);
+    if (nul)
+        *(*out)++ = '\0';
+    else
+        *out = (char *)memcpy(*out, valid ? *in : "\xef\xbf\xbd", valid ? n : 3) + (valid ? n : 3);
+    *in += n;
+}
+
+/* Cells need not be UTF-8, JSON must be. Sound text, nearly all there is, costs no copy. */
+json_t *cli_json_text(const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    json_t *string = json_string(text ? text : "");
+    if (string)
+        return string;
+    char *mended = malloc(length * 3 + 1), *out = mended;
+    for (const char *in = text, *end = text + length; mended && in < end;)
+        copy_point(&out, &in, (size_t)(end - in));
+    string = mended ? json_stringn(mended, (size_t)(out - mended)) : NULL;
+    free(mended);
+    return string;
+}
+
+long cli_max_input = CLI_MAX_INPUT;
+
+static size_t limit_of_input(void)
+{
+    return cli_max_input > 0 && (unsigned long)cli_max_input < SIZE_MAX >> 20 ? (size_t)cli_max_input << 20 : SIZE_MAX;
+}
+
+/* Read to the end and not by the file's size: a pipe has none. One byte is left for the NUL
+ * behind it. */
+static char *read_stream(FILE *in, size_t *length)
+{
+    size_t capacity = 1u << 16, n;
+    char *data = malloc(capacity);
+    *length = 0;
+    while (data && *length <= limit_of_input() && (n = fread(data + *length, 1, capacity - *length - 1, in)) > 0) {
+        *length += n;
+        if (*length + 1 == capacity) {
+            char *grown = realloc(data, capacity *= 2);
+            if (!grown)
+                free(data);
+            data = grown;
+        }
+    }
+    if (data && ferror(in)) {
+        free(data);
+        return NULL;
+    }
+    if (data)
+        data[*length] = '\0';
+    return data;
+}
+
+/* Standard input may be anything: who connects it knows. A name may be that of a pipe, which nobody would ever end. */
+static FILE *open_input(const char *path)
+{
+    struct stat st;
+    if (strcmp(path, "-") == 0)
+        return stdin;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool known = fd >= 0 && fstat(fd, &st) == 0;
+    if (known && S_ISREG(st.st_mode))
+        return fdopen(fd, "rb");
+    if (known)
+        cli_error(CLI_USAGE, "cannot read %s: it is not a regular file; - reads standard input", path);
+    else
+        cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+char *cli_read_all(const char *path, size_t *length)
+{
+    FILE *in = open_input(path);
+    const char *name = in == stdin ? "standard input" : path;
+    char *data = in ? read_stream(in, length) : NULL;
+    if (in && !data)
+        cli_error(CLI_USAGE, "cannot read %s", name);
+    if (data && *length > limit_of_input()) {
+        cli_error(CLI_USAGE, "%s is larger than %ld MiB; --max-input allows more", name, cli_max_input);
+        free(data);
+        data = NULL;
+    }
+    if (in && in != stdin)
+        fclose(in);
+    return data;
+}
+
+/* Duplicate keys are refused: of two values for one name the writer meant one, and which is a
+ * guess. */
+json_t *cli_json_load(const char *path)
+{
+    json_error_t error;
+    size_t length;
+    char *text = cli_read_all(path, &length);
+    json_t *value = text ? json_loadb(text, length, JSON_REJECT_DUPLICATES, &error) : NULL;
+    if (text && !value)
+        cli_error(CLI_USAGE, "%s:%d:%d: %s", path, error.line, error.column, error.text);
+    free(text);
+    return value;
+}

@@ -1,0 +1,187 @@
+/*
+ * trial_out.c: trials as JSON objects and as lists.
+ *
+ * Keys are those of the columns in results.tsv, so that what is written there is found here under
+ * the same name; what the notes say is taken apart beside them (params, turns), as nobody should
+ * have to parse the notes again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+
+static json_t *number_json(struct lineage_number number)
+{
+    return number.present ? cli_json_number(number.value) : json_null();
+}
+
+static json_t *column_json(const struct lineage_trial *trial, size_t i)
+{
+    const struct lineage_column *column = lineage_column(i);
+    const void *member = (const char *)trial + column->offset;
+    switch (column->kind) {
+    case LINEAGE_COLUMN_NUMBER: return number_json(*(const struct lineage_number *)member);
+    case LINEAGE_COLUMN_LABEL: return json_string(lineage_label_name(trial->status));
+    case LINEAGE_COLUMN_TEXT: break;
+    }
+    return cli_json_text(lineage_trial_text(trial, i));
+}
+
+static json_t *param_json(const struct lineage_param *param)
+{
+    return param->text ? cli_json_text(param->text) : cli_json_number(param->value);
+}
+
+static json_t *params_json(const struct lineage_trial *trial)
+{
+    json_t *params = json_object();
+    for (size_t i = 0; i < trial->n_params; i++)
+        json_object_set_new(params, trial->params[i].name, param_json(&trial->params[i]));
+    return params;
+}
+
+static json_t *turns_json(const struct lineage_trial *trial)
+{
+    json_t *turns = json_array();
+    for (size_t i = 0; i < trial->n_turns; i++) {
+        const struct lineage_turn_stat *turn = &trial->turns[i];
+        json_t *object = json_object();
+        json_object_set_new(object, "turn", json_integer((json_int_t)turn->turn));
+        json_object_set_new(object, "mean", cli_json_number(turn->mean));
+        json_object_set_new(object, "std", cli_json_number(turn->std));
+        if (turn->count)
+            json_object_set_new(object, "n", json_integer((json_int_t)turn->count));
+        json_array_append_new(turns, object);
+    }
+    return turns;
+}
+
+static json_t *extras_json(const struct lineage_trial *trial)
+{
+    json_t *extras = json_object();
+    for (size_t i = 0; i < trial->n_extras; i++)
+        json_object_set_new(extras, trial->extras[i].column, cli_json_text(trial->extras[i].text));
+    return extras;
+}
+
+json_t *cli_trial_json(const struct lineage_trial *trial)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        json_object_set_new(object, lineage_column(i)->name, column_json(trial, i));
+    json_object_set_new(object, "score", number_json(trial->score));
+    json_object_set_new(object, "ig_clip_scale_mean", number_json(trial->ig_clip_scale_mean));
+    json_object_set_new(object, "ig_clip_scale_std", number_json(trial->ig_clip_scale_std));
+    json_object_set_new(object, "params", params_json(trial));
+    if (trial->n_turns)
+        json_object_set_new(object, "turns", turns_json(trial));
+    if (trial->n_extras)
+        json_object_set_new(object, "extras", extras_json(trial));
+    if (trial->line)
+        json_object_set_new(object, "line", json_integer((json_int_t)trial->line));
+    return object;
+}
+
+char *cli_text_line(const char *text, size_t max)
+{
+    char *safe = lineage_text_safe(text, strlen(text), max);
+    char *copy = safe ? strdup(safe) : NULL;
+    lineage_free(safe);
+    return copy;
+}
+
+static const char *const trial_columns[] = {"exp_id",     "timestamp",      "specialist", "parent_exp",
+                                            "status",     "score",          "delta_vs_best", "params",
+                                            "hypothesis", NULL};
+
+struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out)
+{
+    size_t n = 0;
+    while (trial_columns[n])
+        n++;
+    return cli_list_new(format, out, n, trial_columns);
+}
+
+static char *params_text(const struct lineage_trial *trial)
+{
+    char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && i < trial->n_params; i++)
+        fprintf(out, "%s%s=%s", i ? " " : "", trial->params[i].name,
+                trial->params[i].text ? lineage_param_text_format(quoted, trial->params[i].text)
+                                      : lineage_number_format(number, trial->params[i].value));
+    if (out)
+        fclose(out);
+    return text;
+}
+
+bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial)
+{
+    char *params = params_text(trial);
+    cli_list_text(list, trial->exp_id);
+    cli_list_text(list, trial->timestamp);
+    cli_list_text(list, trial->specialist);
+    cli_list_text(list, trial->parent_exp);
+    cli_list_text(list, lineage_label_name(trial->status));
+    cli_list_number(list, trial->score.value, trial->score.present);
+    cli_list_number(list, trial->delta_vs_best.value, trial->delta_vs_best.present);
+    cli_list_text(list, params);
+    cli_list_text(list, trial->hypothesis);
+    free(params);
+    return cli_list_end_row(list);
+}
+
+/* JSON lists whole trials, not the table's columns. Row by row, as a query of everything may be
+ * larger than memory. A failure in the middle leaves a list without its end: a reader sees that
+ * it is not whole. */
+static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_error *err)
+{
+    struct lineage_trial trial = {0};
+    enum lineage_status status;
+    char *line = NULL;
+    size_t length = 0;
+    putchar('[');
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK) {
+        json_t *object = cli_trial_json(&trial);
+        FILE *text = open_memstream(&line, &length);
+        if (text) {
+            cli_json_print(text, object, false);
+            fclose(text);
+            printf("%s\n %.*s", *n ? "," : "", (int)length - 1, line);
+        }
+        free(line);
+        json_decref(object);
+        ++*n;
+    }
+    puts(*n ? "\n]" : "]");
+    return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(err);
+}
+
+static int print_list(struct lineage_cursor *cursor, enum cli_format format, size_t *n,
+                      struct lineage_error *err)
+{
+    struct lineage_trial trial = {0};
+    enum lineage_status status;
+    struct cli_list *list = cli_trial_list_new(format, stdout);
+    if (!list)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        cli_trial_list_add(list, &trial);
+    *n = cli_list_rows(list);
+    int result = cli_list_finish(list);
+    return status == LINEAGE_ENOTFOUND ? result : cli_fail(err);
+}
+
+int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, size_t *n)
+{
+    struct lineage_error err;
+    *n = 0;
+    int status = format == CLI_JSON ? print_json(cursor, n, &err) : print_list(cursor, format, n, &err);
+    lineage_cursor_close(cursor);
+    return status;
+}

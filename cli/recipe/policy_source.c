@@ -1,0 +1,304 @@
+/*
+ * policy_source.c: find recipe and checkpoint, load them, train the warm start if there is none.
+ *
+ * A person has a recipe, a checkpoint, a snapshot or the id of a trial and wants to look at a
+ * policy; which of them it is follows from what stands there, in the order in which it can be told
+ * for certain: a directory, a file by its first character, else an id.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
+
+#include "trial/interrupts.h"
+#include "recipe/address_space.h"
+#include "recipe/policy_source.h"
+#include "trial/progress.h"
+#include "recipe/recipe_source.h"
+#include "recipe/recipe_trial.h"
+#include "recipe/recipe_wire.h"
+
+/* What a file or a setting can cause is 2; memory and disk are 3. */
+int policy_fail(const struct trainer_error *err)
+{
+    bool system = err->status == TRAINER_ENOMEM || err->status == TRAINER_EIO;
+    return cli_error(system ? CLI_SYSTEM : CLI_USAGE, "%s", err->text);
+}
+
+/* ---- which files ---- */
+
+struct found {
+    char recipe[PATH_MAX];     /* "" for the defaults */
+    char checkpoint[PATH_MAX]; /* "" for the recipe's own */
+};
+
+/* Unreadable counts as not there: for what is only offered, not asked for, that is no error. */
+static void beside(char out[PATH_MAX], const char *dir, size_t length, const char *name)
+{
+    snprintf(out, PATH_MAX, "%.*s%s", (int)length, dir, name);
+    if (access(out, R_OK) != 0)
+        out[0] = '\0';
+}
+
+static int find_in_directory(struct found *found, const char *dir)
+{
+    char slash[PATH_MAX];
+    snprintf(slash, sizeof slash, "%.*s/", PATH_MAX - 32, dir);
+    beside(found->recipe, slash, strlen(slash), RECIPE_FILE);
+    beside(found->checkpoint, slash, strlen(slash), RECIPE_POLICY);
+    if (!found->recipe[0] || !found->checkpoint[0])
+        return cli_error(CLI_USAGE, "%s holds no " RECIPE_FILE " with " RECIPE_POLICY, dir);
+    return CLI_GO_ON;
+}
+
+/* A recipe begins with a brace, a checkpoint does not. A checkpoint's first bytes are its magic
+ * number, and no JSON object begins otherwise than with a brace. */
+static int find_by_file(struct found *found, const char *path)
+{
+    size_t length;
+    char *text = cli_read_all(path, &length);
+    if (!text)
+        return CLI_USAGE;
+    bool recipe = text[strspn(text, " \t\r\n")] == '{';
+    free(text);
+    snprintf(recipe ? found->recipe : found->checkpoint, PATH_MAX, "%s", path);
+    const char *slash = strrchr(path, '/');
+    if (!recipe)
+        beside(found->recipe, path, slash ? (size_t)(slash - path) + 1 : 0, RECIPE_FILE);
+    return CLI_GO_ON;
+}
+
+static int find_snapshot(struct found *found, struct lineage_store *store, const char *id)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    char *snapshot = NULL;
+    int status = CLI_GO_ON;
+    if (lineage_find(store, id, &trial, &err) != LINEAGE_OK)
+        status = cli_error(CLI_USAGE, "no file %s, and %s", id, err.text);
+    else if (lineage_snapshot_path(&snapshot, store, &trial, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    if (status == CLI_GO_ON)
+        status = find_in_directory(found, snapshot);
+    lineage_free(snapshot);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+/* Without the mirror: to look at a policy must be possible where nothing can be written. A name
+ * with a slash was meant as a path: the message then need not speak of trials. */
+static int find_by_trial(struct found *found, const char *dir, const char *id)
+{
+    const struct lineage_open_options options = {.no_mirror = true};
+    struct lineage_store *store;
+    struct lineage_error err;
+    if (strchr(id, '/') || lineage_store_open(&store, dir, &options, &err) != LINEAGE_OK)
+        return cli_error(CLI_USAGE, "no file %s, and no trial of that id", id);
+    int status = find_snapshot(found, store, id);
+    lineage_store_close(store);
+    return status;
+}
+
+/* --recipe and --checkpoint are laid over what was found, so that a trial's recipe can be tried
+ * with another policy. */
+static int find(struct found *found, const struct policy_source *source, const char *what)
+{
+    struct stat st;
+    int status;
+    if (stat(what, &st) != 0)
+        status = find_by_trial(found, source->store ? source->store : ".", what);
+    else if (S_ISDIR(st.st_mode))
+        status = find_in_directory(found, what);
+    else
+        status = find_by_file(found, what);
+    if (source->recipe_file)
+        snprintf(found->recipe, PATH_MAX, "%s", source->recipe_file);
+    if (source->checkpoint)
+        snprintf(found->checkpoint, PATH_MAX, "%s", source->checkpoint);
+    return status;
+}
+
+/* ---- recipe ---- */
+
+/* A checkpoint without a recipe says at least how large its policy is. As a recipe's text and
+ * not as a struct: --set then works as with a file, and what is checked is checked once. 17
+ * digits, because rope_base has to be that of the checkpoint to the bit. */
+static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoint)
+{
+    struct trainer_checkpoint header;
+    struct trainer_error err;
+    if (trainer_checkpoint_load(checkpoint, &header, NULL, 0, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    const struct trainer_model *model = &header.model;
+    json_t *root =
+        json_pack("{s:{s:i, s:i, s:i, s:i, s:f, s:b}}", "model", "width", (int)model->width,
+                  "layers", (int)model->layers, "heads", (int)model->heads, "mlp", (int)model->mlp,
+                  "rope_base", model->rope_base, "previous_token", (int)model->previous_token);
+    *text = (struct recipe_source){.name = checkpoint};
+    text->text = root ? json_dumps(root, JSON_REAL_PRECISION(17)) : NULL;
+    text->length = text->text ? strlen(text->text) : 0;
+    json_decref(root);
+    return text->text ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+}
+
+/* threads as text through the same table: its range is checked there. */
+static int change(const struct policy_source *source, struct recipe_source *text)
+{
+    size_t threads;
+    for (char **set = source->sets; set && *set; set++)
+        if (!recipe_source_assign(text, *set))
+            return CLI_USAGE;
+    if (source->threads && (!cli_count_parse(&threads, "threads", source->threads) ||
+                            !recipe_source_set(text, "threads", source->threads, false)))
+        return CLI_USAGE;
+    return CLI_GO_ON;
+}
+
+/* Address space is looked at before parameters are allocated: afterwards the answer would be a
+ * crash. It is judged by the size of a policy, which is what these commands hold of their own. */
+static int read_recipe(struct policy_source *source, const struct found *found)
+{
+    struct recipe_source text = {0};
+    struct trainer_error err;
+    int status = CLI_GO_ON;
+    if (!found->recipe[0])
+        status = recipe_of_checkpoint(&text, found->checkpoint);
+    else if (!recipe_source_open(&text, found->recipe))
+        status = CLI_USAGE;
+    if (status == CLI_GO_ON)
+        status = change(source, &text);
+    if (status == CLI_GO_ON && recipe_source_parse(&text, &source->recipe, &err) != TRAINER_OK)
+        status = policy_fail(&err);
+    recipe_source_release(&text);
+    if (status == CLI_GO_ON &&
+        address_space_suffices(&source->recipe, trainer_artifact_bytes(&source->recipe), &err) != TRAINER_OK)
+        status = policy_fail(&err);
+    return status;
+}
+
+/* ---- policy ---- */
+
+struct warming {
+    struct progress progress;
+    struct recipe_wire wire;
+    struct interrupts interrupts;
+};
+
+/* Progress reads lines, as of a child. */
+static void show(struct warming *warming, const struct trainer_event *event)
+{
+    struct trial_event shown;
+    json_t *line = recipe_wire_event(&warming->wire, event);
+    char *text = json_dumps(line, JSON_COMPACT);
+    json_t *read = text ? trial_wire_read(&shown, text, strlen(text)) : NULL;
+    if (read)
+        progress_event(&warming->progress, &shown);
+    json_decref(read);
+    free(text);
+    json_decref(line);
+}
+
+static bool on_event(void *context, const struct trainer_event *event)
+{
+    struct warming *warming = context;
+    if (event->kind == TRAINER_EVENT_WARM)
+        show(warming, event);
+    return !interrupts_came(&warming->interrupts);
+}
+
+/* An evaluation cannot be left out, so it is one question. Signals are held, as a warm start
+ * takes minutes and leaves a temporary file to be removed. */
+static enum trainer_status warm_up(const struct trainer_recipe *recipe, const char *checkpoint,
+                                   struct trainer_error *err)
+{
+    struct warming warming = {.wire = {0}};
+    struct trainer_recipe warm = *recipe;
+    struct trainer_run_options options = {checkpoint, on_event, &warming};
+    warm.training.iterations = 0;
+    warm.evaluation.questions = warm.evaluation.seeds = 1;
+    if (!interrupts_hold(&warming.interrupts))
+        return err->status = TRAINER_EIO;
+    progress_begin(&warming.progress, "no checkpoint, so first the warm start", NULL, false);
+    enum trainer_status status = trainer_run(&warm, &options, err);
+    progress_end(&warming.progress);
+    interrupts_release(&warming.interrupts);
+    return status;
+}
+
+/* Through a file, as a trial does: there is one way in which a policy comes out of a run. The
+ * file is gone before the policy is used: a command that is killed later leaves nothing in
+ * /tmp. */
+static int train_warm_start(struct policy_source *source)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct trainer_error err = {0};
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s/lineage-warm-XXXXXX", PATH_MAX - 64,
+             tmp && *tmp ? tmp : "/tmp");
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return cli_error(CLI_SYSTEM, "cannot make a file in %s", tmp && *tmp ? tmp : "/tmp");
+    close(fd);
+    enum trainer_status status = warm_up(&source->recipe, path, &err);
+    if (status == TRAINER_OK)
+        status = trainer_checkpoint_load_as(path, &source->recipe.model, source->params,
+                                            &source->steps, &err);
+    unlink(path);
+    if (status == TRAINER_ESTOPPED)
+        return CLI_INTERRUPTED;
+    return status == TRAINER_OK ? CLI_GO_ON : policy_fail(&err);
+}
+
+/* The shape comes from the recipe; a checkpoint of another is refused with the size in which
+ * they differ, not loaded into what happens to fit. */
+static int load_policy(struct policy_source *source, const char *checkpoint)
+{
+    struct trainer_error err;
+    source->params =
+        malloc(trainer_model_parameters(&source->recipe.model) * sizeof *source->params);
+    if (!source->params)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    snprintf(source->path, sizeof source->path, "%s",
+             checkpoint[0] ? checkpoint : source->recipe.checkpoint);
+    if (!source->path[0])
+        return train_warm_start(source);
+    if (trainer_checkpoint_load_as(source->path, &source->recipe.model, source->params,
+                                   &source->steps, &err) != TRAINER_OK)
+        return policy_fail(&err);
+    return CLI_GO_ON;
+}
+
+int policy_source_open(struct policy_source *source, const char *what)
+{
+    struct found found = {"", ""};
+    int status = find(&found, source, what);
+    if (status == CLI_GO_ON)
+        status = read_recipe(source, &found);
+    if (status == CLI_GO_ON)
+        status = load_policy(source, found.checkpoint);
+    return status;
+}
+
+void policy_source_release(struct policy_source *source)
+{
+    free(source->params);
+    source->params = NULL;
+}
+
+/* The source is released here, so that no command that looks at a policy can forget it. */
+int policy_command_run(struct policy_source *source, const struct cli_command *command,
+                       struct poptOption *options, int argc, const char **argv,
+                       policy_work_fn *work, void *context)
+{
+    struct cli_args args;
+    int status = cli_parse(&args, command, options, 1, 1, argc, argv);
+    if (status == CLI_GO_ON)
+        status = work(context, args.positional[0]);
+    policy_source_release(source);
+    cli_args_release(&args);
+    return status;
+}

@@ -1,0 +1,71 @@
+/*
+ * recipe_source.c: a recipe's text and what is to be changed in it.
+ *
+ * Changes are kept as a list until parsing: an option may come before the recipe is known, the
+ * order decides which of two wins, and the parser's messages name the setting as it was typed.
+ */
+#include "recipe/recipe_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+bool recipe_source_open(struct recipe_source *source, const char *path)
+{
+    *source = (struct recipe_source){.name = path};
+    source->text = cli_read_all(path, &source->length);
+    return source->text != NULL;
+}
+
+void recipe_source_release(struct recipe_source *source)
+{
+    for (size_t i = 0; i < source->n; i++) {
+        free((void *)(uintptr_t)source->changes[i].setting);
+        free((void *)(uintptr_t)source->changes[i].value);
+    }
+    free(source->changes);
+    free(source->text);
+    *source = (struct recipe_source){0};
+}
+
+/* Copies, because popt frees its strings with the command line. After a failed realloc the old
+ * list is still whole and is released as usual. */
+static bool add(struct recipe_source *source, char *setting, char *value, bool is_text)
+{
+    struct trainer_change *changes =
+        setting && value ? realloc(source->changes, (source->n + 1) * sizeof *changes) : NULL;
+    if (!changes) {
+        free(setting);
+        free(value);
+        cli_error(CLI_SYSTEM, "out of memory");
+        return false;
+    }
+    source->changes = changes;
+    changes[source->n++] = (struct trainer_change){setting, value, is_text};
+    return true;
+}
+
+bool recipe_source_set(struct recipe_source *source, const char *setting, const char *value,
+                       bool is_text)
+{
+    return add(source, strdup(setting), strdup(value), is_text);
+}
+
+bool recipe_source_assign(struct recipe_source *source, const char *assignment)
+{
+    const char *equals = strchr(assignment, '=');
+    if (!equals || equals == assignment) {
+        cli_error(CLI_USAGE, "--set '%s' is not NAME=VALUE", assignment);
+        return false;
+    }
+    return add(source, strndup(assignment, (size_t)(equals - assignment)), strdup(equals + 1),
+               false);
+}
+
+enum trainer_status recipe_source_parse(const struct recipe_source *source,
+                                        struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    return trainer_recipe_parse_changed(recipe, source->name, source->text, source->length,
+                                        source->changes, source->n, err);
+}

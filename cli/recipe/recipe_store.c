@@ -1,0 +1,28 @@
+/*
+ * recipe_store.c: the store that trials go to.
+ *
+ * `train` and `night` make their store, because a first command that ends with "no such store" is
+ * a poor beginning; but a store in which lower is better would keep the worst policies, so that is
+ * asked every time.
+ */
+#include "recipe/recipe_store.h"
+
+int recipe_store_make(const char *dir)
+{
+    const struct lineage_config config = {.direction = LINEAGE_HIGHER};
+    if (!dir)
+        dir = ".";
+    int status = cli_is_store(dir) ? CLI_OK : cli_store_create(dir, &config);
+    return status == CLI_OK ? CLI_GO_ON : status;
+}
+
+int recipe_store_check(const struct lineage_store *store)
+{
+    if (lineage_store_config(store)->direction == LINEAGE_HIGHER)
+        return CLI_GO_ON;
+    return cli_error(
+        CLI_USAGE,
+        "in the store %s a lower score is better, but trials are scored by EM; give "
+        "--direction higher or make another store with `lineage init --direction higher`",
+        lineage_store_dir(store));
+}

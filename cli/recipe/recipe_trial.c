@@ -1,0 +1,119 @@
+/*
+ * recipe_trial.c: command, notes and parameters of a trial that trains by a recipe.
+ *
+ * The trainer is run as any other command would be, over the same wire, so that a crash, a limit
+ * on memory or a signal can never take the process with it that has to write the row.
+ */
+#include "recipe/recipe_trial.h"
+
+#include <rlcore/algorithm.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/blas_env.h"
+#include "support/program.h"
+
+/* The full text with every default: the work directory becomes the snapshot, and whoever starts
+ * from its checkpoint next year needs what it was trained by. fclose is looked at because a
+ * full disk shows there. */
+static bool write_recipe(const struct recipe_trial *trial)
+{
+    char *text = trainer_recipe_text(trial->recipe);
+    FILE *out = text ? fopen(trial->file, "w") : NULL;
+    bool written = out && fputs(text, out) >= 0;
+    if (out && fclose(out) != 0)
+        written = false;
+    if (!written)
+        cli_error(CLI_SYSTEM, "cannot write %s: %s", trial->file, text ? strerror(errno) : "out of memory");
+    free(text);
+    return written;
+}
+
+/* RECIPE_POLICY is both the artifact that must be there in the end and the file that the
+ * snapshot keeps. The path of this very program, not "lineage" from PATH: a night stays with
+ * the version it began with. */
+static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
+{
+    struct recipe_trial *trial = context;
+    if (!program_self(trial->self) || !workdir_file(trial->file, dir, RECIPE_FILE) ||
+        !workdir_file(trial->policy, dir, RECIPE_POLICY) || !write_recipe(trial))
+        return false;
+    const char *const argv[] = {"lineage", "run-trial", "--events", "3", "--checkpoint", trial->policy, trial->file};
+    memcpy(trial->argv, argv, sizeof argv);
+    trial->artifact = (struct trial_artifact){trial->policy, trial->recipe->budget.artifact_bytes};
+    job->program = trial->self;
+    job->argv = trial->argv;
+    job->environment = blas_env_settings();
+    job->artifacts = &trial->artifact;
+    job->n_artifacts = 1;
+    job->memory_bytes = 0; /* the child sets itself a limit, before it trains */
+    return true;
+}
+
+/* Only of a trial that finished: of others the row's reason says what matters. */
+static void remark(void *context, const struct trial_record *record, const struct trial_outcome *outcome,
+                   char *out)
+{
+    const struct recipe_trial *trial = context;
+    double std, greedy, area;
+    if (outcome->end == TRIAL_FINISHED && trial_record_final(&std, record, "em_std") &&
+        trial_record_final(&greedy, record, "em_greedy") && trial_record_final(&area, record, "area"))
+        snprintf(out, TRIAL_TEXT_MAX,
+                 "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f", std,
+                 (int)trial->recipe->evaluation.seeds, greedy, area);
+}
+
+/* "turn-group-v1d on hopworld; loss.name turn": prose, so no semicolon but between pieces. */
+static char *describe(const struct trainer_recipe *recipe)
+{
+    char *notes = NULL, *words = recipe_params_words(recipe);
+    size_t length;
+    FILE *out = open_memstream(&notes, &length);
+    for (int32_t i = 0; out && i < recipe->n_tasks; i++)
+        fprintf(out, "%s%s on %s", i ? "; " : "", rl_algorithm_at(recipe->tasks[i].algorithm.name)->name,
+                trainer_env_name(recipe->tasks[i].env.kind));
+    for (char *c = words; c && *c; c++)
+        if (*c == ';')
+            *c = ',';
+    if (out && words && *words)
+        fprintf(out, "; %s", words);
+    if (out)
+        fclose(out);
+    free(words);
+    return notes;
+}
+
+/* The notes are made before the trial runs: if there is no memory for them it is better not to
+ * train. A parent must be known by now, since it decides which settings of the start are the
+ * trial's own. */
+bool recipe_trial_init(struct recipe_trial *trial, struct trial_request *request,
+                       const struct trainer_recipe *recipe)
+{
+    struct trial_plan *plan = &request->plan;
+    *trial = (struct recipe_trial){.recipe = recipe, .notes = describe(recipe)};
+    recipe_params_fill(&trial->params, recipe, plan->parent && *plan->parent);
+    plan->specialist = recipe->name;
+    plan->domain = recipe->domain;
+    plan->hypothesis = recipe->hypothesis;
+    plan->expected_delta = recipe->expected_delta;
+    plan->notes = trial->notes;
+    plan->score_key = "em";
+    plan->score_label = "EM";
+    plan->params = trial->params.at;
+    plan->n_params = trial->params.n;
+    plan->train_seconds = recipe->budget.train_seconds;
+    plan->eval_seconds = recipe->budget.eval_seconds;
+    request->prepare = prepare;
+    request->remark = remark;
+    request->context = trial;
+    request->keep_artifact = RECIPE_POLICY;
+    return trial->notes != NULL;
+}
+
+void recipe_trial_release(struct recipe_trial *trial)
+{
+    free(trial->notes);
+    trial->notes = NULL;
+}

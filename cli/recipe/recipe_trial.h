@@ -1,0 +1,34 @@
+/*
+ * recipe_trial.h: a recipe of the built-in trainer as a trial: `lineage-train run-trial` as its command,
+ * EM as its score, its settings as parameters.
+ */
+#ifndef CLI_RECIPE_TRIAL_H
+#define CLI_RECIPE_TRIAL_H
+
+#include <trainer/recipe.h>
+
+#include "recipe/recipe_params.h"
+#include "trial/trial_run.h"
+
+#define RECIPE_POLICY "policy.ckpt" /* in a snapshot */
+#define RECIPE_FILE "recipe.json"
+
+/* What a request made of a recipe borrows. */
+struct recipe_trial {
+    const struct trainer_recipe *recipe;
+    char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX];
+    const char *argv[8];
+    struct trial_artifact artifact;
+    struct recipe_params params;
+    char *notes;
+};
+
+/*
+ * Fill the parts of request that follow from the recipe; the caller adds the parent first (whose
+ * checkpoint is then no setting of the trial), and what else it knows. False when out of memory.
+ */
+bool recipe_trial_init(struct recipe_trial *trial, struct trial_request *request,
+                       const struct trainer_recipe *recipe);
+void recipe_trial_release(struct recipe_trial *trial);
+
+#endif

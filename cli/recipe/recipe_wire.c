@@ -1,0 +1,176 @@
+/*
+ * recipe_wire.c: the trainer's numbers by name, from one table of members.
+ *
+ * Names on the wire become names in telemetry and in rows of years: they are the members' own, so
+ * that there is one word for each number from the trainer's header to a query.
+ */
+#include "recipe/recipe_wire.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli.h"
+#include "trial/trial_wire.h"
+
+enum kind { REAL, UINT64 };
+
+struct member {
+    const char *name;
+    size_t offset;
+    enum kind kind;
+};
+
+#define MEMBER(name, kind) {#name, offsetof(struct trainer_iteration, name), kind}
+
+static const struct member members[] = {
+    MEMBER(reward, REAL),           MEMBER(turns, REAL),           MEMBER(malformed, REAL),
+    MEMBER(response_tokens, REAL),  MEMBER(loss, REAL),            MEMBER(grad_norm, REAL),
+    MEMBER(entropy, REAL),          MEMBER(clip_fraction, REAL),   MEMBER(kl, REAL),
+    MEMBER(learning_rate, REAL),    MEMBER(clip_scale_mean, REAL), MEMBER(clip_scale_std, REAL),
+    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),
+    MEMBER(rejected, REAL),         MEMBER(staleness, REAL),       MEMBER(generation_s, REAL),
+    MEMBER(gain_s, REAL),           MEMBER(update_s, REAL),        MEMBER(sampled_tokens, UINT64),
+    MEMBER(gain_tokens, UINT64),    MEMBER(trained_tokens, UINT64), {NULL, 0, REAL},
+};
+
+/* JSON has no nan: a number that is not finite is left out. */
+static void set_real(json_t *line, const char *name, double value)
+{
+    if (isfinite(value))
+        json_object_set_new(line, name, json_real(value));
+}
+
+static void set_count(json_t *line, const char *name, uint64_t value)
+{
+    json_object_set_new(line, name, json_integer((json_int_t)value));
+}
+
+static void set_member(json_t *line, const struct trainer_iteration *iteration, const struct member *member)
+{
+    const void *at = (const char *)iteration + member->offset;
+    if (member->kind == UINT64)
+        set_count(line, member->name, *(const uint64_t *)at);
+    else
+        set_real(line, member->name, *(const double *)at);
+}
+
+/* Indices nobody reached are left out: a mean of nothing is no 0. */
+static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_t n)
+{
+    json_t *turns = json_array();
+    for (int32_t i = 0; i < n; i++)
+        if (gain[i].count)
+            json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)i, "mean", gain[i].mean,
+                                                   "std", gain[i].std, "n", (json_int_t)gain[i].count));
+    json_object_set_new(line, "turns", turns);
+}
+
+/* Fed tokens by all that was done with them: what progress shows as speed. */
+static void set_speed(json_t *line, const struct trainer_iteration *it)
+{
+    double seconds = it->generation_s + it->gain_s + it->update_s;
+    if (seconds > 0)
+        set_real(line, "tokens_s",
+                 (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
+}
+
+/* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
+static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
+{
+    char name[32];
+    for (const struct member *member = members; member->name; member++)
+        set_member(line, it, member);
+    for (int32_t i = 0; i < it->n_gain; i++) {
+        snprintf(name, sizeof name, "info_gain_t%d", (int)i);
+        set_real(line, name, it->gain[i].mean);
+    }
+    set_speed(line, it);
+    set_turns(line, it->gain, it->n_gain);
+    wire->n_iterations++;
+    wire->clip_scale_mean += it->clip_scale_mean;
+    wire->clip_scale_std += it->clip_scale_std;
+    set_real(line, "ig_clip_scale_mean", wire->clip_scale_mean / wire->n_iterations);
+    set_real(line, "ig_clip_scale_std", wire->clip_scale_std / wire->n_iterations);
+}
+
+static void set_phase(json_t *line, const char *phase)
+{
+    json_object_set_new(line, "phase", json_string(phase));
+}
+
+static void set_step(json_t *line, const char *phase, const struct trainer_event *event)
+{
+    set_phase(line, phase);
+    set_count(line, "step", (uint64_t)event->step);
+    set_count(line, "steps", (uint64_t)event->steps);
+}
+
+static void set_start(json_t *line, const struct trainer_event *event)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
+             event->memory_bound / (1 << 20));
+    json_object_set_new(line, "text", json_string(text));
+    set_count(line, "parameters", event->parameters);
+    set_real(line, "memory_bound", event->memory_bound);
+}
+
+/* Without an iteration there was no clip scale, and 1 would look as if it had been measured. */
+static void set_final(const struct recipe_wire *wire, json_t *line, const struct trainer_event *event)
+{
+    set_phase(line, TRIAL_PHASE_DONE);
+    set_real(line, "score", event->score);
+    set_real(line, "em_std", event->score_std);
+    set_real(line, "em_greedy", event->score_greedy);
+    set_real(line, "area", event->area);
+    set_real(line, "eval_s", event->eval_s);
+    if (wire->n_iterations) {
+        set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
+        set_real(line, "ig_clip_scale_std", event->clip_scale_std);
+    }
+    set_turns(line, event->gain, event->n_gain);
+}
+
+/* The phases train, eval and done are the watcher's, which keeps the budgets by them; "warm
+ * start" is the trainer's own word and shown as it is. */
+json_t *recipe_wire_event(struct recipe_wire *wire, const struct trainer_event *event)
+{
+    json_t *line = json_object();
+    switch (event->kind) {
+    case TRAINER_EVENT_START: set_start(line, event); break;
+    case TRAINER_EVENT_WARM:
+        set_step(line, "warm start", event);
+        set_real(line, "loss", event->loss);
+        break;
+    case TRAINER_EVENT_ITERATION:
+        set_step(line, TRIAL_PHASE_TRAIN, event);
+        if (event->iteration)
+            set_iteration(wire, line, event->iteration);
+        break;
+    case TRAINER_EVENT_EVALUATION:
+        set_step(line, TRIAL_PHASE_TRAIN, event);
+        set_real(line, "score", event->score);
+        break;
+    case TRAINER_EVENT_EVALUATING: set_phase(line, TRIAL_PHASE_EVAL); break;
+    case TRAINER_EVENT_DONE: set_final(wire, line, event); break;
+    }
+    set_real(line, "train_s", event->train_s);
+    return line;
+}
+
+/* What it is decides the label: too large is size_blocked, input that was wrong before anything
+ * began preflight_crash, all else crash. Memory and numbers that are not finite are no mistake
+ * in the recipe that a check could have found. */
+json_t *recipe_wire_failure(const struct trainer_error *error)
+{
+    enum trial_failure failure = TRIAL_FAILURE_INPUT;
+    if (error->status == TRAINER_ESIZE)
+        failure = TRIAL_FAILURE_SIZE;
+    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC)
+        failure = TRIAL_FAILURE_OTHER;
+    json_t *line = json_object();
+    json_object_set_new(line, "failed", cli_json_text(error->text));
+    json_object_set_new(line, "kind", json_string(trial_failure_name(failure)));
+    return line;
+}

@@ -1,0 +1,242 @@
+/*
+ * rollout_print.c: the tokens of a rollout as turns that a person reads.
+ *
+ * Token by token a rollout is unreadable; turn by turn it shows what was asked, what the tool
+ * said, and what credit that got. Words are those of the environments, as prompts and answers are
+ * nothing else.
+ */
+#include "recipe/rollout_print.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rlcore/algorithm.h>
+
+#include "cli.h"
+
+/* What would not fit is cut, as it is for eyes alone; JSON has every token. */
+enum { TEXT_MAX = 512 };
+
+/* One stretch of the policy's tokens and what the tool answered to it. */
+struct step {
+    int32_t turn;
+    int32_t from, to, until; /* its tokens, and the tool's from `to` on */
+    double log_prob, advantage, clip_scale, gain;
+    bool has_gain;
+    char does[TEXT_MAX], tool[TEXT_MAX];
+};
+
+/* ---- tokens as a person reads them ---- */
+
+static void add_text(char out[TEXT_MAX], const char *text)
+{
+    size_t n = strlen(out);
+    snprintf(out + n, TEXT_MAX - n, "%s", text);
+}
+
+static void add_token(char out[TEXT_MAX], const struct trainer_world *world, int32_t token)
+{
+    char text[16];
+    trainer_token_text(world, token, text);
+    add_text(out, text);
+}
+
+static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens,
+                       int32_t n, const char *between)
+{
+    for (int32_t i = 0; i < n; i++) {
+        add_text(out, i ? between : "");
+        add_token(out, world, tokens[i]);
+    }
+}
+
+/* "search e12 r3", "answer e42"; whatever is neither stays as it was written. */
+static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
+                        const int32_t *tokens, int32_t n)
+{
+    out[0] = '\0';
+    if (n == 4 && tokens[0] == TRAINER_S && tokens[3] == TRAINER_END_S) {
+        add_text(out, "search ");
+        add_tokens(out, world, tokens + 1, 2, " ");
+    } else if (n > 1 && tokens[0] == TRAINER_ANS) {
+        add_text(out, "answer ");
+        add_tokens(out, world, tokens + 1, n - 1, " ");
+    } else {
+        add_tokens(out, world, tokens, n, " ");
+    }
+}
+
+/* "r3 e40, r7 e9", "nothing". */
+static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, const int32_t *tokens,
+                      int32_t n)
+{
+    out[0] = '\0';
+    if (n == 3 && tokens[1] == TRAINER_NONE)
+        add_text(out, "nothing");
+    for (int32_t i = 1; n > 3 && i + 2 < n; i += 2) {
+        add_text(out, i > 1 ? ", " : "");
+        add_tokens(out, world, tokens + i, 2, " ");
+    }
+}
+
+static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
+                          const struct trainer_rollout *r, enum trainer_env_kind kind)
+{
+    out[0] = '\0';
+    add_text(out, kind == TRAINER_HOPWORLD ? "from " : "reverse ");
+    add_tokens(out, world, r->tokens + 1, 1, "");
+    add_text(out, kind == TRAINER_HOPWORLD ? " follow " : " ");
+    add_tokens(out, world, r->tokens + 2, r->prompt - 3, " ");
+}
+
+/* ---- steps ---- */
+
+/* A step is never empty, or the loops below would not end. */
+static bool next_step(struct step *step, const struct trainer_rollout *r, int32_t from)
+{
+    *step = (struct step){.from = from, .to = from};
+    if (from >= r->length)
+        return false;
+    step->turn = r->turn[from];
+    while (step->to < r->length && r->mask[step->to] && r->turn[step->to] == step->turn)
+        step->to++;
+    step->until = step->to;
+    while (step->until < r->length && !r->mask[step->until])
+        step->until++;
+    return step->until > from;
+}
+
+/* Sums of log-probs, means of the rest. The log-prob of a turn is that of its words together,
+ * hence the sum; advantages are the same over a turn in most algorithms, and a mean shows them
+ * as they are. Gains need the values on both sides of the turn. */
+static void measure(struct step *step, const struct trainer_rollout *r)
+{
+    double n = step->to - step->from;
+    for (int32_t i = step->from; i < step->to; i++) {
+        step->log_prob += r->log_prob[i];
+        step->advantage += r->advantage ? r->advantage[i] / n : 0;
+        step->clip_scale += r->clip_scale ? r->clip_scale[i] / n : 0;
+    }
+    step->has_gain = r->value && step->turn >= 0 && step->turn < r->n_turns;
+    if (step->has_gain)
+        step->gain = r->value[step->turn + 1] - r->value[step->turn];
+}
+
+static void read_step(struct step *step, const struct trainer_world *world,
+                      const struct trainer_rollout *r)
+{
+    read_policy(step->does, world, r->tokens + step->from, step->to - step->from);
+    read_tool(step->tool, world, r->tokens + step->to, step->until - step->to);
+    measure(step, r);
+}
+
+/* ---- print ---- */
+
+/* Four digits: more are noise of sampling, and the column would not fit a terminal. JSON is not
+ * rounded. */
+static double rounded(double value)
+{
+    return round(value * 1e4) / 1e4;
+}
+
+static void add_step(struct cli_list *list, const struct step *step,
+                     const struct trainer_rollout *r)
+{
+    cli_list_count(list, step->turn >= 0 ? (size_t)step->turn : 0);
+    cli_list_text(list, step->does);
+    cli_list_text(list, step->tool);
+    cli_list_number(list, rounded(step->log_prob), true);
+    cli_list_number(list, rounded(step->gain), step->has_gain);
+    cli_list_number(list, rounded(step->advantage), r->advantage != NULL);
+    cli_list_number(list, rounded(step->clip_scale), r->clip_scale != NULL);
+    cli_list_end_row(list);
+}
+
+static void print_head(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
+{
+    const struct trainer_env *env = &recipe->tasks[r->task].env;
+    char question[TEXT_MAX], truth[TEXT_MAX] = "";
+    int32_t answer[TRAINER_HOPS_MAX];
+    size_t n = trainer_env_answer(env, &r->episode, answer);
+    read_question(question, &recipe->world, r, env->kind);
+    add_tokens(truth, &recipe->world, answer, (int32_t)n, " ");
+    printf("%s, %s: %s; true answer %s\n", trainer_env_name(env->kind),
+           rl_algorithm_at(recipe->tasks[r->task].algorithm.name)->name, question, truth);
+    printf("%s, reward %g, %d searches",
+           r->malformed    ? "malformed"
+           : r->reward > 0 ? "right"
+                           : "wrong",
+           r->reward, (int)r->n_turns);
+    if (r->value)
+        printf(", value of the true answer at first %.4f", r->value[0]);
+    putchar('\n');
+}
+
+int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
+{
+    static const char *const columns[] = {"turn", "policy",    "tool",      "log_prob",
+                                          "gain", "advantage", "clip_scale"};
+    struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 7, columns);
+    struct step step;
+    if (!list)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    print_head(recipe, r);
+    for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until) {
+        read_step(&step, &recipe->world, r);
+        add_step(list, &step, r);
+    }
+    int status = cli_list_finish(list);
+    putchar('\n');
+    return status;
+}
+
+static json_t *tokens_json(const struct trainer_world *world, const int32_t *tokens, int32_t n)
+{
+    json_t *list = json_array();
+    char text[16];
+    for (int32_t i = 0; i < n; i++) {
+        trainer_token_text(world, tokens[i], text);
+        json_array_append_new(list, json_string(text));
+    }
+    return list;
+}
+
+static json_t *step_json(const struct step *step, const struct trainer_world *world,
+                         const struct trainer_rollout *r)
+{
+    json_t *object = json_pack("{s:i}", "turn", (int)step->turn);
+    json_object_set_new(object, "policy",
+                        tokens_json(world, r->tokens + step->from, step->to - step->from));
+    json_object_set_new(object, "tool",
+                        tokens_json(world, r->tokens + step->to, step->until - step->to));
+    json_object_set_new(object, "log_prob", cli_json_number(step->log_prob));
+    json_object_set_new(object, "gain", step->has_gain ? cli_json_number(step->gain) : json_null());
+    json_object_set_new(object, "advantage",
+                        r->advantage ? cli_json_number(step->advantage) : json_null());
+    json_object_set_new(object, "clip_scale",
+                        r->clip_scale ? cli_json_number(step->clip_scale) : json_null());
+    return object;
+}
+
+/* The keys are what scripts read: they are those of the table where both have the number. */
+json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
+{
+    const struct trainer_env *env = &recipe->tasks[r->task].env;
+    int32_t answer[TRAINER_HOPS_MAX];
+    size_t n = trainer_env_answer(env, &r->episode, answer);
+    json_t *object =
+        json_pack("{s:s, s:i, s:f, s:b, s:i}", "environment", trainer_env_name(env->kind), "group",
+                  (int)r->group, "reward", r->reward, "malformed", (int)r->malformed, "searches",
+                  (int)r->n_turns);
+    json_object_set_new(object, "prompt", tokens_json(&recipe->world, r->tokens, r->prompt));
+    json_object_set_new(object, "answer", tokens_json(&recipe->world, answer, (int32_t)n));
+    json_t *turns = json_array();
+    struct step step;
+    for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until) {
+        measure(&step, r);
+        json_array_append_new(turns, step_json(&step, &recipe->world, r));
+    }
+    json_object_set_new(object, "turns", turns);
+    return object;
+}

@@ -1,0 +1,73 @@
+/* html_escape.c: see html_escape.h. */
+#include "report/html_escape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+static void put_html(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        switch (text[i]) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        case '`': fputs("&#96;", out); break; /* old browsers take it for a quote */
+        default: putc(text[i], out);
+        }
+}
+
+/* Control characters are stand-ins by now, so only these are left. U+2028 and U+2029 are no controls to
+ * lineage_text_visible's callers, but they end a line of script. */
+static void put_json(FILE *out, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20 || c == '<' || c == '>' || c == '&' || c == '\'' || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else if (c == 0xe2 && i + 2 < length && (unsigned char)text[i + 1] == 0x80 &&
+                 ((unsigned char)text[i + 2] & 0xfe) == 0xa8) {
+            fprintf(out, "\\u20%02x", 0x28 + ((unsigned char)text[i + 2] & 1));
+            i += 2;
+        } else
+            putc(c, out);
+    }
+}
+
+static void put(FILE *out, const char *text, size_t length, size_t max,
+                void (*write)(FILE *, const char *, size_t))
+{
+    size_t end = max ? lineage_text_prefix(text, length, max) : length;
+    char *visible = lineage_text_visible(text, end);
+    if (!visible) /* out of memory: the page says less, never something else */
+        return;
+    write(out, visible, strlen(visible));
+    lineage_free(visible);
+    if (end < length)
+        fputs("…", out);
+}
+
+void html_bytes(FILE *out, const char *text, size_t length, size_t max)
+{
+    put(out, text, length, max, put_html);
+}
+
+void html_text(FILE *out, const char *text, size_t max)
+{
+    if (text)
+        html_bytes(out, text, strlen(text), max);
+}
+
+void html_json_string(FILE *out, const char *text, size_t max)
+{
+    putc('"', out);
+    if (text)
+        put(out, text, strlen(text), max, put_json);
+    putc('"', out);
+}

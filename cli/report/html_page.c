@@ -1,0 +1,344 @@
+/* html_page.c: see html_page.h. */
+#include "report/html_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+#include "report/trial_card.h"
+#include "report_assets.h"
+
+enum { ROWS = 100, TEXTS = 3 << 20 };
+
+/* ---- head and foot ---- */
+
+static void print_head(FILE *out, const struct model *models, size_t n, const struct page_options *options)
+{
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=\"en\"%s><head><meta charset=\"utf-8\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s' 'sha256-%s'; "
+            "script-src 'sha256-%s'; %simg-src data:; base-uri 'none'; form-action 'none'\">\n"
+            "<meta name=\"generator\" content=\"lineage report\">\n"
+            "<meta name=\"referrer\" content=\"no-referrer\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+            "<link rel=\"icon\" href=\"data:,\">\n<title>",
+            options->live ? " data-live" : "", report_page_css_hash, report_picture_css_hash, report_page_js_hash, options->live ? "connect-src 'self'; " : "");
+    for (size_t i = 0; i < n; i++) {
+        fputs(i ? ", " : "", out);
+        html_text(out, models[i].name, 60);
+    }
+    fprintf(out, " · lineage report</title>\n<style>%s</style>\n<style>%s</style></head>\n<body>\n", report_page_css,
+            report_picture_css);
+}
+
+static void print_foot(FILE *out)
+{
+    fprintf(out,
+            "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of results.tsv.</p></footer>\n"
+            "<div id=\"tip\" role=\"status\" hidden></div><aside id=\"panel\" role=\"dialog\" aria-label=\"Trial\" hidden></aside>\n"
+            "<script>%s</script>\n</body></html>\n",
+            report_page_js);
+}
+
+/* ---- what the script knows ---- */
+
+static void json_number(FILE *out, struct lineage_number number)
+{
+    if (number.present && isfinite(number.value))
+        fprintf(out, "%.9g", number.value);
+    else
+        fputs("null", out);
+}
+
+struct name_list {
+    const char **names;
+    size_t n;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool specialists(struct name_list *list, const struct model *model)
+{
+    list->names = malloc((model->n + 1) * sizeof *list->names);
+    if (!list->names)
+        return false;
+    for (size_t i = 0; i < model->n; i++)
+        list->names[i] = model->trials[i].specialist;
+    qsort(list->names, model->n, sizeof *list->names, by_text);
+    for (size_t i = 0; i < model->n; i++)
+        if (!list->n || strcmp(list->names[i], list->names[list->n - 1]) != 0)
+            list->names[list->n++] = list->names[i];
+    return true;
+}
+
+static size_t specialist_index(const struct name_list *list, const char *name)
+{
+    const char **at = bsearch(&name, list->names, list->n, sizeof *list->names, by_text);
+    return at ? (size_t)(at - list->names) : 0;
+}
+
+/* Values in the order of the page's constants ID, PARENT, LABEL, .. */
+static void json_trial(FILE *out, const struct model *model, size_t i, const struct name_list *who, size_t text)
+{
+    const struct model_trial *trial = &model->trials[i];
+    struct lineage_number gain = {trial->score.present && trial->before.present, trial->score.value - trial->before.value};
+    fputs(i ? ",\n[" : "[", out);
+    html_json_string(out, trial->id, 40);
+    fprintf(out, ",%ld,%d,", trial->parent == MODEL_NONE ? -1L : (long)trial->parent, (int)trial->label);
+    json_number(out, trial->score);
+    putc(',', out);
+    json_number(out, gain);
+    fprintf(out, ",%zu,", specialist_index(who, trial->specialist));
+    html_json_string(out, trial->hypothesis, text);
+    putc(',', out);
+    html_json_string(out, trial->notes, text);
+    putc(',', out);
+    html_json_string(out, trial->timestamp, 20);
+    putc(',', out);
+    html_json_string(out, trial->expected, 24);
+    fputs(",[", out);
+    for (size_t a = 0; a < model->n_axes; a++) {
+        fputs(a ? "," : "", out);
+        json_number(out, (struct lineage_number){!isnan(model->axes[a].value[i]), model->axes[a].value[i]});
+    }
+    fputs("]]", out);
+}
+
+static void print_data(FILE *out, const struct model *model)
+{
+    struct name_list who = {0};
+    /* What texts may take of the file, shared among them: a large store gets short ones. */
+    size_t text = model->n ? TEXTS / model->n / 2 : 0;
+    text = text > 600 ? 600 : text < 24 ? 24 : text;
+    if (!specialists(&who, model))
+        return;
+    fputs("<script type=\"application/json\">{\"metric\":", out);
+    html_json_string(out, model->metric, 60);
+    fprintf(out, ",\"higher\":%s,\"labels\":[", model->direction == LINEAGE_HIGHER ? "true" : "false");
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        fprintf(out, "%s[\"%s\",\"%s\"]", label ? "," : "", outcome_class((enum lineage_label)label),
+                label_words((enum lineage_label)label));
+    fputs("],\"axes\":[", out);
+    for (size_t a = 0; a < model->n_axes; a++) {
+        fputs(a ? ",{\"name\":" : "{\"name\":", out);
+        html_json_string(out, model->axes[a].name, 60);
+        fprintf(out, ",\"low\":%.17g,\"high\":%.17g,\"log\":%s", model->axes[a].low, model->axes[a].high,
+                model->axes[a].log ? "true" : "false");
+        for (size_t w = 0; model->axes[a].words && w < model->axes[a].n_distinct; w++) {
+            fputs(w ? "," : ",\"words\":[", out);
+            html_json_string(out, model->axes[a].words[w], 60);
+        }
+        fputs(model->axes[a].words ? "]}" : "}", out);
+    }
+    fputs("],\"who\":[", out);
+    for (size_t i = 0; i < who.n; i++) {
+        fputs(i ? "," : "", out);
+        html_json_string(out, who.names[i], 60);
+    }
+    fputs("],\"t\":[\n", out);
+    for (size_t i = 0; i < model->n; i++)
+        json_trial(out, model, i, &who, text);
+    fputs("]}</script>\n", out);
+    free(who.names);
+}
+
+/* ---- one store ---- */
+
+static void tile(FILE *out, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static void tile(FILE *out, const char *name, const char *format, ...)
+{
+    va_list args;
+    fprintf(out, "<div><dt>%s</dt><dd>", name);
+    va_start(args, format);
+    vfprintf(out, format, args);
+    va_end(args);
+    fputs("</dd></div>", out);
+}
+
+static void print_tiles(const struct picture *p)
+{
+    const struct model *model = p->model;
+    const struct lineage_report *sum = model->summary;
+    size_t failed = 0;
+    char text[PICTURE_NUMBER];
+    for (size_t i = 0; i < model->n; i++)
+        failed += strcmp(outcome_class(model->trials[i].label), "fail") == 0;
+    fputs("<dl class=\"tiles\">", p->out);
+    tile(p->out, "trials", "%zu", model->n);
+    tile(p->out, "kept", "%" PRIu64, sum->labels[LINEAGE_KEEP]);
+    tile(p->out, "discarded", "%" PRIu64, sum->labels[LINEAGE_DISCARD]);
+    tile(p->out, "failed", "%zu", failed);
+    if (model->best != MODEL_NONE)
+        tile(p->out, "best", "%s", number_text(text, model->trials[model->best].score.value, 6));
+    if (model->needed > 0)
+        tile(p->out, "needed to be kept", "%s", signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
+    if (sum->findings)
+        tile(p->out, "rows not readable in full", "%" PRIu64, sum->findings);
+    fputs("</dl>\n", p->out);
+}
+
+static void print_nav(const struct picture *p)
+{
+    fputs("<nav aria-label=\"Parts\">", p->out);
+    for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
+        fprintf(p->out, "<a href=\"#s%zu-%s\">%s</a>", p->store, kind->name, kind->heading);
+    fprintf(p->out, "<a href=\"#s%zu-trials\">Trials</a><a href=\"#s%zu-full\">Trials in full</a></nav>\n", p->store, p->store);
+}
+
+static void print_picture(const struct picture *p, const struct picture_kind *kind)
+{
+    fprintf(p->out, "<section><h2 id=\"s%zu-%s\">%s</h2>\n", p->store, kind->name, kind->heading);
+    if (kind->print == picture_morning)
+        morning_sentences(p);
+    fprintf(p->out, "<p class=\"how\">%s</p>\n", kind->reading);
+    bool scrolls = kind->print != picture_coverage;
+    fputs(scrolls ? "<div class=\"scroll\">" : "", p->out);
+    kind->print(p);
+    fputs(scrolls ? "</div></section>\n" : "</section>\n", p->out);
+}
+
+static void print_row(const struct picture *p, size_t i)
+{
+    const struct model_trial *trial = &p->model->trials[i];
+    char score[PICTURE_NUMBER] = "", gain[PICTURE_NUMBER] = "";
+    FILE *out = p->out;
+    if (trial->score.present)
+        number_text(score, trial->score.value, 6);
+    if (trial->score.present && trial->before.present)
+        signed_text(gain, trial->score.value - trial->before.value, 3);
+    fputs("<tr><td>", out);
+    html_text(out, trial->id, 40);
+    fputs("</td><td>", out);
+    html_text(out, trial->specialist, 40);
+    fprintf(out, "</td><td><span class=\"tag %s\">%s</span></td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"h\">",
+            outcome_class(trial->label), label_words(trial->label), score, gain);
+    html_text(out, trial->hypothesis, 400);
+    fputs("</td></tr>\n", out);
+}
+
+static void print_table(const struct picture *p)
+{
+    size_t n = p->model->n, shown = n < ROWS ? n : ROWS;
+    fprintf(p->out, "<section><h2 id=\"s%zu-trials\">Trials</h2>\n<p class=\"how\">%s", p->store, "Newest first. ");
+    if (shown < n)
+        fprintf(p->out, "The newest %zu of %zu; lineage query lists all.", shown, n);
+    fputs("</p><div class=\"filters\"></div><div class=\"scroll\"><table class=\"trials\"><thead><tr><th scope=\"col\">trial</th>"
+          "<th scope=\"col\">specialist</th><th scope=\"col\">outcome</th><th scope=\"col\" class=\"n\">", p->out);
+    html_text(p->out, p->model->metric, 40);
+    fputs("</th><th scope=\"col\" class=\"n\">change</th><th scope=\"col\">hypothesis</th></tr></thead><tbody>\n", p->out);
+    for (size_t i = n; i-- > n - shown;)
+        print_row(p, i);
+    fputs("</tbody></table></div></section>\n", p->out);
+}
+
+static void print_cards(const struct picture *p, bool diffs)
+{
+    bool *chosen = calloc(p->model->n + 1, sizeof *chosen);
+    size_t n = 0;
+    if (!chosen)
+        return;
+    cards_choose(p->model, chosen, &n);
+    fprintf(p->out, "<section><h2 id=\"s%zu-full\">Trials in full</h2>\n", p->store);
+    if (n < p->model->n)
+        fprintf(p->out, "<p class=\"how\">%zu of %zu: the chain to the best one, the leaders and the newest.</p>\n", n, p->model->n);
+    for (size_t i = p->model->n; i-- > 0;)
+        if (chosen[i])
+            trial_card(p, i, diffs);
+    fputs("</section>\n", p->out);
+    free(chosen);
+}
+
+static void print_store(FILE *out, const struct model *model, size_t which, bool several, const struct page_options *options)
+{
+    struct picture p = {.out = out, .model = model, .store = which};
+    fprintf(out, "<div class=\"store\" data-s=\"%zu\"><header><h1 id=\"s%zu\">", which, which);
+    html_text(out, model->name, 120);
+    fputs("</h1><p class=\"sub\">", out);
+    html_text(out, model->dir, 300);
+    fputs(" · ", out);
+    html_text(out, model->metric, 60);
+    fprintf(out, ", %s is better</p>\n", model->direction == LINEAGE_HIGHER ? "higher" : "lower");
+    print_tiles(&p);
+    print_nav(&p);
+    fprintf(out, "</header>\n<%s>\n", several ? "div class=\"main\"" : "main");
+    for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
+        print_picture(&p, kind);
+    print_table(&p);
+    print_cards(&p, !options->no_diffs);
+    fprintf(out, "</%s>\n", several ? "div" : "main");
+    print_data(out, model);
+    fputs("</div>\n", out);
+}
+
+static void print_overview(FILE *out, const struct model *models, size_t n)
+{
+    char text[PICTURE_NUMBER];
+    fputs("<header><h1>Stores side by side</h1></header><main><div class=\"scroll\">", out);
+    picture_stores(out, models, n);
+    fputs("</div><div class=\"scroll\"><table><thead><tr><th>store</th><th>score</th><th class=\"n\">trials</th><th class=\"n\">kept</th>"
+          "<th class=\"n\">failed</th><th class=\"n\">best</th><th>best trial</th><th>newest</th></tr></thead><tbody>\n", out);
+    for (size_t i = 0; i < n; i++) {
+        const struct model *m = &models[i];
+        size_t failed = 0;
+        for (size_t j = 0; j < m->n; j++)
+            failed += strcmp(outcome_class(m->trials[j].label), "fail") == 0;
+        fprintf(out, "<tr><td><a href=\"#s%zu\">", i);
+        html_text(out, m->name, 60);
+        fputs("</a></td><td>", out);
+        html_text(out, m->metric, 40);
+        fprintf(out, ", %s</td><td class=\"n\">%zu</td><td class=\"n\">%" PRIu64 "</td><td class=\"n\">%zu</td><td class=\"n\">%s</td><td>",
+                m->direction == LINEAGE_HIGHER ? "higher" : "lower", m->n, m->summary->labels[LINEAGE_KEEP], failed,
+                m->best != MODEL_NONE ? number_text(text, m->trials[m->best].score.value, 6) : "–");
+        html_text(out, m->best != MODEL_NONE ? m->trials[m->best].id : "", 40);
+        fputs(" ", out);
+        html_text(out, m->best != MODEL_NONE ? m->trials[m->best].specialist : "", 40);
+        fputs("</td><td>", out);
+        html_text(out, m->n ? m->trials[m->n - 1].timestamp : "", 20);
+        fputs("</td></tr>\n", out);
+    }
+    fputs("</tbody></table></div></main>\n", out);
+}
+
+void page_print(FILE *out, const struct model *models, size_t n, const struct page_options *options)
+{
+    print_head(out, models, n, options);
+    if (options->live)
+        fputs("<header><p id=\"live\">live</p><div id=\"running\"></div></header>\n", out);
+    if (n > 1)
+        print_overview(out, models, n);
+    for (size_t i = 0; i < n; i++)
+        print_store(out, &models[i], i, n > 1, options);
+    print_foot(out);
+}
+
+void page_card(FILE *out, const struct model *model, size_t i)
+{
+    trial_card(&(struct picture){.out = out, .model = model}, i, true);
+}
+
+bool page_picture(FILE *out, const struct model *model, const char *name)
+{
+    for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
+        if (strcmp(kind->name, name) == 0) {
+            kind->print(&(struct picture){.out = out, .model = model, .alone = true});
+            return true;
+        }
+    return false;
+}
+
+const char *page_picture_names(char *out, size_t size)
+{
+    size_t at = 0;
+    out[0] = '\0';
+    for (const struct picture_kind *kind = picture_kinds; kind->name && at < size; kind++)
+        at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "", kind->name);
+    return out;
+}

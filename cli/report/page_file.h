@@ -1,0 +1,17 @@
+/* page_file.h: a page as a file that is there whole or not at all. */
+#ifndef REPORT_PAGE_FILE_H
+#define REPORT_PAGE_FILE_H
+
+#include "report/html_page.h"
+
+/*
+ * Write the report of the stores to path, by a temporary file beside it that takes its place. own_only: a file that is
+ * there and is no report of ours is left alone and refused. Returns an exit status, CLI_GO_ON if all is well.
+ */
+int page_file_write(const char *path, const struct model *models, size_t n, const struct page_options *options, bool own_only);
+
+/* The report of one open store, beside its KNOWLEDGE.md, as `lineage night --report` keeps it. An exit status or
+ * CLI_GO_ON. */
+int page_file_beside(struct lineage_store *store);
+
+#endif

@@ -1,0 +1,285 @@
+/* picture.c: see picture.h. */
+#include "report/picture.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report_assets.h"
+
+const struct picture_kind picture_kinds[] = {
+    {"morning", "This morning",
+     "The trials of the last night in the order they were appended. The line is the best score before it; the band "
+     "around it is what two runs of one setting differ by chance. Failures stand at the foot.",
+     picture_morning},
+    {"history", "Best so far",
+     "Every trial in the order of the file. The step line is the best score so far, the band the improvement that a "
+     "trial had to exceed. Failures have no score: they stand below, a row for each label.",
+     picture_history},
+    {"tree", "Lineage",
+     "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the best one. "
+     "The dots beside a row are its other children. Colour is the change against the best of the time: blue better, "
+     "orange worse, crosses failed.",
+     picture_tree},
+    {"coverage", "Coverage",
+     "Which values of two parameters were tried together. A cell tells its best score, the number of trials and "
+     "(behind ×) of failures; an empty cell was never tried.",
+     picture_coverage},
+    {"parallel", "Parameters",
+     "A line for each trial through the values of the parameters that vary, and its score at the right. Drag along an "
+     "axis to keep only what passes there; the table and the tree follow.",
+     picture_parallel},
+    {"calibration", "Calibration",
+     "What specialists expected of their trials (open mark) and what happened on average (filled mark).",
+     picture_calibration},
+    {"failures", "Failures by cause", "Trials without a result, by label; reasons as their notes give them.",
+     picture_failures},
+    {"importance", "Parameter importance",
+     "The share of the score's variance that goes with one parameter alone (epsilon squared over at most five classes "
+     "of its values). The tick is what chance reaches in 5 of 100 cases: a bar that ends before it says nothing.",
+     picture_importance},
+    {"seeds", "Variants over seeds",
+     "Each variant against the first one, seed by seed: mean difference with Student's t interval. The thin line is the "
+     "interval for all comparisons together; one that crosses 0 is no difference that these seeds show.",
+     picture_seeds},
+    {NULL, NULL, NULL, NULL}};
+
+/* ---- words ---- */
+
+const char *outcome_class(enum lineage_label label)
+{
+    switch (label) {
+    case LINEAGE_KEEP: return "keep";
+    case LINEAGE_DISCARD: return "discard";
+    case LINEAGE_BASELINE: return "baseline";
+    case LINEAGE_CRASH:
+    case LINEAGE_EVAL_BUDGET_OVERRUN:
+    case LINEAGE_TRAIN_BUDGET_OVERRUN:
+    case LINEAGE_SIZE_BLOCKED:
+    case LINEAGE_PREFLIGHT_CRASH:
+    case LINEAGE_HARNESS_ABORT:
+    case LINEAGE_DISQUALIFIED:
+    case LINEAGE_N_LABELS: break;
+    }
+    return "fail";
+}
+
+const char *label_words(enum lineage_label label)
+{
+    static const char *const words[LINEAGE_N_LABELS] = {
+        "kept",         "discarded",       "crash",         "eval budget", "train budget",
+        "size blocked", "preflight crash", "harness abort", "disqualified", "baseline"};
+    return label < LINEAGE_N_LABELS ? words[label] : "";
+}
+
+const char *number_text(char out[PICTURE_NUMBER], double value, int digits)
+{
+    snprintf(out, PICTURE_NUMBER, "%.*g", digits, value);
+    return out;
+}
+
+const char *signed_text(char out[PICTURE_NUMBER], double value, int digits)
+{
+    snprintf(out, PICTURE_NUMBER, "%s%.*g", value < 0 ? "\u2212" : "+", digits, fabs(value));
+    return out;
+}
+
+/* ---- frame ---- */
+
+void picture_begin(const struct picture *p, const char *name, double width, double height, const char *title,
+                   const char *description, ...)
+{
+    va_list args;
+    fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s-t s%zu-%s-d\"",
+            name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, p->store, name);
+    if (p->alone)
+        fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);
+    fprintf(p->out, ">\n<title id=\"s%zu-%s-t\">%s</title><desc id=\"s%zu-%s-d\">", p->store, name, title, p->store, name);
+    va_start(args, description);
+    vfprintf(p->out, description, args);
+    va_end(args);
+    fputs("</desc>\n", p->out);
+    if (p->alone)
+        fprintf(p->out, "<style>%s</style><rect class=\"paper\" width=\"100%%\" height=\"100%%\"/>\n", report_picture_css);
+}
+
+void picture_end(const struct picture *p)
+{
+    fputs("</svg>\n", p->out);
+}
+
+void picture_nothing(const struct picture *p, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (p->alone) {
+        picture_begin(p, name, 640, 48, "Nothing to show", "Nothing to show yet.");
+        fputs("<text class=\"word\" x=\"12\" y=\"28\">", p->out);
+        vfprintf(p->out, format, args);
+        fputs("</text>", p->out);
+        picture_end(p);
+    } else {
+        fputs("<p class=\"none\">", p->out);
+        vfprintf(p->out, format, args);
+        fputs("</p>\n", p->out);
+    }
+    va_end(args);
+}
+
+void picture_words(const struct picture *p, double x, double y, const char *class, const char *format, ...)
+{
+    va_list args;
+    fprintf(p->out, "<text class=\"%s\" x=\"%.4g\" y=\"%.5g\">", class, x, y);
+    va_start(args, format);
+    vfprintf(p->out, format, args);
+    va_end(args);
+    fputs("</text>", p->out);
+}
+
+void picture_cell(const struct picture *p, double x, double y, const char *class, const char *text, size_t max)
+{
+    fprintf(p->out, "<text class=\"%s\" x=\"%.4g\" y=\"%.5g\">", class, x, y);
+    html_text(p->out, text, max);
+    fputs("</text>", p->out);
+}
+
+void picture_line(const struct picture *p, double x0, double y0, double x1, double y1, const char *class)
+{
+    fprintf(p->out, "<path class=\"%s\" d=\"M%.5g %.5gL%.5g %.5g\"/>", class, x0, y0, x1, y1);
+}
+
+/* ---- scales ---- */
+
+/* 1, 2 or 5 times a power of ten. */
+static double round_step(double raw)
+{
+    double power = pow(10, floor(log10(raw))), part = raw / power;
+    return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+struct scale scale_linear(double low, double high, double from, double to, int ticks)
+{
+    if (!(high > low)) {
+        double around = fabs(low) > 0 ? fabs(low) * 0.05 : 1;
+        low -= around;
+        high += around;
+    }
+    /* Half the range of two huge numbers is finite where the range is not. */
+    double step = round_step(fmax((high / ticks - low / ticks), 1e-300));
+    return (struct scale){floor(low / step) * step, ceil(high / step) * step, from, to, step};
+}
+
+bool scale_holds(const struct scale *scale, double value)
+{
+    return value >= scale->low && value <= scale->high;
+}
+
+double scale_at(const struct scale *scale, double value)
+{
+    double part = (value / 2 - scale->low / 2) / (scale->high / 2 - scale->low / 2);
+    return scale->from + (scale->to - scale->from) * fmin(1, fmax(0, part));
+}
+
+void picture_y_axis(const struct picture *p, const struct scale *scale, double left, double right, const char *name)
+{
+    char text[PICTURE_NUMBER];
+    int n = (int)lround((scale->high - scale->low) / scale->step);
+    for (int i = 0; i <= n && i < 50; i++) {
+        double value = scale->low + i * scale->step;
+        if (fabs(value) < scale->step * 1e-9)
+            value = 0;
+        double y = scale_at(scale, value);
+        picture_line(p, left, y, right, y, "grid");
+        picture_words(p, left - 8, y + 4, "tick end", "%s", number_text(text, value, 6));
+    }
+    picture_cell(p, left - 8, fmin(scale->from, scale->to) - 12, "axis end", name, 24);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+bool score_range(const struct model *model, size_t first, double *low, double *high)
+{
+    double *scores = malloc((model->n + 1) * sizeof *scores);
+    size_t n = 0;
+    for (size_t i = first; scores && i < model->n; i++)
+        if (model->trials[i].measured)
+            scores[n++] = model->trials[i].score.value;
+    if (n) {
+        qsort(scores, n, sizeof *scores, by_number);
+        double fence = 3 * (scores[(n - 1) * 3 / 4] - scores[(n - 1) / 4]);
+        *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
+        *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];
+    }
+    for (size_t i = first; n && i < model->n; i++)
+        if (model->trials[i].measured && model->trials[i].label == LINEAGE_KEEP) {
+            *low = fmin(*low, model->trials[i].score.value);
+            *high = fmax(*high, model->trials[i].score.value);
+        }
+    free(scores);
+    return n > 0;
+}
+
+/* ---- marks ---- */
+
+void trial_title(FILE *out, const struct model *model, const struct model_trial *trial)
+{
+    char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
+    html_text(out, trial->id, 40);
+    fprintf(out, " · %s", label_words(trial->label));
+    if (trial->score.present)
+        fprintf(out, " · %s", number_text(score, trial->score.value, 6));
+    if (trial->score.present && trial->before.present)
+        fprintf(out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 3));
+    if (*trial->hypothesis) {
+        fputs(" · ", out);
+        html_text(out, trial->hypothesis, 140);
+    }
+    (void)model;
+}
+
+bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
+{
+    *marks = (struct marks){.picture = p, .class = class, .single = total <= PICTURE_TITLES};
+    if (marks->single)
+        return true;
+    marks->index = open_memstream(&marks->index_text, &marks->index_length);
+    marks->path = open_memstream(&marks->path_text, &marks->path_length);
+    return marks->index && marks->path;
+}
+
+void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
+{
+    FILE *out = marks->picture->out;
+    va_list args;
+    va_start(args, stretch);
+    if (marks->single) {
+        fprintf(out, "<path class=\"m %s\" data-i=\"%zu\" d=\"", marks->class, i);
+        vfprintf(out, stretch, args);
+        fputs("\"><title>", out);
+        trial_title(out, marks->picture->model, &marks->picture->model->trials[i]);
+        fputs("</title></path>\n", out);
+    } else if (marks->index && marks->path) {
+        fprintf(marks->index, " %zu", i);
+        vfprintf(marks->path, stretch, args);
+    }
+    va_end(args);
+}
+
+void marks_end(struct marks *marks)
+{
+    if (marks->index)
+        fclose(marks->index);
+    if (marks->path)
+        fclose(marks->path);
+    if (marks->index_length && marks->path_length)
+        fprintf(marks->picture->out, "<path class=\"m %s\" data-i=\"%s\" d=\"%s\"/>\n", marks->class,
+                marks->index_text + 1, marks->path_text);
+    free(marks->index_text);
+    free(marks->path_text);
+}

@@ -1,0 +1,213 @@
+/* picture_coverage.c: two parameters crossed: best score, trials, failures, and what was never tried. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+#include "report/report_axes.h"
+
+enum { CLASSES = 10, PAIRS_AXES = 7, LEFT = 96, TOP = 30, CELL_H = 40 };
+
+struct cell {
+    size_t n, failed, best; /* best: index, MODEL_NONE */
+};
+
+struct grid {
+    const struct picture *p;
+    const struct model_axis *x, *y;
+    double x_edge[CLASSES], y_edge[CLASSES];
+    size_t nx, ny;
+    struct cell cells[CLASSES * CLASSES];
+    double low, high; /* best scores of the cells */
+    size_t untried;
+};
+
+static void fill(struct grid *g)
+{
+    const struct model *model = g->p->model;
+    for (size_t c = 0; c < CLASSES * CLASSES; c++)
+        g->cells[c].best = MODEL_NONE;
+    for (size_t i = 0; i < model->n; i++) {
+        const struct model_trial *trial = &model->trials[i];
+        if (isnan(g->x->value[i]) || isnan(g->y->value[i]))
+            continue;
+        struct cell *cell = &g->cells[axis_class(g->y_edge, g->ny, g->y->value[i]) * g->nx +
+                                      axis_class(g->x_edge, g->nx, g->x->value[i])];
+        cell->n++;
+        cell->failed += !trial->measured;
+        if (trial->measured && (cell->best == MODEL_NONE ||
+                                model_gain(model, trial->score.value, model->trials[cell->best].score.value) > 0))
+            cell->best = i;
+    }
+    g->low = INFINITY;
+    g->high = -INFINITY;
+    for (size_t c = 0; c < g->nx * g->ny; c++) {
+        g->untried += g->cells[c].n == 0;
+        if (g->cells[c].best != MODEL_NONE) {
+            g->low = fmin(g->low, model->trials[g->cells[c].best].score.value);
+            g->high = fmax(g->high, model->trials[g->cells[c].best].score.value);
+        }
+    }
+}
+
+/* Five steps from worst to best. */
+static int heat_of(const struct grid *g, const struct cell *cell)
+{
+    if (cell->best == MODEL_NONE)
+        return -1;
+    double score = g->p->model->trials[cell->best].score.value;
+    double part = g->high > g->low ? (score - g->low) / (g->high - g->low) : 1;
+    if (g->p->model->direction != LINEAGE_HIGHER)
+        part = g->high > g->low ? 1 - part : 1;
+    return (int)fmin(4, floor(part * 5));
+}
+
+static void edge_text(FILE *out, const struct model_axis *axis, const double *edge, size_t n, size_t i)
+{
+    char from[PICTURE_NUMBER], to[PICTURE_NUMBER];
+    if (axis->words) {
+        html_text(out, axis->words[(size_t)edge[i]], 14);
+        return;
+    }
+    fputs(number_text(from, edge[i], 4), out);
+    if (axis->n_distinct > n && i + 1 < n)
+        fprintf(out, "–%s", number_text(to, edge[i + 1], 4));
+    else if (axis->n_distinct > n)
+        fprintf(out, "–%s", number_text(to, axis->high, 4));
+}
+
+static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
+{
+    const struct cell *cell = &g->cells[iy * g->nx + ix];
+    FILE *out = g->p->out;
+    double x = LEFT + (double)ix * width, y = TOP + (double)(g->ny - 1 - iy) * CELL_H;
+    char score[PICTURE_NUMBER];
+    int heat = heat_of(g, cell);
+    if (heat >= 0)
+        fprintf(out, "<g class=\"cell heat%d\"", heat);
+    else
+        fprintf(out, "<g class=\"cell %s\"", cell->n ? "failed" : "untried");
+    if (cell->best != MODEL_NONE)
+        fprintf(out, " data-n=\"%zu\"", cell->best);
+    fprintf(out, "><rect x=\"%.5g\" y=\"%.5g\" width=\"%.5g\" height=\"%d\"/>", x + 1, y + 1, width - 2, CELL_H - 2);
+    if (cell->n) {
+        fprintf(out, "<text class=\"mid\" x=\"%.5g\" y=\"%.5g\">%s</text>", x + width / 2, y + 18,
+                cell->best == MODEL_NONE ? "–" : number_text(score, g->p->model->trials[cell->best].score.value, 4));
+        fprintf(out, "<text class=\"mid few\" x=\"%.5g\" y=\"%.5g\">%zu", x + width / 2, y + 32, cell->n);
+        if (cell->failed)
+            fprintf(out, " ×%zu", cell->failed);
+        fputs("</text>", out);
+    }
+    fputs("<title>", out);
+    html_text(out, g->x->name, 40);
+    putc(' ', out);
+    edge_text(out, g->x, g->x_edge, g->nx, ix);
+    fputs(", ", out);
+    html_text(out, g->y->name, 40);
+    putc(' ', out);
+    edge_text(out, g->y, g->y_edge, g->ny, iy);
+    if (cell->n)
+        fprintf(out, ": %zu trial%s, %zu failed", cell->n, cell->n == 1 ? "" : "s", cell->failed);
+    else
+        fputs(": never tried", out);
+    if (cell->best != MODEL_NONE) {
+        fputs(", best ", out);
+        html_text(out, g->p->model->trials[cell->best].id, 40);
+    }
+    fputs("</title></g>\n", out);
+}
+
+static void draw_edges(const struct grid *g, double width)
+{
+    FILE *out = g->p->out;
+    for (size_t i = 0; i < g->nx; i++) {
+        fprintf(out, "<text class=\"tick mid\" x=\"%.5g\" y=\"%zu\">", LEFT + ((double)i + 0.5) * width,
+                TOP + g->ny * CELL_H + 16);
+        edge_text(out, g->x, g->x_edge, g->nx, i);
+        fputs("</text>", out);
+    }
+    for (size_t i = 0; i < g->ny; i++) {
+        fprintf(out, "<text class=\"tick end\" x=\"%d\" y=\"%zu\">", LEFT - 8, TOP + (g->ny - 1 - i) * CELL_H + 24);
+        edge_text(out, g->y, g->y_edge, g->ny, i);
+        fputs("</text>", out);
+    }
+    picture_cell(g->p, LEFT - 8, TOP - 12, "axis end", g->y->name, 24);
+    picture_cell(g->p, LEFT + (double)g->nx * width, TOP + (double)g->ny * CELL_H + 34, "axis end", g->x->name, 40);
+}
+
+void picture_pair(const struct picture *p, size_t x, size_t y)
+{
+    struct grid *g = calloc(1, sizeof *g);
+    if (!g)
+        return;
+    *g = (struct grid){.p = p, .x = &p->model->axes[x], .y = &p->model->axes[y]};
+    g->nx = axis_classes(p->model, g->x, CLASSES, g->x_edge);
+    g->ny = axis_classes(p->model, g->y, CLASSES, g->y_edge);
+    if (g->nx && g->ny) {
+        char name[64];
+        double width = fmin(120, (984.0 - LEFT) / (double)g->nx);
+        fill(g);
+        snprintf(name, sizeof name, "coverage-%zu-%zu", x, y);
+        picture_begin(p, name, 1000, (double)(TOP + g->ny * CELL_H + 44), "Coverage of two parameters",
+                      "%zu of %zu combinations of values were never tried.", g->untried, g->nx * g->ny);
+        for (size_t iy = 0; iy < g->ny; iy++)
+            for (size_t ix = 0; ix < g->nx; ix++)
+                draw_cell(g, ix, iy, width);
+        draw_edges(g, width);
+        picture_end(p);
+    }
+    free(g);
+}
+
+static bool find_axis(const struct model *model, const char *name, size_t *at)
+{
+    for (*at = 0; *at < model->n_axes; ++*at)
+        if (strcmp(model->axes[*at].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
+{
+    *x = 0;
+    *y = 1;
+    return (find_axis(model, "alpha", x) && find_axis(model, "gamma", y)) || (*x = 0, *y = 1, model->n_axes > 1);
+}
+
+/* A pair of its own in a page, which the script shows one at a time. */
+static void page_pair(const struct picture *p, size_t x, size_t y, bool first)
+{
+    fprintf(p->out, "<figure class=\"pair%s\" data-x=\"%zu\" data-y=\"%zu\"><figcaption>", first ? " shown" : "", x, y);
+    html_text(p->out, p->model->axes[x].name, 60);
+    fputs(" × ", p->out);
+    html_text(p->out, p->model->axes[y].name, 60);
+    fputs("</figcaption><div class=\"scroll\">", p->out);
+    picture_pair(p, x, y);
+    fputs("</div></figure>\n", p->out);
+}
+
+void picture_coverage(const struct picture *p)
+{
+    const struct model *model = p->model;
+    size_t x, y, n = model->n_axes < PAIRS_AXES ? model->n_axes : PAIRS_AXES;
+    if (!coverage_first_pair(model, &x, &y)) {
+        picture_nothing(p, "coverage",
+                        "Fewer than two parameters vary. Parameters are numbers such as alpha=0.3 in notes, or options of "
+                        "lineage append.");
+        return;
+    }
+    if (p->alone) {
+        picture_pair(p, x, y);
+        return;
+    }
+    page_pair(p, x, y, true);
+    if (n > 2)
+        fputs("<details class=\"pairs\"><summary>Other pairs</summary>\n", p->out);
+    for (size_t i = 0; n > 2 && i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            if (i != x || j != y)
+                page_pair(p, i, j, false);
+    if (n > 2)
+        fputs("</details>\n", p->out);
+}

@@ -1,0 +1,383 @@
+/* picture_history.c: best so far, with the noise band and every outcome; and the last night alone. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+
+enum { LEFT = 104, RIGHT = 984, TOP = 30, STRIP = 17 };
+
+struct plot {
+    const struct picture *p;
+    size_t first, n; /* trials[first..first+n) */
+    struct scale y;
+    double foot; /* of the scores */
+    int strip[LINEAGE_N_LABELS]; /* row below, -1: no trial has the label */
+    int strips;
+};
+
+static double x_of(const struct plot *plot, size_t i)
+{
+    double room = RIGHT - LEFT - 16;
+    return LEFT + 8 + (plot->n > 1 ? room * (double)(i - plot->first) / (double)(plot->n - 1) : room / 2);
+}
+
+static void count_strips(struct plot *plot)
+{
+    const struct model *model = plot->p->model;
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        plot->strip[label] = -1;
+    /* A trial that was measured stands at its score; the others, a discard without a score too, in a row. */
+    for (size_t i = plot->first; i < plot->first + plot->n; i++)
+        if (!model->trials[i].measured)
+            plot->strip[model->trials[i].label] = 0;
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        if (plot->strip[label] == 0)
+            plot->strip[label] = plot->strips++;
+}
+
+static double strip_y(const struct plot *plot, enum lineage_label label)
+{
+    return plot->foot + 30 + plot->strip[label] * STRIP;
+}
+
+/* The trial after whose row the best changes; the path of the best score, as steps. */
+static void best_path(const struct plot *plot)
+{
+    const struct model *model = plot->p->model;
+    struct lineage_number now = model->n ? model->trials[plot->first].before : (struct lineage_number){0};
+    bool drawn = false;
+    if (now.present) {
+        fprintf(plot->p->out, "M%d %.5g", LEFT, scale_at(&plot->y, now.value));
+        drawn = true;
+    }
+    for (size_t i = plot->first; i < plot->first + plot->n; i++) {
+        struct lineage_number next = i + 1 < model->n ? model->trials[i + 1].before
+                                     : model->best != MODEL_NONE ? model->trials[model->best].score
+                                                                 : (struct lineage_number){0};
+        if (!next.present || (now.present && next.value == now.value))
+            continue;
+        double x = x_of(plot, i), y = scale_at(&plot->y, next.value);
+        fprintf(plot->p->out, drawn ? "H%.5gV%.5g" : "M%.5g %.5g", x, y);
+        drawn = true;
+        now = next;
+    }
+    if (drawn)
+        fprintf(plot->p->out, "H%d", RIGHT);
+}
+
+/* Rectangles from one change of the best to the next. */
+static void noise_band(const struct plot *plot)
+{
+    const struct model *model = plot->p->model;
+    double needed = model->needed;
+    if (!(needed > 0))
+        return;
+    fputs("<path class=\"band\" d=\"", plot->p->out);
+    for (size_t i = plot->first; i < plot->first + plot->n;) {
+        size_t end = i + 1;
+        struct lineage_number best = model->trials[i].before;
+        while (end < plot->first + plot->n && best.present && model->trials[end].before.present &&
+               model->trials[end].before.value == best.value)
+            end++;
+        if (best.present) {
+            double x0 = i == plot->first ? LEFT : x_of(plot, i - 1);
+            double x1 = end == plot->first + plot->n ? RIGHT : x_of(plot, end - 1);
+            fprintf(plot->p->out, "M%.5g %.5gH%.5gV%.5gH%.5gz", x0, scale_at(&plot->y, best.value + needed), x1,
+                    scale_at(&plot->y, best.value - needed), x0);
+        }
+        i = end;
+    }
+    fputs("\"/>\n", plot->p->out);
+}
+
+/* A score outside the scale is a triangle at its edge. */
+static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
+{
+    const struct model_trial *trial = &plot->p->model->trials[i];
+    double x = x_of(plot, i);
+    if (!trial->measured)
+        marks_add(marks, i, "M%.5g %.5gl5 5m0-5l-5 5", x - 2.5, strip_y(plot, trial->label) - 2.5);
+    else if (scale_holds(&plot->y, trial->score.value))
+        marks_add(marks, i, "M%.5g %.5gh0", x, scale_at(&plot->y, trial->score.value));
+    else
+        marks_add(marks, i, trial->score.value > plot->y.high ? "M%.5g %.5gl2 3h-4z" : "M%.5g %.5gl2-3h-4z", x,
+                  scale_at(&plot->y, trial->score.value) + (trial->score.value > plot->y.high ? -1 : 1));
+}
+
+static bool wanted(const struct plot *plot, size_t i, const char *class)
+{
+    const struct model_trial *trial = &plot->p->model->trials[i];
+    if (strcmp(class, "dot discard") == 0)
+        return trial->measured && trial->label == LINEAGE_DISCARD;
+    if (strcmp(class, "dot keep") == 0)
+        return trial->measured && trial->label == LINEAGE_KEEP;
+    if (strcmp(class, "dot baseline") == 0)
+        return trial->measured && trial->label == LINEAGE_BASELINE;
+    return !trial->measured;
+}
+
+static void all_marks(const struct plot *plot, size_t total)
+{
+    static const char *const classes[] = {"cross fail", "dot discard", "dot baseline", "dot keep"};
+    for (size_t c = 0; c < sizeof classes / sizeof *classes; c++) {
+        struct marks marks;
+        if (marks_begin(&marks, plot->p, classes[c], total))
+            for (size_t i = plot->first; i < plot->first + plot->n; i++)
+                if (wanted(plot, i, classes[c]))
+                    add_mark(plot, &marks, i);
+        marks_end(&marks);
+    }
+}
+
+static void strips(const struct plot *plot)
+{
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        if (plot->strip[label] >= 0) {
+            double y = strip_y(plot, (enum lineage_label)label);
+            picture_line(plot->p, LEFT, y, RIGHT, y, "strip");
+            picture_words(plot->p, LEFT - 8, y + 3.5, "small end", "%s", label_words((enum lineage_label)label));
+        }
+}
+
+static void x_axis(const struct plot *plot, double y)
+{
+    enum { TICKS = 8 };
+    const struct model *model = plot->p->model;
+    size_t step = plot->n / TICKS + 1;
+    for (size_t i = 0; i < plot->n; i += step) {
+        fprintf(plot->p->out, "<text class=\"tick mid\" x=\"%.5g\" y=\"%.5g\">", x_of(plot, plot->first + i), y);
+        html_text(plot->p->out, model->trials[plot->first + i].id, 10);
+        fputs("</text>", plot->p->out);
+    }
+}
+
+/* Names of kept trials that made a new best, as many as there is room for, the newest first. */
+static void name_bests(const struct plot *plot)
+{
+    const struct model *model = plot->p->model;
+    double free_from = RIGHT + 40;
+    for (size_t i = plot->first + plot->n; i-- > plot->first;) {
+        const struct model_trial *trial = &model->trials[i];
+        if (!trial->measured || !lineage_label_is_kept(trial->label) ||
+            (trial->before.present && model_gain(model, trial->score.value, trial->before.value) <= 0))
+            continue;
+        double x = x_of(plot, i);
+        if (x > free_from - 46)
+            continue;
+        free_from = x;
+        picture_cell(plot->p, x, scale_at(&plot->y, trial->score.value) + (model->direction == LINEAGE_HIGHER ? -9 : 18),
+                     i == model->best ? "name mid strong" : "name mid", trial->id, 10);
+    }
+}
+
+static bool find_scale(struct plot *plot, double height)
+{
+    const struct model *model = plot->p->model;
+    double low, high;
+    if (!score_range(model, plot->first, &low, &high))
+        return false;
+    struct lineage_number before = model->trials[plot->first].before;
+    if (before.present) {
+        low = fmin(low, before.value);
+        high = fmax(high, before.value);
+    }
+    if (model->needed > 0 && isfinite(model->needed)) {
+        double best = model->best != MODEL_NONE ? model->trials[model->best].score.value : high;
+        low = fmin(low, fmax(best - model->needed, low - (high - low)));
+        high = fmax(high, fmin(best + model->needed, high + (high - low)));
+    }
+    plot->y = scale_linear(low, high, TOP + height, TOP, 5);
+    return true;
+}
+
+static void draw(const struct picture *p, const char *name, const char *title, size_t first, double height)
+{
+    struct plot plot = {.p = p, .first = first, .n = p->model->n - first, .foot = TOP + height};
+    const struct model *model = p->model;
+    char best[PICTURE_NUMBER] = "none";
+    size_t failed = 0;
+    for (size_t i = first; i < model->n; i++)
+        failed += !model->trials[i].measured;
+    bool measured = find_scale(&plot, height);
+    if (!measured)
+        plot.foot = TOP - 12;
+    count_strips(&plot);
+    if (model->best != MODEL_NONE)
+        number_text(best, model->trials[model->best].score.value, 6);
+    double end = plot.foot + (plot.strips ? 34 + plot.strips * STRIP : 18);
+    picture_begin(p, name, 1000, end + 16, title, "%zu trials, %zu without a score; the best score is %s.", plot.n, failed,
+                  best);
+    if (measured) {
+        noise_band(&plot);
+        picture_y_axis(p, &plot.y, LEFT, RIGHT, model->metric);
+        fputs("<path class=\"best\" d=\"", p->out);
+        best_path(&plot);
+        fputs("\"/>\n", p->out);
+    }
+    strips(&plot);
+    x_axis(&plot, end + 6);
+    all_marks(&plot, plot.n);
+    if (measured)
+        name_bests(&plot);
+    picture_end(p);
+}
+
+void picture_history(const struct picture *p)
+{
+    if (p->model->n == 0)
+        picture_nothing(p, "history", "The store has no trial yet.");
+    else
+        draw(p, "history", "Scores of all trials and the best so far", 0, 320);
+}
+
+/* ---- the last night ---- */
+
+void picture_morning(const struct picture *p)
+{
+    if (p->model->n == 0)
+        picture_nothing(p, "morning", "The store has no trial yet.");
+    else
+        draw(p, "morning", "Scores of the last night", p->model->night, 190);
+}
+
+struct night {
+    size_t n, kept, discarded, baseline, failed, labels[LINEAGE_N_LABELS];
+    size_t nearest; /* the discarded trial that came closest to being kept */
+};
+
+static struct night count_night(const struct model *model)
+{
+    struct night night = {.n = model->n - model->night, .nearest = MODEL_NONE};
+    for (size_t i = model->night; i < model->n; i++) {
+        const struct model_trial *trial = &model->trials[i];
+        night.labels[trial->label]++;
+        night.kept += trial->label == LINEAGE_KEEP;
+        night.discarded += trial->label == LINEAGE_DISCARD;
+        night.baseline += trial->label == LINEAGE_BASELINE;
+        if (trial->label == LINEAGE_DISCARD && trial->score.present &&
+            (night.nearest == MODEL_NONE ||
+             model_gain(model, trial->score.value, model->trials[night.nearest].score.value) > 0))
+            night.nearest = i;
+    }
+    night.failed = night.n - night.kept - night.discarded - night.baseline;
+    return night;
+}
+
+static void link_trial(const struct picture *p, size_t i)
+{
+    fprintf(p->out, "<a href=\"#s%zu-t%zu\" data-t=\"%zu\">", p->store, i, i);
+    html_text(p->out, p->model->trials[i].id, 40);
+    fputs("</a>", p->out);
+}
+
+/* 2026-05-07 22:14 of an ISO date, the cell as it is of anything else. */
+static void moment(FILE *out, const char *text)
+{
+    if (strlen(text) < 16 || text[10] != 'T') {
+        html_text(out, text, 20);
+        return;
+    }
+    html_bytes(out, text, 10, 0);
+    putc(' ', out);
+    html_bytes(out, text + 11, 5, 0);
+}
+
+static void when(const struct picture *p)
+{
+    const struct model *model = p->model;
+    const char *from = model->trials[model->night].timestamp, *to = model->trials[model->n - 1].timestamp;
+    if (!*from && !*to)
+        return;
+    fputs(" (", p->out);
+    moment(p->out, from);
+    fputs(" to ", p->out);
+    moment(p->out, to);
+    fputs(")", p->out);
+}
+
+static size_t first_ranked(const struct model *model)
+{
+    size_t i = 0;
+    while (i < model->n && !(lineage_label_is_kept(model->trials[i].label) && model->trials[i].score.present))
+        i++;
+    return i;
+}
+
+static void first_sentence(const struct picture *p, const struct night *night)
+{
+    const struct model *model = p->model;
+    struct lineage_number before = model->trials[model->night].before;
+    char a[PICTURE_NUMBER], b[PICTURE_NUMBER], c[PICTURE_NUMBER];
+    fprintf(p->out, "The last night ran %zu trial%s", night->n, night->n == 1 ? "" : "s");
+    when(p);
+    if (model->best == MODEL_NONE)
+        fputs(" and no trial of the store has a score that ranks yet.", p->out);
+    else if (!before.present && model->best != first_ranked(model)) {
+        size_t first = first_ranked(model);
+        double was = model->trials[first].score.value, now = model->trials[model->best].score.value;
+        fprintf(p->out, ", kept %zu and moved the best from %s (", night->kept, number_text(a, was, 6));
+        link_trial(p, first);
+        fprintf(p->out, ") to <strong>%s</strong> (%s), by ", number_text(b, now, 6), signed_text(c, now - was, 3));
+        link_trial(p, model->best);
+        fputs(".", p->out);
+    } else if (!before.present) {
+        fputs(" and set the first best, ", p->out);
+        link_trial(p, model->best);
+        fprintf(p->out, " with %s.", number_text(a, model->trials[model->best].score.value, 6));
+    } else if (model->best >= model->night) {
+        double now = model->trials[model->best].score.value;
+        fprintf(p->out, ", kept %zu and moved the best from %s to <strong>%s</strong> (%s), by ", night->kept,
+                number_text(a, before.value, 6), number_text(b, now, 6), signed_text(c, now - before.value, 3));
+        link_trial(p, model->best);
+        fputs(".", p->out);
+    } else {
+        fprintf(p->out, ", kept %zu, and the best is still ", night->kept);
+        link_trial(p, model->best);
+        fprintf(p->out, " with %s.", number_text(a, before.value, 6));
+    }
+}
+
+static void failures_clause(const struct picture *p, const struct night *night)
+{
+    bool any = false;
+    fprintf(p->out, "; %zu gave no result (", night->failed);
+    for (int label = 0; label < LINEAGE_N_LABELS; label++)
+        if (night->labels[label] && strcmp(outcome_class((enum lineage_label)label), "fail") == 0) {
+            fprintf(p->out, "%s%zu %s", any ? ", " : "", night->labels[label], label_words((enum lineage_label)label));
+            any = true;
+        }
+    fputs(")", p->out);
+}
+
+static void second_sentence(const struct picture *p, const struct night *night)
+{
+    const struct model *model = p->model;
+    char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
+    fprintf(p->out, " %zu %s discarded", night->discarded, night->discarded == 1 ? "was" : "were");
+    if (night->nearest != MODEL_NONE && model->trials[night->nearest].before.present) {
+        const struct model_trial *trial = &model->trials[night->nearest];
+        fputs(", of which ", p->out);
+        link_trial(p, night->nearest);
+        fprintf(p->out, " came closest (%s", signed_text(a, trial->score.value - trial->before.value, 3));
+        if (model->needed > 0)
+            fprintf(p->out, ", needs %s", number_text(b, model->needed, 3));
+        fputs(")", p->out);
+    }
+    if (night->failed)
+        failures_clause(p, night);
+    fputs(".", p->out);
+}
+
+void morning_sentences(const struct picture *p)
+{
+    struct night night = count_night(p->model);
+    if (!night.n)
+        return;
+    fputs("<p class=\"lead\">", p->out);
+    first_sentence(p, &night);
+    second_sentence(p, &night);
+    fputs("</p>\n", p->out);
+}

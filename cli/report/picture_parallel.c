@@ -1,0 +1,135 @@
+/* picture_parallel.c: parallel coordinates over the parameters that vary, the score last. */
+#include <math.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+#include "report/report_axes.h"
+
+enum { LEFT = 70, RIGHT = 930, TOP = 46, FOOT = 320, NO_VALUE = 344, SHOWN = 9 };
+
+struct parallel {
+    const struct picture *p;
+    size_t n; /* axes, the score not counted */
+    struct scale score;
+};
+
+static double x_of(const struct parallel *c, size_t axis)
+{
+    return LEFT + (double)(RIGHT - LEFT) * (double)axis / (double)c->n;
+}
+
+/*
+ * Hundreds of trials on a handful of values would be a handful of lines: each is moved by up to 5 units, by an amount of
+ * its own, so that how many there are can be seen.
+ */
+static double apart(const struct parallel *c, size_t axis, size_t i)
+{
+    enum { FEW = 24, STEPS = 21 };
+    uint32_t mixed = ((uint32_t)i + 1) * 2654435761u ^ ((uint32_t)axis + 1) * 2246822519u;
+    if (c->p->model->n < 40 || c->p->model->axes[axis].n_distinct > FEW)
+        return 0;
+    return ((double)((mixed >> 8) % STEPS) - STEPS / 2) * 0.5;
+}
+
+static double y_of(const struct parallel *c, size_t axis, size_t i)
+{
+    double value = c->p->model->axes[axis].value[i];
+    if (isnan(value))
+        return NO_VALUE;
+    return FOOT - (FOOT - TOP) * axis_place(&c->p->model->axes[axis], value) + apart(c, axis, i);
+}
+
+static double score_y(const struct parallel *c, size_t i)
+{
+    const struct model_trial *trial = &c->p->model->trials[i];
+    return trial->measured ? scale_at(&c->score, trial->score.value) : NO_VALUE;
+}
+
+/* A trial without any of the parameters is no line. */
+static bool has_any(const struct parallel *c, size_t i)
+{
+    for (size_t axis = 0; axis < c->n; axis++)
+        if (!isnan(c->p->model->axes[axis].value[i]))
+            return true;
+    return false;
+}
+
+static void add_line(const struct parallel *c, struct marks *marks, size_t i)
+{
+    char path[(SHOWN + 2) * 24];
+    size_t at = 0;
+    for (size_t axis = 0; axis < c->n; axis++)
+        at += (size_t)snprintf(path + at, sizeof path - at, "%c%.4g %.4g", axis ? 'L' : 'M', x_of(c, axis), y_of(c, axis, i));
+    snprintf(path + at, sizeof path - at, "L%d %.4g", RIGHT, score_y(c, i));
+    marks_add(marks, i, "%s", path);
+}
+
+static void draw_lines(const struct parallel *c, const char *kind)
+{
+    struct marks marks;
+    char class[32];
+    snprintf(class, sizeof class, "thread %s", kind);
+    if (marks_begin(&marks, c->p, class, c->p->model->n))
+        for (size_t i = 0; i < c->p->model->n; i++)
+            if (has_any(c, i) && strcmp(outcome_class(c->p->model->trials[i].label), kind) == 0)
+                add_line(c, &marks, i);
+    marks_end(&marks);
+}
+
+/* data-axis and the two values let the script turn a brush into a condition. */
+static void draw_axis(const struct parallel *c, size_t axis)
+{
+    const struct model_axis *a = &c->p->model->axes[axis];
+    char text[PICTURE_NUMBER];
+    double x = x_of(c, axis);
+    picture_cell(c->p, x, axis % 2 ? TOP - 30 : TOP - 16, "axis mid", a->name, 22);
+    for (size_t w = 0; a->words && w < a->n_distinct; w++)
+        picture_cell(c->p, x + 5, FOOT - (FOOT - TOP) * axis_place(a, (double)w) + 4, "tick halo", a->words[w], 14);
+    if (!a->words) {
+        picture_words(c->p, x + 5, TOP + 4, "tick halo", "%s", number_text(text, a->high, 4));
+        picture_words(c->p, x + 5, FOOT + 1, "tick halo", "%s", number_text(text, a->low, 4));
+    }
+    fprintf(c->p->out, "<g class=\"rail\" data-axis=\"%zu\" data-x=\"%.5g\" data-top=\"%d\" data-foot=\"%d\">", axis, x, TOP, FOOT);
+    picture_line(c->p, x, TOP, x, FOOT, "rail");
+    fprintf(c->p->out, "<rect class=\"grip\" x=\"%.5g\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", x - 16, TOP - 8,
+            FOOT - TOP + 16);
+}
+
+static void draw_score_axis(const struct parallel *c)
+{
+    char text[PICTURE_NUMBER];
+    picture_cell(c->p, RIGHT, TOP - (c->n % 2 ? 30 : 16), "axis mid strong", c->p->model->metric, 22);
+    for (double value = c->score.low; value < c->score.high + c->score.step / 2 && c->score.step > 0; value += c->score.step)
+        picture_words(c->p, RIGHT + 6, scale_at(&c->score, value) + 4, "tick", "%s", number_text(text, fabs(value) < c->score.step * 1e-9 ? 0 : value, 6));
+    fprintf(c->p->out,
+            "<g class=\"rail\" data-axis=\"score\" data-x=\"%d\" data-top=\"%d\" data-foot=\"%d\" data-low=\"%.17g\" data-high=\"%.17g\">",
+            RIGHT, TOP, FOOT, c->score.low, c->score.high);
+    picture_line(c->p, RIGHT, TOP, RIGHT, FOOT, "rail");
+    fprintf(c->p->out, "<rect class=\"grip\" x=\"%d\" y=\"%d\" width=\"32\" height=\"%d\"/></g>\n", RIGHT - 16, TOP - 8,
+            FOOT - TOP + 16);
+}
+
+void picture_parallel(const struct picture *p)
+{
+    static const char *const kinds[] = {"fail", "discard", "baseline", "keep"};
+    struct parallel c = {.p = p, .n = p->model->n_axes < SHOWN ? p->model->n_axes : SHOWN};
+    double low = 0, high = 1;
+    if (!c.n) {
+        picture_nothing(p, "parallel",
+                        "No parameter varies. Parameters are numbers such as alpha=0.3 in notes, or options of lineage append.");
+        return;
+    }
+    score_range(p->model, 0, &low, &high);
+    c.score = scale_linear(low, high, FOOT, TOP, 5);
+    picture_begin(p, "parallel", 1000, NO_VALUE + 16, "Parameters of all trials",
+                  "A line for each trial through %zu parameters and its score.", c.n);
+    picture_line(p, LEFT, NO_VALUE, RIGHT, NO_VALUE, "strip");
+    picture_words(p, LEFT - 10, NO_VALUE + 4, "small end", "none");
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        draw_lines(&c, kinds[k]);
+    for (size_t axis = 0; axis < c.n; axis++)
+        draw_axis(&c, axis);
+    draw_score_axis(&c);
+    picture_end(p);
+}

@@ -1,0 +1,293 @@
+/* picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several stores. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+#include "report/report_axes.h"
+
+enum { NAMES = 200, WIDE = 690, RIGHT = WIDE, ROW = 30, TOP = 34 };
+
+/* Vertical lines at round values; a stronger one at 0. */
+static void x_axis(const struct picture *p, const struct scale *x, double foot, const char *name)
+{
+    char text[PICTURE_NUMBER];
+    int n = (int)lround((x->high - x->low) / x->step);
+    for (int i = 0; i <= n && i < 50; i++) {
+        double value = x->low + i * x->step;
+        bool zero = fabs(value) < x->step * 1e-9;
+        picture_line(p, scale_at(x, value), TOP - 10, scale_at(x, value), foot, zero ? "zero" : "grid");
+        picture_words(p, scale_at(x, value), foot + 16, "tick mid", "%s", number_text(text, zero ? 0 : value, 6));
+    }
+    picture_words(p, RIGHT, foot + 34, "axis end", "%s", name);
+}
+
+/* ---- calibration ---- */
+
+void picture_calibration(const struct picture *p)
+{
+    const struct lineage_report *sum = p->model->summary;
+    double low = 0, high = 0;
+    char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
+    if (!sum->n_calibration) {
+        picture_nothing(p, "calibration", "No trial says what it expected (expected_delta) and has a measured change.");
+        return;
+    }
+    for (size_t i = 0; i < sum->n_calibration; i++) {
+        low = fmin(low, fmin(sum->calibration[i].expected, sum->calibration[i].happened));
+        high = fmax(high, fmax(sum->calibration[i].expected, sum->calibration[i].happened));
+    }
+    double foot = TOP + (double)(sum->n_calibration * ROW);
+    struct scale x = scale_linear(low, high, NAMES, WIDE, 6);
+    picture_begin(p, "calibration", 1000, foot + 44, "Expected and measured changes by specialist",
+                  "%zu specialists with expectations.", sum->n_calibration);
+    x_axis(p, &x, foot, "change of the score");
+    for (size_t i = 0; i < sum->n_calibration; i++) {
+        const struct lineage_report_calibration *c = &sum->calibration[i];
+        double y = TOP + (double)i * ROW + 12, from = scale_at(&x, c->expected), to = scale_at(&x, c->happened);
+        picture_cell(p, NAMES - 12, y + 4, "row end", *c->specialist ? c->specialist : "(none)", 26);
+        picture_line(p, from, y, to, y, "span");
+        fprintf(p->out, "<circle class=\"expected\" cx=\"%.5g\" cy=\"%.5g\" r=\"5\"/><path class=\"dot keep\" d=\"M%.5g %.5gh0\"/>",
+                from, y, to, y);
+        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s → %s · sign right %" PRIu64 " of %" PRIu64, signed_text(a, c->expected, 3),
+                      signed_text(b, c->happened, 3), c->same_sign, c->n);
+    }
+    picture_end(p);
+}
+
+/* ---- failures ---- */
+
+void picture_failures(const struct picture *p)
+{
+    enum { REASONS = 3, LINE = 17 };
+    const struct lineage_report *sum = p->model->summary;
+    uint64_t most = 1;
+    double y = TOP - 14, height = TOP;
+    if (!sum->n_failures) {
+        picture_nothing(p, "failures", "No trial failed.");
+        return;
+    }
+    for (size_t i = 0; i < sum->n_failures; i++) {
+        size_t reasons = sum->failures[i].n_reasons < REASONS ? sum->failures[i].n_reasons : REASONS;
+        most = sum->failures[i].n > most ? sum->failures[i].n : most;
+        height += 26 + (double)(reasons ? reasons : 1) * LINE;
+    }
+    picture_begin(p, "failures", 1000, height, "Failures by label and reason", "%zu labels of failure.", sum->n_failures);
+    for (size_t i = 0; i < sum->n_failures; i++) {
+        const struct lineage_report_failure *f = &sum->failures[i];
+        double width = 180.0 * (double)f->n / (double)most;
+        picture_words(p, 130, y + 11, "row end", "%s", label_words(f->label));
+        fprintf(p->out, "<rect class=\"bar fail\" x=\"142\" y=\"%.5g\" width=\"%.4g\" height=\"14\"/>", y, fmax(2, width));
+        picture_words(p, 150 + width, y + 11, "row strong", "%" PRIu64, f->n);
+        if (f->looked_at < f->n)
+            picture_words(p, 142, y + 28, "small quiet", "reasons: the newest %" PRIu64, f->looked_at);
+        for (size_t r = 0; r < f->n_reasons && r < REASONS; r++) {
+            FILE *out = p->out;
+            fprintf(out, "<text class=\"row quiet\" x=\"380\" y=\"%.5g\">%" PRIu64 " × ", y + 11, f->reasons[r].n);
+            html_text(out, *f->reasons[r].text ? f->reasons[r].text : "(notes say nothing)", 76);
+            fputs(" (", out);
+            html_text(out, f->reasons[r].exp_id, 14);
+            fputs(")</text>", out);
+            y += LINE;
+        }
+        y += f->n_reasons ? 26 : 26 + LINE;
+    }
+    picture_end(p);
+}
+
+/* ---- importance ---- */
+
+struct ranked {
+    const struct model_axis *axis;
+    struct axis_importance importance;
+};
+
+static int by_share(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    double p = x->importance.share.present ? x->importance.share.value : -9;
+    double q = y->importance.share.present ? y->importance.share.value : -9;
+    return (p < q) - (p > q);
+}
+
+static void draw_share(const struct picture *p, const struct ranked *r, const struct scale *x, double y)
+{
+    char share[PICTURE_NUMBER];
+    picture_cell(p, NAMES - 12, y + 4, "row end", r->axis->name, 26);
+    if (!r->importance.share.present) {
+        picture_words(p, NAMES + 6, y + 4, "row quiet", "n = %zu: too few to say", r->importance.n);
+        return;
+    }
+    double value = fmax(0, r->importance.share.value), chance = fmax(0, r->importance.chance);
+    bool says = value > chance;
+    fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", NAMES,
+            y - 7, fmax(1, scale_at(x, value) - NAMES));
+    picture_line(p, scale_at(x, chance), y - 10, scale_at(x, chance), y + 10, "chance");
+    picture_words(p, WIDE + 14, y + 4, says ? "row strong" : "row quiet", "%s · n = %zu in %zu classes%s",
+                  number_text(share, value, 2), r->importance.n, r->importance.classes, says ? "" : " · chance");
+}
+
+void picture_importance(const struct picture *p)
+{
+    const struct model *model = p->model;
+    struct ranked ranked[MODEL_AXES];
+    size_t n = 0, least = model->n;
+    for (size_t i = 0; i < model->n_axes; i++) {
+        ranked[n].axis = &model->axes[i];
+        if (axis_is_setting(ranked[n].axis) && axis_importance(&ranked[n].importance, model, ranked[n].axis)) {
+            least = ranked[n].importance.n < least ? ranked[n].importance.n : least;
+            n++;
+        }
+    }
+    if (!n) {
+        picture_nothing(p, "importance", "No parameter varies.");
+        return;
+    }
+    qsort(ranked, n, sizeof *ranked, by_share);
+    bool few = least < 10 * n || least < 30;
+    double foot = TOP + (double)(n * ROW);
+    struct scale x = scale_linear(0, 1, NAMES, WIDE, 5);
+    picture_begin(p, "importance", 1000, foot + (few ? 66 : 44), "Share of the score's variance by parameter",
+                  "%zu parameters; the one with fewest measured trials has %zu.", n, least);
+    x_axis(p, &x, foot, "share of the score's variance");
+    for (size_t i = 0; i < n; i++)
+        draw_share(p, &ranked[i], &x, TOP + (double)i * ROW + 12);
+    if (few)
+        picture_words(p, 20, foot + 56, "row warn",
+                      "⚠ Few trials: %zu measured for %zu parameters. Parameters that were moved together share what one of them did.",
+                      least, n);
+    picture_end(p);
+}
+
+/* ---- variants over seeds ---- */
+
+static bool interval_range(const struct lineage_comparison *c, double *low, double *high)
+{
+    bool any = false;
+    *low = *high = 0;
+    for (size_t i = 1; i < c->n_variants; i++) {
+        const struct lineage_variant *v = &c->variants[i];
+        if (!v->difference.present)
+            continue;
+        any = true;
+        *low = fmin(*low, v->family_low.present ? v->family_low.value : v->difference.value);
+        *high = fmax(*high, v->family_high.present ? v->family_high.value : v->difference.value);
+    }
+    return any;
+}
+
+static void draw_variant(const struct picture *p, const struct lineage_variant *v, const struct scale *x, double y)
+{
+    char d[PICTURE_NUMBER], holm[PICTURE_NUMBER];
+    picture_cell(p, NAMES - 12, y + 4, "row end", *v->name ? v->name : "(none)", 26);
+    if (!v->difference.present) {
+        picture_words(p, WIDE + 14, y + 4, "row quiet", "no common seed");
+        return;
+    }
+    double at = scale_at(x, v->difference.value);
+    if (v->family_low.present)
+        picture_line(p, scale_at(x, v->family_low.value), y, scale_at(x, v->family_high.value), y, "thin");
+    if (v->low.present)
+        picture_line(p, scale_at(x, v->low.value), y, scale_at(x, v->high.value), y, "thick");
+    fprintf(p->out, "<path class=\"dot %s\" d=\"M%.5g %.5gh0\"/>",
+            model_gain(p->model, v->difference.value, 0) > 0 ? "keep" : "fail", at, y);
+    if (v->p_holm.present)
+        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s · p %s · %zu seeds", signed_text(d, v->difference.value, 3),
+                      number_text(holm, v->p_holm.value, 2), v->n_pairs);
+    else
+        picture_words(p, WIDE + 14, y + 4, "row quiet", "%s · %zu seed%s: no interval", signed_text(d, v->difference.value, 3), v->n_pairs,
+                      v->n_pairs == 1 ? "" : "s");
+    if (v->failed)
+        picture_words(p, WIDE + 14, y + 17, "small warn", "%zu failed, left out", v->failed);
+}
+
+void picture_seeds(const struct picture *p)
+{
+    const struct lineage_comparison *c = &p->model->comparison;
+    double low, high;
+    if (!p->model->compared || !interval_range(c, &low, &high)) {
+        picture_nothing(p, "seeds",
+                        "No two specialists have a measured trial on the same seed (a parameter seed=N in each), so nothing "
+                        "can be compared seed by seed.");
+        return;
+    }
+    double foot = TOP + (double)((c->n_variants - 1) * ROW);
+    struct scale x = scale_linear(low, high, NAMES, WIDE, 6);
+    picture_begin(p, "seeds", 1000, foot + 44, "Paired differences over seeds", "%zu variants against the first one.",
+                  c->n_variants - 1);
+    x_axis(p, &x, foot, "difference of the score");
+    FILE *out = p->out;
+    fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
+    html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", 40);
+    fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
+    if (c->n_confounded) {
+        fputs("; the variants differ besides in ", out);
+        for (size_t i = 0; i < c->n_confounded && i < 6; i++) {
+            fputs(i ? ", " : "", out);
+            html_text(out, c->confounded[i], 30);
+        }
+        fputs(c->n_confounded > 6 ? " …" : "", out);
+    }
+    fputs("</text>", out);
+    for (size_t i = 1; i < c->n_variants; i++)
+        draw_variant(p, &c->variants[i], &x, TOP + (double)(i - 1) * ROW + 12);
+    picture_end(p);
+}
+
+/* ---- several stores ---- */
+
+/* Best so far over trials; a line's style, not its colour alone, tells the stores apart. */
+static void store_line(FILE *out, const struct model *m, size_t which, const struct scale *x, const struct scale *y)
+{
+    bool drawn = false;
+    fprintf(out, "<path class=\"best style%zu\" d=\"", which % 6);
+    for (size_t i = 0; i < m->n; i++) {
+        struct lineage_number best = i + 1 < m->n ? m->trials[i + 1].before
+                                     : m->best != MODEL_NONE ? m->trials[m->best].score
+                                                             : (struct lineage_number){0};
+        if (!best.present || (drawn && i + 1 < m->n && m->trials[i].before.present && m->trials[i].before.value == best.value))
+            continue;
+        fprintf(out, drawn ? "H%.5gV%.5g" : "M%.5g %.5g", scale_at(x, (double)i + 1), scale_at(y, best.value));
+        drawn = true;
+    }
+    fputs("\"/>\n", out);
+}
+
+void picture_stores(FILE *out, const struct model *models, size_t n)
+{
+    struct picture p = {.out = out, .model = models, .store = n};
+    double low = INFINITY, high = -INFINITY, most = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < models[i].n; j++) {
+            struct lineage_number s = j ? models[i].trials[j].before : (struct lineage_number){0};
+            most = fmax(most, (double)models[i].n);
+            if (j + 1 == models[i].n && models[i].best != MODEL_NONE)
+                s = models[i].trials[models[i].best].score;
+            if (s.present) {
+                low = fmin(low, s.value);
+                high = fmax(high, s.value);
+            }
+        }
+    if (!(high >= low)) {
+        picture_nothing(&p, "stores", "No trial of these stores has a score that ranks.");
+        return;
+    }
+    struct scale x = scale_linear(0, most, 78, 984, 8), y = scale_linear(low, high, 330, TOP, 5);
+    x.high = most;
+    picture_begin(&p, "stores", 1000, 366 + (double)(n * 18), "Best so far of each store", "%zu stores.", n);
+    picture_y_axis(&p, &y, 78, 984, "best so far");
+    for (double value = 0; value <= x.high; value += x.step) {
+        char text[PICTURE_NUMBER];
+        picture_words(&p, scale_at(&x, value), 348, "tick mid", "%s", number_text(text, value, 6));
+    }
+    picture_words(&p, 984, 362, "axis end", "trials");
+    for (size_t i = 0; i < n; i++) {
+        store_line(out, &models[i], i, &x, &y);
+        double at = 372 + (double)(i * 18);
+        fprintf(out, "<path class=\"best style%zu\" d=\"M78 %gh40\"/>", i % 6, at - 4);
+        picture_cell(&p, 126, at, "row", models[i].name, 60);
+    }
+    picture_end(&p);
+}

@@ -1,0 +1,452 @@
+/*
+ * picture_tree.c: the lineage as a graph of rows, the way `git log --graph` lays out commits.
+ *
+ * A row is a trial that was kept, or has children. The child that leads on (towards the best trial, else the one with
+ * most descendants) stays in its parent's lane, so that a chain of a hundred kept trials is a straight line; the other
+ * rows branch off into a lane of their own. All other trials are dots beside the row of their nearest shown ancestor:
+ * a store of 10,000 trials stays a picture that can be read.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html_escape.h"
+#include "report/picture.h"
+
+enum {
+    ROWS_MAX = 160,
+    ROW = 22,
+    LANE = 16,
+    LANES_MAX = 18, /* deeper branches stand in the last lane */
+    LEFT = 16,
+    DOTS = 470, /* where the dots begin */
+    DOTS_RIGHT = 992,
+    MANY = 1500 /* beyond, dots are smaller */
+};
+
+struct tree {
+    const struct picture *p;
+    size_t n;
+    size_t *descendants; /* [n] */
+    bool *row;           /* [n] */
+    size_t *owner;       /* [n] nearest ancestor-or-self with a row; MODEL_NONE: none */
+    size_t *first_child, *next_child; /* [n] among rows */
+    size_t *last_child;
+    size_t *dots, *dot_list, *dot_at; /* [n], [n], [n + 1]: trials beside each row */
+    struct place {
+        double x, y;
+    } *place; /* [n] of rows */
+    size_t *order, *lane, n_rows; /* rows top down */
+    size_t loose;                 /* dots without a row above them */
+    double up, down;              /* spread of gains and of losses, for colours */
+};
+
+/* ---- which trials get a row ---- */
+
+/* A parent may stand behind its child in the file: follow each chain upwards, at most n steps. */
+static void count_descendants(struct tree *t)
+{
+    const struct model_trial *trials = t->p->model->trials;
+    size_t *waiting = t->dots, *ready = t->order, n_ready = 0;
+    for (size_t i = 0; i < t->n; i++)
+        waiting[i] = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (trials[i].parent != MODEL_NONE)
+            waiting[trials[i].parent]++;
+    for (size_t i = 0; i < t->n; i++)
+        if (!waiting[i])
+            ready[n_ready++] = i;
+    for (size_t k = 0; k < n_ready; k++) {
+        size_t parent = trials[ready[k]].parent;
+        if (parent == MODEL_NONE)
+            continue;
+        t->descendants[parent] += t->descendants[ready[k]] + 1;
+        if (--waiting[parent] == 0)
+            ready[n_ready++] = parent;
+    }
+}
+
+struct candidate {
+    size_t i, weight;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+/* The chain first, then kept ones by what came of them, then others with children. */
+static size_t weight_of(const struct tree *t, size_t i)
+{
+    const struct model_trial *trial = &t->p->model->trials[i];
+    size_t weight = t->descendants[i];
+    if (lineage_label_is_kept(trial->label))
+        weight += t->n + 1;
+    if (trial->on_chain)
+        weight += 4 * (t->n + 1);
+    return weight;
+}
+
+static bool choose_rows(struct tree *t)
+{
+    struct candidate *all = malloc((t->n + 1) * sizeof *all);
+    size_t n = 0;
+    for (size_t i = 0; all && i < t->n; i++)
+        if (weight_of(t, i) > 0)
+            all[n++] = (struct candidate){i, weight_of(t, i)};
+    if (all && n > ROWS_MAX)
+        qsort(all, n, sizeof *all, by_weight);
+    for (size_t k = 0; all && k < n && k < ROWS_MAX; k++)
+        t->row[all[k].i] = true;
+    free(all);
+    return all != NULL;
+}
+
+static void find_owners(struct tree *t)
+{
+    const struct model_trial *trials = t->p->model->trials;
+    for (size_t i = 0; i < t->n; i++) {
+        size_t above = i;
+        while (above != MODEL_NONE && !t->row[above])
+            above = trials[above].parent;
+        t->owner[i] = above;
+    }
+}
+
+/* ---- layout ---- */
+
+static size_t parent_row(const struct tree *t, size_t i)
+{
+    size_t parent = t->p->model->trials[i].parent;
+    return parent == MODEL_NONE ? MODEL_NONE : t->owner[parent];
+}
+
+static void link_rows(struct tree *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->first_child[i] = t->next_child[i] = t->last_child[i] = MODEL_NONE;
+    for (size_t i = 0; i < t->n; i++) {
+        size_t parent = t->row[i] ? parent_row(t, i) : MODEL_NONE;
+        if (parent == MODEL_NONE)
+            continue;
+        if (t->first_child[parent] == MODEL_NONE)
+            t->first_child[parent] = i;
+        else
+            t->next_child[t->last_child[parent]] = i;
+        t->last_child[parent] = i;
+    }
+}
+
+static size_t leading_child(const struct tree *t, size_t i)
+{
+    size_t lead = MODEL_NONE;
+    for (size_t c = t->first_child[i]; c != MODEL_NONE; c = t->next_child[c])
+        if (lead == MODEL_NONE || weight_of(t, c) > weight_of(t, lead))
+            lead = c;
+    return lead;
+}
+
+/* Branches stand under their parent, the child that leads on below them. */
+static void lay_rows(struct tree *t, size_t *stack)
+{
+    for (size_t root = 0; root < t->n; root++) {
+        size_t depth = 0;
+        if (!t->row[root] || parent_row(t, root) != MODEL_NONE)
+            continue;
+        stack[depth++] = root;
+        t->lane[root] = 0;
+        while (depth) {
+            size_t i = stack[--depth], lead = leading_child(t, i), begin;
+            t->order[t->n_rows++] = i;
+            if (lead == MODEL_NONE)
+                continue;
+            stack[depth++] = lead;
+            t->lane[lead] = t->lane[i];
+            begin = depth;
+            for (size_t c = t->first_child[i]; c != MODEL_NONE; c = t->next_child[c])
+                if (c != lead) {
+                    stack[depth++] = c;
+                    t->lane[c] = t->lane[i] + 1;
+                }
+            for (size_t a = begin, b = depth; a + 1 < b; a++) { /* the oldest comes off the stack first */
+                size_t held = stack[a];
+                stack[a] = stack[--b];
+                stack[b] = held;
+            }
+        }
+    }
+}
+
+static void gather_dots(struct tree *t)
+{
+    memset(t->dot_at, 0, (t->n + 1) * sizeof *t->dot_at);
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->row[i] && t->owner[i] != MODEL_NONE)
+            t->dot_at[t->owner[i] + 1]++;
+        else if (!t->row[i])
+            t->loose++;
+    for (size_t i = 0; i < t->n; i++)
+        t->dot_at[i + 1] += t->dot_at[i];
+    memcpy(t->dots, t->dot_at, t->n * sizeof *t->dots);
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->row[i] && t->owner[i] != MODEL_NONE)
+            t->dot_list[t->dots[t->owner[i]]++] = i;
+}
+
+static size_t dot_size(const struct tree *t)
+{
+    return t->n > MANY ? 6 : 9;
+}
+
+static size_t per_line(const struct tree *t)
+{
+    return (DOTS_RIGHT - DOTS) / dot_size(t);
+}
+
+static double lines_height(const struct tree *t, size_t dots)
+{
+    double lines = (double)((dots + per_line(t) - 1) / per_line(t));
+    return fmax(ROW, lines * (double)dot_size(t) + 6);
+}
+
+static double place_rows(struct tree *t)
+{
+    double y = 34;
+    for (size_t k = 0; k < t->n_rows; k++) {
+        size_t i = t->order[k], lane = t->lane[i] < LANES_MAX ? t->lane[i] : LANES_MAX - 1;
+        t->place[i] = (struct place){LEFT + (double)(lane * LANE), y};
+        y += lines_height(t, t->dot_at[i + 1] - t->dot_at[i]);
+    }
+    return y;
+}
+
+/* ---- drawing ---- */
+
+/* Three steps of better and of worse, about nothing, and no score. */
+static const char *delta_class(const struct tree *t, size_t i)
+{
+    const struct model_trial *trial = &t->p->model->trials[i];
+    if (!trial->measured)
+        return "fail";
+    double gain = trial->before.present ? model_gain(t->p->model, trial->score.value, trial->before.value) : 0;
+    double spread = gain > 0 ? t->up : t->down, part = spread > 0 ? gain / spread : 0;
+    return part > 0.66 ? "up3" : part > 0.2 ? "up2" : part > 0 ? "up1" : part < -0.66 ? "down3" : part < -0.2 ? "down2"
+           : part < 0 ? "down1" : "zero";
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nine of ten changes of that sign are inside: gains are small where one run in a hundred diverges. */
+static double spread_of(const struct tree *t, double *room, double sign)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct model_trial *trial = &t->p->model->trials[i];
+        double gain = trial->before.present ? sign * model_gain(t->p->model, trial->score.value, trial->before.value) : 0;
+        if (trial->measured && gain > 0)
+            room[n++] = gain;
+    }
+    if (!n)
+        return 0;
+    qsort(room, n, sizeof *room, by_number);
+    return room[(n - 1) * 9 / 10];
+}
+
+static bool find_spread(struct tree *t)
+{
+    double *room = malloc((t->n + 1) * sizeof *room);
+    if (room) {
+        t->up = spread_of(t, room, 1);
+        t->down = spread_of(t, room, -1);
+    }
+    free(room);
+    return room != NULL;
+}
+
+static void draw_edges(const struct tree *t, bool chain)
+{
+    fprintf(t->p->out, "<path class=\"%s\" d=\"", chain ? "edge chain" : "edge");
+    for (size_t k = 0; k < t->n_rows; k++) {
+        size_t i = t->order[k], parent = parent_row(t, i);
+        if (parent == MODEL_NONE || t->p->model->trials[i].on_chain != chain)
+            continue;
+        struct place a = t->place[parent], b = t->place[i];
+        if (a.x == b.x)
+            fprintf(t->p->out, "M%.5g %.6gV%.6g", a.x, a.y, b.y);
+        else
+            fprintf(t->p->out, "M%.5g %.6gC%.5g %.6g %.5g %.6g %.5g %.6g", a.x, a.y, a.x, b.y, a.x, b.y, b.x, b.y);
+    }
+    fputs("\"/>\n", t->p->out);
+}
+
+static void draw_names(const struct tree *t)
+{
+    for (size_t k = 0; k < t->n_rows; k++) {
+        size_t i = t->order[k];
+        const struct model_trial *trial = &t->p->model->trials[i];
+        double x = t->place[i].x + 10, y = t->place[i].y + 4;
+        char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
+        fprintf(t->p->out, "<text class=\"row%s\" x=\"%.5g\" y=\"%.6g\" data-n=\"%zu\"><tspan class=\"id\">", trial->on_chain ? " strong" : "",
+                x, y, i);
+        html_text(t->p->out, trial->id, 14);
+        fputs("</tspan> ", t->p->out);
+        if (trial->score.present)
+            fputs(number_text(score, trial->score.value, 6), t->p->out);
+        else
+            fputs(label_words(trial->label), t->p->out);
+        if (trial->score.present && trial->before.present)
+            fprintf(t->p->out, " (%s)", signed_text(gain, trial->score.value - trial->before.value, 2));
+        fputs("  <tspan class=\"quiet\">", t->p->out);
+        html_text(t->p->out, trial->hypothesis, (size_t)fmax(8, (DOTS - x - 170) / 7.2));
+        fputs("</tspan></text>\n", t->p->out);
+    }
+}
+
+static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
+{
+    return strcmp(delta_class(t, i), kind) == 0;
+}
+
+static void draw_dots(const struct tree *t, const char *kind)
+{
+    struct marks marks;
+    char class[32];
+    bool fail = strcmp(kind, "fail") == 0;
+    snprintf(class, sizeof class, "%s %s", fail ? "cross" : "dot", kind);
+    if (marks_begin(&marks, t->p, class, t->n))
+        for (size_t k = 0; k < t->n_rows; k++) {
+            size_t i = t->order[k];
+            for (size_t d = t->dot_at[i]; d < t->dot_at[i + 1]; d++) {
+                size_t at = d - t->dot_at[i];
+                double x = DOTS + 6 + (double)(at % per_line(t)) * (double)dot_size(t), y = t->place[i].y + (double)(at / per_line(t)) * (double)dot_size(t);
+                if (!is_dot_of(t, t->dot_list[d], kind))
+                    continue;
+                marks_add(&marks, t->dot_list[d], fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
+                          fail ? y - 2.5 : y);
+            }
+        }
+    marks_end(&marks);
+}
+
+static void draw_nodes(const struct tree *t, const char *kind)
+{
+    struct marks marks;
+    char class[40];
+    snprintf(class, sizeof class, "node %s", kind);
+    if (marks_begin(&marks, t->p, class, t->n))
+        for (size_t k = 0; k < t->n_rows; k++)
+            if (is_dot_of(t, t->order[k], kind))
+                marks_add(&marks, t->order[k], "M%.5g %.6gh0", t->place[t->order[k]].x, t->place[t->order[k]].y);
+    marks_end(&marks);
+}
+
+static void draw_loose(const struct tree *t, double y)
+{
+    static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
+    if (!t->loose)
+        return;
+    picture_words(t->p, LEFT, y + 4, "row quiet", "without parent and children");
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        struct marks marks;
+        char class[32];
+        bool fail = k == 0;
+        size_t at = 0;
+        snprintf(class, sizeof class, "%s %s", fail ? "cross" : "dot", kinds[k]);
+        if (marks_begin(&marks, t->p, class, t->n))
+            for (size_t i = 0; i < t->n; i++) {
+                if (t->row[i] || t->owner[i] != MODEL_NONE)
+                    continue;
+                double x = DOTS + 6 + (double)(at % per_line(t)) * (double)dot_size(t), dy = y + (double)(at / per_line(t)) * (double)dot_size(t);
+                at++;
+                if (is_dot_of(t, i, kinds[k]))
+                    marks_add(&marks, i, fail ? "M%.5g %.6gl5 5m0-5l-5 5" : "M%.5g %.6gh0", fail ? x - 2.5 : x,
+                              fail ? dy - 2.5 : dy);
+            }
+        marks_end(&marks);
+    }
+}
+
+static void draw_legend(const struct tree *t)
+{
+    static const char *const kinds[] = {"down3", "down2", "down1", "zero", "up1", "up2", "up3"};
+    char text[PICTURE_NUMBER];
+    double x = DOTS + 130;
+    picture_words(t->p, LEFT, 14, "axis", "trial, score (change against the best before it), hypothesis");
+    picture_words(t->p, x - 14, 14, "axis end", "worse by %s", number_text(text, t->down, 2));
+    for (size_t k = 0; k < 7; k++)
+        fprintf(t->p->out, "<path class=\"node %s\" d=\"M%.5g 10h0\"/>", kinds[k], x + (double)k * 15);
+    picture_words(t->p, x + 106, 14, "axis", "better by %s", number_text(text, t->up, 2));
+    fprintf(t->p->out, "<path class=\"cross fail\" d=\"M%.5g 7.5l5 5m0-5l-5 5\"/>", x + 250);
+    picture_words(t->p, x + 262, 14, "axis", "no score");
+}
+
+static void draw(struct tree *t)
+{
+    static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
+    double y = place_rows(t), height = y + (t->loose ? lines_height(t, t->loose) : 0);
+    size_t chain = 0;
+    for (size_t i = 0; i < t->n; i++)
+        chain += t->p->model->trials[i].on_chain;
+    picture_begin(t->p, "tree", 1000, height, "Lineage of all trials",
+                  "%zu trials; %zu of them kept on the way to the best one; %zu rows.", t->n, chain, t->n_rows);
+    draw_legend(t);
+    draw_edges(t, false);
+    draw_edges(t, true);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        draw_dots(t, kinds[k]);
+        draw_nodes(t, kinds[k]);
+    }
+    draw_loose(t, y);
+    draw_names(t);
+    picture_end(t->p);
+}
+
+static bool allocate(struct tree *t)
+{
+    size_t **lists[] = {&t->descendants, &t->owner, &t->first_child, &t->next_child, &t->last_child,
+                        &t->dots,        &t->dot_list, &t->dot_at,   &t->order,      &t->lane};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        ok = (*lists[i] = calloc(t->n + 1, sizeof(size_t))) && ok;
+    t->row = calloc(t->n + 1, sizeof *t->row);
+    t->place = calloc(t->n + 1, sizeof *t->place);
+    return ok && t->row && t->place;
+}
+
+static void release(struct tree *t)
+{
+    size_t *const lists[] = {t->descendants, t->owner, t->first_child, t->next_child, t->last_child,
+                             t->dots,        t->dot_list, t->dot_at,   t->order,      t->lane};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]);
+    free(t->row);
+    free(t->place);
+}
+
+void picture_tree(const struct picture *p)
+{
+    struct tree t = {.p = p, .n = p->model->n};
+    size_t *stack = malloc((t.n + 1) * sizeof *stack);
+    if (t.n == 0)
+        picture_nothing(p, "tree", "The store has no trial yet.");
+    else if (stack && allocate(&t) && find_spread(&t)) {
+        count_descendants(&t);
+        if (choose_rows(&t)) {
+            find_owners(&t);
+            link_rows(&t);
+            lay_rows(&t, stack);
+            gather_dots(&t);
+            draw(&t);
+        }
+    }
+    free(stack);
+    if (t.n)
+        release(&t);
+}

@@ -1,0 +1,306 @@
+/* report_model.c: see report_model.h. */
+#include "report/report_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <lineage/time.h>
+
+#include "report/report_axes.h"
+
+/* ---- memory: one arena, freed as a whole ---- */
+
+enum { BLOCK = 1 << 18 };
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    max_align_t bytes[];
+};
+
+static void *keep(struct model *model, const void *data, size_t size)
+{
+    struct block *block = model->memory;
+    size_t need = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+    if (!block || block->size - block->used < need) {
+        size_t room = need > BLOCK ? need : BLOCK;
+        block = malloc(sizeof *block + room);
+        if (!block)
+            return NULL;
+        *block = (struct block){.next = model->memory, .size = room};
+        model->memory = block;
+    }
+    void *out = (char *)block->bytes + block->used;
+    block->used += need;
+    return size ? memcpy(out, data, size) : out;
+}
+
+static const char *keep_text(struct model *model, const char *text)
+{
+    return text && *text ? keep(model, text, strlen(text) + 1) : "";
+}
+
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
+    return LINEAGE_ENOMEM;
+}
+
+/* ---- trials ---- */
+
+/* The walk gives parents before children: those above the present depth are the open ones. */
+struct walk {
+    struct model *model;
+    size_t room;
+    size_t *above; /* index of the ancestor at each depth */
+    size_t above_room;
+    size_t *seq; /* [n] of trials in the order of the walk */
+    bool failed;
+};
+
+static struct lineage_number if_finite(struct lineage_number number)
+{
+    return number.present && isfinite(number.value) ? number : (struct lineage_number){0};
+}
+
+static bool is_measured(enum lineage_label label)
+{
+    return label == LINEAGE_KEEP || label == LINEAGE_DISCARD || label == LINEAGE_BASELINE;
+}
+
+static const struct lineage_param *keep_params(struct model *model, const struct lineage_trial *trial)
+{
+    struct lineage_param *params = keep(model, trial->params, trial->n_params * sizeof *params);
+    for (size_t i = 0; params && i < trial->n_params; i++)
+        if (!(params[i].name = keep_text(model, params[i].name)) ||
+            (params[i].text && !(params[i].text = keep_text(model, params[i].text))))
+            return NULL;
+    return params;
+}
+
+static bool fill_trial(struct model *model, struct model_trial *out, const struct lineage_trial *trial)
+{
+    const char *const from[] = {trial->exp_id,     trial->specialist, trial->parent_exp, trial->hypothesis,
+                                trial->expected_delta, trial->timestamp,  trial->notes,      trial->snapshot_path};
+    const char **const to[] = {&out->id,       &out->specialist, &out->parent_exp, &out->hypothesis,
+                               &out->expected, &out->timestamp,  &out->notes,      &out->snapshot};
+    for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+        if (!(*to[i] = keep_text(model, from[i])))
+            return false;
+    out->label = trial->status;
+    out->score = if_finite(trial->score);
+    out->delta = if_finite(trial->delta_vs_best);
+    out->train_s = if_finite(trial->train_s);
+    out->total_s = if_finite(trial->total_s);
+    out->measured = is_measured(trial->status) && out->score.present;
+    out->dated = *out->timestamp && lineage_time_parse(&out->time, out->timestamp, 0, NULL) == LINEAGE_OK;
+    out->params = keep_params(model, trial);
+    out->n_params = trial->n_params;
+    out->turns = keep(model, trial->turns, trial->n_turns * sizeof *trial->turns);
+    out->n_turns = trial->n_turns;
+    return out->params && out->turns;
+}
+
+static bool grow(void **array, size_t *room, size_t need, size_t size)
+{
+    if (need <= *room)
+        return true;
+    size_t more = *room ? *room * 2 : 1024;
+    void *grown = realloc(*array, (more < need ? need : more) * size);
+    if (!grown)
+        return false;
+    *array = grown;
+    *room = more < need ? need : more;
+    return true;
+}
+
+static bool take_node(void *context, const struct lineage_tree_node *node)
+{
+    struct walk *walk = context;
+    struct model *model = walk->model;
+    size_t room = walk->room;
+    walk->failed = !grow((void **)&model->trials, &walk->room, model->n + 1, sizeof *model->trials) ||
+                   !grow((void **)&walk->seq, &room, model->n + 1, sizeof *walk->seq) ||
+                   !grow((void **)&walk->above, &walk->above_room, node->depth + 1, sizeof *walk->above);
+    if (walk->failed)
+        return false;
+    struct model_trial *trial = &model->trials[model->n];
+    *trial = (struct model_trial){.parent = node->depth ? walk->above[node->depth - 1] : MODEL_NONE,
+                                  .parent_missing = node->parent_missing || node->in_cycle};
+    walk->failed = !fill_trial(model, trial, node->trial);
+    walk->above[node->depth] = model->n;
+    trial->seq = node->trial->seq;
+    walk->seq[model->n++] = (size_t)node->trial->seq;
+    return !walk->failed;
+}
+
+struct place {
+    size_t seq, index;
+};
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* From the order of the walk to that of the file. */
+static bool into_file_order(struct model *model, const size_t *seq)
+{
+    size_t n = model->n, *moved = malloc((n + 1) * sizeof *moved);
+    struct place *places = malloc((n + 1) * sizeof *places);
+    struct model_trial *sorted = malloc((n + 1) * sizeof *sorted);
+    bool ok = moved && places && sorted;
+    for (size_t i = 0; ok && i < n; i++)
+        places[i] = (struct place){seq[i], i};
+    if (ok)
+        qsort(places, n, sizeof *places, by_seq);
+    for (size_t i = 0; ok && i < n; i++) {
+        moved[places[i].index] = i;
+        sorted[i] = model->trials[places[i].index];
+    }
+    for (size_t i = 0; ok && i < n; i++)
+        if (sorted[i].parent != MODEL_NONE)
+            sorted[i].parent = moved[sorted[i].parent];
+    free(moved);
+    free(places);
+    if (!ok) {
+        free(sorted);
+        return false;
+    }
+    free(model->trials);
+    model->trials = sorted;
+    return true;
+}
+
+static enum lineage_status load_trials(struct model *model, struct lineage_error *err)
+{
+    struct walk walk = {.model = model};
+    enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
+    if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
+        status = no_memory(err);
+    free(walk.above);
+    free(walk.seq);
+    return status;
+}
+
+/* ---- what follows from them ---- */
+
+double model_gain(const struct model *model, double a, double b)
+{
+    return model->direction == LINEAGE_HIGHER ? a - b : b - a;
+}
+
+/* Best: keep or baseline with a finite score, the first one wins a tie. */
+static void find_best(struct model *model)
+{
+    model->best = MODEL_NONE;
+    for (size_t i = 0; i < model->n; i++) {
+        struct model_trial *trial = &model->trials[i];
+        if (model->best != MODEL_NONE)
+            trial->before = model->trials[model->best].score;
+        if (lineage_label_is_kept(trial->label) && trial->score.present &&
+            (!trial->before.present || model_gain(model, trial->score.value, trial->before.value) > 0))
+            model->best = i;
+    }
+    for (size_t i = model->best; i != MODEL_NONE; i = model->trials[i].parent)
+        model->trials[i].on_chain = lineage_label_is_kept(model->trials[i].label);
+}
+
+/*
+ * The last night: back from the newest row as long as no six hours lie between two rows, which is less than a
+ * working day and more than the longest trial that one waits for. Rows without a date belong to their neighbours.
+ */
+static void find_night(struct model *model)
+{
+    enum { PAUSE = 6 * 3600 };
+    size_t newer = MODEL_NONE;
+    model->night = model->n;
+    while (model->night > 0) {
+        size_t i = model->night - 1;
+        if (model->trials[i].dated) {
+            if (newer != MODEL_NONE && model->trials[newer].time - model->trials[i].time > PAUSE)
+                return;
+            newer = i;
+        }
+        model->night = i;
+    }
+}
+
+static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)
+{
+    enum lineage_status status = lineage_compare(model->store, &(struct lineage_compare_options){0}, &model->comparison, err);
+    model->compared = status == LINEAGE_OK;
+    if (status == LINEAGE_EINVAL || status == LINEAGE_ENOTFOUND) {
+        memcpy(model->why_not, err->text, sizeof model->why_not);
+        return LINEAGE_OK;
+    }
+    return status;
+}
+
+static const char *last_part(const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    return path + n;
+}
+
+/* "." says nothing to somebody who opens the page elsewhere. */
+static bool name_store(struct model *model)
+{
+    model->dir = realpath(lineage_store_dir(model->store), NULL);
+    if (!model->dir)
+        model->dir = strdup(lineage_store_dir(model->store));
+    if (!model->dir)
+        return false;
+    model->name = last_part(model->dir);
+    return true;
+}
+
+enum lineage_status model_load(struct model *model, struct lineage_store *store, struct lineage_error *err)
+{
+    const struct lineage_config *config = lineage_store_config(store);
+    *model = (struct model){.store = store,
+                            .direction = config->direction,
+                            .needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds),
+                            .noise_std = config->noise_std,
+                            .noise_seeds = config->noise_seeds ? config->noise_seeds : 1,
+                            .best = MODEL_NONE};
+    enum lineage_status status = lineage_report_load(&model->summary, store, NULL, err);
+    if (status == LINEAGE_OK)
+        status = load_trials(model, err);
+    if (status == LINEAGE_OK && (!name_store(model) || !axes_find(model)))
+        status = no_memory(err);
+    if (status == LINEAGE_OK)
+        status = load_comparison(model, err);
+    if (status != LINEAGE_OK)
+        return status;
+    model->metric = model->summary->metric;
+    find_best(model);
+    find_night(model);
+    return LINEAGE_OK;
+}
+
+void model_release(struct model *model)
+{
+    for (struct block *block = model->memory, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    for (size_t i = 0; i < model->n_axes; i++) {
+        free(model->axes[i].distinct);
+        free(model->axes[i].value);
+        free(model->axes[i].words);
+    }
+    if (model->compared)
+        lineage_comparison_release(&model->comparison);
+    lineage_report_release(model->summary);
+    free(model->trials);
+    free(model->dir);
+    *model = (struct model){0};
+}

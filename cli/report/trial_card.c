@@ -1,0 +1,418 @@
+/* trial_card.c: see trial_card.h. */
+#include "report/trial_card.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
+#include <lineage/text.h>
+
+#include "output/tree_diff.h"
+#include "report/html_escape.h"
+
+enum {
+    CARDS_ALL = 150, /* up to so many trials, all of them */
+    CARDS_MAX = 150,
+    CARDS_BEST = 20,
+    CARDS_NEWEST = 20,
+    CURVES = 8,
+    POINTS = 120,
+    DIFF_SHOWN = 24000,
+    NOTES_SHOWN = 4000
+};
+
+/* ---- which ---- */
+
+static void choose(bool *chosen, size_t *n, size_t i)
+{
+    if (!chosen[i] && *n < CARDS_MAX) {
+        chosen[i] = true;
+        ++*n;
+    }
+}
+
+void cards_choose(const struct model *model, bool *chosen, size_t *n)
+{
+    *n = 0;
+    if (model->n <= CARDS_ALL) {
+        for (size_t i = 0; i < model->n; i++)
+            choose(chosen, n, i);
+        return;
+    }
+    for (size_t i = model->n, left = CARDS_NEWEST; i-- > 0 && left; left--)
+        choose(chosen, n, i);
+    for (size_t k = 0; k < model->summary->n_leaders && k < CARDS_BEST; k++)
+        for (size_t i = 0; i < model->n; i++)
+            if (model->trials[i].seq == model->summary->leaders[k].seq)
+                choose(chosen, n, i);
+    for (size_t i = model->best; i != MODEL_NONE; i = model->trials[i].parent)
+        choose(chosen, n, i);
+    for (size_t i = model->n; i-- > model->night;)
+        choose(chosen, n, i);
+}
+
+/* ---- parameters ---- */
+
+static const struct lineage_param *param_of(const struct model_trial *trial, const char *name)
+{
+    for (size_t i = 0; trial && i < trial->n_params; i++)
+        if (strcmp(trial->params[i].name, name) == 0)
+            return &trial->params[i];
+    return NULL;
+}
+
+/* The two are one value; a missing one is none. */
+static bool same_value(const struct lineage_param *a, const struct lineage_param *b)
+{
+    if (!a || !b || !a->text != !b->text)
+        return false;
+    return a->text ? strcmp(a->text, b->text) == 0 : a->value == b->value;
+}
+
+static void put_value(FILE *out, const struct lineage_param *param)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    if (!param)
+        fputs("not set", out);
+    else if (param->text)
+        html_text(out, param->text, 80);
+    else
+        fputs(lineage_number_format(text, param->value), out);
+}
+
+static void param_row(FILE *out, bool first, const char *name, const struct lineage_param *now,
+                      const struct lineage_param *before)
+{
+    fputs(first ? "<table class=\"changes\"><thead><tr><th>differs from the parent</th><th class=\"n\">here</th>"
+                  "<th class=\"n\">parent</th></tr></thead><tbody>"
+                : "", out);
+    fputs("<tr class=\"changed\"><th scope=\"row\">", out);
+    html_text(out, name, 60);
+    fputs("</th><td class=\"n\">", out);
+    put_value(out, now);
+    fputs("</td><td class=\"n\">", out);
+    put_value(out, before);
+    fputs("</td></tr>", out);
+}
+
+/* Those that differ from the parent, as a table; the others in one line. */
+static void params_part(FILE *out, const struct model_trial *trial, const struct model_trial *parent)
+{
+    bool any = false, rest = false;
+    for (size_t i = 0; parent && i < trial->n_params; i++) {
+        const struct lineage_param *before = param_of(parent, trial->params[i].name);
+        if (same_value(&trial->params[i], before))
+            continue;
+        param_row(out, !any, trial->params[i].name, &trial->params[i], before);
+        any = true;
+    }
+    for (size_t i = 0; parent && i < parent->n_params; i++)
+        if (!param_of(trial, parent->params[i].name)) {
+            param_row(out, !any, parent->params[i].name, NULL, &parent->params[i]);
+            any = true;
+        }
+    fputs(any ? "</tbody></table>" : "", out);
+    for (size_t i = 0; i < trial->n_params; i++) {
+        if (parent && !same_value(&trial->params[i], param_of(parent, trial->params[i].name)))
+            continue;
+        fputs(rest ? ", " : parent ? "<p class=\"how\">As the parent: " : "<p class=\"how\">Parameters: ", out);
+        html_text(out, trial->params[i].name, 60);
+        putc('=', out);
+        put_value(out, &trial->params[i]);
+        rest = true;
+    }
+    fputs(rest ? "</p>" : "", out);
+}
+
+/* ---- step curves ---- */
+
+struct curve {
+    char key[LINEAGE_NAME_MAX];
+    double *step, *value;
+    size_t n, room;
+    int rank;
+};
+
+struct curves {
+    struct curve *all;
+    size_t n, room;
+    bool failed;
+};
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Learning curves first; clocks, counters and the information gain, which has a picture of its own, last or never. */
+static int rank_of(const char *key)
+{
+    static const char *const first[] = {"em",      "score", "val_loss", "val_bpb",   "reward",        "loss",
+                                        "entropy", "kl",    "grad_norm", "clip_fraction", "response_tokens"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        if (strcmp(key, first[i]) == 0)
+            return (int)i;
+    return ends_in(key, "_s") || ends_in(key, "_tokens") || strncmp(key, "info_gain", 9) == 0 ? 1000 : 100;
+}
+
+static bool add_point(struct curve *curve, double step, double value)
+{
+    if (curve->n == curve->room) {
+        size_t room = curve->room ? curve->room * 2 : 64;
+        double *steps = realloc(curve->step, room * sizeof *steps);
+        curve->step = steps ? steps : curve->step;
+        double *values = realloc(curve->value, room * sizeof *values);
+        curve->value = values ? values : curve->value;
+        if (!steps || !values)
+            return false;
+        curve->room = room;
+    }
+    curve->step[curve->n] = step;
+    curve->value[curve->n++] = value;
+    return true;
+}
+
+/* Rows come sorted by key. */
+static bool take_step(void *context, size_t n, const char *const *names, const char *const *texts)
+{
+    struct curves *curves = context;
+    double step, value;
+    (void)names;
+    if (n < 3 || !texts[0] || !texts[1] || !texts[2] || !lineage_number_parse(&step, texts[1], strlen(texts[1])) ||
+        !lineage_number_parse(&value, texts[2], strlen(texts[2])) || !isfinite(value) || !isfinite(step))
+        return true;
+    if (!curves->n || strncmp(curves->all[curves->n - 1].key, texts[0], LINEAGE_NAME_MAX - 1) != 0) {
+        if (curves->n == curves->room) {
+            struct curve *more = realloc(curves->all, (curves->room + 32) * sizeof *more);
+            if (!more)
+                return curves->failed = true, false;
+            curves->all = more;
+            curves->room += 32;
+        }
+        curves->all[curves->n] = (struct curve){.rank = rank_of(texts[0])};
+        snprintf(curves->all[curves->n++].key, LINEAGE_NAME_MAX, "%s", texts[0]);
+    }
+    curves->failed = !add_point(&curves->all[curves->n - 1], step, value);
+    return !curves->failed;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct curve *x = a, *y = b;
+    return x->rank != y->rank ? x->rank - y->rank : strcmp(x->key, y->key);
+}
+
+/* Every k-th point and the last one. */
+static void draw_curve(const struct picture *p, const struct curve *c)
+{
+    double low = INFINITY, high = -INFINITY;
+    char a[PICTURE_NUMBER], b[PICTURE_NUMBER], d[PICTURE_NUMBER];
+    for (size_t i = 0; i < c->n; i++) {
+        low = fmin(low, c->value[i]);
+        high = fmax(high, c->value[i]);
+    }
+    struct scale y = {low, high > low ? high : low + 1, 64, 18, 1};
+    double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
+    size_t every = (c->n + POINTS - 1) / POINTS;
+    fputs("<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\"><title>", p->out);
+    html_text(p->out, c->key, 60);
+    fprintf(p->out, ": %zu steps, last %s</title>", c->n, number_text(a, c->value[c->n - 1], 4));
+    picture_cell(p, 4, 11, "axis", c->key, 20);
+    picture_words(p, 186, 11, "row end strong", "%s", number_text(a, c->value[c->n - 1], 4));
+    picture_line(p, 4, 66, 186, 66, "grid");
+    fputs("<path class=\"curve\" d=\"", p->out);
+    for (size_t i = 0; i < c->n; i++)
+        if (i % every == 0 || i + 1 == c->n)
+            fprintf(p->out, "%c%.4g %.4g", i ? 'L' : 'M', 4 + 182 * (c->step[i] - first) / span, scale_at(&y, c->value[i]));
+    fputs("\"/>", p->out);
+    picture_words(p, 4, 78, "small", "%s", number_text(a, first, 6));
+    picture_words(p, 186, 78, "small end", "step %s · %s to %s", number_text(a, c->step[c->n - 1], 6), number_text(b, low, 3),
+                  number_text(d, high, 3));
+    fputs("</svg>\n", p->out);
+}
+
+static void curves_part(const struct picture *p, const struct model_trial *trial)
+{
+    struct curves curves = {0};
+    struct lineage_error err;
+    char statement[160];
+    size_t shown = 0;
+    snprintf(statement, sizeof statement, "SELECT key, step, value FROM step_metrics WHERE seq = %" PRIu64 " ORDER BY key, step",
+             trial->seq);
+    if (lineage_sql(p->model->store, statement, take_step, &curves, &err) == LINEAGE_OK && !curves.failed && curves.n) {
+        qsort(curves.all, curves.n, sizeof *curves.all, by_rank);
+        for (size_t i = 0; i < curves.n && shown < CURVES; i++)
+            if (curves.all[i].rank < 1000 && curves.all[i].n > 1) {
+                fputs(shown++ ? "" : "<h3>Steps</h3><div class=\"curves\">\n", p->out);
+                draw_curve(p, &curves.all[i]);
+            }
+        fputs(shown ? "</div>\n" : "", p->out);
+    }
+    for (size_t i = 0; i < curves.n; i++) {
+        free(curves.all[i].step);
+        free(curves.all[i].value);
+    }
+    free(curves.all);
+}
+
+/* ---- information gain ---- */
+
+static void gains_part(const struct picture *p, const struct model_trial *trial)
+{
+    enum { WIDTH = 34, SHOWN = 24 };
+    double low = 0, high = 0;
+    char text[PICTURE_NUMBER];
+    size_t n = trial->n_turns < SHOWN ? trial->n_turns : SHOWN;
+    if (!n)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        low = fmin(low, trial->turns[i].mean);
+        high = fmax(high, trial->turns[i].mean);
+    }
+    struct scale y = {low, high > low ? high : low + 1, 86, 26, 1};
+    fprintf(p->out, "<h3>Information gain by turn</h3><div class=\"scroll\"><svg class=\"pic gains\" viewBox=\"0 0 %d 112\" width=\"%d\" "
+                    "role=\"img\"><title>Mean information gain of each turn</title>\n", 30 + (int)n * WIDTH, 30 + (int)n * WIDTH);
+    picture_line(p, 4, scale_at(&y, 0), 26 + (double)n * WIDTH, scale_at(&y, 0), "grid");
+    for (size_t i = 0; i < n; i++) {
+        const struct lineage_turn_stat *turn = &trial->turns[i];
+        double x = 8 + (double)i * WIDTH, top = scale_at(&y, fmax(0, turn->mean)), foot = scale_at(&y, fmin(0, turn->mean));
+        fprintf(p->out, "<rect class=\"bar %s\" x=\"%.4g\" y=\"%.4g\" width=\"22\" height=\"%.4g\"><title>turn %" PRIu32
+                        ": %.4g, standard deviation %.4g</title></rect>",
+                turn->mean < 0 ? "fail" : "keep", x, top, fmax(1, foot - top), turn->turn, turn->mean, turn->std);
+        picture_words(p, x + 11, 104, "tick mid", "%" PRIu32, turn->turn);
+        picture_words(p, x + 11, top - 5, "small mid", "%s", number_text(text, turn->mean, 2));
+    }
+    fputs("</svg></div>\n", p->out);
+}
+
+/* ---- diff ---- */
+
+/* tree_diff prints to standard output: it does so in a child, whose output is read up to what is shown. */
+static size_t read_diff(const char *from, const char *to, char *text, size_t room)
+{
+    int ends[2];
+    size_t n = 0;
+    if (pipe(ends) != 0)
+        return 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int a = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int b = open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        int status = a >= 0 && b >= 0 ? tree_diff(a, b, (size_t)1 << 20) : 1;
+        fflush(stdout);
+        _exit(status == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    while (child > 0 && n < room) {
+        ssize_t got = read(ends[0], text + n, room - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    close(ends[0]); /* a child that has more to say ends by SIGPIPE */
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return n;
+}
+
+static void put_diff(FILE *out, const char *text, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        const char *end = memchr(text + at, '\n', n - at);
+        size_t length = end ? (size_t)(end - text) - at : n - at;
+        const char *tag = text[at] == '+' ? "ins" : text[at] == '-' ? "del" : NULL;
+        if (tag)
+            fprintf(out, "<%s>", tag);
+        html_bytes(out, text + at, length, 400);
+        if (tag)
+            fprintf(out, "</%s>", tag);
+        putc('\n', out);
+        at += length + 1;
+    }
+}
+
+static char *snapshot_of(const struct model *model, const struct model_trial *trial)
+{
+    struct lineage_trial row = {.exp_id = trial->id, .specialist = trial->specialist, .snapshot_path = trial->snapshot};
+    struct lineage_error err;
+    char *path = NULL;
+    return *trial->snapshot && lineage_snapshot_path(&path, model->store, &row, &err) == LINEAGE_OK ? path : NULL;
+}
+
+static void diff_part(const struct picture *p, const struct model_trial *trial, const struct model_trial *parent)
+{
+    char *from = parent ? snapshot_of(p->model, parent) : NULL, *to = from ? snapshot_of(p->model, trial) : NULL;
+    char *text = to ? malloc(DIFF_SHOWN) : NULL;
+    size_t n = text ? read_diff(from, to, text, DIFF_SHOWN) : 0;
+    if (n) {
+        fputs("<h3>What its files changed</h3><pre>", p->out);
+        put_diff(p->out, text, n);
+        if (n == DIFF_SHOWN) {
+            fputs("… the rest: lineage diff ", p->out);
+            html_text(p->out, trial->id, 60);
+        }
+        fputs("</pre>\n", p->out);
+    }
+    free(text);
+    lineage_free(from);
+    lineage_free(to);
+}
+
+/* ---- the card ---- */
+
+static void pair(FILE *out, const char *name, const char *text, size_t max)
+{
+    if (!*text)
+        return;
+    fprintf(out, "<dt>%s</dt><dd>", name);
+    html_text(out, text, max);
+    fputs("</dd>", out);
+}
+
+static void seconds_pair(FILE *out, const char *name, struct lineage_number seconds)
+{
+    if (seconds.present)
+        fprintf(out, "<dt>%s</dt><dd>%.4g s</dd>", name, seconds.value);
+}
+
+void trial_card(const struct picture *p, size_t i, bool with_diff)
+{
+    const struct model_trial *trial = &p->model->trials[i];
+    const struct model_trial *parent = trial->parent == MODEL_NONE ? NULL : &p->model->trials[trial->parent];
+    FILE *out = p->out;
+    char gain[PICTURE_NUMBER];
+    fprintf(out, "<details class=\"card\" id=\"s%zu-t%zu\"><summary><span class=\"tag %s\">", p->store, i, outcome_class(trial->label));
+    trial_title(out, p->model, trial);
+    fputs("</span></summary><dl>", out);
+    pair(out, "hypothesis", trial->hypothesis, 2000);
+    pair(out, "expected", trial->expected, 60);
+    if (trial->score.present && trial->before.present)
+        fprintf(out, "<dt>against the best</dt><dd>%s</dd>", signed_text(gain, trial->score.value - trial->before.value, 4));
+    pair(out, "specialist", trial->specialist, 80);
+    pair(out, "parent", trial->parent_exp, 80);
+    pair(out, "appended", trial->timestamp, 40);
+    seconds_pair(out, "training", trial->train_s);
+    seconds_pair(out, "in all", trial->total_s);
+    pair(out, "notes", trial->notes, NOTES_SHOWN);
+    fputs("</dl>\n", out);
+    params_part(out, trial, parent);
+    curves_part(p, trial);
+    gains_part(p, trial);
+    if (with_diff)
+        diff_part(p, trial, parent);
+    fputs("</details>\n", out);
+}

@@ -1,0 +1,47 @@
+/* guard.c: see guard.h. */
+#include "serve/guard.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
+
+bool guard_make_token(struct guard *guard)
+{
+    unsigned char bytes[GUARD_TOKEN / 2];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(guard->token + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+bool guard_host_ok(const struct guard *guard, const char *host)
+{
+    char wanted[64];
+    for (size_t i = 0; host && i < sizeof names / sizeof *names; i++) {
+        snprintf(wanted, sizeof wanted, "%s:%u", names[i], guard->port);
+        if (strcasecmp(host, wanted) == 0 || (guard->port == 80 && strcasecmp(host, names[i]) == 0))
+            return true;
+    }
+    return false;
+}
+
+bool guard_origin_ok(const struct guard *guard, const char *origin)
+{
+    return !origin || (strncmp(origin, "http://", 7) == 0 && guard_host_ok(guard, origin + 7));
+}
+
+bool guard_token_ok(const struct guard *guard, const char *token)
+{
+    unsigned char differs = 0;
+    if (!guard->token[0])
+        return true;
+    if (!token || strlen(token) != GUARD_TOKEN)
+        return false;
+    for (int i = 0; i < GUARD_TOKEN; i++)
+        differs |= (unsigned char)(token[i] ^ guard->token[i]);
+    return differs == 0;
+}

@@ -1,0 +1,450 @@
+/*
+ * live_server.c: see live_server.h.
+ *
+ * Two threads. libmicrohttpd's one answers: it alone uses the store, the page it printed and the model behind it. This
+ * one looks every half second whether results.tsv or a running trial has changed, and wakes the listeners. A listener
+ * is a response without end whose reader suspends the connection while there is nothing to say, so that it costs no
+ * thread and a client that does not read holds up nobody.
+ */
+#include "serve/live_server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cli.h"
+#include "report/html_page.h"
+#include "serve/guard.h"
+#include "serve/microhttpd.h"
+#include "serve/running.h"
+
+enum {
+    CONNECTIONS = 64,
+    LISTENERS = 16,
+    IDLE_SECONDS = 10,     /* a connection that neither reads nor writes for so long is closed */
+    CONNECTION_BYTES = 24 << 10, /* a longer head of a request is refused */
+    LOOK_MS = 500,
+    BEATS = 20 /* looks between two signs of life on a quiet stream */
+};
+
+struct listener {
+    struct server *server;
+    struct MHD_Connection *connection;
+    struct listener *next;
+    uint64_t rows, running, beat; /* what it was told last */
+    bool suspended;
+};
+
+struct server {
+    const struct server_options *options;
+    struct microhttpd http;
+    struct guard guard;
+    struct MHD_Daemon *daemon;
+
+    /* The answering thread's own. */
+    struct lineage_store *store;
+    struct model model;
+    bool has_model;
+    struct MHD_Response *page;
+    struct stat seen; /* results.tsv when the page was printed */
+
+    pthread_mutex_t mutex; /* of all below */
+    struct listener *listeners;
+    size_t n_listeners;
+    uint64_t rows, running, beat; /* count up with every change */
+    bool stopping;
+};
+
+/* ---- answers ---- */
+
+/* NULL stays NULL. Once for each response, also for one that is sent many times. */
+static struct MHD_Response *with_headers(const struct server *server, struct MHD_Response *response, const char *type)
+{
+    static const char *const headers[][2] = {{"Cache-Control", "no-store"},
+                                             {"X-Content-Type-Options", "nosniff"},
+                                             {"Referrer-Policy", "no-referrer"},
+                                             {"Content-Security-Policy", "frame-ancestors 'none'"},
+                                             {"X-Frame-Options", "DENY"},
+                                             {"Cross-Origin-Resource-Policy", "same-origin"},
+                                             {"Cross-Origin-Opener-Policy", "same-origin"}};
+    for (size_t i = 0; response && i < sizeof headers / sizeof *headers; i++)
+        server->http.add_response_header(response, headers[i][0], headers[i][1]);
+    if (response)
+        server->http.add_response_header(response, "Content-Type", type);
+    return response;
+}
+
+/* Queue it and let go of it. */
+static enum MHD_Result answer(const struct server *server, struct MHD_Connection *connection, unsigned status,
+                              struct MHD_Response *response)
+{
+    if (!response)
+        return MHD_NO;
+    enum MHD_Result result = server->http.queue_response(connection, status, response);
+    server->http.destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer_text(struct server *server, struct MHD_Connection *connection, unsigned status,
+                                   const char *text)
+{
+    struct MHD_Response *response = with_headers(
+        server, server->http.create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT),
+        "text/plain; charset=utf-8");
+    if (response && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        server->http.add_response_header(response, "Allow", "GET, HEAD");
+    return answer(server, connection, status, response);
+}
+
+/* The text becomes the response's. */
+static struct MHD_Response *html_response(struct server *server, char *text, size_t length)
+{
+    struct MHD_Response *response =
+        text ? server->http.create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE) : NULL;
+    if (!response)
+        free(text);
+    return with_headers(server, response, "text/html; charset=utf-8");
+}
+
+/* ---- the page ---- */
+
+static void results_path(char path[PATH_MAX], const struct server *server)
+{
+    snprintf(path, PATH_MAX, "%s/results.tsv", server->options->dir);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void look_at(struct stat *st, const struct server *server)
+{
+    char path[PATH_MAX];
+    results_path(path, server);
+    if (stat(path, st) != 0)
+        *st = (struct stat){0};
+}
+
+static bool load_model(struct server *server)
+{
+    struct lineage_error err;
+    if (server->has_model)
+        model_release(&server->model);
+    server->has_model = model_load(&server->model, server->store, &err) == LINEAGE_OK;
+    if (!server->has_model) {
+        model_release(&server->model);
+        cli_fail(&err);
+    }
+    return server->has_model;
+}
+
+/* Print it anew if results.tsv is another one than then. NULL after saying why. */
+static struct MHD_Response *fresh_page(struct server *server)
+{
+    struct stat now;
+    char *text = NULL;
+    size_t length = 0;
+    look_at(&now, server);
+    if (server->page && same_file(&now, &server->seen))
+        return server->page;
+    if (!load_model(server))
+        return NULL;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    page_print(out, &server->model, 1, &(struct page_options){.live = true, .no_diffs = true});
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    if (server->page)
+        server->http.destroy_response(server->page);
+    server->seen = now;
+    return server->page = html_response(server, text, length);
+}
+
+static enum MHD_Result answer_page(struct server *server, struct MHD_Connection *connection)
+{
+    struct MHD_Response *page = fresh_page(server);
+    if (!page)
+        return answer_text(server, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "the store cannot be read; see the terminal\n");
+    return server->http.queue_response(connection, MHD_HTTP_OK, page); /* kept for the next one */
+}
+
+static enum MHD_Result answer_trial(struct server *server, struct MHD_Connection *connection)
+{
+    const char *which = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "i");
+    char *end = NULL, *text = NULL;
+    size_t length = 0;
+    unsigned long long i = which && *which >= '0' && *which <= '9' ? strtoull(which, &end, 10) : ULLONG_MAX;
+    if (!end || *end || !fresh_page(server) || i >= server->model.n)
+        return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "no such trial\n");
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return MHD_NO;
+    page_card(out, &server->model, (size_t)i);
+    fclose(out);
+    return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
+}
+
+static enum MHD_Result answer_running(struct server *server, struct MHD_Connection *connection)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return MHD_NO;
+    running_print(out, server->options->dir);
+    fclose(out);
+    return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
+}
+
+/* ---- news ---- */
+
+static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
+{
+    struct listener *listener = context;
+    struct server *server = listener->server;
+    ssize_t n = 0;
+    (void)position;
+    if (room < 64)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    pthread_mutex_lock(&server->mutex);
+    if (server->stopping)
+        n = MHD_CONTENT_READER_END_OF_STREAM;
+    else if (listener->rows != server->rows)
+        n = snprintf(out, room, "event: rows\ndata: %" PRIu64 "\n\n", listener->rows = server->rows);
+    else if (listener->running != server->running)
+        n = snprintf(out, room, "event: running\ndata: %" PRIu64 "\n\n", listener->running = server->running);
+    else if (listener->beat != server->beat) {
+        listener->beat = server->beat;
+        n = snprintf(out, room, ": here\n\n");
+    } else {
+        listener->suspended = true;
+        server->http.suspend_connection(listener->connection);
+    }
+    pthread_mutex_unlock(&server->mutex);
+    return n;
+}
+
+static void forget(void *context)
+{
+    struct listener *listener = context;
+    struct server *server = listener->server;
+    pthread_mutex_lock(&server->mutex);
+    struct listener **at = &server->listeners;
+    while (*at != listener)
+        at = &(*at)->next;
+    *at = listener->next;
+    server->n_listeners--;
+    pthread_mutex_unlock(&server->mutex);
+    free(listener);
+}
+
+/* A new listener is told nothing until something changes, but that it is there. */
+static struct listener *admit(struct server *server, struct MHD_Connection *connection)
+{
+    struct listener *listener = NULL;
+    pthread_mutex_lock(&server->mutex);
+    if (server->n_listeners < LISTENERS && (listener = calloc(1, sizeof *listener))) {
+        *listener = (struct listener){.server = server,
+                                      .connection = connection,
+                                      .next = server->listeners,
+                                      .rows = server->rows,
+                                      .running = server->running,
+                                      .beat = server->beat - 1};
+        server->listeners = listener;
+        server->n_listeners++;
+    }
+    pthread_mutex_unlock(&server->mutex);
+    return listener;
+}
+
+static enum MHD_Result answer_events(struct server *server, struct MHD_Connection *connection)
+{
+    struct listener *listener = admit(server, connection);
+    if (!listener)
+        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages listen\n");
+    struct MHD_Response *response =
+        with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
+                     "text/event-stream; charset=utf-8");
+    if (!response)
+        forget(listener);
+    return answer(server, connection, MHD_HTTP_OK, response);
+}
+
+static void wake_listeners(struct server *server)
+{
+    for (struct listener *listener = server->listeners; listener; listener = listener->next)
+        if (listener->suspended) {
+            listener->suspended = false;
+            server->http.resume_connection(listener->connection);
+        }
+}
+
+/* ---- requests ---- */
+
+struct counts {
+    int hosts, origins;
+};
+
+static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct counts *counts = context;
+    (void)kind;
+    (void)value;
+    counts->hosts += strcasecmp(name, "Host") == 0;
+    counts->origins += strcasecmp(name, "Origin") == 0;
+    return MHD_YES;
+}
+
+/* Two Host or Origin headers are a request that two readers understand in two ways. */
+static bool headers_single(struct server *server, struct MHD_Connection *connection)
+{
+    struct counts counts = {0};
+    server->http.get_connection_values(connection, MHD_HEADER_KIND, count_header, &counts);
+    return counts.hosts == 1 && counts.origins <= 1;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *upload, size_t *upload_size, void **state)
+{
+    static const char admitted;
+    struct server *server = context;
+    (void)version;
+    (void)upload;
+    if (!*state) { /* the head came; the answer is due when the request is whole */
+        *state = (void *)(uintptr_t)&admitted;
+        return MHD_YES;
+    }
+    if (*upload_size) {
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    const char *host = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    const char *origin = server->http.lookup_connection_value(connection, MHD_HEADER_KIND, "Origin");
+    const char *token = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
+    if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) ||
+        !guard_origin_ok(&server->guard, origin))
+        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "not from there\n");
+    if (!guard_token_ok(&server->guard, token))
+        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "open the address that lineage serve printed: it holds a token\n");
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return answer_text(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
+    if (strcmp(url, "/") == 0)
+        return answer_page(server, connection);
+    if (strcmp(url, "/events") == 0)
+        return answer_events(server, connection);
+    if (strcmp(url, "/trial") == 0)
+        return answer_trial(server, connection);
+    if (strcmp(url, "/running") == 0)
+        return answer_running(server, connection);
+    return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "nothing here\n");
+}
+
+static void quiet(void *context, const char *format, va_list args)
+{
+    (void)context;
+    (void)format;
+    (void)args;
+}
+
+/* ---- a life ---- */
+
+static int start(struct server *server)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)server->options->port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    /* poll, not epoll: with epoll, 0.9.75 does not see that a client has gone which closed right behind half a request,
+     * and 64 of those are all connections for IDLE_SECONDS. */
+    server->daemon = server->http.start_daemon(
+        MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)server->options->port, NULL,
+        NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, (unsigned)1, MHD_OPTION_END);
+    if (!server->daemon)
+        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; name another with --port, or 0 for any",
+                         server->options->port, strerror(errno));
+    const union MHD_DaemonInfo *info = server->http.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    server->guard.port = info && info->port ? info->port : server->options->port;
+    printf("http://127.0.0.1:%u/%s%s\n", server->guard.port, server->guard.token[0] ? "?token=" : "", server->guard.token);
+    fflush(stdout);
+    return CLI_GO_ON;
+}
+
+/* Tell listeners what changed; returns when a signal comes. */
+static void watch(struct server *server, const sigset_t *signals)
+{
+    struct timespec pause = {0, LOOK_MS * 1000000L};
+    struct stat seen, now;
+    uint64_t running = running_state(server->options->dir);
+    unsigned looks = 0;
+    look_at(&seen, server);
+    while (sigtimedwait(signals, NULL, &pause) < 0 && (errno == EAGAIN || errno == EINTR)) {
+        uint64_t state = running_state(server->options->dir);
+        look_at(&now, server);
+        pthread_mutex_lock(&server->mutex);
+        bool news = !same_file(&now, &seen) || state != running || ++looks % BEATS == 0;
+        server->rows += !same_file(&now, &seen);
+        server->running += state != running;
+        server->beat += looks % BEATS == 0;
+        if (news)
+            wake_listeners(server);
+        pthread_mutex_unlock(&server->mutex);
+        seen = now;
+        running = state;
+    }
+}
+
+static void stop(struct server *server)
+{
+    pthread_mutex_lock(&server->mutex);
+    server->stopping = true;
+    wake_listeners(server);
+    pthread_mutex_unlock(&server->mutex);
+    if (server->daemon)
+        server->http.stop_daemon(server->daemon);
+    if (server->page)
+        server->http.destroy_response(server->page);
+    if (server->has_model)
+        model_release(&server->model);
+    lineage_store_close(server->store);
+    microhttpd_unload(&server->http);
+    pthread_mutex_destroy(&server->mutex);
+}
+
+int server_run(const struct server_options *options)
+{
+    struct server server = {.options = options, .rows = 1, .running = 1, .beat = 1};
+    struct lineage_error err;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL); /* threads to come inherit it */
+    signal(SIGPIPE, SIG_IGN);
+    pthread_mutex_init(&server.mutex, NULL);
+    int status = microhttpd_load(&server.http);
+    if (status == CLI_GO_ON && lineage_store_open(&server.store, options->dir, &options->store, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    if (status == CLI_GO_ON && !options->no_token && !guard_make_token(&server.guard))
+        status = cli_error(CLI_SYSTEM, "serve: no random numbers for a token: %s", strerror(errno));
+    if (status == CLI_GO_ON)
+        status = start(&server);
+    if (status == CLI_GO_ON)
+        watch(&server, &signals);
+    stop(&server);
+    return status == CLI_GO_ON ? CLI_OK : status;
+}

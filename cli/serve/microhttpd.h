@@ -1,0 +1,27 @@
+/*
+ * microhttpd.h: the functions of libmicrohttpd that the server calls, found when it starts. Linked, the library and the
+ * TLS library behind it would be loaded by every `lineage best`, which takes longer than the answer.
+ */
+#ifndef SERVE_MICROHTTPD_H
+#define SERVE_MICROHTTPD_H
+
+#include <microhttpd.h>
+
+#define MICROHTTPD_FUNCTIONS(X)                                                                              \
+    X(start_daemon) X(stop_daemon) X(get_daemon_info) X(queue_response) X(destroy_response)                  \
+    X(create_response_from_buffer) X(create_response_from_callback) X(add_response_header)                   \
+    X(lookup_connection_value) X(get_connection_values) X(suspend_connection) X(resume_connection)
+
+/* http.start_daemon is MHD_start_daemon. */
+struct microhttpd {
+#define MICROHTTPD_MEMBER(name) __typeof__(&MHD_##name) name;
+    MICROHTTPD_FUNCTIONS(MICROHTTPD_MEMBER)
+#undef MICROHTTPD_MEMBER
+    void *library;
+};
+
+/* CLI_GO_ON, or an exit status after saying which package is missing. */
+int microhttpd_load(struct microhttpd *http);
+void microhttpd_unload(struct microhttpd *http);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * options.c: command lines by option table (popt), help made from the same table, values with
+ * checks.
+ *
+ * popt and not getopt: help comes from the same table as parsing, long options may stand behind
+ * arguments, and strings are copied for us. What is added here is what scripts need: no exit()
+ * within the library, one error line that names the nearest option, exit status 2.
+ */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+
+enum { HELP_VALUE = 1, MAX_OPTIONS = 96 };
+
+/* On standard output and status 0: help that was asked for is a result, and can be piped into a
+ * pager. */
+static void print_help(poptContext context, const struct cli_command *command)
+{
+    poptPrintHelp(context, stdout, 0);
+    printf("\n%s\n", command->description);
+    if (command->examples)
+        printf("\nExamples:\n%s\n", command->examples);
+}
+
+/* --core_metric is taken for --core-metric: columns have underscores, and whoever knows the
+ * column types them. Only up to `=`, behind which a value stands. Copies live as long as the
+ * arguments. One block for pointers and texts, because popt keeps pointers into the arguments
+ * until its context is freed. argv[0] becomes "lineage COMMAND", which popt prints in the usage
+ * line. */
+static const char **with_dashes(int argc, const char **argv, const char *title)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < argc; i++)
+        bytes += strlen(argv[i]) + 1;
+    size_t head = ((size_t)argc + 1) * sizeof(char *), name = strlen(title) + 1;
+    const char **out = malloc(head + name + bytes);
+    if (!out)
+        return NULL;
+    char *text = (char *)out + head;
+    out[0] = memcpy(text, title, name);
+    text += name;
+    for (int i = 1; i < argc; i++) {
+        size_t length = strlen(argv[i]) + 1;
+        out[i] = memcpy(text, argv[i], length);
+        if (strncmp(text, "--", 2) == 0)
+            for (char *c = text; *c && *c != '='; c++)
+                if (*c == '_')
+                    *c = '-';
+        text += length;
+    }
+    out[argc] = NULL;
+    return out;
+}
+
+/* popt has a help of its own, which exits the process; an exit status is the command's to
+ * return. The end of a table is an entry without name and target; popt's own macro for that is
+ * all zeros. */
+static struct poptOption *with_help(const struct poptOption *options)
+{
+    const struct poptOption help = {"help", 'h', POPT_ARG_NONE, NULL, HELP_VALUE, "print this text", NULL};
+    size_t n = 0;
+    while (options[n].longName || options[n].shortName || options[n].arg)
+        n++;
+    struct poptOption *out = calloc(n + 2, sizeof *out);
+    if (out) {
+        memcpy(out, options, n * sizeof *out);
+        out[n] = help;
+    }
+    return out;
+}
+
+/* Short options are not compared: a letter is near to every other letter. */
+static const char *nearest_option(const struct poptOption *options, const char *bad)
+{
+    const char *names[MAX_OPTIONS] = {0};
+    char word[LINEAGE_NAME_MAX];
+    size_t n = 0;
+    for (size_t i = 0; options[i].longName && n < MAX_OPTIONS - 1; i++)
+        names[n++] = options[i].longName;
+    while (*bad == '-')
+        bad++;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(bad, "="), bad);
+    return cli_nearest(word, names);
+}
+
+static int report_bad_option(const struct cli_args *args, const struct cli_command *command, int code)
+{
+    const char *bad = poptBadOption(args->context, POPT_BADOPTION_NOALIAS);
+    const char *near = code == POPT_ERROR_BADOPT ? nearest_option(args->options, bad) : NULL;
+    return cli_error(CLI_USAGE, "%s %s: %s%s%s%s; see `lineage %s --help`", command->name, bad,
+                     poptStrerror(code), near ? " (did you mean --" : "", near ? near : "",
+                     near ? "?)" : "", command->name);
+}
+
+/* Wrong numbers of arguments are told before anything is opened or made. Too many before too
+ * few, as an argument too many is mostly a forgotten quote, and naming it shows where. */
+static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
+{
+    args->positional = poptGetArgs(args->context);
+    while (args->positional && args->positional[args->n_positional])
+        args->n_positional++;
+    if (args->n_positional > max)
+        return cli_error(CLI_USAGE, "%s: unexpected argument '%s'; see `lineage %s --help`", command->name,
+                         args->positional[max], command->name);
+    if (args->n_positional < min)
+        return cli_error(CLI_USAGE, "%s: missing argument; usage: lineage %s [OPTION...] %s", command->name,
+                         command->name, command->arguments);
+    return CLI_GO_ON;
+}
+
+/* POPT_CONTEXT_NO_EXEC: popt can turn an option into another program, and a script's command
+ * line shall mean what stands in it. popt returns -1 at the end of the options and less for an
+ * error; above 0 is an option with a value of its own, which here is --help alone. --help wins
+ * over every error that comes behind it, and over missing arguments. */
+int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
+              size_t min, size_t max, int argc, const char **argv)
+{
+    char title[LINEAGE_NAME_MAX];
+    int code;
+    snprintf(title, sizeof title, "lineage %s", command->name);
+    *args = (struct cli_args){.options = with_help(options), .argv = with_dashes(argc, argv, title)};
+    if (!args->options || !args->argv ||
+        !(args->context = poptGetContext(NULL, argc, args->argv, args->options, POPT_CONTEXT_NO_EXEC)))
+        return cli_error(CLI_SYSTEM, "out of memory");
+    char usage[LINEAGE_NAME_MAX + 16];
+    snprintf(usage, sizeof usage, "[OPTION...] %s", command->arguments);
+    poptSetOtherOptionHelp(args->context, usage);
+    while ((code = poptGetNextOpt(args->context)) > 0)
+        if (code == HELP_VALUE)
+            return print_help(args->context, command), CLI_OK;
+    if (code < -1)
+        return report_bad_option(args, command, code);
+    return check_positional(args, command, min, max);
+}
+
+/* popt hands over the strings that it put into the table and forgets them. */
+static void free_value(const struct poptOption *option)
+{
+    unsigned kind = option->argInfo & POPT_ARG_MASK;
+    if (!option->arg)
+        return;
+    if (kind == POPT_ARG_STRING)
+        free(*(char **)option->arg);
+    if (kind == POPT_ARG_ARGV && *(char ***)option->arg) {
+        for (char **item = *(char ***)option->arg; *item; item++)
+            free(*item);
+        free(*(char ***)option->arg);
+    }
+}
+
+/* The context first, as it points into the table and the arguments. It goes for tables of which
+ * half was filled, too: a value that popt did not reach is NULL. */
+void cli_args_release(struct cli_args *args)
+{
+    poptFreeContext(args->context);
+    for (size_t i = 0; args->options && args->options[i].longName; i++)
+        free_value(&args->options[i]);
+    free(args->options);
+    free((void *)args->argv);
+    *args = (struct cli_args){0};
+}
+
+/* Refused before a store is opened (see session.c), so that a misspelt format costs nothing. */
+bool cli_format_parse(enum cli_format *format, const char *text)
+{
+    static const char *const names[] = {"table", "tsv", "json", NULL};
+    *format = CLI_TABLE;
+    for (int i = 0; text && names[i]; i++)
+        if (strcmp(names[i], text) == 0) {
+            *format = (enum cli_format)i;
+            return true;
+        }
+    if (text)
+        cli_error(CLI_USAGE, "--format '%s': known are table, tsv, json", text);
+    return !text;
+}
+
+/* Numbers are what the store takes for numbers, so that nothing can be asked for that no row can hold. */
+bool cli_number_parse(double *value, const char *option, const char *text)
+{
+    if (lineage_number_parse(value, text, strlen(text)))
+        return true;
+    cli_error(CLI_USAGE, "--%s '%s' is not a number", option, text);
+    return false;
+}
+
+/* Seconds, bytes and the like: nan and inf are numbers of the store, but no amounts. */
+bool cli_amount_parse(double *value, const char *option, const char *text)
+{
+    double amount;
+    if (!cli_number_parse(&amount, option, text))
+        return false;
+    if (!(amount >= 0 && isfinite(amount))) {
+        cli_error(CLI_USAGE, "--%s '%s' is not a finite number from 0 on", option, text);
+        return false;
+    }
+    *value = amount;
+    return true;
+}
+
+/* strtoull takes "-1" and " 3": the first character decides. Up to INT64_MAX, which is what
+ * JSON's and SQLite's integers hold. */
+bool cli_count_parse(size_t *value, const char *option, const char *text)
+{
+    char *end = NULL;
+    unsigned long long n = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
+    if (end && !*end && n <= INT64_MAX) {
+        *value = (size_t)n;
+        return true;
+    }
+    cli_error(CLI_USAGE, "--%s '%s' is not a whole number from 0 on", option, text);
+    return false;
+}
+
+static bool label_of(enum lineage_label *label, const char *text, size_t length)
+{
+    for (int i = 0; i < LINEAGE_N_LABELS; i++) {
+        const char *name = lineage_label_name((enum lineage_label)i);
+        if (strlen(name) == length && strncmp(name, text, length) == 0) {
+            *label = (enum lineage_label)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cli_labels_parse(unsigned *labels, const char *text)
+{
+    *labels = 0;
+    for (const char *word = text; *word;) {
+        size_t length = strcspn(word, ",");
+        enum lineage_label label;
+        if (!label_of(&label, word, length)) {
+            cli_error(CLI_USAGE,
+                      "'%.*s' is not a status label; known are keep discard crash eval_budget_overrun "
+                      "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
+                      (int)length, word);
+            return false;
+        }
+        *labels |= 1u << label;
+        word += length + (word[length] == ',');
+    }
+    return true;
+}
+
+bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const char *option,
+                          const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || equals - text >= LINEAGE_NAME_MAX) {
+        cli_error(CLI_USAGE, "--%s '%s' is not NAME=VALUE", option, text);
+        return false;
+    }
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    *value = equals + 1;
+    return true;
+}
+
+/* ---- texts ---- */
+
+/* Numbers are tried first; what begins like one and is none is a slip of the finger, not a text. */
+bool cli_may_be_text(const char *text)
+{
+    double value;
+    return (text[0] == '\'' || isalpha((unsigned char)text[0])) && !lineage_number_parse(&value, text, strlen(text));
+}
+
+static const char *take_text(struct cli_texts *texts, const char **text)
+{
+    char value[LINEAGE_PARAM_TEXT_MAX + 1];
+    size_t room = sizeof texts->bytes - texts->used;
+    if (!lineage_param_text_next(value, text) || strlen(value) >= room ||
+        texts->n == sizeof texts->at / sizeof *texts->at)
+        return NULL;
+    char *copy = strcpy(texts->bytes + texts->used, value);
+    texts->used += strlen(value) + 1;
+    texts->at[texts->n++] = copy;
+    return copy;
+}
+
+bool cli_texts_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *text)
+{
+    condition->texts = texts->at + texts->n;
+    condition->n_texts = 0;
+    while (*text && take_text(texts, &text))
+        condition->n_texts++;
+    return !*text && condition->n_texts;
+}
+
+bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *texts, const char *name,
+                         const char *text)
+{
+    struct lineage_error err;
+    *condition = (struct lineage_condition){.name = condition->name};
+    if (!cli_may_be_text(text)) {
+        if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
+            return true;
+        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, isdigit((unsigned char)text[0]) ? ", or text in quotes" : "");
+        return false;
+    }
+    if (cli_texts_parse(condition, texts, text))
+        return true;
+    cli_error(CLI_USAGE, "%s: '%.60s' is neither a range nor texts; what holds commas or quotes stands in single quotes",
+              name, text);
+    return false;
+}
+
+bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const char *name, const char *text)
+{
+    const char *rest = text;
+    param->text = NULL;
+    if (!cli_may_be_text(text)) {
+        if (lineage_number_parse(&param->value, text, strlen(text)))
+            return true;
+        cli_error(CLI_USAGE, "--%s '%s' is not a number%s", name, text,
+                  isdigit((unsigned char)text[0]) ? "; text that begins like one stands in single quotes" : "");
+        return false;
+    }
+    param->value = (double)NAN;
+    param->text = take_text(texts, &rest);
+    if (param->text && !*rest)
+        return true;
+    cli_error(CLI_USAGE, "--%s '%.150s' is no text of a parameter: 1 to %d bytes without semicolons; what holds commas or "
+              "quotes stands in single quotes", name, text, LINEAGE_PARAM_TEXT_MAX);
+    return false;
+}

@@ -1,0 +1,110 @@
+/*
+ * program.c: the own path with and without /proc; from `lineage` to `lineage-train`.
+ *
+ * `lineage` becomes the trainer by exec and not by starting a child: signals from a terminal, exit
+ * statuses and the process that a supervisor watches then stay what they are, without anybody in
+ * between who would have to pass them on.
+ */
+#include "support/program.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "support/blas_env.h"
+
+#define TRAINER "lineage-train"
+
+/* What the loader maps of the trainer's libraries before main, with a little room; measured with `ulimit -v`. */
+enum { TRAINER_NEEDS_MIB = 64 };
+
+bool program_self(char path[PATH_MAX])
+{
+    static const char link[] = "/proc/self/exe";
+    if (access(link, X_OK) == 0)
+        return strcpy(path, link);
+    /* What execve was given. The kernel puts it into every process, so it needs no file system; a relative
+     * one holds because no command changes its directory. */
+    const char *given = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (given && realpath(given, path))
+        return true;
+    cli_error(CLI_SYSTEM, "cannot find the program that runs%s%s: %s; is /proc mounted?", given ? ", " : "",
+              given ? given : "", strerror(errno));
+    return false;
+}
+
+/* The directory of the running program, behind all links: an installation is found through a
+ * link to it. The path is absolute after realpath, so there is a slash to cut at. */
+static bool own_directory(char dir[PATH_MAX])
+{
+    char self[PATH_MAX];
+    if (!program_self(self))
+        return false;
+    if (!realpath(self, dir)) {
+        cli_error(CLI_SYSTEM, "cannot find the directory of %s: %s", self, strerror(errno));
+        return false;
+    }
+    *strrchr(dir, '/') = '\0';
+    return true;
+}
+
+/* False after printing that the limit on address space stops the trainer before it could say so
+ * itself. Asked on this side of exec: OpenBLAS spins, and the loader dies, before the trainer's
+ * main could say a word. */
+static bool has_room(const char *command)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur >= (rlim_t)TRAINER_NEEDS_MIB << 20)
+        return true;
+    cli_error(CLI_SYSTEM,
+              "%s: the trainer needs %d MiB of address space before it begins, and the limit is %llu MiB; "
+              "raise it (ulimit -v)",
+              command, TRAINER_NEEDS_MIB, (unsigned long long)(limit.rlim_cur >> 20));
+    return false;
+}
+
+/* Execute DIR/BELOW/lineage-train; returns if it is not there or cannot be executed. */
+static void try_in(const char *dir, const char *below, const char **argv)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s/" TRAINER, dir, below);
+    if (n > 0 && (size_t)n < sizeof path)
+        execv(path, (char *const *)(uintptr_t)argv);
+}
+
+/* The directory of this program first: in a build tree and in an unpacked archive both lie
+ * together. Only a file that is not there sends the search on; one that cannot be executed is
+ * an installation to be mended, and its error is told. What is in stdio's buffer would be lost
+ * by exec, hence the flush. */
+int program_become_trainer(int argc, const char **argv)
+{
+    char dir[PATH_MAX];
+    if (!has_room(argv[0]) || !own_directory(dir))
+        return CLI_SYSTEM;
+    const char **whole = calloc((size_t)argc + 2, sizeof *whole);
+    if (!whole)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    whole[0] = "lineage";
+    memcpy(whole + 1, argv, (size_t)argc * sizeof *argv);
+    fflush(stdout);
+    blas_env_lend();
+    try_in(dir, "", whole);
+    if (errno == ENOENT)
+        try_in(dir, "/" LINEAGE_LIBEXEC, whole);
+    int error = errno;
+    blas_env_give_back();
+    free((void *)whole);
+    if (error == ENOENT)
+        return cli_error(CLI_SYSTEM,
+                         "`lineage %s` is in the program " TRAINER ", which is not installed: it is neither "
+                         "in %s nor in %s/" LINEAGE_LIBEXEC,
+                         argv[0], dir, dir);
+    return cli_error(CLI_SYSTEM, "cannot run " TRAINER " in %s: %s", dir, strerror(error));
+}

@@ -1,0 +1,35 @@
+/* train_main.c: the program `lineage-train`: trainer and kernels. `lineage` becomes it to train. */
+#include "dispatch.h"
+#include "support/blas_env.h"
+
+#define CLI_COMMAND(name, summary)
+#define CLI_TRAIN_COMMAND(name, summary) extern const struct cli_command cmd_##name;
+#define CLI_HIDDEN_COMMAND(name, summary) extern const struct cli_command cmd_##name;
+#include "commands/commands.def"
+#undef CLI_COMMAND
+#undef CLI_TRAIN_COMMAND
+#undef CLI_HIDDEN_COMMAND
+
+/* With --batch an append computes, so it is here as well; `lineage append` comes here for that alone. */
+extern const struct cli_command cmd_append;
+
+static const struct cli_entry entries[] = {
+    {"append", "", &cmd_append, true},
+#define CLI_COMMAND(name, summary) {#name, summary, NULL, false},
+#define CLI_TRAIN_COMMAND(name, summary) {#name, summary, &cmd_##name, false},
+#define CLI_HIDDEN_COMMAND(name, summary) {#name, summary, &cmd_##name, true},
+#include "commands/commands.def"
+    {NULL, NULL, NULL, false}};
+
+/* Not back to `lineage`: two programs that hand over to each other could go on for ever. */
+static int elsewhere(int argc, const char **argv)
+{
+    (void)argc;
+    return cli_error(CLI_USAGE, "lineage-train only trains; `lineage %s` does this", argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+    blas_env_give_back(); /* OpenBLAS has read it */
+    return cli_dispatch(entries, elsewhere, argc, argv);
+}

@@ -1,0 +1,231 @@
+/*
+ * progress.c: step, score, speed and time left of a trial.
+ *
+ * On a terminal one line is written over and over. In a file or a CI log, where it could not be, a
+ * line appears for every tenth of the way, so that eight hours of training are some dozen lines.
+ * All of it goes to standard error.
+ */
+#include "trial/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Where no line can be written over, a trial that does not say how far it has to go is told of this often. */
+enum { SECONDS_BETWEEN_LINES = 30 };
+
+void progress_begin(struct progress *progress, const char *name, const char *score_label, bool quiet)
+{
+    char *safe = cli_text_line(name, 60);
+    *progress = (struct progress){.score_label = score_label ? score_label : "score",
+                                  .quiet = quiet,
+                                  .terminal = isatty(STDERR_FILENO),
+                                  .first = -1};
+    snprintf(progress->name, sizeof progress->name, "%.79s", safe ? safe : "");
+    free(safe);
+}
+
+static double since(const struct timespec *then)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)(t.tv_sec - then->tv_sec) + 1e-9 * (double)(t.tv_nsec - then->tv_nsec);
+}
+
+/* Bounded, because a first step that took a minute may promise a year. */
+static void format_time(char text[32], double seconds)
+{
+    long s = seconds < 0 ? 0 : seconds < 3.6e6 ? (long)(seconds + 0.5) : 3600000;
+    if (s >= 3600)
+        snprintf(text, 32, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
+}
+
+static bool is_training(const struct progress *progress)
+{
+    return !progress->phase[0] || strcmp(progress->phase, TRIAL_PHASE_TRAIN) == 0;
+}
+
+/* From the first step on that this process saw, not from the start: what came before (loading,
+ * compiling) is not repeated with every step. */
+static void compose_time_left(FILE *out, const struct progress *progress, const struct trial_event *event)
+{
+    char left[32];
+    int64_t done = event->step - progress->first, to_go = event->steps - event->step;
+    if (done <= 0 || to_go <= 0)
+        return;
+    format_time(left, since(&progress->began) / (double)done * (double)to_go);
+    fprintf(out, ", %s left", left);
+}
+
+/* Columns of the terminal. Some say 0, or nothing at all, and COLUMNS may hold anything. Asked
+ * for every line, as windows are resized during a night. */
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    long width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                 : columns                                                       ? atol(columns)
+                                                                                 : 0;
+    return width >= 10 && width <= 10000 ? (size_t)width : 80;
+}
+
+/* A line that wraps cannot be written over, so on a terminal it is cut. */
+static void print_line(const struct progress *progress, const char *text)
+{
+    char *cut = progress->terminal ? cli_text_line(text, terminal_width() - 1) : NULL;
+    fprintf(stderr, "%s%s", cut ? cut : text, progress->terminal ? "" : "\n");
+    free(cut);
+}
+
+/* The score once there is one; until then the loss says at least that something moves. */
+static void compose_step(FILE *out, const struct progress *progress, const struct trial_event *event)
+{
+    const json_t *loss = json_object_get(event->line, "loss"), *speed = json_object_get(event->line, "tokens_s");
+    /* A step of another phase is called by it: "warm start 3/450". */
+    char *word = is_training(progress) ? NULL : cli_text_line(progress->phase, sizeof progress->phase);
+    fprintf(out, "%s: %s %lld", progress->name, word ? word : "step", (long long)event->step);
+    free(word);
+    if (event->steps)
+        fprintf(out, "/%lld", (long long)event->steps);
+    if (progress->has_score)
+        fprintf(out, ", %s %.3f", progress->score_label, progress->score);
+    else if (json_is_number(loss))
+        fprintf(out, ", loss %.3f", json_number_value(loss));
+    if (json_is_number(speed))
+        fprintf(out, ", %.0f tokens/s", json_number_value(speed));
+    compose_time_left(out, progress, event);
+}
+
+static void print_step(const struct progress *progress, const struct trial_event *event)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return;
+    compose_step(out, progress, event);
+    fclose(out);
+    print_line(progress, text);
+    free(text);
+}
+
+/* The end: the score, and all that was measured with it. Clip scales are left out: they are
+ * statistics for the row, and the line is for a glance. */
+static void print_final(const struct progress *progress, const struct trial_event *event)
+{
+    const char *name, *comma = " ";
+    json_t *value;
+    fprintf(stderr, "%s:", progress->name);
+    if (event->has_score) {
+        fprintf(stderr, " %s %.3f", progress->score_label, event->score);
+        comma = ", ";
+    }
+    json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
+        if (trial_wire_is_metric(name, value) && strncmp(name, "ig_clip_scale", 13) != 0) {
+            fprintf(stderr, "%s%.40s %.3f", comma, name, json_number_value(value));
+            comma = ", ";
+        }
+    if (event->train_s >= 0)
+        fprintf(stderr, "%strained %.1f s", comma, event->train_s);
+    if (event->eval_s >= 0)
+        fprintf(stderr, ", evaluated %.1f s", event->eval_s);
+    fputc('\n', stderr);
+}
+
+/* What a child says is cut and made visible: it may be a library's message with escapes in it. */
+static void print_text(const struct progress *progress, const char *text)
+{
+    char line[768];
+    char *safe = cli_text_line(text, 120);
+    snprintf(line, sizeof line, "%s: %s", progress->name, safe ? safe : "");
+    print_line(progress, line);
+    free(safe);
+}
+
+/* Whether another tenth of the way is behind us. */
+static bool is_tenth(struct progress *progress, const struct trial_event *event)
+{
+    int tenths = event->steps > 0 ? (int)(10 * event->step / event->steps) : 0;
+    bool more = tenths > progress->tenths;
+    progress->tenths = tenths;
+    return more;
+}
+
+/* Where no line can be written over: scores rather than steps, and of a phase before training its middle and
+ * its end. */
+static bool is_worth_a_line(struct progress *progress, const struct trial_event *event)
+{
+    if (!event->steps && since(&progress->told) >= SECONDS_BETWEEN_LINES) {
+        clock_gettime(CLOCK_MONOTONIC, &progress->told);
+        return true;
+    }
+    if (event->has_score)
+        return is_tenth(progress, event);
+    if (is_training(progress))
+        return !progress->scores_on_the_way && is_tenth(progress, event);
+    return is_tenth(progress, event) && progress->tenths % 5 == 0;
+}
+
+/* The time left starts anew: steps of a warm start are of another length than those of
+ * training. */
+static void take_phase(struct progress *progress, const char *phase)
+{
+    if (strncmp(progress->phase, phase, sizeof progress->phase - 1) == 0)
+        return;
+    snprintf(progress->phase, sizeof progress->phase, "%s", phase);
+    progress->first = -1;
+    progress->tenths = 0;
+}
+
+static void measure(struct progress *progress, const struct trial_event *event)
+{
+    if (event->phase)
+        take_phase(progress, event->phase);
+    if (event->has_step && progress->first < 0) {
+        progress->first = event->step;
+        clock_gettime(CLOCK_MONOTONIC, &progress->began);
+    }
+    if (event->has_score) {
+        progress->score = event->score;
+        progress->has_score = progress->scores_on_the_way = true;
+    }
+}
+
+static bool is_phase(const struct trial_event *event, const char *phase)
+{
+    return event->phase && strcmp(event->phase, phase) == 0;
+}
+
+/* A failure is not shown here: the command prints its reason when the row is there. The line is
+ * cleared before each other text, or the end of a longer one would stay behind it. */
+void progress_event(struct progress *progress, const struct trial_event *event)
+{
+    bool done = is_phase(event, TRIAL_PHASE_DONE), evaluating = is_phase(event, TRIAL_PHASE_EVAL);
+    bool step = event->has_step && !done && !evaluating;
+    measure(progress, event);
+    if (progress->quiet || event->failed || (step && !progress->terminal && !is_worth_a_line(progress, event)))
+        return;
+    if (progress->terminal && (step || done || evaluating || event->text))
+        fputs("\r\033[K", stderr);
+    if (done)
+        print_final(progress, event);
+    else if (step)
+        print_step(progress, event);
+    else if (event->text || evaluating)
+        print_text(progress, event->text ? event->text : "final evaluation");
+    fflush(stderr);
+}
+
+/* The cursor stands at the beginning of an empty line then, where a message or the shell's
+ * prompt belongs. */
+void progress_end(struct progress *progress)
+{
+    if (!progress->quiet && progress->terminal)
+        fputs("\r\033[K", stderr);
+}

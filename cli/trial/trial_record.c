@@ -1,0 +1,172 @@
+/*
+ * trial_record.c: events of a trial gathered by name.
+ *
+ * Everything is kept as it comes, so that a trial that is cut off at any moment leaves what it measured until
+ * then: the row of a crash with its last score and all its steps is worth more than the next attempt.
+ */
+#include "trial/trial_record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+void trial_record_init(struct trial_record *record, const struct trial_plan *plan)
+{
+    *record = (struct trial_record){.plan = plan, .train_s = -1, .eval_s = -1, .phases = json_object()};
+    snprintf(record->phase, sizeof record->phase, "%s", TRIAL_PHASE_TRAIN);
+}
+
+void trial_record_release(struct trial_record *record)
+{
+    json_decref(record->phases);
+    json_decref(record->final);
+    free(record->telemetry);
+}
+
+/* The telemetry object of a step, made if there is none. Steps come in order, so it is the last
+ * or a new one. A score and a loss of one step may come in two lines: they belong to one entry. */
+static json_t *step_object(struct trial_record *record)
+{
+    json_t *steps = json_object_get(record->phases, record->phase);
+    if (!steps) {
+        steps = json_array();
+        json_object_set_new(record->phases, record->phase, steps);
+    }
+    size_t n = json_array_size(steps);
+    json_t *last = n ? json_array_get(steps, n - 1) : NULL;
+    if (last && json_integer_value(json_object_get(last, "step")) == record->step)
+        return last;
+    json_t *object = json_pack("{s:I}", "step", (json_int_t)record->step);
+    json_array_append_new(steps, object);
+    return object;
+}
+
+static void copy_metrics(json_t *object, const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (trial_wire_is_metric(name, value))
+            json_object_set(object, name, value);
+}
+
+static bool has_metrics(const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (trial_wire_is_metric(name, value))
+            return true;
+    return false;
+}
+
+/* A later value of a name wins, as in notes. A name that notes cannot hold is passed over like any other member that
+ * is not understood: a trial must not fail at its end for it. */
+static void take_param(struct trial_record *record, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < record->n_params && strcmp(record->names[i], name) != 0)
+        i++;
+    if (i == TRIAL_PARAMS_MAX || strlen(name) >= LINEAGE_NAME_MAX || !lineage_param_name_ok(name))
+        return;
+    record->params[i] = (struct lineage_param){strcpy(record->names[i], name), value, NULL};
+    record->n_params += i == record->n_params;
+}
+
+static void take_params(struct trial_record *record, const json_t *param)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)param, name, value)
+        if (json_is_number(value) && isfinite(json_number_value(value)))
+            take_param(record, name, json_number_value(value));
+}
+
+/* The whole list is replaced, as each one is of the latest state; what has no place in the
+ * table is dropped rather than failing a trial at its end. */
+static void take_turns(struct trial_record *record, const json_t *turns)
+{
+    size_t n = json_array_size(turns);
+    record->n_turns = 0;
+    for (size_t i = 0; i < n && i < TRIAL_TURNS_MAX; i++) {
+        const json_t *turn = json_array_get(turns, i);
+        json_int_t index = json_integer_value(json_object_get(turn, "turn"));
+        json_int_t count = json_integer_value(json_object_get(turn, "n"));
+        if (index >= 0 && index <= UINT32_MAX)
+            record->turns[record->n_turns++] = (struct lineage_turn_stat){
+                (uint32_t)index, json_number_value(json_object_get(turn, "mean")),
+                json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
+    }
+}
+
+static void take_number(struct lineage_number *number, const json_t *line, const char *name)
+{
+    const json_t *value = json_object_get(line, name);
+    if (json_is_number(value))
+        *number = (struct lineage_number){true, json_number_value(value)};
+}
+
+/* After "done" it is the final one and stands there; before it belongs to its step. A score
+ * that is not finite never comes here (trial_wire.c). */
+static void take_score(struct trial_record *record, const struct trial_event *event)
+{
+    record->score = (struct lineage_number){true, event->score};
+    record->score_step = record->step;
+    json_t *object = record->final ? record->final : step_object(record);
+    const char *key = record->plan->score_key ? record->plan->score_key : "score";
+    json_object_set_new(object, key, cli_json_number(event->score));
+}
+
+static void take_phase(struct trial_record *record, const char *phase)
+{
+    snprintf(record->phase, sizeof record->phase, "%s", phase);
+    if (strcmp(phase, TRIAL_PHASE_DONE) == 0 && !record->final)
+        record->final = json_object();
+}
+
+static void take_statistics(struct trial_record *record, const struct trial_event *event)
+{
+    if (event->param)
+        take_params(record, event->param);
+    if (event->turns)
+        take_turns(record, event->turns);
+    take_number(&record->clip_scale_mean, event->line, "ig_clip_scale_mean");
+    take_number(&record->clip_scale_std, event->line, "ig_clip_scale_std");
+    if (event->train_s >= 0)
+        record->train_s = event->train_s;
+    if (event->eval_s >= 0)
+        record->eval_s = event->eval_s;
+}
+
+/* begun decides between preflight_crash and crash, started whether there is anything to tell: a
+ * child whose only word was a failure has neither. The phase first, because the step of the
+ * same line is of it. */
+void trial_record_event(struct trial_record *record, const struct trial_event *event)
+{
+    record->started = record->started || !event->failed;
+    record->begun = record->begun || event->phase || event->has_step || event->has_score;
+    if (event->phase)
+        take_phase(record, event->phase);
+    if (event->has_step) {
+        record->step = event->step;
+        record->steps = event->steps;
+    }
+    if (event->has_score)
+        take_score(record, event);
+    if (record->final)
+        copy_metrics(record->final, event->line);
+    else if (event->has_step && has_metrics(event->line))
+        copy_metrics(step_object(record), event->line);
+    take_statistics(record, event);
+}
+
+bool trial_record_final(double *value, const struct trial_record *record, const char *name)
+{
+    const json_t *found = json_object_get(record->final, name);
+    if (!json_is_number(found))
+        return false;
+    *value = json_number_value(found);
+    return true;
+}

@@ -1,0 +1,175 @@
+/* trial_run.c: a trial at work in a directory of the store, and its row. */
+#include "trial/trial_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/running_files.h"
+#include "trial/progress.h"
+
+struct work {
+    const struct trial_request *request;
+    struct workdir dir;
+    struct trial_record record;
+    struct progress progress;
+    FILE *said; /* what it says, for those who watch from outside; NULL: it could not be opened */
+};
+
+static void say(struct work *work, const json_t *line)
+{
+    if (work->said && json_dumpf(line, work->said, JSON_COMPACT) == 0 && putc('\n', work->said) != EOF)
+        fflush(work->said);
+}
+
+static void begin_saying(struct work *work, const char *name)
+{
+    char path[PATH_MAX];
+    json_t *line = json_pack("{s:s}", "name", name ? name : "");
+    work->said = workdir_file(path, &work->dir, RUNNING_EVENTS) ? fopen(path, "we") : NULL;
+    say(work, line);
+    json_decref(line);
+}
+
+/* Before the directory becomes a snapshot: it is no part of the trial. */
+static void end_saying(struct work *work)
+{
+    char path[PATH_MAX];
+    if (!work->said)
+        return;
+    fclose(work->said);
+    work->said = NULL;
+    if (workdir_file(path, &work->dir, RUNNING_EVENTS))
+        unlink(path);
+}
+
+static void on_event(void *context, const struct trial_event *event)
+{
+    struct work *work = context;
+    trial_record_event(&work->record, event);
+    progress_event(&work->progress, event);
+    say(work, event->line);
+}
+
+/* False after printing why nothing ran. The directory is made before prepare(), which writes
+ * into it, and both before progress begins: a failure there is a message and no half-drawn
+ * line. */
+static bool run(struct work *work, const char *dir, struct trial_outcome *outcome)
+{
+    const struct trial_request *request = work->request;
+    struct trial_job job = {.train_seconds = request->plan.train_seconds,
+                            .eval_seconds = request->plan.eval_seconds,
+                            .memory_bytes = request->plan.memory_bytes,
+                            .interrupts = request->interrupts,
+                            .event = on_event,
+                            .context = work};
+    if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
+        return false;
+    progress_begin(&work->progress, request->name, request->plan.score_label, request->quiet);
+    begin_saying(work, request->name);
+    bool watched = trial_watch(outcome, &job);
+    end_saying(work);
+    progress_end(&work->progress);
+    return watched;
+}
+
+/* Keep the artifact under a second name; the first one goes with the work directory. A hard
+ * link: the snapshot and the night's checkpoint are the same bytes on one file system, and
+ * neither keeps the other from being removed. link() refuses a name that is there, hence
+ * unlink(): an earlier night may have left one. */
+static bool keep_artifact(const struct work *work)
+{
+    char path[PATH_MAX];
+    const struct trial_request *request = work->request;
+    if (!request->keep_as)
+        return true;
+    if (!workdir_file(path, &work->dir, request->keep_artifact))
+        return false;
+    unlink(request->keep_as);
+    if (link(path, request->keep_as) == 0)
+        return true;
+    cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
+    return false;
+}
+
+/* In the form of an outcome, so that a trial that could not start gets its row by the same code
+ * as one that failed. */
+static void refuse(const struct work *work, struct trial_outcome *outcome)
+{
+    *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
+    snprintf(outcome->text, sizeof outcome->text, "%s", work->request->refused);
+}
+
+/* Only a finished trial has a snapshot: half of one would be found by whoever looks for a
+ * checkpoint to start from. */
+static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome,
+                  struct lineage_trial *row)
+{
+    const struct trial_request *request = work->request;
+    struct lineage_append_options options;
+    struct lineage_trial trial;
+    struct lineage_error err;
+    char remark[TRIAL_TEXT_MAX] = "";
+    if (request->remark)
+        request->remark(request->context, &work->record, outcome, remark);
+    if (!trial_record_finish(&work->record, outcome, remark, &trial, &options))
+        return cli_error(CLI_SYSTEM, "out of memory");
+    if (outcome->end == TRIAL_FINISHED)
+        options.snapshot_dir = work->dir.path;
+    if (lineage_store_append(store, &trial, &options, row, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return CLI_GO_ON;
+}
+
+/* NULL after printing that memory ran out. On the heap because of the record, which holds all
+ * names of parameters. fd is -1 so that removing a directory never made does nothing. */
+static struct work *work_new(const struct trial_request *request)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) {
+        cli_error(CLI_SYSTEM, "out of memory");
+        return NULL;
+    }
+    work->request = request;
+    work->dir.fd = -1;
+    trial_record_init(&work->record, &request->plan);
+    return work;
+}
+
+static void work_free(struct work *work)
+{
+    trial_record_release(&work->record);
+    workdir_remove(&work->dir);
+    free(work);
+}
+
+/*
+ * Keeping the artifact comes before the row: a night that is killed in between runs the trial again, whereas a row
+ * whose checkpoint is missing would leave its children without a parent for ever.
+ */
+int trial_run(struct lineage_store *store, const struct trial_request *request,
+              struct trial_outcome *outcome, struct lineage_trial *row)
+{
+    struct work *work = work_new(request);
+    int status = CLI_SYSTEM;
+    if (!work)
+        return status;
+    if (request->refused)
+        refuse(work, outcome);
+    if ((request->refused || run(work, lineage_store_dir(store), outcome)) &&
+        (outcome->end != TRIAL_FINISHED || keep_artifact(work)))
+        status = append(work, store, outcome, row);
+    work_free(work);
+    return status;
+}
+
+bool trial_run_unrecorded(const struct trial_request *request, const char *dir, struct trial_outcome *outcome)
+{
+    struct work *work = work_new(request);
+    if (!work)
+        return false;
+    bool kept = run(work, dir, outcome) && outcome->end == TRIAL_FINISHED && keep_artifact(work);
+    work_free(work);
+    return kept;
+}

@@ -1,0 +1,41 @@
+/* trial_run.h: one trial from what is to be run to its row, for whatever command it runs. */
+#ifndef CLI_TRIAL_RUN_H
+#define CLI_TRIAL_RUN_H
+
+#include "cli.h"
+#include "trial/trial_record.h"
+#include "trial/workdir.h"
+
+/* Exit status of a command that the user interrupted, as shells give it for SIGINT. */
+#define CLI_INTERRUPTED 130
+
+struct trial_request {
+    struct trial_plan plan;
+    const char *refused; /* why there is nothing to run, NULL: run it */
+    /*
+     * Put what the command needs into its work directory and say in *job what to run, with which
+     * environment, budgets and artifacts. False after printing why not.
+     */
+    bool (*prepare)(void *context, const struct workdir *dir, struct trial_job *job);
+    /* A last piece of notes about a trial that is over; NULL: none. Writes at most TRIAL_TEXT_MAX bytes. */
+    void (*remark)(void *context, const struct trial_record *record, const struct trial_outcome *outcome,
+                   char *out);
+    void *context;             /* of both */
+    const char *keep_artifact; /* file in the work directory that is to be kept .. */
+    const char *keep_as;       /* .. under this name when the trial finished; NULL: none */
+    const char *name;          /* for progress */
+    bool quiet;
+    const struct interrupts *interrupts;
+};
+
+/*
+ * Run the trial in a child and append its row; *row is the caller's to release. CLI_GO_ON, or the
+ * exit status after printing why there is no row.
+ */
+int trial_run(struct lineage_store *store, const struct trial_request *request,
+              struct trial_outcome *outcome, struct lineage_trial *row);
+
+/* Run it and keep its artifact, without a row. False if that did not work out. */
+bool trial_run_unrecorded(const struct trial_request *request, const char *dir, struct trial_outcome *outcome);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * trial_watch.h: any command as a child process within budgets, listened to.
+ *
+ * The child leads a process group of its own, which is killed whole when a budget is overrun or the user
+ * interrupts. It says what happens on a descriptor (trial_wire.h) if it knows how; one that says nothing
+ * is judged by its exit status. Where it tells its own time, that decides beside this process's clock, so
+ * that a label does not depend on how soon anybody got to look.
+ */
+#ifndef CLI_TRIAL_WATCH_H
+#define CLI_TRIAL_WATCH_H
+
+#include "trial/interrupts.h"
+#include "trial/trial_wire.h"
+
+#define TRIAL_TEXT_MAX 512
+
+/* The descriptor on which a child writes events; LINEAGE_EVENTS in its environment names it. */
+enum { TRIAL_EVENTS_FD = 3 };
+
+/* A file that the command shall leave behind. */
+struct trial_artifact {
+    const char *path;
+    double max_bytes; /* 0 = no limit */
+};
+
+struct trial_job {
+    const char *program;            /* file to execute; NULL: argv[0], looked for in PATH */
+    const char *const *argv;        /* ended by NULL */
+    const char *const *environment; /* NAME=VALUE over this process's own, ended by NULL; NULL: none */
+    double train_seconds, eval_seconds; /* wall of a phase; 0 = no limit */
+    double memory_bytes; /* resident in the whole group, sampled; 0 = no limit */
+    const struct trial_artifact *artifacts;
+    size_t n_artifacts;
+    const struct interrupts *interrupts;
+    void (*event)(void *context, const struct trial_event *event); /* NULL: nobody listens */
+    void *context;
+};
+
+enum trial_end {
+    TRIAL_FINISHED,
+    TRIAL_FAILED,           /* it said why, or left without a word: text */
+    TRIAL_SIGNALLED,        /* killed by somebody else: signal */
+    TRIAL_TRAIN_OVERRUN,    /* a phase took longer than allowed */
+    TRIAL_EVAL_OVERRUN,
+    TRIAL_MEMORY_OVERRUN,
+    TRIAL_ARTIFACT_OVERRUN, /* a file is larger than allowed: text */
+    TRIAL_INTERRUPTED       /* SIGINT, SIGTERM or SIGHUP came to this process */
+};
+
+/* Evidence of how it ended. */
+struct trial_outcome {
+    enum trial_end end;
+    enum trial_failure failure; /* of TRIAL_FAILED */
+    char text[TRIAL_TEXT_MAX];
+    int signal, exit_status;
+    double total_s;    /* wall time of the child */
+    double peak_bytes; /* largest sample, 0 without a limit on memory */
+    char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish, "" if it did; once its row was made */
+};
+
+/* Run the job to its end. False after printing why it could not be started or watched. */
+bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * trial_wire.c: lines of JSON read as events.
+ *
+ * Reading is lenient and never an error: commands print what they like, versions differ, and a
+ * member that is not understood today must not cost a trial. What is taken at all is of the type
+ * that schema/events.schema.json says, else it is as if it were not there.
+ */
+#include "trial/trial_wire.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Numbers that have a member of struct trial_event of their own, or one of the row. */
+static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
+
+static const char *const failures[] = {"other", "input", "size"};
+
+enum { N_FAILURES = sizeof failures / sizeof *failures };
+
+const char *trial_failure_name(enum trial_failure failure)
+{
+    return failures[failure];
+}
+
+/* Numbers of any other name are the child's metrics, by that name: nothing has to be declared. */
+bool trial_wire_is_metric(const char *name, const json_t *value)
+{
+    for (size_t i = 0; reserved[i]; i++)
+        if (strcmp(reserved[i], name) == 0)
+            return false;
+    return json_is_number(value) && isfinite(json_number_value(value));
+}
+
+static enum trial_failure failure_of(const char *kind)
+{
+    for (int i = 0; kind && i < N_FAILURES; i++)
+        if (strcmp(failures[i], kind) == 0)
+            return (enum trial_failure)i;
+    return TRIAL_FAILURE_OTHER;
+}
+
+static const char *text_member(const json_t *line, const char *name)
+{
+    return json_string_value(json_object_get(line, name));
+}
+
+/* -1 for a trial that does not tell its own time, since 0 s is an answer. */
+static double seconds_member(const json_t *line, const char *name)
+{
+    const json_t *value = json_object_get(line, name);
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+/* A list or an object, NULL if it is something else. */
+static const json_t *container_member(const json_t *line, const char *name, json_type type)
+{
+    const json_t *value = json_object_get(line, name);
+    return value && json_typeof(value) == type ? value : NULL;
+}
+
+/* Up to 9e15, below which doubles are exact. Negative steps are taken for 0 and not refused. */
+static int64_t count_member(const json_t *line, const char *name)
+{
+    double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
+    return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
+}
+
+json_t *trial_wire_read(struct trial_event *event, const char *text, size_t length)
+{
+    json_t *line = json_loadb(text, length, 0, NULL);
+    if (!json_is_object(line)) {
+        json_decref(line);
+        return NULL;
+    }
+    const json_t *score = json_object_get(line, "score");
+    *event = (struct trial_event){
+        .line = line,
+        .phase = text_member(line, "phase"),
+        .text = text_member(line, "text"),
+        .has_step = json_is_number(json_object_get(line, "step")),
+        .step = count_member(line, "step"),
+        .steps = count_member(line, "steps"),
+        .has_score = json_is_number(score) && isfinite(json_number_value(score)),
+        .score = json_number_value(score),
+        .train_s = seconds_member(line, "train_s"),
+        .eval_s = seconds_member(line, "eval_s"),
+        .param = container_member(line, "param", JSON_OBJECT),
+        .turns = container_member(line, "turns", JSON_ARRAY),
+        .failed = text_member(line, "failed"),
+        .failure = failure_of(text_member(line, "kind")),
+    };
+    return line;
+}

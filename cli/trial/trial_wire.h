@@ -1,0 +1,61 @@
+/*
+ * trial_wire.h: what a trial says while it runs: lines of JSON on a descriptor, one object a line.
+ * schema/events.schema.json is the published form.
+ *
+ *     {"text": "2576 parameters", "parameters": 2576}
+ *     {"phase": "warm start", "step": 3, "steps": 450, "loss": 0.53}
+ *     {"phase": "train", "step": 20, "steps": 120, "reward": 0.61, "score": 0.42, "train_s": 8.1}
+ *     {"phase": "eval"}
+ *     {"phase": "done", "score": 0.44, "score_std": 0.01}
+ *     {"failed": "loss is nan in iteration 12"}
+ *
+ * The members below have a meaning; every other member that is a number is a metric of that name, and
+ * everything else is passed over, so that a line may say more than its reader understands.
+ */
+#ifndef CLI_TRIAL_WIRE_H
+#define CLI_TRIAL_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+/* "done" ends the clock of the evaluation; phases of any other name belong to training. */
+#define TRIAL_PHASE_TRAIN "train"
+#define TRIAL_PHASE_EVAL "eval"
+#define TRIAL_PHASE_DONE "done"
+
+/* Why a trial says that it failed: what its label is made of. */
+enum trial_failure {
+    TRIAL_FAILURE_OTHER,
+    TRIAL_FAILURE_INPUT, /* "input": what it was given cannot be used */
+    TRIAL_FAILURE_SIZE   /* "size": it would not fit into its budget of memory or bytes */
+};
+
+/* One line. Texts and lists belong to the line. */
+struct trial_event {
+    const json_t *line;   /* the whole object, for its metrics */
+    const char *phase;    /* NULL: as before */
+    const char *text;     /* for a person; NULL */
+    bool has_step;
+    int64_t step, steps;  /* of the phase; steps is 0 if not said */
+    bool has_score;
+    double score;
+    double train_s, eval_s; /* so far, by the trial's own clock; below 0 if not said */
+    const json_t *param;    /* {NAME: NUMBER}, or NULL */
+    const json_t *turns;    /* [{"turn", "mean", "std", "n"}], or NULL: information gain by turn */
+    const char *failed;     /* NULL: it goes on */
+    enum trial_failure failure;
+};
+
+/* Read one line of length bytes into *event. The new reference it lives in; NULL if it is no JSON object. */
+json_t *trial_wire_read(struct trial_event *event, const char *line, size_t length);
+
+/* Whether the member is a metric: a finite number without a meaning of its own. */
+bool trial_wire_is_metric(const char *name, const json_t *value);
+
+/* What "kind" says beside "failed". */
+const char *trial_failure_name(enum trial_failure failure);
+
+#endif

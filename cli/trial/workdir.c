@@ -1,0 +1,96 @@
+/*
+ * workdir.c: make, lock, sweep and remove work directories of trials.
+ *
+ * What a killed process leaves behind is removed by the next one: nobody is there to clear it away
+ * at the time, and a store must not fill up with the leavings of nights. A directory is in use
+ * exactly as long as somebody holds its lock, which the kernel lets go when the process dies.
+ */
+#include "trial/workdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "support/running_files.h"
+
+
+/* Files only: a trial makes no directories. By descriptor, so that nothing outside can be
+ * swapped in by name. dup, as closedir would close the descriptor that holds the lock. */
+static void remove_dir(int parent, const char *name, int fd)
+{
+    DIR *dir = fdopendir(dup(fd));
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        unlinkat(fd, entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* The lock decides, not age: a trial may work for days, and one that was killed a second ago is
+ * garbage. O_NOFOLLOW: a link by that name leads somewhere else, and what is there is not ours
+ * to empty. */
+static void remove_if_left(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        remove_dir(parent, name, fd);
+    close(fd);
+}
+
+static void remove_left(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0)
+            remove_if_left(dirfd(dir), entry->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+/* Inside the store, so that freezing a snapshot out of it stays on one file system. Readable by others, as a
+ * snapshot is that is made from it; mkdtemp gives 0700. */
+bool workdir_make(struct workdir *workdir, const char *dir)
+{
+    remove_left(dir);
+    workdir->fd = -1;
+    int n = snprintf(workdir->path, sizeof workdir->path, "%s/" RUNNING_PREFIX "XXXXXX", dir);
+    if (n < 0 || (size_t)n >= sizeof workdir->path)
+        errno = ENAMETOOLONG;
+    else if (mkdtemp(workdir->path))
+        workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (workdir->fd >= 0 && chmod(workdir->path, 0755) == 0 && flock(workdir->fd, LOCK_EX) == 0)
+        return true;
+    cli_error(CLI_SYSTEM, "cannot make a work directory in %s: %s", dir, strerror(errno));
+    workdir_remove(workdir);
+    return false;
+}
+
+char *workdir_file(char *out, const struct workdir *workdir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", workdir->path, name);
+    if (n > 0 && n < PATH_MAX)
+        return out;
+    cli_error(CLI_SYSTEM, "the path of %s is too long", name);
+    return NULL;
+}
+
+/* Removed while it is still locked: another process that sweeps at this moment leaves it alone. */
+void workdir_remove(struct workdir *workdir)
+{
+    if (workdir->fd < 0)
+        return;
+    remove_dir(AT_FDCWD, workdir->path, workdir->fd);
+    close(workdir->fd);
+    workdir->fd = -1;
+}
