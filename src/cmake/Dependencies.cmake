@@ -12,6 +12,8 @@ set_target_properties(CSV::csv PROPERTIES
   IMPORTED_LOCATION ${CSV_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CSV_INCLUDE_DIR})
 if(LINEAGE_BUILD_CLI)
   pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
+  # Declarations alone: `lineage serve` loads the library when it starts (cli/serve/microhttpd.h).
+  find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h REQUIRED)
 endif()
 if(LINEAGE_BUILD_TESTS)
   find_package(cmocka REQUIRED)

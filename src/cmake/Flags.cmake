@@ -6,6 +6,10 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Libraries are found where the system looks for them. A run path made for the build tree is padded with empty
+# entries until it is replaced at installation, and an empty entry is the current directory: whoever can write
+# there would choose the code that the command runs.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 
 add_library(project_flags INTERFACE)
 target_compile_definitions(project_flags INTERFACE _POSIX_C_SOURCE=200809L)
@@ -28,6 +32,8 @@ if(LINEAGE_FUZZ)
   target_link_options(project_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(LINEAGE_COVERAGE)
-  target_compile_options(project_flags INTERFACE --coverage -O0)
+  # A child of a test that is killed writes its counts first (tests/support/last_words.h).
+  target_compile_definitions(project_flags INTERFACE LINEAGE_COVERAGE)
+  target_compile_options(project_flags INTERFACE --coverage -O0 -fprofile-update=atomic)
   target_link_options(project_flags INTERFACE --coverage)
 endif()
