@@ -1,23 +1,61 @@
 #!/bin/sh
-# Installs what is missing, builds with and without sanitizers, and runs every test.
+# Installs what is missing, builds with and without sanitizers, and runs every test. Without CTEST-ARGUMENTs the
+# tests in which threads or processes meet run once more under the thread sanitizer.
 #
-# usage: sh tests/run.sh [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
+# usage: sh tests/run.sh [core] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
+#
+# core leaves out the tests that need large programs: a browser, a database server, PyTorch, Node (labels browser,
+# server, pytorch, node); it neither installs those nor skips anything else.
 set -eu
+
+usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+esac
+large='browser|server|pytorch|node'
+without=none
+if [ "${1:-}" = core ]; then
+    without=$large
+    shift
+fi
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev
+need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev clang libomp-dev
+if [ "$without" = none ] && ! command -v npm >/dev/null; then
+    need_packages nodejs npm # clients of `lineage mcp`
+fi
+if [ "$without" = none ]; then
+    need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
+fi
 
-build_and_test() {
+configure() {
     build=$1
     shift
     echo "== $(basename "$build") =="
     cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_WERROR=ON -DLINEAGE_BUILD_TESTS=ON "$@" >/dev/null
-    ninja -C "$build" --quiet
+}
+
+build_and_test() {
+    configure "$@"
+    ninja -C "$1" # its own line says how far it is
 }
 
 build_and_test "$here/build-test"
-ctest --test-dir "$here/build-test" --output-on-failure -j2 "${@:---no-label-summary}"
+ctest --test-dir "$here/build-test" --output-on-failure -j2 -LE "^($without)\$" "${@:---no-label-summary}"
 build_and_test "$here/build-sanitize" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEAGE_BUILD_BENCH=OFF "-DLINEAGE_SANITIZE=address;undefined"
-ctest --test-dir "$here/build-sanitize" --output-on-failure -j2 -LE slow "${@:---no-label-summary}"
+ctest --test-dir "$here/build-sanitize" --output-on-failure -j2 -LE "^(slow|$without)\$" "${@:---no-label-summary}"
+
+# Where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through archer);
+# to gcc's libgomp every parallel loop looks like a race.
+threaded="writers lineage_rules mcp_hostile rlcore_loss rlcore_properties trainer_generate trainer_run"
+if [ $# -eq 0 ]; then
+    configure "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread
+    # shellcheck disable=SC2086
+    ninja -C "$here/build-thread" lineage $threaded
+    OMP_TOOL_LIBRARIES=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -n 1)
+    export OMP_TOOL_LIBRARIES TSAN_OPTIONS="ignore_noninstrumented_modules=1"
+    ctest --test-dir "$here/build-thread" --output-on-failure -j2 -R "^($(echo $threaded | tr ' ' '|'))\$" --no-label-summary
+fi

@@ -136,10 +136,10 @@ static enum rl_status a2tgpo(struct bench *b, struct rl_error *err)
 
 static enum rl_status grpo(struct bench *b, struct rl_error *err)
 {
-    struct rl_group_options options;
-    rl_group_options_init(&options);
-    return rl_group_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws,
-                              err);
+    struct rl_outcome_options options;
+    rl_outcome_options_init(&options);
+    return rl_outcome_advantage(&b->data->batch, &options, b->data->turn_rewards, b->out, &b->ws,
+                                err);
 }
 
 static enum rl_status gae(struct bench *b, struct rl_error *err)
@@ -168,18 +168,18 @@ static enum rl_status token_baseline(struct bench *b, struct rl_error *err)
 /* Turns as steps, flags at random. */
 static enum rl_status prm(struct bench *b, struct rl_error *err)
 {
-    struct rl_prm_options options;
+    struct rl_adca_options options;
     const struct rl_batch *batch = &b->data->batch;
-    const struct rl_prm_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
-                                    b->starts,     b->flags,        b->starts};
-    const struct rl_prm_output out = {.step_rewards = b->step_values,
-                                      .step_advantages = b->step_sums};
-    rl_prm_options_init(&options);
+    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
+                                     b->starts,     b->flags,        b->starts};
+    const struct rl_adca_output out = {.step_rewards = b->step_values,
+                                       .step_advantages = b->step_sums};
+    rl_adca_options_init(&options);
     enum rl_status status =
-        rl_prm_step_starts(batch->n_rows, batch->n_tokens, batch->turn, b->starts, err);
+        rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, b->starts, err);
     if (status != RL_OK)
         return status;
-    return rl_prm_advantage(&in, &options, b->data->turn_rewards, b->out, &out, &b->ws, err);
+    return rl_adca_advantage(&in, &options, b->data->turn_rewards, b->out, &out, &b->ws, err);
 }
 
 static enum rl_status stream(struct bench *b, const double *rl_weights, struct rl_error *err)

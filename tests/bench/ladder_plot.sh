@@ -3,21 +3,41 @@
 #
 # usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
 set -eu
-here=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+
+usage()
+{
+    cat <<'END'
+usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
+
+Draws what `lineage compare` says of each store, differences to grpo seed by seed, as one SVG on standard output.
+LINEAGE is the command (build/cli/lineage), a STORE is a directory with trials of several specialists and seeds.
+END
+}
+
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+esac
+if [ $# -lt 3 ] || [ $(($# % 2)) -eq 0 ]; then
+    usage >&2
+    exit 2
+fi
 lineage=$1
 shift
 
+# TITLE, variant, difference, low, high: the 95 % interval of each comparison.
 rows()
 {
     while [ $# -gt 0 ]; do
-        "$lineage" sql -C "$2" --format tsv "$(cat "$here/fixtures/recipes/paired.sql")" |
-            awk -F '\t' -v title="$1" 'NR > 1 && $1 != "grpo" { print title "\t" $1 "\t" $5 "\t" $6 "\t" $7 }'
+        compared=$("$lineage" compare -C "$2" --baseline grpo --format tsv) || exit
+        printf '%s\n' "$compared" |
+            awk -F '\t' -v title="$1" 'NR > 2 && $7 != "" { print title "\t" $1 "\t" $6 "\t" $7 "\t" $8 }'
         shift 2
     done
 }
 
 # One panel for each title, one line for each variant: the mean difference to GRPO and its 95 % interval.
-rows "$@" | LC_ALL=C awk -F '\t' '
+lines=$(rows "$@")
+printf '%s\n' "$lines" | LC_ALL=C awk -F '\t' '
     { if (!($1 in first)) { title[++panels] = $1; first[$1] = 1 }
       n[$1]++; name[$1, n[$1]] = $2; mean[$1, n[$1]] = $3; low[$1, n[$1]] = $4; high[$1, n[$1]] = $5
       if (n[$1] > most) most = n[$1]

@@ -6,6 +6,8 @@
  *   append            one handle, no sync, against a bare write loop; with sync, against write + fdatasync
  *   build             the mirror of N rows, against `sqlite3 .import` of the same file
  *   open, render, query    with a warm mirror, at each N; ratio to the same at the first N
+ *   sweep, verify     of N rows, against the same .import; memory: the peak of a process, against the size of the file
+ *   lineage best      the command on a small store, against an empty program (LINEAGE names it; else left out)
  *
  * A table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
  */
@@ -14,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +33,7 @@ enum { MAX_SIZES = 8, REPEATS = 5 };
 struct bench {
     bool json, any;
     size_t sizes[MAX_SIZES], n_sizes, appends;
-    double first[3]; /* open, render, query at the first size */
+    double first[4]; /* open, render, queries at the first size */
 };
 
 static double now(void)
@@ -68,7 +73,7 @@ static const char hypothesis[] = "Raise the learning rate of the embedding and l
 static double time_appends(const char *dir, size_t n, bool sync)
 {
     struct lineage_append_options options;
-    struct lineage_param params[] = {{"alpha", 0.3}, {"gamma", 1.0}};
+    struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"gamma", 1.0, NULL}};
     struct lineage_trial trial = {.specialist = "opt", .domain = "opt", .hypothesis = hypothesis,
                                   .expected_delta = "-0.0015", .status = LINEAGE_DISCARD,
                                   .core_metric = {true, 1.0712}, .train_s = {true, 595.5}, .params = params,
@@ -86,6 +91,35 @@ static double time_appends(const char *dir, size_t n, bool sync)
         }
     double seconds = now() - start;
     lineage_store_close(store);
+    return seconds;
+}
+
+/* All of them in one call. */
+static double time_batch(const char *dir, size_t n, bool sync)
+{
+    struct lineage_append_options options;
+    struct lineage_param params[] = {{.name = "alpha", .value = 0.3}, {.name = "gamma", .value = 1.0}};
+    struct lineage_trial *trials = calloc(n, sizeof *trials);
+    struct lineage_store *store = open_store(dir);
+    struct lineage_error err;
+    if (!trials)
+        exit(1);
+    for (size_t i = 0; i < n; i++)
+        trials[i] = (struct lineage_trial){.specialist = "opt", .domain = "opt", .hypothesis = hypothesis,
+                                           .expected_delta = "-0.0015", .status = LINEAGE_DISCARD,
+                                           .core_metric = {true, 1.0712}, .train_s = {true, 595.5}, .params = params,
+                                           .n_params = 2};
+    lineage_append_options_init(&options);
+    options.no_sync = !sync;
+    options.no_mirror_sync = true;
+    double start = now();
+    if (lineage_store_append_many(store, trials, n, NULL, &options, NULL, &err) != LINEAGE_OK) {
+        fprintf(stderr, "store_bench: %s\n", err.text);
+        exit(1);
+    }
+    double seconds = now() - start;
+    lineage_store_close(store);
+    free(trials);
     return seconds;
 }
 
@@ -118,20 +152,28 @@ static int by_value(const void *a, const void *b)
 static void bench_append(struct bench *bench, bool sync)
 {
     size_t n = sync ? bench->appends / 50 + 1 : bench->appends;
-    double ours[REPEATS], bare[REPEATS], ratio[REPEATS];
+    double ours[REPEATS], bare[REPEATS], ratio[REPEATS], batch[REPEATS], batch_ratio[REPEATS];
     for (int i = 0; i < REPEATS; i++) {
         char *dir = make_dir();
         bare[i] = time_bare(dir, n, sync);
         ours[i] = time_appends(dir, n, sync);
         ratio[i] = ours[i] / bare[i];
         remove_dir(dir);
+        dir = make_dir();
+        batch[i] = time_batch(dir, n, sync);
+        batch_ratio[i] = batch[i] / bare[i];
+        remove_dir(dir);
     }
     qsort(ours, REPEATS, sizeof *ours, by_value);
     qsort(bare, REPEATS, sizeof *bare, by_value);
     qsort(ratio, REPEATS, sizeof *ratio, by_value);
+    qsort(batch, REPEATS, sizeof *batch, by_value);
+    qsort(batch_ratio, REPEATS, sizeof *batch_ratio, by_value);
     report(bench, sync ? "bare write + fdatasync" : "bare write", n, (double)n, bare[REPEATS / 2], 1);
     report(bench, sync ? "append, synced / bare" : "append, not synced / bare", n, (double)n, ours[REPEATS / 2],
            ratio[REPEATS / 2]);
+    report(bench, sync ? "append in one call, synced / bare" : "append in one call / bare", n, (double)n,
+           batch[REPEATS / 2], batch_ratio[REPEATS / 2]);
 }
 
 /* ---- reading ---- */
@@ -173,8 +215,25 @@ static void render_once(struct lineage_store *store)
 /* The first ten trials of one alpha and a range of gamma. */
 static void query_once(struct lineage_store *store)
 {
-    struct lineage_condition conditions[] = {{"alpha", {{true, 0.3}, {true, 0.3}}}, {"gamma", {{false, 0}, {true, 0.95}}}};
+    struct lineage_condition conditions[] = {
+        {.name = "alpha", .range = {{true, 0.3}, {true, 0.3}}}, {.name = "gamma", .range = {{false, 0}, {true, 0.95}}}};
     struct lineage_query query = {.conditions = conditions, .n_conditions = 2, .limit = 10};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    struct lineage_error err;
+    if (lineage_query_open(&cursor, store, &query, &err) != LINEAGE_OK)
+        exit(1);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK)
+        ;
+    lineage_cursor_close(cursor);
+}
+
+/* Twenty trials of two ranges that most trials are in. */
+static void wide_query_once(struct lineage_store *store)
+{
+    struct lineage_condition conditions[] = {{.name = "alpha", .range = {{true, 0.2}, {true, 0.8}}},
+                                             {.name = "gamma", .range = {{true, 0.5}, {true, 1}}}};
+    struct lineage_query query = {.conditions = conditions, .n_conditions = 2, .limit = 20};
     struct lineage_cursor *cursor;
     struct lineage_trial trial;
     struct lineage_error err;
@@ -203,8 +262,10 @@ static double time_reading(const char *dir, int what)
                 lineage_trial_release(&trial);
         } else if (what == 1) {
             render_once(store);
-        } else {
+        } else if (what == 2) {
             query_once(store);
+        } else {
+            wide_query_once(store);
         }
         double seconds = now() - start;
         best = seconds < best ? seconds : best;
@@ -225,10 +286,96 @@ static double time_import(const char *dir)
     return status == 0 && system(command) == 0 ? seconds : 0;
 }
 
+static void sweep_once(struct lineage_store *store)
+{
+    struct lineage_sweep sweep;
+    struct lineage_error err;
+    if (lineage_sweep_load(store, "alpha", "gamma", &sweep, &err) != LINEAGE_OK)
+        exit(1);
+    lineage_sweep_release(&sweep);
+}
+
+static void verify_once(struct lineage_store *store)
+{
+    struct lineage_error err;
+    size_t n;
+    if (lineage_verify(store, &n, NULL, NULL, &err) != LINEAGE_OK)
+        exit(1);
+}
+
+/* In a process of its own, for its memory. */
+static double time_apart(const char *dir, void (*work)(struct lineage_store *), double *bytes)
+{
+    double start = now();
+    struct rusage usage = {0};
+    int state;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct lineage_store *store = open_store(dir);
+        work(store);
+        lineage_store_close(store);
+        _exit(0);
+    }
+    if (child < 0 || wait4(child, &state, 0, &usage) != child || state != 0)
+        exit(1);
+    *bytes = (double)usage.ru_maxrss * 1024;
+    return now() - start;
+}
+
+static void bench_apart(struct bench *bench, const char *name, const char *dir, size_t n, double import,
+                        void (*work)(struct lineage_store *))
+{
+    char text[80], *path = join(dir, "results.tsv");
+    struct stat st;
+    double bytes, seconds = time_apart(dir, work, &bytes);
+    if (stat(path, &st) != 0)
+        exit(1);
+    snprintf(text, sizeof text, "%s / .import", name);
+    report(bench, text, n, (double)n, seconds, import > 0 ? seconds / import : 0);
+    snprintf(text, sizeof text, "%s, memory / size of file", name);
+    report(bench, text, n, (double)n, seconds, bytes / (double)st.st_size);
+    free(path);
+}
+
+/* The least of many runs: what the program itself costs. */
+static double time_program(const char *command)
+{
+    double least = 1e9;
+    for (int i = 0; i < 200; i++) {
+        double start = now();
+        pid_t child = fork();
+        if (child == 0) {
+            if (freopen("/dev/null", "w", stdout))
+                execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+            _exit(127);
+        }
+        int state;
+        if (child < 0 || waitpid(child, &state, 0) != child || state != 0)
+            exit(1);
+        double seconds = now() - start;
+        least = seconds < least ? seconds : least;
+    }
+    return least;
+}
+
+static void bench_program(struct bench *bench, const char *dir, size_t n)
+{
+    char command[2048];
+    const char *program = getenv("LINEAGE");
+    if (!program)
+        return;
+    double empty = time_program("exec /bin/true");
+    snprintf(command, sizeof command, "exec '%s' best -C '%s'", program, dir);
+    double best = time_program(command);
+    report(bench, "empty program", n, 1, empty, 1);
+    report(bench, "lineage best / empty program", n, 1, best, best / empty);
+}
+
 static void bench_size(struct bench *bench, size_t i)
 {
     static const char *const names[] = {"open and best / at first size", "render / at first size",
-                                        "alpha-gamma query / at first size"};
+                                        "alpha-gamma query / at first size", "20 of two wide ranges / at first"};
     size_t n = bench->sizes[i];
     char *dir = make_dir(), *path = join(dir, "results.tsv");
     write_rows(path, n);
@@ -240,12 +387,16 @@ static void bench_size(struct bench *bench, size_t i)
     if (import > 0)
         report(bench, "sqlite3 .import", n, (double)n, import, 1);
     report(bench, "mirror build / .import", n, (double)n, build, import > 0 ? build / import : 0);
-    for (int what = 0; what < 3; what++) {
+    for (int what = 0; what < 4; what++) {
         double seconds = time_reading(dir, what);
         if (i == 0)
             bench->first[what] = seconds;
         report(bench, names[what], n, 1, seconds, seconds / bench->first[what]);
     }
+    bench_apart(bench, "sweep", dir, n, import, sweep_once);
+    bench_apart(bench, "verify", dir, n, import, verify_once);
+    if (i == 0)
+        bench_program(bench, dir, n);
     free(path);
     remove_dir(dir);
 }

@@ -28,10 +28,10 @@ line=$(tail -n 1 results.tsv)
 must_equal 000 "$(printf '%s' "$line" | cut -f5)" baseline_exp
 must_equal "$(printf '%s' "$line" | cut -f2 | grep -cE '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$')" 1 timestamp
 must_equal 1.29 "$(printf '%s' "$line" | cut -f12)" delta_vs_best
-must_run append --status keep --exp-id 0999
-must_run append --status keep
+must_run append --status keep --core-metric 1 --exp-id 0999
+must_run append --status keep --core-metric 1
 must_equal 1000 "$(cat out)" "the next id"
-must_run append --status keep --parent exp_001
+must_run append --status keep --core-metric 1 --parent exp_001
 must_equal 001 "$(tail -n 1 results.tsv | cut -f4)" "the parent by its own id"
 
 # Cells: quoted only where TAB, LF, CR or a quote asks for it.
@@ -51,7 +51,7 @@ for pair in 0.1=0.1 1e-5=1e-05 1e16=1e+16 12480=12480.0 .5=0.5 -0.0=-0.0 1.00000
 done
 
 # Parameters and statistics go into notes and come back from there.
-must_run append --status keep --alpha 0.3 --gamma 1 --param lr=1e-4 --param α=0.4 --ig-clip-scale-mean 1.014 \
+must_run append --status keep --core-metric 1 --alpha 0.3 --gamma 1 --param lr=1e-4 --param α=0.4 --ig-clip-scale-mean 1.014 \
     --ig-clip-scale-std 0.087 --notes 'as planned'
 id=$(cat out)
 must_equal 1 "$(tail -n 1 results.tsv | grep -c 'ig_clip_scale mean=1.014 std=0.087')"
@@ -61,53 +61,53 @@ must_equal '{"alpha":0.4,"gamma":1.0,"lr":0.0001}' "$(json params)"
 must_equal 1.014 "$(json ig_clip_scale_mean)"
 must_equal 0.087 "$(json ig_clip_scale_std)"
 must_equal 1 "$(json notes | grep -c 'as planned')"
-must_run append --status keep --notes 'alpha=0.5' --alpha 0.5
+must_run append --status keep --core-metric 1 --notes 'alpha=0.5' --alpha 0.5
 must_equal alpha=0.5 "$(tail -n 1 results.tsv | cut -f17)" "a setting that notes has already"
 
 # The whole row on request.
 must_run append --status keep --core-metric 7 --format json
 must_equal 7.0 "$(json core_metric)"
 must_equal keep "$(json status)"
-must_run append --status keep --format tsv
+must_run append --status keep --core-metric 1 --format tsv
 must_equal 2 "$(wc -l <out)"
 
 must_refuse "give --status" --core-metric 1
 must_refuse "is no label" --status kept
 must_refuse "is no label" --status Keep
 must_refuse "is no label" --status ' keep'
-must_refuse "already in" --status keep --exp-id 001
-must_refuse "'4711' is not in" --status keep --parent 4711
-must_refuse "itself" --status keep --exp-id new --parent new
-must_refuse "itself" --status keep --exp-id new --parent exp_new --allow-missing-parent
+must_refuse "already in" --status keep --core-metric 1 --exp-id 001
+must_refuse "'4711' is not in" --status keep --core-metric 1 --parent 4711
+must_refuse "itself" --status keep --core-metric 1 --exp-id new --parent new
+must_refuse "itself" --status keep --core-metric 1 --exp-id new --parent exp_new --allow-missing-parent
 must_refuse "core_metric is nan" --status keep --core-metric nan
 must_refuse "core_metric is inf" --status keep --core-metric inf
 must_refuse "core_metric is -inf" --status keep --core-metric -1e999
 must_refuse "train_s is nan" --status crash --train-s NaN
-must_refuse "delta_vs_best" --status keep --delta-vs-best inf
-must_refuse "alpha" --status keep --alpha nan
-must_refuse "ig_clip_scale_std" --status keep --ig-clip-scale-mean 1 --ig-clip-scale-std inf
+must_refuse "delta_vs_best" --status keep --core-metric 1 --delta-vs-best inf
+must_refuse "alpha" --status keep --core-metric 1 --alpha nan
+must_refuse "ig_clip_scale_std" --status keep --core-metric 1 --ig-clip-scale-mean 1 --ig-clip-scale-std inf
 must_refuse "not a number" --status keep --core-metric 1,5
 must_refuse "not a number" --status keep --core-metric 0x10
 must_refuse "not a number" --status keep --core-metric '1 2'
-must_refuse "another value" --status keep --notes 'alpha=0.5' --alpha 0.6
-must_refuse "not NAME=VALUE" --status keep --param lr
-must_refuse "not NAME=VALUE" --status keep --param =3
-must_refuse "parameter name" --status keep --param 'a b=3'
-must_refuse "parameter name" --status keep --param '1a=3'
-must_refuse "hypothesis is not valid UTF-8" --status keep --hypothesis "$(printf 'caf\351')"
-must_refuse "notes is not valid UTF-8" --status keep --notes "$(printf '\355\240\200')"
-must_refuse "specialist is not valid UTF-8" --status keep --specialist "$(printf '\300\200')"
+must_refuse "another value" --status keep --core-metric 1 --notes 'alpha=0.5' --alpha 0.6
+must_refuse "not NAME=VALUE" --status keep --core-metric 1 --param lr
+must_refuse "not NAME=VALUE" --status keep --core-metric 1 --param =3
+must_refuse "parameter name" --status keep --core-metric 1 --param 'a b=3'
+must_refuse "parameter name" --status keep --core-metric 1 --param '1a=3'
+must_refuse "hypothesis is not valid UTF-8" --status keep --core-metric 1 --hypothesis "$(printf 'caf\351')"
+must_refuse "notes is not valid UTF-8" --status keep --core-metric 1 --notes "$(printf '\355\240\200')"
+must_refuse "specialist is not valid UTF-8" --status keep --core-metric 1 --specialist "$(printf '\300\200')"
 head -c 131073 /dev/zero | tr '\0' x >long
-printf '{"status": "keep", "notes": "%s"}' "$(cat long)" >long.json
+printf '{"status": "keep", "core_metric": 1, "notes": "%s"}' "$(cat long)" >long.json
 must_refuse "notes" --json long.json
 head -c 131072 /dev/zero | tr '\0' x >long
-printf '{"status": "keep", "notes": "%s"}' "$(cat long)" >long.json
+printf '{"status": "keep", "core_metric": 1, "notes": "%s"}' "$(cat long)" >long.json
 must_run append --json long.json
 
 # A missing parent is allowed for imports, a cycle never.
-must_run append --status keep --parent nowhere --exp-id orphan --allow-missing-parent
-must_refuse "cycle" --status keep --exp-id nowhere --parent orphan
-must_refuse "cycle" --status keep --exp-id nowhere --parent exp_orphan --allow-missing-parent
+must_run append --status keep --core-metric 1 --parent nowhere --exp-id orphan --allow-missing-parent
+must_refuse "cycle" --status keep --core-metric 1 --exp-id nowhere --parent orphan
+must_refuse "cycle" --status keep --core-metric 1 --exp-id nowhere --parent exp_orphan --allow-missing-parent
 
 run verify
 must_exit 1

@@ -49,8 +49,58 @@ must_run -C mixed append --status size_blocked --core-metric 0.1
 decides keep 5
 must_run -C mixed append --status baseline --core-metric 4
 decides discard 4.5
-must_run -C mixed append --status auto --format json
-must_equal discard "$(json status)"
-must_run -C mixed append --status keep
+must_run -C mixed append --status crash
 decides keep 3.5
+
+# Nothing to decide without a score: refused, and nothing is written.
+before=$(cksum <mixed/results.tsv)
+must_fail 2 "status auto needs a score (core_metric)" append -C mixed --status auto
+must_fail 2 "status keep needs a score" append -C mixed --status keep
+must_fail 2 "crash, or another label" append -C mixed --status keep --val-bpb 1.0
+must_equal "$before" "$(cksum <mixed/results.tsv)" "results.tsv"
+must_run init empty
+must_fail 2 "needs a score" append -C empty --status auto
+[ ! -e empty/results.tsv ] || fail "a refused first append left a file"
+must_run append -C mixed --status crash
+must_run append -C mixed --status baseline
+
+# says NOTES SCORE ARGUMENT...: the discarded row says why, behind its own notes.
+says()
+{
+    wanted_notes=$1 score=$2
+    shift 2
+    must_run -C "$store" append --status auto --core-metric "$score" --format json "$@"
+    must_equal "$wanted_notes" "$(json notes)"
+}
+
+must_run init reasons --direction higher --noise-std 0.02 --noise-seeds 1
+store=reasons
+says '' 0.9
+says 'discarded: +0.0068, needs more than 0.0566' 0.9068
+must_equal 0.0068 "$(json delta_vs_best)"
+says 'discarded: -0.4, needs more than 0.0566' 0.5
+says 'discarded: +0, needs more than 0.0566' 0.9
+says 'alpha=0.3; discarded: +0.0566, needs more than 0.0566' 0.9565685424 --alpha 0.3
+must_equal '{"alpha":0.3}' "$(json params)"
+says 'as planned; lr=0.1; discarded: +0.01, needs more than 0.5' 0.91 --min-delta 0.5 --notes 'as planned; lr=0.1'
+says '' 1.5
+must_run query -C reasons --alpha 0.3 --format json
+must_equal 1 "$(json '#')"
+must_run verify -C reasons
+must_run -C reasons append --status discard --core-metric 0.1 --format json
+must_equal '' "$(json notes)" "a person's discard says what the person says"
+must_run init falling --min-delta 0.05
+store=falling
+says '' 2.5
+says 'discarded: -0.04, needs less than -0.05' 2.46
+must_run init plain
+store=plain
+says '' 2.5
+says 'discarded: +0.1, needs less than 0' 2.6
+
+# Notes that fill their cell are not cut for it.
+printf 'x%.0s' $(seq 1 131060) >long
+printf '{"status": "auto", "core_metric": 9, "notes": "%s"}' "$(cat long)" >long.json
+must_run append -C plain --json long.json --format json
+must_equal 131060 "$(json notes | tr -d '\n' | wc -c)" "bytes of notes"
 finish

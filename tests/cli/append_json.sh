@@ -52,7 +52,8 @@ must_refuse "expected near end of file" '{"status": "keep"'
 must_refuse "not a JSON object" '[]'
 must_refuse "input.json" ''
 must_refuse "input.json" '"keep"'
-must_refuse "end of file expected" '{"status": "keep"} {}'
+must_refuse "'[' or '{' expected" '{"status": "crash"} x'
+must_refuse "give --status" '{"status": "crash"} {}'
 must_refuse "duplicate object key" '{"status": "keep", "status": "discard"}'
 must_refuse "unknown key 'hypothesys'" '{"status": "keep", "hypothesys": "x"}'
 must_refuse "did you mean 'hypothesis'" '{"status": "keep", "hypothesys": "x"}'
@@ -67,13 +68,15 @@ must_refuse "overflow" '{"status": "keep", "core_metric": 1e999}'
 must_refuse "hypothesis in the JSON is not a string" '{"status": "keep", "hypothesis": 3}'
 must_refuse "NUL" '{"status": "keep", "hypothesis": "a\u0000b"}'
 must_refuse "params in the JSON is not an object" '{"status": "keep", "params": []}'
-must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": "fast"}}'
+must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": true}}'
+must_refuse "lr in the JSON is not a number" '{"status": "keep", "params": {"lr": "1e-4"}}'
+must_refuse "parameter optimizer: its text" '{"status": "keep", "core_metric": 1, "params": {"optimizer": "a;b"}}'
 must_refuse "parameter name" '{"status": "keep", "params": {"a=b": 1}}'
 must_refuse "parameter name" '{"status": "keep", "params": {"": 1}}'
 must_refuse "turns" '{"status": "keep", "turns": {}}'
 must_refuse "turns" '{"status": "keep", "turns": [{"turn": -1, "mean": 0, "std": 0}]}'
 must_refuse "turns" '{"status": "keep", "turns": [{"turn": 0, "mean": 0}]}'
-must_refuse "already in" '{"status": "keep", "exp_id": "a7"}'
+must_refuse "already in" '{"status": "keep", "core_metric": 1, "exp_id": "a7"}'
 must_refuse "telemetry" '{"status": "keep", "telemetry": 3}'
 printf '{"status": "keep", "hypothesis": "caf\351"}' >input.json
 must_fail 2 "input.json:1" append --json input.json
@@ -81,4 +84,37 @@ must_fail 2 "cannot read nowhere.json" append --json nowhere.json
 must_fail 2 "cannot read ." append --json .
 must_equal 4 "$(wc -l <results.tsv)" "lines in results.tsv"
 must_run verify
+
+# Several objects are one append.
+new_store rows
+cat >rows.jsonl <<'JSON'
+{"exp_id": "first", "status": "baseline", "core_metric": 2, "params": {"alpha": 0.1, "lr": 1e-3}}
+{"parent_exp": "first", "status": "auto", "core_metric": 1, "params": {"alpha": 0.3}, "turns": [{"turn": 0, "mean": 1, "std": 2}]}
+
+{"parent_exp": "000", "status": "crash"} {"parent_exp": "first", "status": "auto",
+ "core_metric": 1.5, "specialist": "mine"}
+JSON
+must_run append -C rows --json rows.jsonl --specialist s --domain d
+must_equal 'first 000 001 002 ' "$(tr '\n' ' ' <out)"
+must_equal 5 "$(wc -l <rows/results.tsv)"
+must_run query -C rows --format json
+must_equal 'keep 0.3 s d' "$(json 1.status) $(json 1.params.alpha) $(json 1.specialist) $(json 1.domain)"
+must_equal 'crash 000 s' "$(json 2.status) $(json 2.parent_exp) $(json 2.specialist)"
+must_equal 'discard first 0.5' "$(json 3.status) $(json 3.parent_exp) $(json 3.delta_vs_best)"
+must_equal 1 "$(json 1.turns.#)"
+must_run verify -C rows
+cp rows/results.tsv before
+refuse_rows()
+{
+    printf '%b' "$2" >input.json
+    must_fail 2 "$1" append -C rows --json input.json
+    must_match_file before rows/results.tsv
+}
+refuse_rows "row 2: exp_id 'first' is already in" '{"status": "crash"}\n{"status": "crash", "exp_id": "first"}\n'
+refuse_rows "input.json:2:" '{"status": "crash"}\n{"status": "cra\n'
+refuse_rows "input.json:2:1" '{"status": "crash"}\n3\n'
+refuse_rows "not a JSON object" '{"status": "crash"}\n[]\n'
+refuse_rows "key 'colour'" '{"status": "crash"}\n{"status": "crash", "colour": 1}\n'
+refuse_rows "give --status" '{"status": "crash"}\n{"core_metric": 1}\n'
+refuse_rows "several trials" '{"status": "crash"}\n{"status": "crash", "telemetry": {}}\n'
 finish

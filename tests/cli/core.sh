@@ -69,7 +69,7 @@ streams reward 1 '"advantage": [0.5, 2]'
 must_run core prime_streams streams.json
 must_equal 1 "$(json samples.#)"
 streams ppo 1 '"advantage": 1'
-must_fail 2 "known are: grpo max_rl hierarchical_grpo rae reward custom echo opd opsd sft" core prime_streams streams.json
+must_fail 2 "no algorithm 'ppo'; the nearest known one is grpo" core prime_streams streams.json
 streams grpo 1 '"advantage": null'
 must_fail 2 "trains with rl, but has no advantage" core prime_streams streams.json
 streams opd 1 '"ref_logprobs": null'
@@ -117,10 +117,10 @@ must_equal 1 "$(json '#')"
 must_run verify
 
 cp results.tsv before
-must_fail 2 "another value" append --status keep --batch "$batch" --notes 'alpha=0.7'
+must_fail 2 "another value" append --status keep --core-metric 1 --batch "$batch" --notes 'alpha=0.7'
 printf '{"gamma": 1.0}' >bad.json
-must_fail 2 "bad.json" append --status keep --batch bad.json
-must_fail 2 "nowhere.json" append --status keep --batch nowhere.json
+must_fail 2 "bad.json" append --status keep --core-metric 1 --batch bad.json
+must_fail 2 "nowhere.json" append --status keep --core-metric 1 --batch nowhere.json
 must_match_file before results.tsv
 must_equal 000.json "$(ls telemetry)" "telemetry of refused rows"
 finish

@@ -1,27 +1,27 @@
 #!/bin/sh
-# example.sh: the C program shown in README.md, and `lineage core` on the same numbers.
+# example.sh: the C program shown in schema/CORE.md, and `lineage core` on the same numbers.
 . "$SOURCE/tests/support/shell.sh"
 
 examples=$SOURCE/tests/examples
 
-last="README.md"
-sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/README.md" >shown
+last="schema/CORE.md"
+sed -n '/^    #include <rlcore\/a2tgpo.h>/,/^    }/s/^ \{0,4\}//p' "$SOURCE/schema/CORE.md" >shown
 must_match_file "$examples/a2tgpo.c" shown
 
 # What its tables name is there.
-for name in $(grep -o '`rl_[a-z0-9_]*`' "$SOURCE/README.md" | tr -d '`' | sort -u); do
+for name in $(grep -o '`rl_[a-z0-9_]*`' "$SOURCE/schema/CORE.md" | tr -d '`' | sort -u); do
     checks=$((checks + 1))
     [ "$name" = rl_x ] || [ "$name" = rl_xf ] || grep -qrw "$name" "$SOURCE/include/rlcore" ||
-        fail "README.md names $name, which no header declares"
+        fail "schema/CORE.md names $name, which no header declares"
 done
-for header in $(grep -o 'include/[a-z]*/[a-z0-9_]*\.h' "$SOURCE/README.md" | sort -u); do
+for header in $(grep -o 'include/[a-z]*/[a-z0-9_]*\.h' "$SOURCE/schema/CORE.md" | sort -u); do
     checks=$((checks + 1))
-    [ -f "$SOURCE/$header" ] || fail "README.md links $header, which is not there"
+    [ -f "$SOURCE/$header" ] || fail "schema/CORE.md links $header, which is not there"
 done
 for header in "$SOURCE"/include/rlcore/*.h; do
     checks=$((checks + 1))
     case ${header##*/} in status.h | batch.h) continue ;; esac
-    must_have "$SOURCE/README.md" "include/rlcore/${header##*/}"
+    must_have "$SOURCE/schema/CORE.md" "include/rlcore/${header##*/}"
 done
 
 last="example"

@@ -77,4 +77,60 @@ for dir in './-C' 'a b' "$(printf 'new\nline')"; do
 done
 must_fail 2 'no?' -C "$(printf 'no\n\033[1msuch')" best
 must_fail 2 "no trial 'a?b?'" -C evil show "$(printf 'a\nb\033')"
+
+# In messages: what hides or reorders text is shown, whether the user put it in or a file.
+odd=$(printf 'a\302\233b\342\200\256c\033[1m')
+mkdir names
+{
+    header | sed "s/\$/$tab$odd/"
+    trial 000 '' keep 1 | sed "s/\$/$tab$odd/"
+    trial 001 '' "$odd" 1 | sed "s/\$/$tab$odd/"
+} >names/results.tsv
+for arguments in "show $odd" "best --direction $odd" "$odd" "query --param no$odd=1:" "render --style $odd" "query --sort nothing"; do
+    # shellcheck disable=SC2086
+    run -C names $arguments
+    must_exit 2
+    mv err out
+    must_be_tame
+done
+run -C "$odd" best
+mv err out
+must_be_tame
+
+# Names of extra columns are a stranger's text as well; JSON gives them back as they are.
+for arguments in 'show 000' 'query' 'verify' 'show 000 --format json' 'query --format json'; do
+    # shellcheck disable=SC2086
+    run -C names $arguments
+    must_be_tame
+    [ "$arguments" = verify ] || must_exit 0
+done
+must_equal "$odd" "$(json "0.extras.$odd")"
+
+# The rendered block quotes: no image, link, markup or status of a cell's making stands outside a code span.
+mkdir quoted
+"$LINEAGE" -C quoted append --status keep --core-metric 1 --specialist 'opt, keep, core_metric=99.0' \
+    --hypothesis '![i](http://x/y.png) <img src=x> **b** &lt; ← BEST' --notes '<script>x</script> [l](http://x)' \
+    --expected-delta '<b>1</b>' >/dev/null
+"$LINEAGE" -C quoted append --exp-id '[x](http://x)' --status crash --specialist '<i>' --notes '![r](http://x)' >/dev/null
+"$LINEAGE" -C quoted append --parent '[x](http://x)' --specialist __em__ --status keep --core-metric 0.5 \
+    --hypothesis '# FORGED' >/dev/null
+for options in '' '--max-bytes 1500' '--for <u>me</u> --timestamp <a>'; do
+    # shellcheck disable=SC2086
+    must_run -C quoted render $options
+    sed 's/`[^`]*`//g' out >bare
+    must_equal 0 "$(grep -cE '<[a-z/]|http|!\[|99\.0|&lt|__em|\*\*b\*\*' bare)" "$last: outside of quotations"
+    must_equal 1 "$(grep -c '← BEST' bare)" "$last: marks of the best"
+    must_equal 0 "$(awk -F '`' 'NF && NF % 2 == 0 && $0 != "```"' out | wc -l)" "$last: quotations that do not close"
+done
+
+# A metric is named by a file, too.
+mkdir metric
+{
+    row exp_id status "$(printf '"m\n# FORGED')\""
+    row 000 keep 1.5
+} >metric/results.tsv
+run -C metric --metric "$(printf 'm\n# FORGED')" render
+must_exit 0
+must_be_tame
+must_equal 1 "$(grep -c '^# ' out)" "$last: titles"
 finish

@@ -33,7 +33,25 @@ must_fail 2 "--noise-std 'nan'" init other --noise-std nan
 must_fail 2 "--noise-seeds '1.5'" init other --noise-seeds 1.5
 must_fail 2 "longer than 63" init other --metric "$(printf '%064d' 0)"
 [ ! -e other ] || fail "a refused init left a directory"
+# Parents are made, and taken back if the store cannot be.
+must_run init runs/deep/atpo
+[ -f runs/deep/atpo/lineage.json ] || fail "init runs/deep/atpo made nothing"
+must_run -C runs/deeper/store/ init
+[ -f runs/deeper/store/lineage.json ] || fail "init -C runs/deeper/store/ made nothing"
+must_fail 2 "--direction 'up'" init never/there/store --direction up
+[ ! -e never ] || fail "a refused init left a parent"
 touch file
 run init file/store
 must_exit 3
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir closed && chmod 555 closed
+    must_fail 3 closed init closed/a/b
+fi
+mkdir taken
+touch taken/lineage.json
+must_fail 2 lineage.json init taken/../taken
+last="a name that is too long"
+run init "made/$(printf '%0300d' 0)/store"
+must_exit 3
+must_equal made "$(ls -d made*)"
 finish

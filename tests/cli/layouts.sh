@@ -34,6 +34,23 @@ must_equal "$(header)" "$(head -n 1 new/results.tsv)"
 must_run -C new best --format json
 must_equal 0.9932 "$(json core_metric)"
 must_run -C new verify
+must_run -C new query --format json
+must_equal '[null,-0.0047,null,0.0168]' \
+    "[$(json 0.delta_vs_best),$(json 1.delta_vs_best),$(json 2.delta_vs_best),$(json 3.delta_vs_best)]"
+
+# A second import goes on from the best of the first; what beats it does so for the rows behind it.
+{
+    row commit val_bpb memory_gb status description
+    row d0 0.9940 44 discard 'nearly'
+    row d1 0.9900 44 keep 'better'
+    row d2 0.9890 44 discard 'better still, not kept'
+    row d3 0.9910 44 discard 'behind d1'
+} >more.tsv
+run -C new import more.tsv
+must_exit 0
+must_run -C new query --param line=6: --format json
+must_equal '[0.0008,-0.0032,-0.001,0.001]' \
+    "[$(json 0.delta_vs_best),$(json 1.delta_vs_best),$(json 2.delta_vs_best),$(json 3.delta_vs_best)]"
 
 # The blackboard's columns: another score column, extra ones, an order of its own.
 mkdir bb

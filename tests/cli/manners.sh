@@ -2,7 +2,7 @@
 # manners.sh: help on every level, exit statuses, what goes to which stream, output that cannot be written.
 . "$SOURCE/tests/support/shell.sh"
 
-commands=$(sed -n 's/^CLI_COMMAND(\(.*\))$/\1/p' "$SOURCE/cli/commands.def")
+commands=$(sed -n 's/^CLI_\(TRAIN_\)\{0,1\}COMMAND(\([a-z]*\),.*/\2/p' "$SOURCE/cli/commands/commands.def")
 
 must_run --version
 must_equal "lineage $VERSION" "$(cat out)"
@@ -26,6 +26,42 @@ for command in $commands; do
     must_match_file help out
     must_fail 2 "--no-such-option" "$command" --no-such-option
 done
+
+# Whoever appends learns from the help alone what there is to be said: labels, keys, and where their schema is.
+must_run append --help
+cp out help
+for word in $(sed -n '/"enum": \["auto"/,/\]/p' "$SOURCE/schema/trial.schema.json" | grep -o '"[a-z_]*"' | tr -d '"' | grep -vx enum) \
+    $(sed -n 's/^    "\([a-z_]*\)": .*/\1/p' "$SOURCE/schema/trial.schema.json") \
+    $(sed -n 's/^        "\([a-z_]*\)": .*/\1/p' "$SOURCE/schema/batch.schema.json") \
+    schema/trial.schema.json schema/batch.schema.json; do
+    must_have help "$word"
+done
+[ -f "$SOURCE/schema/batch.schema.json" ] || fail "no schema of a batch"
+
+# A broken width of the terminal changes nothing.
+for columns in abc 0 -5 999999999999; do
+    COLUMNS=$columns must_run append --help
+    must_match_file help out
+done
+
+# The scripts explain themselves, and refuse what they do not know, before they install or build anything.
+for script in cli/first-night.sh tests/run.sh $(cd "$SOURCE" && echo tests/bench/*.sh); do
+    last="sh $script --help"
+    sh "$SOURCE/$script" --help >out 2>err </dev/null
+    status=$?
+    must_exit 0
+    must_have out "usage: sh $script"
+    [ -s err ] && fail "$last: not silent on standard error"
+done
+last="first-night.sh with an option"
+sh "$SOURCE/cli/first-night.sh" --frobnicate >out 2>err </dev/null
+status=$?
+must_exit 2
+last="ladder_plot.sh without arguments"
+sh "$SOURCE/tests/bench/ladder_plot.sh" >out 2>err </dev/null
+status=$?
+must_exit 2
+must_have err 'usage: '
 
 run
 must_exit 2
@@ -71,6 +107,20 @@ for command in best chain tree query verify render "show 001" "sweep alpha"; do
     run -C store $command
     must_lack out "$(printf '\033')"
 done
+
+# Where no store is, a command that fails, or only asks, leaves nothing behind.
+mkdir empty
+for command in "append --status bogus" "append --core-metric 3" "append --status keep" \
+    "append --status keep --core-metric 1 --parent 007" "append --json nowhere" best chain tree query render verify \
+    "show 001" "sweep alpha" "tried --alpha 1" "sql SELECT(1)" "train nowhere.json" "night nowhere.json" \
+    "init --direction up" "import nowhere"; do
+    # shellcheck disable=SC2086
+    run -C empty $command
+    checks=$((checks + 1))
+    [ -z "$(ls -A empty)" ] || fail "$last: left $(ls -A empty)"
+done
+must_run -C empty append --status keep --core-metric 1
+must_equal 'results.tsv' "$(ls empty)"
 
 # Output that cannot be written is a failure of the system, whoever notices.
 if [ -c /dev/full ]; then

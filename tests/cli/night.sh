@@ -22,6 +22,8 @@ rows()
 
 # ---- a whole night ----
 run night ladder.json -C n
+[ -z "$(find n -name events.jsonl)" ] || fail 'what a trial said while it ran is kept'
+[ ! -e n/report.html ] || fail 'a report that nobody asked for'
 must_exit 0
 must_have err 'warm start, seed 1: warm start 100/100'
 must_equal 2 "$(grep -c 'warm start 100/100' err)" "warm starts for four trials"
@@ -34,7 +36,8 @@ must_equal 4 "$(sed -n 's/.*night ladder, trial .* seed=[12], key \([0-9a-f]\{16
     "keys"
 must_equal 2 "$(find n/checkpoints -name 'warm-*.ckpt' | wc -l)"
 must_run -C n render --for ladder
-must_match_file out n/KNOWLEDGE.md
+grep -v '^<!-- rendered by lineage' n/KNOWLEDGE.md >knowledge # the line below which a person writes
+must_match_file out knowledge
 must_run -C n verify
 must_run night ladder.json -C n --list --format json
 must_equal '4 rloo seed=2 003' "$(json '#') $(json 3.trial) $(json 3.exp_id)"
@@ -46,8 +49,11 @@ must_equal "$(field own 10)" "$(sed -n 2p n/results.tsv | cut -f 10)" "score wit
 # Nothing is run twice; a person's insights survive.
 printf '## Key Insights\n\nread me\n' >>n/KNOWLEDGE.md
 cp n/results.tsv before
-must_run night ladder.json -C n
+run night ladder.json -C n
+must_exit 0
 must_equal '' "$(cat out)"
+must_have err 'the night is done; all 4 trials have their rows; the best of the store is 0'
+must_have err '  lineage render -C n'
 must_match_file before n/results.tsv
 must_have n/KNOWLEDGE.md 'read me'
 
@@ -61,14 +67,35 @@ must_match_file one two
 sed 's/\[1, 2\]/[1, 2, 3]/' ladder.json >longer.json
 must_run night longer.json -C n -q
 must_equal 2 "$(wc -l <out)" "new trials"
-run night ladder.json -C h --hours 0
+run night ladder.json -C h --hours 0 --report
+[ -f h/report.html ] && [ -f h/KNOWLEDGE.md ] || fail 'no report beside KNOWLEDGE.md'
 must_exit 0
 must_have err '4 of 4 trials are left'
 must_equal 0 "$(rows h)"
-run night ladder.json -C h --hours 0.00001
+# Nothing is begun that cannot end: while no trial is known one is taken to last a minute.
+run night ladder.json -C h --hours 0.01
 must_exit 0
-must_have err '3 of 4 trials are left'
-must_equal 1 "$(rows h)" "trials begun in 36 ms"
+must_have err 'takes about 60 s (taken for granted while none is measured), 3'
+must_have err '  lineage night ladder.json -C h'
+must_equal 0 "$(rows h)" "trials begun in 36 s"
+# Then their pace is known, also to the next night: of the trials that are left, the short ones fit.
+cat >lengths.json <<'END'
+{
+  "name": "lengths", "recipe": "tiny.json",
+  "trials": [{"name": "first"}, {"name": "endless", "iterations": 1000000, "epochs": 10,
+              "evaluation": {"every": 0}}, {"name": "last", "seed": 9}]
+}
+END
+run night lengths.json -C h --hours 0.05 -q
+must_exit 0
+must_have err 'the next trial takes about'
+must_lack err 'taken for granted'
+must_have err '2 of 3 trials are left'
+must_equal 1 "$(rows h)" "the endless one is not begun"
+run night lengths.json -C h --hours 0.05 -q
+must_exit 0
+must_lack err 'taken for granted' # its pace is read from the row
+must_equal 1 "$(rows h)"
 
 # ---- parents ----
 cat >family.json <<'END'
@@ -141,6 +168,8 @@ wait "$parent"
 status=$?
 must_exit 130
 must_equal 'harness_abort' "$(field s 9)"
+must_have err 'interrupted; 2 of 3 trials are left'
+must_have err '  lineage night long.json -C s'
 must_equal 2 "$(rows s)"
 must_run night long.json -C s -q
 must_equal '002 b|003 c|' "$(cut -f 1,4 out | tr '\t\n' ' |')" # the aborted one is run again

@@ -46,6 +46,15 @@ finds '' --specialist A
 finds '003 004' --since 2026-05-04
 finds '000 001' --until 2026-05-03
 finds '001 002' --since 2026-05-02 --until 2026-05-04
+finds '003 004' --since '2026-05-04T01:00+02:00'
+finds '004' --since 2026-05-04T00:00:01Z
+finds '004' --since '2026-W19-2' --until 2026-06
+finds '000 001 002 003' --until '2026-05-05 00:00'
+finds '' --since 2026-05-05T00:00:00.5Z --until 2026-05-05T00:00:00Z
+must_fail 2 "'07.05.2026' can be read as 2026-05-07 or 2026-07-05" query --since 07.05.2026
+must_fail 2 "'05/07/2026' can be read as" query --until 05/07/2026
+must_fail 2 "'soon' is not a date; write YYYY-MM-DD" query --since soon
+must_fail 2 "is not a date" query --since ''
 finds '001 002 000' --sort core_metric
 finds '000 001 002' --sort -core_metric
 finds '000' --sort -core_metric --limit 1
@@ -122,4 +131,77 @@ must_exit 1
 must_fail 2 "at least one parameter" tried
 must_fail 2 "not a number" tried --alpha 0.1:0.3
 must_fail 2 "tolerance" tried --alpha 0.3 --tolerance -1
+
+# Timestamps of other tools: instants are compared, whatever their zone; what is no date and time has none.
+new_store zones
+{
+    row 000 2026-05-07T01:00:00+02:00 a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 001 '2026-05-06 23:30:00' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 002 2026-05-06T22:00:00.25-01:00 a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 003 'last night' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 004 '' a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+} >>zones/results.tsv
+finds '000 001 002' -C zones --since 2026-05-06
+finds '001' -C zones --since 2026-05-06T23:15Z
+finds '000 002' -C zones --until 2026-05-06T23:15Z
+finds '000 002' -C zones --since 2026-05-06T23:00:00Z --until 2026-05-06T23:00:01Z
+
+# Words count from now.
+new_store words
+{
+    row 000 "$(date -u -d '3 days ago' +%Y-%m-%dT%H:%M:%SZ)" a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 001 "$(date -u -d 'yesterday' +%Y-%m-%dT12:00:00Z)" a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+    row 002 "$(date -u +%Y-%m-%dT%H:%M:%SZ)" a '' '' '' '' '' keep 1 '' '' '' '' '' '' ''
+} >>words/results.tsv
+finds '001 002' -C words --since yesterday
+finds '002' -C words --since today
+finds '001' -C words --since yesterday --until today
+finds '000 001 002' -C words --since '4 days ago'
+finds '002' -C words --since 10h --until tomorrow
+finds '000' -C words --until '2 days ago'
+
+# What the harness ended was not tried.
+new_store aborts
+{
+    trial 000 '' keep 2 '' 'alpha=0.1; gamma=1'
+    trial 001 '' harness_abort '' '' 'alpha=0.3; gamma=1'
+    trial 002 '' harness_abort '' '' 'alpha=0.1; gamma=2'
+    trial 003 '' crash '' '' 'alpha=0.5; gamma=2'
+    trial 004 '' harness_abort '' '' 'beta=0.5'
+} >>aborts/results.tsv
+run tried -C aborts --alpha 0.3
+must_exit 1
+must_equal '' "$(cat out)"
+must_have err "1 trial with this ended in harness_abort"
+run tried -C aborts --alpha 0.3 --gamma 2
+must_exit 1
+must_equal '' "$(cat err)"
+must_run tried -C aborts --alpha 0.5 --format json
+must_equal 003 "$(json 0.exp_id)"
+must_run tried -C aborts --alpha 0.1 --format json
+must_equal 1 "$(json '#')"
+must_run sweep -C aborts alpha gamma --format json
+must_equal '[0.1,0.5]' "[$(json cells.0.alpha),$(json cells.1.alpha)]"
+must_equal 2 "$(json cells.#)"
+must_equal '[{"alpha":0.1,"gamma":2.0},{"alpha":0.5,"gamma":1.0}]' "$(json untried)"
+must_equal 2 "$(json aborted)"
+must_equal 1 "$(json without)"
+must_run sweep -C aborts alpha
+must_have out "2 harness_abort left out"
+must_fail 1 "no trial has beta" sweep -C aborts beta
+
+# A long table has the widths of its first rows, and loses none of the others.
+mkdir long
+{
+    header
+    seq 10020 | awk -F '\t' -v OFS='\t' '{ print $1, "", $1 == 10010 ? "a_wide_specialist" : "s", "", "", "", "hypothesis " $1,
+        "", "keep", $1, "", "", "", "", "", "", "" }'
+} >long/results.tsv
+must_run query -C long
+must_equal 10021 "$(wc -l <out)"
+must_have out '10000              s'
+must_have out '10010              a_wide_specialist'
+must_equal 10020 "$(tail -n +2 out | awk '$NF == $1' | wc -l)"
+must_run query -C long --limit 10000
+must_equal 10001 "$(wc -l <out)"
 finish

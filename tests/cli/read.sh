@@ -88,6 +88,20 @@ must_run tree
 must_equal 1 "$(grep -c '(parent missing)' out)"
 must_equal 2 "$(grep -c '(in a cycle)' out)"
 
+# A deep chain is not printed as a triangle.
+mkdir deep
+{
+    header
+    trial 000 '' baseline 2.0 root
+    for i in $(seq 99); do trial "$(printf '%03d' "$i")" "$(printf '%03d' $((i - 1)))" keep 1.0 next; done
+} >deep/results.tsv
+must_run tree -C deep
+must_equal 100 "$(wc -l <out)"
+must_equal 128 "$(sed -n 65p out | grep -o '^ *' | wc -m | awk '{ print $1 - 1 }')"
+must_equal 128 "$(tail -n 1 out | grep -o '^ *' | wc -m | awk '{ print $1 - 1 }')"
+must_have out '└─ 099  keep  1.0  (depth 99)  next'
+must_equal 35 "$(grep -c '(depth ' out)"
+
 # An empty store has answers too.
 mkdir empty
 for command in best chain; do

@@ -34,7 +34,7 @@ for dir in store no-mirror; do
     must_exit 0
     must_have out '← BEST'
     for command in 'append --status keep --core-metric 2' "append --status keep --snapshot $scratch/work" \
-        "append --status keep --telemetry $scratch/steps.json" "render --output $dir/KNOWLEDGE.md" rebuild; do
+        "append --status keep --core-metric 1 --telemetry $scratch/steps.json" "render --output $dir/KNOWLEDGE.md" rebuild; do
         printf '{"steps": []}' >steps.json
         chmod 644 steps.json
         # shellcheck disable=SC2086

@@ -46,7 +46,7 @@ must_fail 2 "--max-bytes" render --max-bytes x
 must_fail 2 "--style 'xml'" render --style xml
 must_fail 2 "--top-k '-1'" render --top-k -1
 must_run render --top-k 1 --recent 1 --full 1
-must_equal 1 "$(sed -n '/^## Leaderboard/,/^## KNOW/p' out | grep -c '^| [0-9]')" "--top-k 1"
+must_equal 1 "$(sed -n '/^## Leaderboard/,/^## Lineage/p' out | grep -c '^| [0-9]')" "--top-k 1"
 
 # The other styles.
 must_run render --style fieldkit --for optimizer --timestamp T
@@ -82,6 +82,131 @@ run render --for 'opt/imizer' --timestamp 2026-05-12T20:30:00Z --record
 must_exit 0
 must_equal 1 "$(find lineage_snapshots -type f -name '*.md' | wc -l)" "recorded"
 must_match_file out "$(find lineage_snapshots -type f)"
+
+# ---- what the block says ----
+
+# A title without a time has no dash, and a file named KNOWLEDGE.md no heading of that name inside.
+must_run render
+must_equal '# Session start' "$(head -n 1 out)"
+must_lack out '## KNOWLEDGE'
+
+# The threshold stands above, and a discard says how far from it it was: both directions.
+mkdir noisy
+"$LINEAGE" init noisy --direction higher --noise-std 0.02 >/dev/null
+must_run -C noisy append --status auto --core-metric 0.5
+must_run -C noisy append --status auto --core-metric 0.5068
+must_run -C noisy append --status auto --core-metric 0.4
+must_run -C noisy append --status auto --core-metric 0.6
+must_run -C noisy append --status discard --core-metric 0.9
+must_run -C noisy render
+must_have out 'beats the best by more than 0.0566'
+must_have out 'standard deviation of 0.02'
+must_have out 'discard (+0.0068, needs more than 0.0566)'
+must_have out 'discard (-0.1, worse)'
+must_have out 'discard (+0.3, though better'
+mkdir down
+"$LINEAGE" init down --noise-std 0.02 >/dev/null
+must_run -C down append --status auto --core-metric 0.5
+must_run -C down append --status auto --core-metric 0.4932
+must_run -C down render
+must_have out 'discard (-0.0068, needs less than -0.0566)'
+
+# Parameters: integers as integers, constants once, what differs from the parent, else from the best of its time.
+mkdir sweep
+{
+    header
+    trial 000 '' baseline 0.50 root 'lr=0.001; seed=1.0; steps=300.0; alpha=0.1; gamma=1.0'
+    trial 001 000 keep 0.40 first 'lr=0.001; seed=1.0; steps=300.0; alpha=0.3; gamma=1.0; info_gain turn=0 mean=0.1 std=0.2 n=4; warm start was cold'
+    trial 002 001 discard 0.45 second 'lr=0.001; seed=2.0; steps=300.0; alpha=0.9; gamma=0.9'
+    trial 003 001 crash '' third 'lr=0.001; seed=2.0; steps=300.0; alpha=0.9; gamma=0.9; planned | CUDA out of memory'
+    trial 004 001 crash '' fourth 'lr=0.001; seed=3.0; steps=300.0; gamma=0.9; other words | CUDA out of memory'
+    trial 005 001 crash '' fifth 'lr=0.001; seed=3.0; steps=300.0; alpha=0.9; gamma=0.9; beta=0.5; nan in the loss'
+    trial 006 001 harness_abort '' never 'lr=0.001; alpha=0.1; gamma=0.9'
+} >sweep/results.tsv
+must_run -C sweep render
+must_have out 'same in all trials: lr=0.001, steps=300'
+must_equal 1 "$(grep -c 'steps=300' out)" "a constant stands once"
+must_lack out '300.0'
+must_have out 'against exp_000: alpha 0.1 → 0.3'
+must_have out 'against exp_001: alpha 0.3 → 0.9, beta=0.5, gamma 1 → 0.9, seed 1 → 3'
+must_have out 'against exp_001: without alpha, gamma 1 → 0.9, seed 1 → 3'
+must_equal 1 "$(grep -c 'warm start was cold' out)"
+must_equal 0 "$(sed -n '/^## Last Trials/,/^## Sweep/p' out | grep -c info_gain)" "statistics repeated from notes"
+must_have out 'untried alpha × gamma (3 of 6): 0.1×0.9, 0.3×0.9, 0.9×1'
+must_have out '**crash**: 3 (opt 3)'
+must_have out 'exp_004 and 1 more: `CUDA out of memory`'
+must_have out 'exp_005: `nan in the loss`'
+
+# A parameter that always moves with another one is told once.
+mkdir linked
+{
+    header
+    trial 000 '' baseline 0.5 a 'low=0.1; high=0.2; size=1'
+    trial 001 000 keep 0.4 b 'low=0.3; high=0.4; size=1'
+    trial 002 001 keep 0.3 c 'low=0.3; high=0.4; size=2'
+} >linked/results.tsv
+must_run -C linked render
+must_have out 'only moved together: high and low'
+must_equal 1 "$(grep -c '^- untried' out)"
+must_have out 'untried high × size (1 of 4): 0.2×2'
+
+# The chain is shown from both ends, whatever its length.
+mkdir deep
+{
+    header
+    trial 0 '' baseline 100 root
+    i=1
+    while [ $i -le 200 ]; do
+        trial $i $((i - 1)) keep "$(awk "BEGIN { print 100 - $i / 4 }")" "step $i of a long way that is told in many words so that there is something to cut" "alpha=0.$((i % 5))"
+        i=$((i + 1))
+    done
+    trial 201 200 crash '' boom 'out of luck'
+} >deep/results.tsv
+must_run -C deep render
+must_have out 'exp_0 [opt, baseline'
+must_have out 'exp_200 [opt, keep'
+must_have out '171 kept ancestors between'
+[ "$(sed -n '/^```/,/^```/p' out | grep -c exp_)" -eq 30 ] || fail "$last: not 30 of the chain"
+
+# A budget is filled: what an agent cannot plan without is there at any size, and what was cut is said.
+full=$(wc -c <out)
+for budget in 1200 1600 2000 3000 4000 6000 8000 $((full - 1)); do
+    must_run -C deep render --max-bytes "$budget"
+    size=$(wc -c <out)
+    [ "$size" -le "$budget" ] || fail "--max-bytes $budget: $size bytes"
+    [ "$size" -ge $((budget * 93 / 100)) ] || fail "--max-bytes $budget: $size bytes used"
+    must_have out '**crash**: 1 (opt 1)'
+    must_have out 'out of luck'
+    must_have out '**alpha**: 0 '
+    must_have out 'exp_0 [opt, baseline'
+    must_have out '← BEST'
+    must_have out 'Left out to fit'
+done
+must_run -C deep render --max-bytes 1200
+must_have out ' … 198 left out'
+must_run -C deep render --max-bytes 4000
+for section in 'Current Best' Leaderboard 'Lineage of the Best' 'Recent Activity' 'Last Trials in Full' 'Sweep Coverage' 'Failure Classes'; do
+    must_have out "## $section"
+done
+must_run -C deep render --sections best,chain --max-bytes 1500
+must_lack out 'leaderboard'
+must_run -C deep render --sections knowledge
+must_have out '## Lineage of the Best'
+
+# Blackboard: a path or an indentation does not grow beyond what the blackboard's own program can nest.
+mkdir deeper
+{
+    header
+    awk 'BEGIN { for (i = 0; i < 12000; i++) printf "%d\tT\topt\t%s\t\t\th\t\tkeep\t%d\t\t\t\t\t\t\t\n", i, i ? i - 1 : "", 20000 - i }'
+} >deeper/results.tsv
+printf '{"exp_id": "11999", "core_metric": 8001.0, "specialist": "opt", "hypothesis": "h"}' >deeper/best.json
+must_run -C deeper render --style blackboard --output-dir deeper/board
+must_equal 12001 "$(wc -l <deeper/board/tree.tsv)" "rows of tree.tsv"
+[ "$(wc -c <deeper/board/tree.tsv)" -lt 6000000 ] || fail "tree.tsv grows with the square of the depth"
+[ "$(wc -c <deeper/board/KNOWLEDGE.md)" -lt 6000000 ] || fail "KNOWLEDGE.md grows with the square of the depth"
+must_equal '…/11984/11985/11986/11987/11988/11989/11990/11991/11992/11993/11994/11995/11996/11997/11998/11999' \
+    "$(tail -n 1 deeper/board/tree.tsv | cut -f 4)"
+must_equal 998 "$(sed -n 1000p deeper/board/tree.tsv | cut -f 4 | tr -cd / | wc -c)" "the path at depth 998"
 
 # Nothing there yet.
 mkdir empty

@@ -63,17 +63,17 @@ rm -rf "$path"
 # Refused, and nothing is left behind.
 cp results.tsv before
 mkfifo work/pipe
-must_fail 2 "pipe" append --status keep --snapshot work
+must_fail 2 "pipe" append --status keep --core-metric 1 --snapshot work
 rm work/pipe
-must_fail 2 "nowhere" append --status keep --snapshot nowhere
-must_fail 2 "train.py" append --status keep --snapshot work/train.py
-must_fail 2 "already in" append --status keep --exp-id 000 --snapshot work
+must_fail 2 "nowhere" append --status keep --core-metric 1 --snapshot nowhere
+must_fail 2 "train.py" append --status keep --core-metric 1 --snapshot work/train.py
+must_fail 2 "already in" append --status keep --core-metric 1 --exp-id 000 --snapshot work
 must_match_file before results.tsv
 must_equal '' "$(ls -A snapshots)" "left in snapshots"
 
 # No id leads out of the store.
 for id in ../../evil a/b .. .; do
-    run append --status keep --exp-id "$id" --snapshot work --specialist ../../x
+    run append --status keep --core-metric 1 --exp-id "$id" --snapshot work --specialist ../../x
     [ ! -e ../evil ] || fail "a file outside of the store"
 done
 must_equal '' "$(find snapshots -mindepth 2 -maxdepth 2 -name '*_*')" "nested snapshots"
@@ -87,16 +87,16 @@ must_run -C inner verify
 
 # Telemetry lies beside the row, and is there before it.
 printf '{"steps": [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]}' >steps.json
-must_run append --status keep --telemetry steps.json
+must_run append --status keep --core-metric 1 --telemetry steps.json
 id=$(cat out)
 must_equal 0.25 "$(json steps.1.loss "telemetry/$id.json")"
 must_run sql "SELECT key, value FROM step_metrics WHERE exp_id = '$id' ORDER BY step" --format tsv
 must_equal "key${tab}value loss${tab}0.5 loss${tab}0.25 " "$(tr '\n' ' ' <out)"
 cp results.tsv before
 printf '{"steps": ' >broken.json
-must_fail 2 "telemetry" append --status keep --telemetry broken.json
-must_fail 2 "cannot read nowhere" append --status keep --telemetry nowhere
-must_fail 2 "telemetry" append --status keep --exp-id ../../evil --telemetry steps.json
+must_fail 2 "telemetry" append --status keep --core-metric 1 --telemetry broken.json
+must_fail 2 "cannot read nowhere" append --status keep --core-metric 1 --telemetry nowhere
+must_fail 2 "telemetry" append --status keep --core-metric 1 --exp-id ../../evil --telemetry steps.json
 must_match_file before results.tsv
 must_equal "$id.json" "$(ls telemetry)"
 finish

@@ -39,4 +39,32 @@ must_fail 2 "empty" sql '  ;'
 must_fail 2 "no such table: nope" sql 'SELECT * FROM nope'
 must_fail 2 "syntax error" sql 'SELEC 1'
 must_fail 2 "no such function: writefile" sql "SELECT writefile('x', 'y')"
+
+# Only what computes may be called, and only the schema read.
+for call in 'fts3_tokenizer(1)' "load_extension('x')" 'randomblob(9)' 'zeroblob(1000000000)' 'sqlite_version()' \
+    'sqlite_compileoption_get(1)' 'last_insert_rowid()'; do
+    must_fail 2 "not authorized to use '${call%%(*}'" sql "SELECT $call"
+done
+for table in pragma_database_list 'pragma_table_info(1)' pragma_function_list sqlite_dbpage bytecode; do
+    run sql "SELECT * FROM $table"
+    must_exit 2
+    run sql "SELECT count(*) FROM $table"
+    must_exit 2
+done
+must_run sql "SELECT sum(value), max(score), json_extract('[1,2]', '\$[1]'), upper(substr(trials.exp_id, 1, 2)), round(1.25, 1)
+    FROM trials JOIN params USING (seq) WHERE hypothesis LIKE 'tab%' AND hypothesis GLOB '*'"
+
+# A statement that would not end, or would take the machine, is ended, and says by which limit.
+endless='WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT'
+must_fail 2 "not done after 0.2 seconds" sql --max-seconds 0.2 "$endless count(*) FROM c"
+must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$(echo "$endless" | sed 's/ALL//') count(*) FROM c"
+must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$endless group_concat(n) FROM (SELECT n FROM c ORDER BY -n)"
+run sql --max-rows 3 "$endless n FROM c" --format tsv
+must_exit 2
+must_equal '3' "$(tail -n 1 out)" 'the last row within the limit'
+must_have err 'more than 3 rows'
+must_have err '--max-rows'
+must_run sql --max-rows 3 "$endless n FROM c LIMIT 3"
+must_fail 2 'larger than 0' sql --max-rows 0 'SELECT 1'
+must_fail 2 'larger than 0' sql --max-seconds 0 'SELECT 1'
 finish

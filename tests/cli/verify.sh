@@ -80,14 +80,69 @@ must_exit 0
 must_have err 'results.tsv.torn-1'
 must_equal "003${tab}x" "$(cat results.tsv.torn-1)"
 must_run verify
+
+# So is a last row without line end, however sound it looks: half a sentence looks no different. A person puts it back.
 sound && trial 003 002 keep 1.0 >last && printf '%s' "$(cat last)" >>results.tsv
+rm -f results.tsv.torn-*
 must_run best --format json
 must_equal 003 "$(json exp_id)"
 run append --status keep --core-metric 0.5
-must_equal 004 "$(cat out)"
-sed -n 5p results.tsv >got
+must_equal 003 "$(cat out)"
+must_have err "lineage restore results.tsv.torn-1"
+must_fail 2 "already in" restore results.tsv.torn-1
+sed -i 's/^003/007/' results.tsv.torn-1 last
+must_run restore results.tsv.torn-1
+must_equal '1 row put back' "$(cat out)"
+sed -n 6p results.tsv >got
 must_match_file last got
+[ ! -e results.tsv.torn-1 ] || fail "the file is still there"
 must_run verify
+for name in results.tsv ../x results.tsv.torn- results.tsv.torn-1x; do
+    must_fail 2 'not the name' restore "$name"
+done
+must_fail 2 'torn-1' restore results.tsv.torn-1
+printf 'half\ta row' >results.tsv.torn-1
+must_fail 2 'no sound row' restore results.tsv.torn-1
+[ -e results.tsv.torn-1 ] || fail "a file that cannot be put back is gone"
+rm results.tsv.torn-1
+
+# Rows behind a quote that another tool never closed are all kept; the one record is moved aside.
+sound
+must_run best
+{
+    printf '003\tT\tx\t\t\t\t"never closed\t\tkeep\t0.1\t\t\t\t\t\t\t\n'
+    i=100
+    while [ $i -lt 1100 ]; do
+        trial $i 002 discard 3.0
+        i=$((i + 1))
+    done
+} >>results.tsv
+run append --status keep --core-metric 0.5
+must_exit 0
+must_equal 1100 "$(cat out)"
+must_have err 'results.tsv:5: record with a quote that is never closed'
+must_have err 'results.tsv.torn-1'
+must_equal 1004 "$("$LINEAGE" query --format tsv | sed 1d | wc -l)" "rows"
+must_equal 1 "$(wc -l <results.tsv.torn-1)" "records moved aside"
+printf '004\tT\tx\t\t\t\t"nor this\nmore of it\n' >>results.tsv
+trial 1101 002 discard 3.0 >>results.tsv
+run append --status keep --core-metric 0.5
+must_exit 0
+must_equal 1102 "$(cat out)"
+must_equal 2 "$(wc -l <results.tsv.torn-2)" "lines moved aside"
+must_equal 1006 "$("$LINEAGE" query --format tsv | sed 1d | wc -l)" "rows"
+must_run verify
+rm -f results.tsv.torn-*
+
+# Rows that somebody pasted into a cell are no rows, wherever the cell was cut.
+sound
+printf '003\tT\tx\t\t\t\t"as we saw:\n%s\n and so' "$(trial 001 000 keep 1.5)" >>results.tsv
+run append --status keep --core-metric 0.5
+must_exit 0
+must_equal 4 "$("$LINEAGE" query --format tsv | sed 1d | wc -l)" "rows"
+must_have results.tsv.torn-1 'and so'
+must_run verify
+rm -f results.tsv.torn-*
 
 # The mirror follows what another program appends.
 sound

@@ -2,23 +2,27 @@
  * append_faults.c: every system call of an append, and every file operation of SQLite under it, made to fail,
  * to do half its work, or to be the last thing the process does; one further each time until none is left.
  *
+ * The append is of one row with all that goes beside it, or of several rows in one call.
+ *
  * After each the invariant: earlier bytes are untouched, there is one header, the row is there whole or not at
- * all, an acknowledged row is there, and the next append succeeds and leaves a store that verifies.
+ * all (of several all or none), an acknowledged row is there, and the next append succeeds and leaves a store that verifies.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <lineage/query.h>
 #include <lineage/verify.h>
 
-#include "log/fs.h"
+#include "files/fs.h"
 #include "sqlite_faults.h"
 #include "support/files.h"
+#include "support/last_words.h"
 
 #define SENTINEL "the row under test"
 
@@ -31,16 +35,31 @@ struct fault {
     bool hit;
 };
 
+/* A full disk is met where something is made or grows, half a write in write alone: elsewhere these would only repeat
+ * what EIO does. */
+static bool can_meet(enum mode mode, const char *call)
+{
+    static const char *const growing[] = {"open", "write", "mkdir", "symlink", "rename", "fdatasync", "fsync", "close"};
+    if (mode == SHORT_WRITE)
+        return strcmp(call, "write") == 0;
+    for (size_t i = 0; i < sizeof growing / sizeof *growing; i++)
+        if (mode != FAIL_FULL || strcmp(call, growing[i]) == 0)
+            return true;
+    return false;
+}
+
 static int strike(void *context, const char *call)
 {
     struct fault *fault = context;
+    if (!can_meet(fault->mode, call))
+        return 0;
     if (!fault->countdown || --fault->countdown)
         return 0;
     fault->hit = true;
     if (fault->mode == KILL)
-        kill(getpid(), SIGKILL);
+        kill_myself();
     if (fault->mode == SHORT_WRITE)
-        return strcmp(call, "write") == 0 ? FS_FAULT_SHORT : ENOSPC;
+        return FS_FAULT_SHORT;
     return fault->mode == FAIL_FULL ? ENOSPC : EIO;
 }
 
@@ -81,8 +100,21 @@ static char *prepare(enum start start)
     return dir;
 }
 
+enum { BATCH_ROWS = 3 };
+
+static enum lineage_status append_batch(struct lineage_store *store)
+{
+    struct lineage_error err = {0};
+    struct lineage_trial trials[BATCH_ROWS] = {{.exp_id = "first", .status = LINEAGE_KEEP, .core_metric = {true, 1.4}},
+                                               {.exp_id = "second", .parent_exp = "first", .status = LINEAGE_CRASH},
+                                               {.parent_exp = "second", .status = LINEAGE_CRASH}};
+    for (int i = 0; i < BATCH_ROWS; i++)
+        trials[i].hypothesis = SENTINEL;
+    return lineage_store_append_many(store, trials, BATCH_ROWS, NULL, NULL, NULL, &err);
+}
+
 /* In a child: 0 acknowledged, 1 refused, 3 nothing was injected. */
-static int run_child(const char *dir, const char *work, struct fault fault)
+static int run_child(const char *dir, const char *work, unsigned rows, struct fault fault)
 {
     struct lineage_store *store = NULL;
     struct lineage_error err;
@@ -91,20 +123,21 @@ static int run_child(const char *dir, const char *work, struct fault fault)
         sqlite_faults_arm(fault.countdown, fault.mode == SQLITE_DISK_FULL, fault.mode == SQLITE_KILL);
     else
         fs_set_fault(strike, &fault);
-    bool done = lineage_store_open(&store, dir, NULL, &err) == LINEAGE_OK && append_one(store, SENTINEL, work) == LINEAGE_OK;
+    bool done = lineage_store_open(&store, dir, NULL, &err) == LINEAGE_OK &&
+                (rows > 1 ? append_batch(store) : append_one(store, SENTINEL, work)) == LINEAGE_OK;
     lineage_store_close(store);
     if (!(sqlite ? sqlite_faults_hit() : fault.hit))
         return done ? 3 : 2;
     return done ? 0 : 1;
 }
 
-static int run(const char *dir, const char *work, struct fault fault)
+static int run(const char *dir, const char *work, unsigned rows, struct fault fault)
 {
     int state;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
-        _exit(run_child(dir, work, fault));
+        leave(run_child(dir, work, rows, fault));
     if (child < 0 || waitpid(child, &state, 0) != child)
         exit(2);
     return WIFEXITED(state) ? WEXITSTATUS(state) : 9;
@@ -153,25 +186,78 @@ static bool next_append_works(const char *dir)
     return ok;
 }
 
-static const char *broken(const char *dir, const char *before, size_t before_length, size_t good_length, int outcome)
+/* The work directory of the row under test: a file, a directory with a file in it, a symbolic link. */
+static char *make_work(void)
+{
+    char *work = make_dir(), *file = join(work, "train.py"), *sub = join(work, "conf");
+    char *inner = join(sub, "a.json"), *link = join(work, "latest");
+    write_file(file, "print(1)\n", 9);
+    if (mkdir(sub, 0755) != 0 || symlink("conf/a.json", link) != 0)
+        exit(2);
+    write_file(inner, "{}", 2);
+    free(file);
+    free(sub);
+    free(inner);
+    free(link);
+    return work;
+}
+
+static bool is_whole_snapshot(const char *snapshot)
+{
+    char *inner = join(snapshot, "conf/a.json"), *link = join(snapshot, "latest"), target[32] = "";
+    bool whole = file_exists(inner) && readlink(link, target, sizeof target - 1) > 0 &&
+                 strcmp(target, "conf/a.json") == 0;
+    free(inner);
+    free(link);
+    return whole;
+}
+
+/* Of a row that is in, the snapshot is whole; one that was refused leaves none behind. A kill may. */
+static bool snapshots_are_right(const char *dir, int outcome)
+{
+    char *snapshots = join(dir, "snapshots"), **names = list_dir(snapshots, "");
+    bool whole = true;
+    size_t n = 0;
+    for (size_t i = 0; names && names[i]; i++) {
+        if (strcmp(names[i], ".") == 0 || strcmp(names[i], "..") == 0)
+            continue;
+        char *one = join(snapshots, names[i]);
+        whole = whole && is_whole_snapshot(one);
+        free(one);
+        n++;
+    }
+    if (names)
+        free_list(names);
+    free(snapshots);
+    return outcome > 1 || (whole && n == (outcome == 0));
+}
+
+static const char *broken(const char *dir, const char *before, size_t good_length, unsigned rows, int outcome)
 {
     char *path = join(dir, "results.tsv"), *now;
     const char *why = NULL;
     size_t length;
+    if (rows == 1 && !snapshots_are_right(dir, outcome)) {
+        free(path);
+        return "the snapshot is not what it should be";
+    }
     if (!next_append_works(dir)) {
         free(path);
         return "the next append fails";
     }
     now = read_file(path, &length);
+    size_t there = occurrences(now, SENTINEL);
     if (length < good_length || memcmp(now, before, good_length) != 0)
         why = "earlier bytes changed";
     else if (occurrences(now, "exp_id\ttimestamp") != 1)
         why = "not one header";
-    else if (occurrences(now, SENTINEL) > 1)
-        why = "the row is there twice";
-    else if (outcome == 0 && occurrences(now, SENTINEL) != 1)
+    else if (there > rows)
+        why = "a row is there twice";
+    else if (there != 0 && there != rows)
+        why = "some of the rows are there";
+    else if (outcome == 0 && there != rows)
         why = "an acknowledged row is missing";
-    else if (outcome == 1 && occurrences(now, SENTINEL) != 0)
+    else if (outcome == 1 && there != 0)
         why = "a refused row is there";
     else if (occurrences(now, "\tafter\t") != 1)
         why = "the next row is missing";
@@ -179,14 +265,13 @@ static const char *broken(const char *dir, const char *before, size_t before_len
         why = "no line end at the end";
     else if (!verifies(dir))
         why = "the store does not verify";
-    (void)before_length;
     free(now);
     free(path);
     return why;
 }
 
 /* One start and one mode, all calls. Returns how many were made to fail. */
-static unsigned run_all(enum start start, enum mode mode, const char *work, unsigned *failures)
+static unsigned run_all(enum start start, enum mode mode, const char *work, unsigned rows, unsigned *failures)
 {
     for (unsigned n = 1; n < 2000; n++) {
         char *dir = prepare(start), *path = join(dir, "results.tsv"), *before = NULL;
@@ -196,10 +281,11 @@ static unsigned run_all(enum start start, enum mode mode, const char *work, unsi
             for (good = length; good && before[good - 1] != '\n';)
                 good--;
         }
-        int outcome = run(dir, work, (struct fault){.mode = mode, .countdown = n});
-        const char *why = outcome == 2 ? "append fails without a fault" : broken(dir, before ? before : "", length, good, outcome);
+        int outcome = run(dir, work, rows, (struct fault){.mode = mode, .countdown = n});
+        const char *why = outcome == 2 ? "append fails without a fault"
+                                       : broken(dir, before ? before : "", good, rows, outcome);
         if (why) {
-            printf("FAIL %s store, %s at call %u: %s\n", start_names[start], mode_names[mode], n, why);
+            printf("FAIL %s store, %u rows, %s at call %u: %s\n", start_names[start], rows, mode_names[mode], n, why);
             ++*failures;
         }
         free(before);
@@ -216,13 +302,13 @@ static unsigned run_all(enum start start, enum mode mode, const char *work, unsi
 int main(void)
 {
     unsigned failures = 0;
-    char *work = make_dir(), *file = join(work, "train.py");
-    write_file(file, "print(1)\n", 9);
+    char *work = make_work();
     sqlite_faults_install();
     for (enum start start = FRESH; start < N_STARTS; start++)
         for (enum mode mode = FAIL_EIO; mode < N_MODES; mode++)
-            printf("%-5s %-12s %3u calls\n", start_names[start], mode_names[mode], run_all(start, mode, work, &failures));
-    free(file);
+            for (unsigned rows = 1; rows <= (mode < SQLITE_FAIL ? BATCH_ROWS : 1); rows += BATCH_ROWS - 1)
+                printf("%-5s %u rows %-12s %3u calls\n", start_names[start], rows, mode_names[mode],
+                       run_all(start, mode, work, rows, &failures));
     remove_dir(work);
     printf("%u failures\n", failures);
     return failures != 0;

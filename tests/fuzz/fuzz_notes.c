@@ -1,4 +1,5 @@
 /* fuzz_notes.c: any text as notes. What is parsed, written by the composer, parses to the same again. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,16 +21,34 @@ static void compose_and_compare(const struct lineage_trial *trial)
     fuzz_assert(again.n_params == trial->n_params && again.n_turns == trial->n_turns);
     for (size_t i = 0; i < again.n_params; i++) {
         fuzz_assert(strcmp(again.params[i].name, trial->params[i].name) == 0);
+        const char *text = trial->params[i].text, *text_again = again.params[i].text;
         fuzz_assert(again.params[i].value == trial->params[i].value || again.params[i].value - again.params[i].value != 0);
+        fuzz_assert(text ? text_again && strcmp(text, text_again) == 0 : !text_again);
     }
     lineage_trial_release(&again);
     arena_release(&arena);
 }
 
+/* A link that is read is written back to a link that reads the same; names cannot break out of their piece. */
+static void check_link(const char *notes)
+{
+    struct lineage_night_link link, again;
+    char piece[LINEAGE_NIGHT_LINK_MAX], rest[LINEAGE_NIGHT_LINK_MAX + 16];
+    lineage_night_link_format(piece, notes, notes, 7);
+    fuzz_assert(!strchr(piece, ';') && lineage_night_link_parse(&link, piece) && link.key == 7);
+    if (!lineage_night_link_parse(&link, notes))
+        return;
+    lineage_night_link_format(piece, link.sweep, link.trial, link.key);
+    snprintf(rest, sizeof rest, "alpha=1; %s;", piece);
+    fuzz_assert(lineage_night_link_parse(&again, rest) && again.key == link.key);
+    lineage_night_link_format(rest, again.sweep, again.trial, again.key);
+    fuzz_assert(strcmp(piece, rest) == 0);
+}
+
 static bool all_finite(const struct lineage_trial *trial)
 {
     for (size_t i = 0; i < trial->n_params; i++)
-        if (trial->params[i].value - trial->params[i].value != 0)
+        if (!trial->params[i].text && trial->params[i].value - trial->params[i].value != 0)
             return false;
     for (size_t i = 0; i < trial->n_turns; i++)
         if (trial->turns[i].mean - trial->turns[i].mean != 0 || trial->turns[i].std - trial->turns[i].std != 0)
@@ -54,9 +73,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(notes, data, size);
     notes[size] = '\0';
     check_safe(notes, size);
+    check_link(notes);
     fuzz_assert(lineage_notes_parse(&trial, notes, NULL) == LINEAGE_OK);
     for (size_t i = 0; i < trial.n_params; i++)
-        fuzz_assert(lineage_param_name_ok(trial.params[i].name));
+        fuzz_assert(lineage_param_name_ok(trial.params[i].name) &&
+                    (!trial.params[i].text || lineage_param_text_ok(trial.params[i].text)));
     if (all_finite(&trial))
         compose_and_compare(&trial);
     lineage_trial_release(&trial);

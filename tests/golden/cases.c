@@ -243,8 +243,8 @@ static void run_query(struct lineage_store *store, const json_t *q, const char *
             is_plain = is_plain || strcmp(plain[i], key) == 0;
         if (!is_plain)
             conditions[query.n_conditions++] = (struct lineage_condition){
-                strcmp(key, "metric_range") == 0 ? "score" : key,
-                {end_of(json_array_get(value, 0)), end_of(json_array_get(value, 1))}};
+                .name = strcmp(key, "metric_range") == 0 ? "score" : key,
+                .range = {end_of(json_array_get(value, 0)), end_of(json_array_get(value, 1))}};
     }
     const json_t *ids = json_object_get(q, "ids");
     size_t n = 0;

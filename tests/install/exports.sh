@@ -45,11 +45,11 @@ lacks "store includes core or trainer" "rlcore|trainer" lineage
 lacks "core includes store or trainer" "lineage|trainer" rlcore
 lacks "trainer includes store" lineage trainer
 must_equal "" "$(grep -rlE 'include [<"]rlcore/' "$SOURCE/include/trainer")" "the trainer's headers include core"
-must_equal "" "$(grep -nE '#include "(\.\./|format/|log/|mirror/|render/|store/|internal|real/)' "$SOURCE"/cli/*.[ch])" \
+must_equal "" "$(grep -rnE --include='*.[ch]' '#include "(\.\./|format/|log/|mirror/|render/|store/|internal|real/)' "$SOURCE/cli")" \
     "the command includes private headers"
 for header in "$SOURCE"/src/trainer/*.h; do
     header=$(basename "$header")
-    [ -e "$SOURCE/cli/$header" ] ||
-        must_equal "" "$(grep -nF "#include \"$header\"" "$SOURCE"/cli/*.[ch])" "the command includes the trainer's $header"
+    [ -n "$(find "$SOURCE/cli" -name "$header")" ] ||
+        must_equal "" "$(grep -rnF --include='*.[ch]' "#include \"$header\"" "$SOURCE/cli")" "the command includes the trainer's $header"
 done
 finish

@@ -80,6 +80,11 @@ must_equal "lineage $VERSION" "$(moved/bin/lineage --version)"
 must_equal "$VERSION" "$(pkg-config --modversion lineage)" "version"
 must_equal "liblineage.so.${VERSION%%.*}" "$(objdump -p moved/lib*/liblineage.so moved/lib/*/liblineage.so 2>/dev/null |
     awk '$1 == "SONAME" { print $2; exit }')" "soname"
+last="installed lineage-train"
+[ -x moved/libexec/lineage/lineage-train ] || fail "lineage-train is not in libexec"
+[ ! -e moved/bin/lineage-train ] || fail "lineage-train is in bin, where nobody needs it"
+moved/bin/lineage core a2tgpo_advantage "$SOURCE/tests/examples/a2tgpo_advantage.json" >out 2>err || show_output
+must_equal "$("$LINEAGE" core a2tgpo_advantage "$SOURCE/tests/examples/a2tgpo_advantage.json")" "$(cat out)"
 [ -f moved/share/lineage/schema/001_mirror.sql ] || fail "the schema is not installed"
 
 finish

@@ -44,7 +44,7 @@ struct rollout_case *rollout_case_new(size_t n)
     for (size_t i = 0; i < n; i++)
         build(c, i);
     c->rollouts = (struct rl_rollouts){n, c->traces, c->trees};
-    rl_algorithm_options_init(&c->options);
+    rl_algorithm_options_init(&c->options, NULL);
     return c;
 }
 

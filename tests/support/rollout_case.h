@@ -10,7 +10,7 @@
 #ifndef TESTS_ROLLOUT_CASE_H
 #define TESTS_ROLLOUT_CASE_H
 
-#include <rlcore/algorithm.h>
+#include <rlcore/samples.h>
 
 enum { CASE_MAX = 8, CASE_NODES = 6, CASE_TOKENS = 14, CASE_SAMPLED = 5 };
 

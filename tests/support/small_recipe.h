@@ -6,6 +6,7 @@
 #ifndef SUPPORT_SMALL_RECIPE_H
 #define SUPPORT_SMALL_RECIPE_H
 
+#include <rlcore/algorithm.h>
 #include <trainer/train.h>
 
 /* Width 16, 2 layers; hopworld: 1 to 2 hops, 3 searches; reverse: 1 to 2 tokens. No warm start.

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "log/log.h"
+#include "log/log_file.h"
 #include "support/files.h"
 #include "support/rows.h"
 
@@ -26,7 +27,7 @@ static int set_up(void **state)
     assert_non_null(p);
     p->dir = make_dir();
     p->fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(log_open(&p->log, p->fd, p->dir, &err), LINEAGE_OK);
+    assert_int_equal(log_file_open(&p->log, p->fd, p->dir, &err), LINEAGE_OK);
     *state = p;
     return 0;
 }
@@ -43,10 +44,10 @@ static int tear_down(void **state)
 
 static void append(struct place *p, const char *bytes)
 {
-    struct log_stat stat;
-    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
-    assert_int_equal(log_append(p->log, bytes, strlen(bytes), true, &err), LINEAGE_OK);
-    log_unlock(p->log);
+    struct log_state now;
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    assert_int_equal(log_append(p->log, &now, bytes, strlen(bytes), true, &err), LINEAGE_OK);
+    log_release(p->log);
 }
 
 static void assert_holds(const char *dir, const char *name, const char *bytes)
@@ -71,10 +72,10 @@ static bool can_lock(const char *dir)
 static void a_missing_file_is_an_empty_log(void **state)
 {
     struct place *p = *state;
-    struct log_stat stat;
+    struct log_state now;
     struct buf out = {0};
-    assert_int_equal(log_stat(p->log, &stat, &err), LINEAGE_OK);
-    assert_false(stat.exists);
+    assert_int_equal(log_look(p->log, &now, &err), LINEAGE_OK);
+    assert_false(now.exists);
     assert_int_equal(log_read(p->log, 0, 100, &out, &err), LINEAGE_OK);
     assert_int_equal(out.length, 0);
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
@@ -84,10 +85,10 @@ static void a_missing_file_is_an_empty_log(void **state)
 static void a_file_made_for_nothing_is_removed(void **state)
 {
     struct place *p = *state;
-    struct log_stat stat;
-    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
-    assert_int_equal(log_size(p->log), 0);
-    log_unlock(p->log);
+    struct log_state now;
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    assert_int_equal(now.size, 0);
+    log_release(p->log);
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
     append(p, "h\na\n");
     assert_holds(p->dir, "results.tsv", "h\na\n");
@@ -96,13 +97,13 @@ static void a_file_made_for_nothing_is_removed(void **state)
 static void the_lock_is_on_the_file_itself(void **state)
 {
     struct place *p = *state;
-    struct log_stat stat;
+    struct log_state now;
     append(p, "h\n");
     assert_true(can_lock(p->dir));
-    assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
-    assert_int_equal(stat.size, 2);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    assert_int_equal(now.size, 2);
     assert_false(can_lock(p->dir));
-    log_unlock(p->log);
+    log_release(p->log);
     assert_true(can_lock(p->dir));
 }
 
@@ -130,15 +131,15 @@ static void torn_bytes_are_moved_aside_and_numbered(void **state)
     struct place *p = *state;
     const char *const tails[] = {"cut", "again"};
     const char *const names[] = {"results.tsv.torn-1", "results.tsv.torn-2"};
-    struct log_stat stat;
+    struct log_state now;
     append(p, "h\na\n");
     for (size_t i = 0; i < 2; i++) {
         char name[64];
         add_bytes(p->dir, tails[i]);
-        assert_int_equal(log_lock(p->log, &stat, &err), LINEAGE_OK);
-        assert_int_equal(log_move_torn(p->log, 4, name, &err), LINEAGE_OK);
-        assert_int_equal(log_size(p->log), 4);
-        log_unlock(p->log);
+        assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+        assert_int_equal(log_set_aside(p->log, &now, 4, name, &err), LINEAGE_OK);
+        assert_int_equal(now.size, 4);
+        log_release(p->log);
         assert_string_equal(name, names[i]);
     }
     append(p, "b\n");
@@ -147,9 +148,26 @@ static void torn_bytes_are_moved_aside_and_numbered(void **state)
     assert_holds(p->dir, "results.tsv", "h\na\nb\n");
 }
 
+static void what_is_no_regular_file_is_refused(void **state)
+{
+    struct place *p = *state;
+    struct log_state now;
+    struct buf out = {0};
+    assert_int_equal(mkfifo(in_dir(p->dir, "results.tsv"), 0666), 0);
+    assert_int_equal(log_look(p->log, &now, &err), LINEAGE_EIO);
+    assert_int_equal(log_read(p->log, 0, 1, &out, &err), LINEAGE_EIO);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_EIO);
+    assert_non_null(strstr(err.text, "not a regular file"));
+    assert_int_equal(remove(in_dir(p->dir, "results.tsv")), 0);
+    assert_int_equal(symlink("/dev/null", in_dir(p->dir, "results.tsv")), 0);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_EIO);
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_no_regular_file_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_missing_file_is_an_empty_log, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_made_for_nothing_is_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_itself, set_up, tear_down),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "support/files.h"
+#include "support/last_words.h"
 #include "support/rows.h"
 
 static struct lineage_error err;
@@ -286,7 +287,7 @@ static void processes_follow_together(void **state)
     pid_t readers[4];
     for (int i = 0; i < 4; i++)
         if ((readers[i] = fork()) == 0)
-            _exit(read_while_growing(dir));
+            leave(read_while_growing(dir));
     for (int i = 0; i < 300; i++) {
         snprintf(id, sizeof id, "%03d", i);
         add_rows(dir,

@@ -1,6 +1,7 @@
 /* Settings in notes: what sets a parameter, and the much larger part that must not. */
 #include "support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <lineage/notes.h>
@@ -15,7 +16,10 @@ static void assert_params(const char *notes, const char *want)
     assert_int_equal(lineage_notes_parse(&trial, notes, NULL), LINEAGE_OK);
     buf_puts(&got, "");
     for (size_t i = 0; i < trial.n_params; i++)
-        buf_printf(&got, "%s=%g ", trial.params[i].name, trial.params[i].value);
+        if (trial.params[i].text)
+            buf_printf(&got, "%s=<%s> ", trial.params[i].name, trial.params[i].text);
+        else
+            buf_printf(&got, "%s=%g ", trial.params[i].name, trial.params[i].value);
     assert_string_equal(got.data, want);
     buf_release(&got);
     lineage_trial_release(&trial);
@@ -52,6 +56,134 @@ static void prose_sets_nothing(void **state)
     assert_params("alpha=; =3; alpha=nan; alpha=inf; alpha=0x10", "");
 }
 
+static void a_piece_of_texts_sets_texts(void **state)
+{
+    (void)state;
+    assert_params("optimizer=adam", "optimizer=<adam> ");
+    assert_params(" optimizer=adam ; α=0.3", "alpha=0.3 optimizer=<adam> ");
+    assert_params("alpha=0.3, optimizer=adam, model=Qwen/Qwen3-8B", "alpha=0.3 model=<Qwen/Qwen3-8B> optimizer=<adam> ");
+    assert_params("size='7B'; schedule='cosine, warm-up 10',who='it''s (1=1)'",
+                  "schedule=<cosine, warm-up 10> size=<7B> who=<it's (1=1)> ");
+    assert_params("optimizer=adam; optimizer=sgd", "optimizer=<sgd> ");
+    assert_params("β=high", "beta=<high> ");
+}
+
+/* Each is a piece as people and older tools write them, and none of it may become a setting. */
+static void prose_sets_no_text(void **state)
+{
+    static const char *const prose[] = {
+        "optimizer=adam diverged", "optimizer=adam (as the parent)", "optimizer=adam.", "loss=high?", "loss=high!",
+        "optimizer=adam→sgd", "optimizer=adam->sgd", "mode=a|b", "f=g(x)", "a=b=c", "x=y, but z=w is worse", "x=y,",
+        "x=y, lr=0.1", "x=y,,z=w", "lr =adam", "lr= adam", "=adam", "x=", "x=,y=z", "x=\"adam\"", "x=\"a b\"",
+        "it's x='y", "x='y", "x=''", "x='y'z", "x='y' z", "x='''", "x=nan", "x=inf", "x=-infinity", "x=Infinity",
+        "x=0.3%", "x=7B", "x=_a", "x=é", "x=a\tb=c", "x='a\tb'", "x=low-", "x=low:", "x=up/", "see x=y",
+        "ig_clip_scale_mean=high", "ig_clip_scale_std='a'", "ig_clip_scale mean=high", "info_gain turn=x",
+        "night s, trial a=b, key 1", "[x=y]", "(x=y)", "x=y z=w", "x=y/z w", "a.b=c d"};
+    (void)state;
+    for (size_t i = 0; i < sizeof prose / sizeof *prose; i++)
+        assert_params(prose[i], "");
+}
+
+/* What an older program read as a number stays that number, and the only value of its name. */
+static void texts_never_change_a_number(void **state)
+{
+    (void)state;
+    assert_params("alpha=0.3; alpha=high", "alpha=0.3 ");
+    assert_params("alpha=high; alpha=0.3; alpha=low", "alpha=0.3 ");
+    assert_params("alpha=0.3, beta=high and low", "alpha=0.3 ");
+    assert_params("alpha=0.3, beta=high, gamma=1", "alpha=0.3 ");
+    assert_params("alpha=0.3 beta=high", "alpha=0.3 ");
+    assert_params("a=b, alpha=0.3", "");
+}
+
+static void texts_are_as_long_as_they_may_be(void **state)
+{
+    char notes[400], want[400], name[LINEAGE_PARAM_TEXT_MAX + 2];
+    (void)state;
+    memset(name, 'a', sizeof name);
+    name[LINEAGE_PARAM_TEXT_MAX + 1] = '\0';
+    assert_false(lineage_param_text_ok(name));
+    snprintf(notes, sizeof notes, "x=%s; y='%s'", name, name);
+    assert_params(notes, "");
+    name[LINEAGE_PARAM_TEXT_MAX] = '\0';
+    snprintf(notes, sizeof notes, "x=%s; y='%s'", name, name);
+    snprintf(want, sizeof want, "x=<%s> y=<%s> ", name, name);
+    assert_params(notes, want);
+}
+
+static void texts_are_composed_and_read_back(void **state)
+{
+    static const char *const texts[] = {"adam", "7B", "it's", "'", "a, b", "nan", "0.3", "x=y", "é→", "a ", "v1.", "(a)"};
+    struct arena arena = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"t", 0, texts[i]}};
+        struct lineage_trial said = {0}, trial = {.notes = "words", .params = params, .n_params = 2};
+        char *notes;
+        assert_int_equal(row_check(&trial, NULL), LINEAGE_OK);
+        assert_int_equal(row_compose_notes(&notes, &trial, &arena, NULL), LINEAGE_OK);
+        assert_int_equal(lineage_notes_parse(&said, notes, NULL), LINEAGE_OK);
+        assert_int_equal(said.n_params, 2);
+        assert_string_equal(said.params[1].text, texts[i]);
+        assert_string_equal(notes_remark(notes, &arena), "words");
+        lineage_trial_release(&said);
+    }
+    arena_release(&arena);
+}
+
+static void texts_that_cannot_be_written_are_refused(void **state)
+{
+    static const char *const texts[] = {"", "a;b", "a\tb", "a\nb", "\x7f", "\xff"};
+    struct lineage_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct lineage_param param = {"optimizer", 0, texts[i]};
+        struct lineage_trial trial = {.params = &param, .n_params = 1};
+        assert_int_equal(row_check(&trial, &err), LINEAGE_EINVAL);
+        assert_non_null(strstr(err.text, "optimizer"));
+    }
+}
+
+static void a_text_that_notes_contradict_is_refused(void **state)
+{
+    static const char *const notes[] = {"optimizer=sgd", "optimizer=1", "optimizer=adam; optimizer='adam w'"};
+    struct lineage_param param = {"optimizer", 0, "adam"}, number = {"optimizer", 1, NULL};
+    struct lineage_error err;
+    struct arena arena = {0};
+    char *out;
+    (void)state;
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+        struct lineage_trial trial = {.notes = notes[i], .params = &param, .n_params = 1};
+        assert_int_equal(row_compose_notes(&out, &trial, &arena, &err), LINEAGE_EINVAL);
+        assert_non_null(strstr(err.text, "optimizer"));
+    }
+    struct lineage_trial same = {.notes = "words; optimizer='adam'", .params = &param, .n_params = 1};
+    assert_int_equal(row_compose_notes(&out, &same, &arena, &err), LINEAGE_OK);
+    assert_string_equal(out, "words; optimizer='adam'");
+    struct lineage_trial other = {.notes = "optimizer=adam", .params = &number, .n_params = 1};
+    assert_int_equal(row_compose_notes(&out, &other, &arena, &err), LINEAGE_EINVAL);
+    arena_release(&arena);
+}
+
+static void texts_are_typed_as_a_list(void **state)
+{
+    static const char *const wrong[] = {"", "7B", "'a", "'a'b", "a,", ",a", "a;b", "''"};
+    char text[LINEAGE_PARAM_TEXT_MAX + 1];
+    const char *list = "adam, 'a, b''s',warm up";
+    (void)state;
+    assert_true(lineage_param_text_next(text, &list));
+    assert_string_equal(text, "adam");
+    assert_true(lineage_param_text_next(text, &list));
+    assert_string_equal(text, "a, b's");
+    assert_true(lineage_param_text_next(text, &list));
+    assert_string_equal(text, "warm up");
+    assert_string_equal(list, "");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        list = wrong[i];
+        assert_false(lineage_param_text_next(text, &list));
+    }
+}
+
 static void clip_scale_takes_only_its_own_numbers(void **state)
 {
     struct lineage_trial trial = {0};
@@ -80,7 +212,7 @@ static void information_gain_per_turn(void **state)
 
 static void notes_are_composed_and_read_back(void **state)
 {
-    struct lineage_param params[] = {{"alpha", 0.3}, {"γ", 1}};
+    struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"γ", 1, NULL}};
     struct lineage_turn_stat turns[] = {{0, 0.25, 0.5, 8}};
     struct lineage_trial trial = {.notes = "words; more", .params = params, .n_params = 2, .turns = turns, .n_turns = 1,
                                   .ig_clip_scale_mean = {true, 1.014}, .ig_clip_scale_std = {true, 0.087}};
@@ -96,7 +228,7 @@ static void notes_are_composed_and_read_back(void **state)
 
 static void what_notes_say_already_is_not_said_again(void **state)
 {
-    struct lineage_param params[] = {{"alpha", 0.3}};
+    struct lineage_param params[] = {{"alpha", 0.3, NULL}};
     struct lineage_trial trial = {.notes = "alpha=0.3 fixed", .params = params, .n_params = 1};
     struct lineage_error err;
     struct arena arena = {0};
@@ -124,6 +256,10 @@ int main(void)
         cmocka_unit_test(a_piece_that_begins_with_a_setting_sets), cmocka_unit_test(the_last_value_of_a_key_wins),
         cmocka_unit_test(prose_sets_nothing),                      cmocka_unit_test(clip_scale_takes_only_its_own_numbers),
         cmocka_unit_test(information_gain_per_turn),               cmocka_unit_test(notes_are_composed_and_read_back),
-        cmocka_unit_test(what_notes_say_already_is_not_said_again), cmocka_unit_test(parameter_names_are_checked)};
+        cmocka_unit_test(what_notes_say_already_is_not_said_again), cmocka_unit_test(parameter_names_are_checked),
+        cmocka_unit_test(a_piece_of_texts_sets_texts),             cmocka_unit_test(prose_sets_no_text),
+        cmocka_unit_test(texts_never_change_a_number),             cmocka_unit_test(texts_are_as_long_as_they_may_be),
+        cmocka_unit_test(texts_are_composed_and_read_back),        cmocka_unit_test(texts_that_cannot_be_written_are_refused),
+        cmocka_unit_test(a_text_that_notes_contradict_is_refused), cmocka_unit_test(texts_are_typed_as_a_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

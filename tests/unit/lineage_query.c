@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/files.h"
@@ -119,8 +121,8 @@ static void assert_query(struct lineage_store *store, const char *a, const char 
                          const char *ids)
 {
     const struct lineage_condition conditions[] = {
-        {a, a ? range(a_range) : (struct lineage_range){{0}, {0}}},
-        {b, b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
+        {.name = a, .range = a ? range(a_range) : (struct lineage_range){{0}, {0}}},
+        {.name = b, .range = b ? range(b_range) : (struct lineage_range){{0}, {0}}}};
     const struct lineage_query query = {.conditions = conditions,
                                         .n_conditions = (a != NULL) + (size_t)(b != NULL),
                                         .sort = sort,
@@ -200,7 +202,7 @@ static void unknown_names_are_refused_with_the_known_ones(void **state)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     const char *const names[] = {"aplha", "t.seq", "score; DROP TABLE trials", "", "hypothesis"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const struct lineage_condition condition = {names[i], range(":")};
+        const struct lineage_condition condition = {.name = names[i], .range = range(":")};
         const struct lineage_query query = {.conditions = &condition, .n_conditions = 1};
         assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_EINVAL);
         assert_null(cursor);
@@ -263,12 +265,12 @@ static void tried_finds_what_lies_within_tolerance(void **state)
     char *dir = make_dir();
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
-    const struct lineage_param near[] = {{"alpha", 0.31}, {"gamma", 0.95}};
+    const struct lineage_param near[] = {{"alpha", 0.31, NULL}, {"gamma", 0.95, NULL}};
     assert_int_equal(lineage_tried(&cursor, store, near, 2, 0.05, &err), LINEAGE_OK);
     assert_string_equal(ids_of_cursor(cursor), "1 4 ");
     assert_int_equal(lineage_tried(&cursor, store, near, 2, 0.001, &err), LINEAGE_OK);
     assert_string_equal(ids_of_cursor(cursor), "");
-    const struct lineage_param never[] = {{"dropout", 0.1}};
+    const struct lineage_param never[] = {{"dropout", 0.1, NULL}};
     assert_int_equal(lineage_tried(&cursor, store, never, 1, 1, &err), LINEAGE_OK);
     assert_string_equal(ids_of_cursor(cursor), "");
     assert_int_equal(lineage_tried(&cursor, store, near, 0, 1, &err), LINEAGE_EINVAL);
@@ -303,6 +305,423 @@ static bool count_row(void *context, size_t n, const char *const *names, const c
     (void)n, (void)names, (void)texts;
     ++*(unsigned *)context;
     return true;
+}
+
+static const struct row page_rows[] = {
+    {"0", "s", .status = "baseline", .metric = "10"},
+    {"1", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3"},
+    {"2", "t", .status = "discard", .metric = "11", .notes = "alpha=0.1"},
+    {"3", "", .status = "crash", .notes = "alpha=0.9"},
+    {"4", "s", .status = "keep", .metric = "9", .notes = "alpha=0.3; lr=1e-4"},
+    {"5", "u", .status = "discard", .metric = "9", .notes = "alpha=0.2"},
+    {"6", "s", .status = "discard", .metric = "-0.0", .notes = "alpha=0.3"},
+    {.id = NULL}};
+
+/* Pages of one trial each, put together, are the whole list. */
+static void assert_pages(struct lineage_store *store, struct lineage_query query, const char *ids)
+{
+    char all[256] = "";
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    assert_string_equal(ids_of(store, &query), ids);
+    query.limit = 1;
+    for (query.after = 0;;) {
+        assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_OK);
+        enum lineage_status status = lineage_cursor_next(cursor, &trial, &err);
+        if (status == LINEAGE_OK) {
+            strcat(strcat(all, trial.exp_id), " ");
+            query.after = trial.seq;
+        }
+        lineage_cursor_close(cursor);
+        if (status != LINEAGE_OK)
+            break;
+    }
+    assert_string_equal(all, ids);
+}
+
+static void pages_go_on_behind_a_trial_in_any_order(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    add_rows(dir, page_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    const struct lineage_condition alpha = {.name = "alpha", .range = range("0.2:1")};
+    const struct lineage_query led = {.conditions = &alpha, .n_conditions = 1};
+    struct lineage_query query = led;
+    assert_pages(store, (struct lineage_query){0}, "0 1 2 3 4 5 6 ");
+    assert_pages(store, (struct lineage_query){.sort = "-seq"}, "6 5 4 3 2 1 0 ");
+    assert_pages(store, (struct lineage_query){.sort = "score"}, "6 1 4 5 0 2 ");
+    assert_pages(store, (struct lineage_query){.sort = "-score"}, "2 0 1 4 5 6 ");
+    assert_pages(store, (struct lineage_query){.sort = "-specialist"}, "5 2 0 1 4 6 ");
+    assert_pages(store, (struct lineage_query){.sort = "alpha"}, "2 5 1 4 6 3 ");
+    assert_pages(store, (struct lineage_query){.sort = "-alpha"}, "3 1 4 6 5 2 ");
+    assert_pages(store, led, "1 3 4 5 6 ");
+    query.sort = "-seq";
+    assert_pages(store, query, "6 5 4 3 1 ");
+    query.sort = "-score";
+    assert_pages(store, query, "1 4 5 6 ");
+    query.sort = "-alpha";
+    assert_pages(store, query, "3 1 4 6 5 ");
+    query.sort = "lr";
+    assert_pages(store, query, "4 ");
+    query = (struct lineage_query){.sort = "score", .after = 4}; /* trial 3, a crash without score */
+    assert_string_equal(ids_of(store, &query), "");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* Of 45,000 trials the first 12,000 and the last 500 have an alpha in the range: more than are looked for one by one,
+ * and in the reverse order a gap longer than what is read on the way to a page. */
+static void a_page_of_a_wide_range_is_the_same_as_of_the_list(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *line = malloc(45000 * 64), *end = line;
+    for (int i = 1; i <= 45000; i++)
+        end += sprintf(end, "%d\t\ts\t\t\t\t\t\tkeep\t1\t\t\t\t\t\t\talpha=%s\n", i,
+                       i <= 12000 || i > 44500 ? "0.5" : "2");
+    add_rows(dir, (const struct row[]){{.id = NULL}});
+    add_bytes(dir, line);
+    free(line);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    const struct lineage_condition alpha = {.name = "alpha", .range = range("0.4:0.6")};
+    struct lineage_query query = {.conditions = &alpha, .n_conditions = 1, .limit = 3};
+    assert_string_equal(ids_of(store, &query), "1 2 3 ");
+    query.after = 11998;
+    assert_string_equal(ids_of(store, &query), "11999 12000 44501 ");
+    query = (struct lineage_query){.conditions = &alpha, .n_conditions = 1, .limit = 3, .sort = "-seq"};
+    assert_string_equal(ids_of(store, &query), "45000 44999 44998 ");
+    query.after = 44502;
+    assert_string_equal(ids_of(store, &query), "44501 12000 11999 ");
+    query.after = 2;
+    assert_string_equal(ids_of(store, &query), "1 ");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* Trials 1 to 30,000: many ties, some without a score, and conditions that hold for a third, a few, the last, none. */
+static void add_many(const char *dir)
+{
+    char *lines = malloc(30000 * 96), *end = lines;
+    unsigned x = 1;
+    for (int i = 1; i <= 30000; i++) {
+        x = x * 1103515245 + 12345;
+        end += sprintf(end, "%d\t20%02u-01-01\ts\t\t\t\t\t\tkeep\t", i, x >> 28);
+        end += sprintf(end, x >> 27 & 7 ? "%u" : "", x >> 20 & 255);
+        end += sprintf(end, "\t\t\t\t\t\t\talpha=0.%u; gamma=%d; lr=%d%s\n", x >> 16 & 7, i % 3, i, i > 29000 ? "; late=1" : "");
+    }
+    add_rows(dir, (const struct row[]){{.id = NULL}});
+    add_bytes(dir, lines);
+    free(lines);
+}
+
+/* The list of any length begins like the whole list, and goes on so behind any trial of it. */
+static void assert_list_begins(struct lineage_store *store, struct lineage_query query)
+{
+    char first[4096], rest[4096];
+    query.limit = 1001; /* longer than what is walked for */
+    const char *all = ids_of(store, &query), *at = all;
+    size_t n = 0;
+    for (; n < 40 && *at; n++)
+        at = strchr(at, ' ') + 1;
+    query.limit = n < 20 ? 20 : n - 20;
+    const char *middle = all;
+    for (size_t i = 0; i < query.limit && *middle; i++)
+        middle = strchr(middle, ' ') + 1;
+    snprintf(first, sizeof first, "%.*s", (int)(middle - all), all);
+    snprintf(rest, sizeof rest, "%.*s", (int)(at - middle), middle);
+    for (const char *p = first; *p; p = strchr(p, ' ') + 1)
+        query.after = strtoull(p, NULL, 10); /* an id is its row's number here */
+    uint64_t after = query.after;
+    query.after = 0;
+    assert_string_equal(ids_of(store, &query), first);
+    query.after = after;
+    query.limit = 20;
+    if (n == 40)
+        assert_string_equal(ids_of(store, &query), rest);
+}
+
+static void a_short_list_is_the_beginning_of_the_list_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const sorts[] = {NULL,     "-seq",   "score", "-score", "timestamp", "-timestamp",
+                                        "exp_id", "-alpha", "alpha", "lr",     "-lr",       "-late", "-core_metric"};
+    const struct lineage_condition sets[][2] = {
+        {{.name = "gamma", .range = range("1")}, {.name = "alpha", .range = range("0.2:0.6")}}, {{.name = "lr", .range = range("29500:")}, {.name = "alpha", .range = range("0.3:")}},
+        {{.name = "lr", .range = range(":29990")}, {.name = "late", .range = range("1")}},      {{.name = "gamma", .range = range("0:1")}, {.name = "score", .range = range("250:")}},
+        {{.name = "score", .range = range(":200")}, {.name = "lr", .range = range("12000:")}},  {{.name = "alpha", .range = range("0.1")}, {.name = "alpha", .range = range("0.2")}}};
+    char *dir = make_dir();
+    add_many(dir);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    for (size_t set = 0; set < sizeof sets / sizeof *sets; set++)
+        for (size_t sort = 0; sort < sizeof sorts / sizeof *sorts; sort++)
+            assert_list_begins(store, (struct lineage_query){.conditions = sets[set], .n_conditions = 2,
+                                                             .sort = sorts[sort]});
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static void counts_what_a_query_finds(void **state)
+{
+    (void)state;
+    size_t n;
+    char *dir = make_dir();
+    add_rows(dir, page_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    const struct lineage_condition alpha = {.name = "alpha", .range = range("0.2:1")};
+    struct lineage_query query = {.conditions = &alpha, .n_conditions = 1, .sort = "-score", .after = 6};
+    assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
+    assert_int_equal(n, 4); /* of five, one has no score; where a page begins does not matter */
+    query.limit = 3;
+    assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
+    assert_int_equal(n, 3);
+    query = (struct lineage_query){.sort = "nonsense"};
+    assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_EINVAL);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static const struct row text_rows[] = {
+    {"a", .status = "keep", .metric = "1", .notes = "alpha=0.1; optimizer=adam; size='7B'"},
+    {"b", .status = "keep", .metric = "2", .notes = "alpha=0.3, optimizer=sgd"},
+    {"c", .status = "discard", .metric = "3", .notes = "alpha=0.3; optimizer=adam; optimizer diverged, x=y"},
+    {"d", .status = "keep", .metric = "4", .notes = "optimizer=adam diverged; alpha=0.9"},
+    {"e", .status = "harness_abort", .notes = "optimizer=muon; alpha=0.1; mixed=1"},
+    {"f", .status = "keep", .metric = "5", .notes = "mixed=one; optimizer=Adam"},
+    {.id = NULL}};
+
+/* The ids that a condition finds, in the order of `sort`. */
+static void assert_texts_find(struct lineage_store *store, const char *name, const char *const *texts, size_t n,
+                              const char *sort, const char *want)
+{
+    const struct lineage_condition condition = {.name = name, .texts = texts, .n_texts = n};
+    const struct lineage_query query = {.conditions = &condition, .n_conditions = 1, .sort = sort};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    char got[32] = "";
+    assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_OK);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK)
+        strcat(got, trial.exp_id);
+    lineage_cursor_close(cursor);
+    assert_string_equal(got, want);
+}
+
+static void texts_are_found_exactly(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"adam", "sgd"}, *const size[] = {"7B"}, *const none[] = {"lion"};
+    const char *const kept[] = {"keep"};
+    char *dir = make_dir();
+    add_rows(dir, text_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_texts_find(store, "optimizer", texts, 1, NULL, "ac");
+    assert_texts_find(store, "optimizer", texts, 2, NULL, "abc");
+    assert_texts_find(store, "optimizer", texts, 2, "-optimizer", "bac");
+    assert_texts_find(store, "optimizer", none, 1, NULL, "");
+    assert_texts_find(store, "optimizer", NULL, 0, "optimizer", "faceb"); /* open at both ends: whoever has it */
+    assert_texts_find(store, "size", size, 1, NULL, "a");
+    assert_texts_find(store, "mixed", NULL, 0, "mixed", "ef"); /* numbers come first */
+    assert_texts_find(store, "status", kept, 1, NULL, "abdf");
+    assert_string_equal(sql_value(store, "SELECT group_concat(value) FROM params WHERE value > 0.2"), "0.3,0.3,0.9,1.0");
+    assert_string_equal(sql_value(store, "SELECT count(*) FROM text_params WHERE value = 'adam'"), "2");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* The other kind of value is a mistake, not "nobody tried". */
+static void a_condition_of_the_wrong_kind_is_an_error(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"high"};
+    const struct {
+        struct lineage_condition condition;
+        const char *says;
+    } wrong[] = {{{.name = "alpha", .texts = texts, .n_texts = 1}, "holds numbers"},
+                 {{.name = "score", .texts = texts, .n_texts = 1}, "holds numbers"},
+                 {{.name = "optimizer", .range = range("0:1")}, "holds text"},
+                 {{.name = "optimiser", .texts = texts, .n_texts = 1}, "optimizer"}};
+    char *dir = make_dir();
+    add_rows(dir, text_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const struct lineage_query query = {.conditions = &wrong[i].condition, .n_conditions = 1};
+        struct lineage_cursor *cursor;
+        assert_int_equal(lineage_query_open(&cursor, store, &query, &err), LINEAGE_EINVAL);
+        assert_non_null(strstr(err.text, wrong[i].says));
+    }
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static void a_range_never_finds_a_text(void **state)
+{
+    (void)state;
+    const struct lineage_condition condition = {.name = "mixed", .range = range("0:")};
+    const struct lineage_query query = {.conditions = &condition, .n_conditions = 1};
+    size_t n;
+    char *dir = make_dir();
+    add_rows(dir, text_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_query_count(&n, store, &query, &err), LINEAGE_OK);
+    assert_int_equal(n, 1);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static void assert_tried(struct lineage_store *store, const char *optimizer, double alpha, const char *want)
+{
+    const struct lineage_param wanted[] = {{"optimizer", 0, optimizer}, {"alpha", alpha, NULL}};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    char got[32] = "";
+    assert_int_equal(lineage_tried(&cursor, store, wanted, 2, 0.05, &err), LINEAGE_OK);
+    while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK)
+        strcat(got, trial.exp_id);
+    lineage_cursor_close(cursor);
+    assert_string_equal(got, want);
+}
+
+static void texts_and_numbers_are_tried_together(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    add_rows(dir, text_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_tried(store, "adam", 0.31, "c");
+    assert_tried(store, "adam", 0.1, "a");
+    assert_tried(store, "sgd", 0.1, "");
+    assert_tried(store, "muon", 0.1, ""); /* an abort tried nothing */
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* Enough rows that sums and pairs are read instead of rows: one plain pass over what was written says the same. Scores are
+ * coarse, so the first of equal ones is asked for; each 40th row has no y. */
+enum { SWEPT = 4000, XS = 8 };
+
+static enum lineage_label swept_label(size_t i)
+{
+    static const enum lineage_label labels[] = {LINEAGE_CRASH, LINEAGE_DISCARD, LINEAGE_HARNESS_ABORT, LINEAGE_KEEP,
+                                                LINEAGE_BASELINE};
+    return labels[(i * 2654435761u >> 11) % 5];
+}
+
+static size_t swept_x(size_t i)
+{
+    return (i * 2654435761u >> 17) % XS;
+}
+
+static int swept_score(size_t i)
+{
+    return (int)((i * 2654435761u >> 7) % 50);
+}
+
+static void add_swept(const char *dir)
+{
+    char line[200];
+    add_rows(dir, (const struct row[]){{"first", "s", .status = "crash"}, {.id = NULL}});
+    for (size_t i = 0; i < SWEPT; i++) {
+        snprintf(line, sizeof line, "%zu\tT\ts\t\t\t\t\t\t%s\t%d\t\t\t\t\t\t\talpha=%s%zu%s%s\n", i,
+                 lineage_label_name(swept_label(i)), swept_score(i), swept_x(i) ? "" : "-", swept_x(i), i % 40 ? ", mode=" : "",
+                 i % 40 ? (i % 3 ? "b" : "a") : "");
+        add_bytes(dir, line);
+    }
+}
+
+/* mode is NULL for all. */
+static void check_cell(const struct lineage_sweep_cell *cell, const char *mode, bool higher)
+{
+    size_t count = 0, kept = 0, best = SWEPT;
+    for (size_t i = 0; i < SWEPT; i++) {
+        enum lineage_label label = swept_label(i);
+        if (swept_x(i) != (size_t)cell->x || label == LINEAGE_HARNESS_ABORT ||
+            (mode && (i % 40 == 0 || strcmp(mode, i % 3 ? "b" : "a") != 0)))
+            continue;
+        count++;
+        kept += label == LINEAGE_KEEP;
+        if (label != LINEAGE_CRASH && (best == SWEPT || (higher ? swept_score(i) > swept_score(best)
+                                                               : swept_score(i) < swept_score(best))))
+            best = i;
+    }
+    assert_int_equal(cell->count, count);
+    assert_int_equal(cell->labels[LINEAGE_KEEP], kept);
+    assert_true(best < SWEPT && cell->best.present);
+    assert_int_equal(cell->best.value, swept_score(best));
+    assert_int_equal(strtoull(cell->best_id, NULL, 10), best);
+    assert_int_equal(signbit(cell->x) != 0, cell->x == 0); /* as it was written */
+}
+
+static void a_sweep_of_many_rows_is_what_one_pass_gives(void **state)
+{
+    (void)state;
+    struct lineage_sweep sweep;
+    char *dir = make_dir();
+    add_swept(dir);
+    for (int higher = 0; higher < 2; higher++) {
+        struct lineage_store *store = open_store(dir, higher ? LINEAGE_HIGHER : LINEAGE_LOWER, NULL);
+        assert_int_equal(lineage_sweep_load(store, "alpha", NULL, &sweep, &err), LINEAGE_OK);
+        size_t n = sweep.n_cells;
+        assert_true(n > 2 && sweep.without == 1 && sweep.aborted > 0);
+        for (size_t i = 0; i < n; i++)
+            check_cell(&sweep.cells[i], NULL, higher);
+        lineage_sweep_release(&sweep);
+        assert_int_equal(lineage_sweep_load(store, "alpha", "mode", &sweep, &err), LINEAGE_OK);
+        assert_true(sweep.n_xs == n && sweep.n_ys == 2 && sweep.without == 1 + SWEPT / 40);
+        for (size_t i = 0; i < sweep.n_cells; i++)
+            check_cell(&sweep.cells[i], sweep.cells[i].y_text, higher);
+        lineage_sweep_release(&sweep);
+        lineage_store_close(store);
+    }
+    remove_dir(dir);
+}
+
+static void a_sweep_has_texts_on_its_axes(void **state)
+{
+    (void)state;
+    struct lineage_sweep sweep;
+    char *dir = make_dir();
+    add_rows(dir, text_rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_sweep_load(store, "optimizer", NULL, &sweep, &err), LINEAGE_OK);
+    assert_int_equal(sweep.n_cells, 3);
+    assert_string_equal(sweep.cells[0].x_text, "Adam");
+    assert_true(isnan(sweep.cells[1].x) && sweep.cells[1].count == 2);
+    assert_string_equal(sweep.cells[1].best_id, "a");
+    assert_true(sweep.n_xs == 3 && sweep.aborted == 1 && strcmp(sweep.x_texts[2], "sgd") == 0 && sweep.n_ys == 1);
+    lineage_sweep_release(&sweep);
+    assert_int_equal(lineage_sweep_load(store, "optimizer", "alpha", &sweep, &err), LINEAGE_OK);
+    assert_int_equal(sweep.n_cells, 3); /* adam 0.1, adam 0.3, sgd 0.3 of 2 x 2 */
+    assert_true(sweep.n_xs == 2 && sweep.n_ys == 2 && !sweep.y_texts[0] && sweep.ys[0] == 0.1);
+    assert_true(sweep.cells[0].y == 0.1 && sweep.cells[1].y == 0.3 && sweep.cells[2].y == 0.3);
+    lineage_sweep_release(&sweep);
+    assert_int_equal(lineage_sweep_load(store, "mixed", NULL, &sweep, &err), LINEAGE_OK);
+    assert_true(sweep.n_xs == 1 && strcmp(sweep.x_texts[0], "one") == 0); /* the number is the abort's */
+    lineage_sweep_release(&sweep);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static bool after_some_askings(void *context)
+{
+    return --*(int *)context < 0;
+}
+
+static void a_long_question_can_be_cancelled(void **state)
+{
+    (void)state;
+    int patience = 3;
+    size_t n;
+    const char *endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    const struct lineage_open_options options = {.cancelled = after_some_askings, .context = &patience};
+    struct lineage_store *store;
+    char *dir = make_dir();
+    add_rows(dir, page_rows);
+    assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
+    assert_int_equal(lineage_sql(store, endless, count_row, &n, &err), LINEAGE_ECANCELLED);
+    assert_int_equal(lineage_sql(store, endless, count_row, &n, &err), LINEAGE_ECANCELLED);
+    patience = 3;
+    assert_string_equal(sql_value(store, "SELECT count(*) FROM trials"), "7"); /* the handle is none the worse */
+    lineage_store_close(store);
+    remove_dir(dir);
 }
 
 static void sql_cannot_write(void **state)
@@ -390,7 +809,18 @@ int main(void)
         cmocka_unit_test(a_sweep_shows_cells_and_what_lacks_them),
         cmocka_unit_test(tried_finds_what_lies_within_tolerance),
         cmocka_unit_test(a_cursor_survives_other_calls_on_its_store),
+        cmocka_unit_test(pages_go_on_behind_a_trial_in_any_order),
+        cmocka_unit_test(a_page_of_a_wide_range_is_the_same_as_of_the_list),
+        cmocka_unit_test(a_short_list_is_the_beginning_of_the_list_in_any_order),
+        cmocka_unit_test(counts_what_a_query_finds),
+        cmocka_unit_test(a_long_question_can_be_cancelled),
         cmocka_unit_test(sql_cannot_write),
+        cmocka_unit_test(texts_are_found_exactly),
+        cmocka_unit_test(a_condition_of_the_wrong_kind_is_an_error),
+        cmocka_unit_test(a_range_never_finds_a_text),
+        cmocka_unit_test(texts_and_numbers_are_tried_together),
+        cmocka_unit_test(a_sweep_has_texts_on_its_axes),
+        cmocka_unit_test(a_sweep_of_many_rows_is_what_one_pass_gives),
         cmocka_unit_test(extra_columns_are_queryable_in_file_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

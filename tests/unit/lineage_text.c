@@ -154,9 +154,27 @@ static void cutting_keeps_characters_whole(void **state)
     assert_safe("漢字漢字", 3, "漢字…");
 }
 
+static void messages_show_what_hides_and_leave_the_rest(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *visible;
+    } cases[] = {{"`lineage` a|b é 日本 \xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9", NULL},
+                 {"a\xc2\x9b" "b", "a⟨U+009B⟩b"},
+                 {"\xe2\x80\xaex", "⟨U+202E⟩x"},
+                 {"\xef\xbb\xbf\xff", "⟨U+FEFF⟩\xef\xbf\xbd"},
+                 {"\033[1m", "␛[1m"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *visible = lineage_text_visible(cases[i].text, strlen(cases[i].text));
+        assert_string_equal(visible, cases[i].visible ? cases[i].visible : cases[i].text);
+        lineage_free(visible);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_show_what_hides_and_leave_the_rest),
         cmocka_unit_test(floats_are_written_as_the_table_says), cmocka_unit_test(numbers_are_read_as_the_table_says),
         cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(powers_of_two_are_shortest),
         cmocka_unit_test(the_locale_does_not_matter),           cmocka_unit_test(text_is_cut_as_the_table_says),

@@ -1,4 +1,5 @@
-/* rlcore_advantage.c: estimators on random batches: sums, permutation, precision, holes, and bad input. */
+/* rlcore_advantage.c: estimators on random batches: sums, permutation, precision, holes, and bad
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ enum { ROWS = 24, TOKENS = 40 };
 
 struct trial {
     struct random_batch *data;
-    struct rl_group_options options;
+    struct rl_outcome_options options;
     double *advantages, *returns;
     struct rl_error err;
 };
@@ -27,7 +28,7 @@ static struct trial trial_new(uint64_t seed, double hole_share)
                                                                            .tokens = TOKENS,
                                                                            .hole_share = hole_share,
                                                                            .empty_share = 0.1})};
-    rl_group_options_init(&t.options);
+    rl_outcome_options_init(&t.options);
     t.advantages = test_alloc(ROWS * TOKENS, sizeof(double));
     t.returns = test_alloc(ROWS * TOKENS, sizeof(double));
     return t;
@@ -45,8 +46,8 @@ static enum rl_status run_group(struct trial *t)
     struct rl_workspace ws = {0};
     enum rl_status status;
     do
-        status = rl_group_advantage(&t->data->batch, &t->options, t->data->turn_rewards, t->advantages,
-                                    &ws, &t->err);
+        status = rl_outcome_advantage(&t->data->batch, &t->options, t->data->turn_rewards,
+                                      t->advantages, &ws, &t->err);
     while (test_again(&ws, status));
     free(ws.data);
     return status;
@@ -138,8 +139,8 @@ static void order_of_rows_does_not_matter(void **state)
         assert_int_equal(run_group(&u), RL_OK);
         for (size_t row = 0; row < ROWS; row++)
             for (size_t j = 0; j < TOKENS; j++)
-                assert_near(u.advantages[(ROWS - 1 - row) * TOKENS + j], t.advantages[row * TOKENS + j],
-                            1e-10);
+                assert_near(u.advantages[(ROWS - 1 - row) * TOKENS + j],
+                            t.advantages[row * TOKENS + j], 1e-10);
         trial_free(&t);
         trial_free(&u);
     }
@@ -157,7 +158,8 @@ static void float_agrees_with_double(void **state)
         t.options.estimator = (enum rl_estimator)e;
         assert_int_equal(run_group(&t), RL_OK);
         do
-            status = rl_group_advantagef(&t.data->batch, &t.options, rewards, advantages, &ws, &t.err);
+            status =
+                rl_outcome_advantagef(&t.data->batch, &t.options, rewards, advantages, &ws, &t.err);
         while (test_again(&ws, status));
         assert_int_equal(status, RL_OK);
         for (size_t i = 0; i < ROWS * TOKENS; i++)
@@ -182,8 +184,8 @@ static void a_group_of_one(void **state)
         struct rl_workspace ws = {.data = memory, .size = sizeof memory};
         struct rl_error err = {0};
         double out[3];
-        const struct rl_group_options options = {(enum rl_estimator)e, true, 1e-6};
-        enum rl_status status = rl_group_advantage(&batch, &options, rewards, out, &ws, &err);
+        const struct rl_outcome_options options = {(enum rl_estimator)e, true, 1e-6};
+        enum rl_status status = rl_outcome_advantage(&batch, &options, rewards, out, &ws, &err);
         assert_int_equal(status, e == RL_GRPO_PASSK ? RL_EVALUE : RL_OK);
         if (status == RL_OK) {
             assert_near(out[0], expected[e], 1e-15);
@@ -210,8 +212,8 @@ static void a_small_workspace_is_refused(void **state)
     (void)state;
     struct trial t = trial_new(3, 0);
     struct rl_workspace ws = {0};
-    assert_int_equal(rl_group_advantage(&t.data->batch, &t.options, t.data->turn_rewards, t.advantages, &ws,
-                                        &t.err),
+    assert_int_equal(rl_outcome_advantage(&t.data->batch, &t.options, t.data->turn_rewards,
+                                          t.advantages, &ws, &t.err),
                      RL_EWORKSPACE);
     assert_true(ws.needed > 0);
     trial_free(&t);
@@ -264,7 +266,8 @@ static enum rl_status run_baseline(struct trial *t, bool compact, struct rl_work
     const struct rl_token_baseline_options options = {compact, true, 1e-8};
     enum rl_status status;
     do
-        status = rl_token_baseline(&t->data->batch, &in, &options, t->advantages, t->returns, ws, &t->err);
+        status = rl_token_baseline(&t->data->batch, &in, &options, t->advantages, t->returns, ws,
+                                   &t->err);
     while (test_again(ws, status));
     return status;
 }

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rlcore/algorithm.h>
+#include <rlcore/adca.h>
+#include <rlcore/samples.h>
 
 #include "support/random_batch.h"
 #include "support/rollout_case.h"
 
+/* Those that know message trees. */
 static const char *const all[] = {
     "grpo", "max_rl", "hierarchical_grpo", "rae", "reward", "custom", "echo", "opd", "opsd", "sft"};
 enum { ALL = sizeof all / sizeof *all };
@@ -63,24 +65,159 @@ static void assert_advantages(const struct rollout_case *c, size_t i, double a, 
 static void names_are_found(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ALL; i++) {
-        assert_string_equal(rl_algorithm_name(find(all[i])), all[i]);
-        assert_ptr_equal(rl_algorithm_at(i), find(all[i]));
-        assert_true(strlen(rl_algorithm_summary(find(all[i]))) > 0);
+    for (size_t i = 0; i < RL_N_ALGORITHMS; i++) {
+        const struct rl_algorithm *row = rl_algorithm_at(i);
+        assert_ptr_equal(find(row->name), row);
+        assert_true(*row->summary && *row->source && row->code);
     }
-    assert_null(rl_algorithm_at(ALL));
+    for (size_t i = 0; i < ALL; i++)
+        assert_string_equal(find(all[i])->name, all[i]);
+    assert_null(rl_algorithm_at(RL_N_ALGORITHMS));
 }
 
-static void an_unknown_name_lists_the_known(void **state)
+static void an_unknown_name_is_an_error_that_names_the_nearest(void **state)
+{
+    static const char *const cases[][2] = {{"grp", "grpo"},
+                                           {"GRPO", "grpo"},
+                                           {"v1d", "turn-group-v1d"},
+                                           {"rlo", "rloo"},
+                                           {"turn-goup", "turn-group"},
+                                           {"ecko", "echo"},
+                                           {"reinforce_plus", "reinforce_plus_plus"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct rl_algorithm *algorithm = find("grpo");
+        struct rl_error err;
+        char expected[128];
+        assert_int_equal(rl_algorithm_find(cases[i][0], &algorithm, &err), RL_EINVAL);
+        assert_null(algorithm);
+        snprintf(expected, sizeof expected, "'%s'; the nearest known one is %s", cases[i][0],
+                 cases[i][1]);
+        if (!strstr(err.text, expected))
+            fail_msg("%s, not %s", err.text, expected);
+    }
+}
+
+static void distances_count_letters(void **state)
 {
     (void)state;
-    const struct rl_algorithm *algorithm = find("grpo");
+    assert_int_equal(rl_name_distance("alpha", "alpha"), 0);
+    assert_int_equal(rl_name_distance("alhpa", "alpha"), 1);
+    assert_int_equal(rl_name_distance("alpa", "alpha"), 1);
+    assert_int_equal(rl_name_distance("alphaa", "alpha"), 1);
+    assert_int_equal(rl_name_distance("a", "alpha"), 1);       /* its beginning */
+    assert_int_equal(rl_name_distance("v1d", "group-v1d"), 1); /* its last word */
+    assert_int_equal(rl_name_distance("pha", "alpha"), 2);
+    assert_int_equal(rl_name_distance("kitten", "sitting"), 3);
+    assert_int_equal(rl_name_distance("clip_high", "clip"), 5);
+    assert_int_equal(rl_name_distance("", "abc"), 3);
+}
+
+/* What a row reads is a setting there is, and its defaults are those of the kernels. */
+static void settings_have_defaults(void **state)
+{
+    struct rl_algorithm_options options;
+    struct rl_a2tgpo_options gains;
+    struct rl_adca_options steps;
+    (void)state;
+    for (size_t i = 0; i < RL_N_ALGORITHMS; i++) {
+        const struct rl_algorithm *row = rl_algorithm_at(i);
+        size_t read = 0, words = 0;
+        const char *name;
+        for (const char *c = row->reads; *c; c++)
+            words += *c != ' ' && (c[1] == ' ' || !c[1]);
+        for (size_t k = 0; (name = rl_algorithm_setting_name(k)); k++) {
+            read += rl_algorithm_reads(row, name);
+            assert_true(isfinite(rl_algorithm_default(row, name)));
+        }
+        assert_int_equal(read, words);
+    }
+    assert_false(rl_algorithm_reads(find("turn-group-v1d"), "alph"));
+    assert_true(rl_algorithm_reads(find("turn-group-v1d"), "alpha"));
+    assert_false(rl_algorithm_reads(find("grpo"), "alpha"));
+    assert_true(isnan(rl_algorithm_default(NULL, "lr")));
+    rl_a2tgpo_options_init(&gains);
+    rl_algorithm_options_init(&options, find("turn-group-v1d"));
+    assert_true(options.alpha == gains.alpha && options.beta == gains.clip_beta &&
+                options.gamma == gains.gamma && options.epsilon == gains.epsilon &&
+                options.norm_by_std == gains.norm_adv_by_std);
+    rl_adca_options_init(&steps);
+    rl_algorithm_options_init(&options, find("adca"));
+    assert_true(options.alpha == steps.alpha && options.echo_weight == options.roles[0].weight);
+}
+
+/* Outcomes of two groups of two, one turn a row; what the rows of a batch get. */
+static void rows_take_what_trees_take(void **state)
+{
+    enum { B = 4, T = 3 };
+    const uint8_t mask[B * T] = {1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 1, 0};
+    const int32_t turn[B * T] = {0, 0, -1, 0, -1, -1, 0, 0, 0, 0, 0, -1};
+    const int64_t group[B] = {5, 5, 9, 9};
+    const double outcome[B] = {1, 0, 0.5, 1.5}, want[B] = {1, -1, -0.5, 0.5};
+    const size_t starts[B + 1] = {0, 1, 2, 3, 4};
+    const struct rl_batch batch = {B, T, mask, turn, group};
+    const struct rl_algorithm_input in = {&batch, outcome, starts, NULL, NULL};
+    double rewards[B * T], advantages[B * T], scale[B * T];
+    float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
+    struct rl_a2tgpo_stats stats;
+    struct rl_algorithm_options options;
+    char memory[4096];
+    struct rl_workspace ws = {memory, sizeof memory, 0}, none = {NULL, 0, 0};
     struct rl_error err;
-    assert_int_equal(rl_algorithm_find("grp", &algorithm, &err), RL_EINVAL);
-    assert_null(algorithm);
-    assert_non_null(strstr(err.text, "'grp'"));
-    for (size_t i = 0; i < ALL; i++)
-        assert_non_null(strstr(err.text, all[i]));
+    const struct rl_algorithm *max_rl = find("max_rl");
+    (void)state;
+    rl_algorithm_options_init(&options, max_rl);
+    assert_int_equal(
+        rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &none, &err),
+        RL_EWORKSPACE);
+    assert_true(none.needed > 0 && none.needed <= sizeof memory);
+    assert_int_equal(
+        rl_algorithm_rows(max_rl, &in, &options, rewards, advantages, scale, &stats, &ws, &err),
+        RL_OK);
+    assert_int_equal(
+        rl_algorithm_rowsf(max_rl, &in, &options, rewardsf, advantagesf, scalef, &stats, &ws, &err),
+        RL_OK);
+    for (size_t i = 0; i < B * T; i++) {
+        assert_true(advantages[i] == (mask[i] ? want[i / T] : 0));
+        assert_true((double)advantagesf[i] == advantages[i] && scale[i] == 1);
+    }
+    assert_true(rewards[1] == 1 && rewards[0] == 0 && rewards[8] == 0.5 && rewards[10] == 1.5);
+    assert_true(stats.ig_clip_scale_mean == 1 && stats.ig_clip_scale_std == 0);
+    const struct {
+        const char *name, *text;
+    } refused_rows[] = {{"custom", "works on message trees"},
+                        {"hierarchical_grpo", "works on message trees"},
+                        {"joint", "joint needs gains"},
+                        {"adca", "adca needs flags"}};
+    for (size_t i = 0; i < sizeof refused_rows / sizeof *refused_rows; i++) {
+        assert_int_equal(rl_algorithm_rows(find(refused_rows[i].name), &in, &options, rewards,
+                                           advantages, scale, &stats, &ws, &err),
+                         RL_EINVAL);
+        assert_non_null(strstr(err.text, refused_rows[i].text));
+    }
+}
+
+static void trees_refuse_what_works_on_rows(void **state)
+{
+    (void)state;
+    struct rollout_case *c = rollout_case_new(2);
+    refused(c, rollout_case_run(c, "turn-group-v1d"), RL_EINVAL, "works on rows of a batch");
+    rollout_case_free(c);
+}
+
+/* Two sets as one, and nothing with something. */
+static void statistics_merge(void **state)
+{
+    (void)state;
+    struct rl_turn_stat a = {2, 1.5, sqrt(0.5)}, b = {3, 5, 1}, none = {0}; /* 1 2; 4 5 6 */
+    rl_turn_stat_merge(&a, &b);
+    assert_int_equal(a.count, 5);
+    assert_true(fabs(a.mean - 3.6) < 1e-12 && fabs(a.std - sqrt(17.2 / 4)) < 1e-12);
+    rl_turn_stat_merge(&none, &b);
+    assert_true(none.count == 3 && none.mean == 5 && none.std == 1);
+    none = (struct rl_turn_stat){0};
+    rl_turn_stat_merge(&b, &none);
+    assert_true(b.count == 3 && b.mean == 5 && b.std == 1);
 }
 
 static void settings_that_train_wrong_are_refused(void **state)
@@ -536,30 +673,36 @@ static void tokens_without_logprobs_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_found),
-                                       cmocka_unit_test(an_unknown_name_lists_the_known),
-                                       cmocka_unit_test(settings_that_train_wrong_are_refused),
-                                       cmocka_unit_test(a_shared_node_trains_once),
-                                       cmocka_unit_test(failed_rollouts_give_no_samples),
-                                       cmocka_unit_test(nothing_trainable_gives_no_samples),
-                                       cmocka_unit_test(an_empty_group_is_fine),
-                                       cmocka_unit_test(group_advantages_reach_the_tokens),
-                                       cmocka_unit_test(options_reach_the_advantages),
-                                       cmocka_unit_test(rae_keeps_baselines_over_groups),
-                                       cmocka_unit_test(custom_has_a_value_per_token),
-                                       cmocka_unit_test(opd_pulls_towards_the_reference),
-                                       cmocka_unit_test(missing_reference_is_refused),
-                                       cmocka_unit_test(sft_copies_its_sampler),
-                                       cmocka_unit_test(echo_learns_what_tools_answered),
-                                       cmocka_unit_test(echo_reads_its_role_table),
-                                       cmocka_unit_test(echo_keeps_what_its_filter_keeps),
-                                       cmocka_unit_test(echo_trains_a_shared_answer_once),
-                                       cmocka_unit_test(groups_of_one_are_refused),
-                                       cmocka_unit_test(missing_advantages_are_refused),
-                                       cmocka_unit_test(given_advantages_stand_beside_ce_only),
-                                       cmocka_unit_test(rewards_that_are_no_numbers_are_refused),
-                                       cmocka_unit_test(credit_alone_is_the_same),
-                                       cmocka_unit_test(broken_trees_are_named),
-                                       cmocka_unit_test(tokens_without_logprobs_are_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_found),
+        cmocka_unit_test(an_unknown_name_is_an_error_that_names_the_nearest),
+        cmocka_unit_test(distances_count_letters),
+        cmocka_unit_test(settings_have_defaults),
+        cmocka_unit_test(rows_take_what_trees_take),
+        cmocka_unit_test(trees_refuse_what_works_on_rows),
+        cmocka_unit_test(statistics_merge),
+        cmocka_unit_test(settings_that_train_wrong_are_refused),
+        cmocka_unit_test(a_shared_node_trains_once),
+        cmocka_unit_test(failed_rollouts_give_no_samples),
+        cmocka_unit_test(nothing_trainable_gives_no_samples),
+        cmocka_unit_test(an_empty_group_is_fine),
+        cmocka_unit_test(group_advantages_reach_the_tokens),
+        cmocka_unit_test(options_reach_the_advantages),
+        cmocka_unit_test(rae_keeps_baselines_over_groups),
+        cmocka_unit_test(custom_has_a_value_per_token),
+        cmocka_unit_test(opd_pulls_towards_the_reference),
+        cmocka_unit_test(missing_reference_is_refused),
+        cmocka_unit_test(sft_copies_its_sampler),
+        cmocka_unit_test(echo_learns_what_tools_answered),
+        cmocka_unit_test(echo_reads_its_role_table),
+        cmocka_unit_test(echo_keeps_what_its_filter_keeps),
+        cmocka_unit_test(echo_trains_a_shared_answer_once),
+        cmocka_unit_test(groups_of_one_are_refused),
+        cmocka_unit_test(missing_advantages_are_refused),
+        cmocka_unit_test(given_advantages_stand_beside_ce_only),
+        cmocka_unit_test(rewards_that_are_no_numbers_are_refused),
+        cmocka_unit_test(credit_alone_is_the_same),
+        cmocka_unit_test(broken_trees_are_named),
+        cmocka_unit_test(tokens_without_logprobs_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "groups.h"
+#include "support/groups.h"
 #include "support/random_batch.h"
 
 enum { MAX_ROWS = 64 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rlcore/algorithm.h>
+#include <rlcore/samples.h>
 #include <rlcore/pack.h>
 #include <rlcore/stream_loss.h>
 

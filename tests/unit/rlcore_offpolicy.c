@@ -15,7 +15,7 @@
 #include <rlcore/diagnostics.h>
 #include <rlcore/offpolicy.h>
 
-#include "sort.h"
+#include "support/sort.h"
 #include "support/random_batch.h"
 
 /* A correction of a random batch; old_log_prob is the trainer's. */

@@ -49,9 +49,9 @@ static void large_counts(void **state)
     assert_near(one_passk(RL_PASSK_UNBIASED, 100000, 1, 50000), 0.5, 1e-14);
     assert_near(one_passk(RL_PASSK_UNBIASED, 100000, 2, 1), 2e-5, 1e-18);
     assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000, 3, 1), 3e-12, 1e-26);
-    assert_near(one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000,
-                          400000000000000000),
-                1, 0); /* and in no time */
+    assert_near(
+        one_passk(RL_PASSK_UNBIASED, 1000000000000000000, 500000000000000000, 400000000000000000),
+        1, 0); /* and in no time */
     assert_near(one_passk(RL_PASSK_BERNOULLI, 4, 1, 1000000), 1, 0);
 }
 

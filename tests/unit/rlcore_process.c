@@ -76,7 +76,8 @@ static void sets_of_one_and_of_equals_give_nothing(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_near(advantages[i], 0, 0);
     const uint8_t wrong[] = {1, 3, 2, 0, 0, 2};
-    assert_int_equal(rl_process_advantage(&batch, wrong, rewards, advantages, &ws, NULL), RL_EVALUE);
+    assert_int_equal(rl_process_advantage(&batch, wrong, rewards, advantages, &ws, NULL),
+                     RL_EVALUE);
 }
 
 /* Two rows of one group, three and two steps. */
@@ -87,8 +88,8 @@ struct prm {
     int64_t group[2];
     double rewards[10];
     double step_rewards[5], step_advantages[5], advantages[10];
-    struct rl_prm_metrics metrics;
-    struct rl_prm_options options;
+    struct rl_adca_metrics metrics;
+    struct rl_adca_options options;
     struct rl_error err;
 };
 
@@ -98,8 +99,8 @@ static struct prm prm_new(void)
                     .flag_start = {0, 3, 5},
                     .flags = {1, 0, 1, 0, 0},
                     .rewards = {0, 0, 0, 0, 1, 0, 0, 0, 0, 0}};
-    rl_prm_options_init(&p.options);
-    assert_int_equal(rl_prm_step_starts(2, 5, p.step_id, p.start, NULL), RL_OK);
+    rl_adca_options_init(&p.options);
+    assert_int_equal(rl_adca_step_starts(2, 5, p.step_id, p.start, NULL), RL_OK);
     return p;
 }
 
@@ -107,17 +108,16 @@ static enum rl_status run_prm(struct prm *p)
 {
     _Alignas(64) unsigned char memory[2048];
     struct rl_workspace ws = {.data = memory, .size = sizeof memory};
-    const struct rl_prm_input in = {2,        5,        p->group,    p->step_id,
-                                    p->start, p->flags, p->flag_start};
-    const struct rl_prm_output out = {NULL, p->step_rewards, p->step_advantages, &p->metrics};
-    return rl_prm_advantage(&in, &p->options, p->rewards, p->advantages, &out, &ws, &p->err);
+    const struct rl_adca_input in = {2, 5, p->group, p->step_id, p->start, p->flags, p->flag_start};
+    const struct rl_adca_output out = {NULL, p->step_rewards, p->step_advantages, &p->metrics};
+    return rl_adca_advantage(&in, &p->options, p->rewards, p->advantages, &out, &ws, &p->err);
 }
 
 static void allocation_shares_out_one(void **state)
 {
     (void)state;
     struct prm p = prm_new();
-    p.options.scheme = RL_PRM_ALLOCATION;
+    p.options.scheme = RL_ADCA_ALLOCATION;
     p.options.do_batch_norm = false;
     assert_int_equal(run_prm(&p), RL_OK);
     double o = 0.5 / (0.5 + 1e-12); /* outcomes 1 and 0: mean and deviation 0.5 */
@@ -126,7 +126,7 @@ static void allocation_shares_out_one(void **state)
     assert_near(p.advantages[0], 0, 0);
     assert_near(p.advantages[2], p.step_advantages[0], 0);
     assert_near(p.advantages[8], p.step_advantages[4], 0);
-    p.options.outcome = RL_PRM_ONLY;
+    p.options.outcome = RL_ADCA_ONLY;
     assert_int_equal(run_prm(&p), RL_EINVAL);
 }
 
@@ -134,7 +134,7 @@ static void normalised_steps_have_mean_zero(void **state)
 {
     (void)state;
     struct prm p = prm_new();
-    p.options.outcome = RL_PRM_ONLY;
+    p.options.outcome = RL_ADCA_ONLY;
     p.options.equal_trajectory_weight = false;
     assert_int_equal(run_prm(&p), RL_OK);
     assert_near(p.metrics.attr_mean, 0, 1e-14);
@@ -150,33 +150,33 @@ static void bad_steps_are_named(void **state)
     assert_int_equal(run_prm(&p), RL_EVALUE);
     assert_non_null(strstr(p.err.text, "token_level_rewards[1][2]"));
     p.step_id[3] = -2;
-    assert_int_equal(rl_prm_step_starts(2, 5, p.step_id, p.start, &p.err), RL_EVALUE);
+    assert_int_equal(rl_adca_step_starts(2, 5, p.step_id, p.start, &p.err), RL_EVALUE);
     assert_non_null(strstr(p.err.text, "step_ids[0][3]"));
     const int32_t ids[] = {0, 2};
     const size_t start[] = {0, 2};
     const double values[] = {1, 2};
     double out[2];
-    assert_int_equal(rl_prm_spread(1, 2, ids, start, values, out, &p.err), RL_EVALUE);
+    assert_int_equal(rl_adca_spread(1, 2, ids, start, values, out, &p.err), RL_EVALUE);
 }
 
 static void the_schedule_ends(void **state)
 {
     (void)state;
-    struct rl_prm_schedule s = {.enable = true,
-                                .global_step = 9,
-                                .prm_steps = 10,
-                                .alpha = 0.5,
-                                .cosine_decay = true,
-                                .alpha_min = 0.1,
-                                .progress = 1.5};
+    struct rl_adca_schedule s = {.enable = true,
+                                 .global_step = 9,
+                                 .prm_steps = 10,
+                                 .alpha = 0.5,
+                                 .cosine_decay = true,
+                                 .alpha_min = 0.1,
+                                 .progress = 1.5};
     bool applied;
     double alpha;
-    assert_int_equal(rl_prm_schedule_at(&s, &applied, &alpha, NULL), RL_OK);
+    assert_int_equal(rl_adca_schedule_at(&s, &applied, &alpha, NULL), RL_OK);
     assert_true(applied);
     assert_near(alpha, 0.1, 1e-15);
     s.global_step = 10;
     s.progress = NAN;
-    assert_int_equal(rl_prm_schedule_at(&s, &applied, &alpha, NULL), RL_OK);
+    assert_int_equal(rl_adca_schedule_at(&s, &applied, &alpha, NULL), RL_OK);
     assert_false(applied);
     assert_near(alpha, 0.5, 1e-15);
 }
@@ -187,11 +187,13 @@ static void rows_that_skip_the_judge(void **state)
     const double overall[] = {0, 1, -1e-9, 0.5}, outcomes[] = {1, 0.5, 0, -1};
     bool skipped[4];
     uint8_t flag[4];
-    assert_int_equal(rl_prm_skip_rows(RL_PRM_SKIP_SMALL_ADV, 4, overall, outcomes, skipped, flag, NULL),
-                     RL_OK);
+    assert_int_equal(
+        rl_adca_skip_rows(RL_ADCA_SKIP_SMALL_ADV, 4, overall, outcomes, skipped, flag, NULL),
+        RL_OK);
     assert_true(skipped[0] && !skipped[1] && skipped[2] && !skipped[3]);
     assert_true(flag[0] == 1 && flag[1] == 0);
-    assert_int_equal(rl_prm_skip_rows(RL_PRM_SKIP_ALL_NEG, 4, NULL, outcomes, skipped, flag, NULL), RL_OK);
+    assert_int_equal(
+        rl_adca_skip_rows(RL_ADCA_SKIP_ALL_NEG, 4, NULL, outcomes, skipped, flag, NULL), RL_OK);
     assert_true(!skipped[0] && !skipped[1] && skipped[2] && skipped[3]);
 }
 

@@ -34,10 +34,10 @@ typedef enum rl_status run_fn(const struct call *c);
 
 static enum rl_status group_advantage(const struct call *c)
 {
-    struct rl_group_options options;
-    rl_group_options_init(&options);
+    struct rl_outcome_options options;
+    rl_outcome_options_init(&options);
     options.estimator = (enum rl_estimator)c->variant;
-    return rl_group_advantage(&c->in->batch, &options, c->in->turn_rewards, c->out, c->ws, NULL);
+    return rl_outcome_advantage(&c->in->batch, &options, c->in->turn_rewards, c->out, c->ws, NULL);
 }
 
 static enum rl_status reinforce_plus_plus(const struct call *c)
@@ -201,22 +201,22 @@ static enum rl_status prm(const struct call *c)
     const struct rl_batch *batch = &c->in->batch;
     size_t *start = test_alloc(batch->n_rows + 1, sizeof *start);
     enum rl_status status =
-        rl_prm_step_starts(batch->n_rows, batch->n_tokens, batch->turn, start, NULL);
+        rl_adca_step_starts(batch->n_rows, batch->n_tokens, batch->turn, start, NULL);
     assert_int_equal(status, RL_OK);
     size_t steps = start[batch->n_rows];
     uint8_t *flags = test_alloc(steps, 1);
     for (size_t row = 0; row < batch->n_rows; row++)
         for (size_t j = start[row]; j < start[row + 1]; j++)
             flags[j] = (int)fabs(c->in->scores[row] * 1000) % (int)(2 + j - start[row]) == 0;
-    const struct rl_prm_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
-                                    start,         flags,           start};
-    const struct rl_prm_output out = {.step_rewards = test_alloc(steps, sizeof(double)),
-                                      .step_advantages = test_alloc(steps, sizeof(double))};
-    struct rl_prm_options options;
-    rl_prm_options_init(&options);
-    options.scheme = c->variant & 1 ? RL_PRM_ALLOCATION : RL_PRM_DECOUPLE;
+    const struct rl_adca_input in = {batch->n_rows, batch->n_tokens, batch->group, batch->turn,
+                                     start,         flags,           start};
+    const struct rl_adca_output out = {.step_rewards = test_alloc(steps, sizeof(double)),
+                                       .step_advantages = test_alloc(steps, sizeof(double))};
+    struct rl_adca_options options;
+    rl_adca_options_init(&options);
+    options.scheme = c->variant & 1 ? RL_ADCA_ALLOCATION : RL_ADCA_DECOUPLE;
     options.equal_trajectory_weight = c->variant & 2;
-    status = rl_prm_advantage(&in, &options, c->in->turn_rewards, c->out, &out, c->ws, NULL);
+    status = rl_adca_advantage(&in, &options, c->in->turn_rewards, c->out, &out, c->ws, NULL);
     free(out.step_rewards);
     free(out.step_advantages);
     free(start);

@@ -7,7 +7,7 @@
 
 #include <rlcore/stream_loss.h>
 
-#include "stream.h"
+#include "stream/stream_internal.h"
 #include "support/random_batch.h"
 
 enum { SEQUENCES = 5, TOKENS = 60, ARRAYS = 7 };

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "support/random_batch.h"
-#include "vexp.h"
+#include "support/vexp.h"
 
 enum { SAMPLES = 1000000 };
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "vexp.h"
+#include "support/vexp.h"
 
 static double ulps(float got, double exact)
 {

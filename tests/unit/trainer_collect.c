@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evaluate.h"
-#include "internal.h"
-#include "run.h"
+#include "rollout/evaluate.h"
+#include "support/error.h"
+#include "run/run.h"
 #include "support/files.h"
 #include "support/small_recipe.h"
 
@@ -57,8 +57,8 @@ static int renew_recipe(void **state)
     return 0;
 }
 
-static struct run *collected(struct place *place, enum trainer_algorithm_name a,
-                             enum trainer_algorithm_name b, int32_t iteration)
+static struct run *collected(struct place *place, enum rl_algorithm_name a,
+                             enum rl_algorithm_name b, int32_t iteration)
 {
     struct run *run = calloc(1, sizeof *run);
     struct trainer_iteration metrics = {0};
@@ -119,7 +119,7 @@ static void assert_scored(const struct place *place, const struct trainer_rollou
 static void a_teacher_scores_what_the_learner_says(void **state)
 {
     struct place *place = *state;
-    struct run *run = collected(place, TRAINER_GRPO, TRAINER_OPD, 0);
+    struct run *run = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_OPD, 0);
     assert_scored(place, run->rollouts, 0, run->rollouts->log_prob, place->params);
     assert_scored(place, run->rollouts, 1, run->rollouts->log_prob, place->params);
     assert_scored(place, run->rollouts, 1, run->rollouts->reference, place->taught);
@@ -129,7 +129,7 @@ static void a_teacher_scores_what_the_learner_says(void **state)
 static void a_source_says_what_the_learner_is_to_say(void **state)
 {
     struct place *place = *state;
-    struct run *run = collected(place, TRAINER_SFT, TRAINER_GRPO, 0);
+    struct run *run = collected(place, RL_ALGORITHM_SFT, RL_ALGORITHM_GRPO, 0);
     assert_scored(place, run->rollouts, 0, run->rollouts->log_prob, place->taught);
     assert_scored(place, run->rollouts, 1, run->rollouts->log_prob, place->params);
     closed(run);
@@ -139,7 +139,7 @@ static void the_start_scores_all_tasks(void **state)
 {
     struct place *place = *state;
     place->recipe.loss.kl_coef = 0.1;
-    struct run *run = collected(place, TRAINER_SFT, TRAINER_OPD, 0);
+    struct run *run = collected(place, RL_ALGORITHM_SFT, RL_ALGORITHM_OPD, 0);
     assert_scored(place, run->rollouts, 0, run->rollouts->start, place->taught);
     assert_scored(place, run->rollouts, 1, run->rollouts->start, place->taught);
     closed(run);
@@ -165,7 +165,7 @@ static size_t show(const struct trainer_rollouts *r, size_t row, int32_t *tokens
 static void a_policy_is_shown_the_last_fact(void **state)
 {
     struct place *place = *state;
-    struct run *run = collected(place, TRAINER_OPSD, TRAINER_OPSD, 0);
+    struct run *run = collected(place, RL_ALGORITHM_OPSD, RL_ALGORITHM_OPSD, 0);
     const struct trainer_rollouts *r = run->rollouts;
     size_t shown_rows = 0;
     double difference = 0;
@@ -199,9 +199,9 @@ static bool is_among(uint64_t question, const struct trainer_rollouts *r, int32_
 static void questions_are_new_in_every_iteration(void **state)
 {
     struct place *place = *state;
-    struct run *first = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
-    struct run *again = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
-    struct run *second = collected(place, TRAINER_GRPO, TRAINER_GRPO, 1);
+    struct run *first = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 0);
+    struct run *again = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 0);
+    struct run *second = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 1);
     const struct trainer_rollouts *r = first->rollouts;
     assert_int_equal(r->n, 4 * 4 + 3 * 4);
     for (size_t row = 0; row < r->n; row++) {
@@ -259,7 +259,7 @@ static void one_question_is_enough(void **state)
     struct place *place = *state;
     place->recipe.tasks[0].questions = 1;
     place->recipe.tasks[1].questions = 1;
-    struct run *run = collected(place, TRAINER_GRPO, TRAINER_GRPO, 0);
+    struct run *run = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 0);
     assert_int_equal(run->rollouts->n, 8);
     closed(run);
 }

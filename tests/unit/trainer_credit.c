@@ -12,7 +12,7 @@
 #include <rlcore/length.h>
 #include <rlcore/process.h>
 
-#include "credit.h"
+#include "run/credit.h"
 #include "support/small_recipe.h"
 
 /* ---- rollouts made by hand ---- */
@@ -34,6 +34,7 @@ struct credited {
     struct trainer_rollouts *r;
     struct credit_memory memory;
     struct workspace workspace;
+    struct rl_a2tgpo_stats scale;
     /* a copy of what rows FIRST.. hold, as the core takes it */
     float rewards[ROWS * WIDTH];
     struct rl_batch batch;
@@ -72,13 +73,13 @@ static void make_row(struct trainer_rollouts *r, size_t row, size_t i)
 }
 
 /* Rows of task 1 stand behind others, which must stay as they are. */
-static struct credited *make(enum trainer_algorithm_name name)
+static struct credited *make(enum rl_algorithm_name name)
 {
     struct credited *c = calloc(1, sizeof *c);
     c->recipe = small_recipe(TRAINER_HOPWORLD);
     c->recipe.n_tasks = 2;
     c->recipe.tasks[1] = c->recipe.tasks[0];
-    c->recipe.tasks[1].algorithm.name = name;
+    trainer_algorithm_init(&c->recipe.tasks[1].algorithm, name);
     c->recipe.training.group_size = GROUP;
     c->r = rollouts_new(FIRST + ROWS, WIDTH);
     c->r->n = FIRST + ROWS;
@@ -103,14 +104,14 @@ static void assign(struct credited *c, int32_t iteration)
 {
     const struct credit_task task = {&c->recipe, 1, FIRST, ROWS, iteration};
     struct trainer_error err;
-    if (credit_assign(c->r, &task, &c->memory, &c->workspace, &err) != TRAINER_OK)
+    if (credit_assign(c->r, &task, &c->memory, &c->workspace, &c->scale, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     assert_true(c->r->has_credit);
     for (size_t i = 0; i < FIRST * WIDTH; i++)
         assert_true(c->r->advantage[i] == -77 && c->r->rl[i] == -77 && c->r->clip_scale[i] == -77);
 }
 
-static struct credited *credited(enum trainer_algorithm_name name)
+static struct credited *credited(enum rl_algorithm_name name)
 {
     struct credited *c = make(name);
     assign(c, 0);
@@ -165,7 +166,7 @@ static void grpo_is_the_z_score(void **state)
 {
     (void)state;
     const double s = sqrt(1.0 / 3), z = 0.5 / s, one = 0.75 / 0.5, rest = -0.25 / 0.5;
-    struct credited *c = credited(TRAINER_GRPO);
+    struct credited *c = credited(RL_ALGORITHM_GRPO);
     assert_rows(c, (const double[]){z, -z, -z, z, one, rest, rest, rest});
     release(c);
 }
@@ -174,12 +175,12 @@ static void without_the_division_it_is_the_difference(void **state)
 {
     (void)state;
     const double expected[] = {0.5, -0.5, -0.5, 0.5, 0.75, -0.25, -0.25, -0.25};
-    struct credited *c = make(TRAINER_GRPO);
+    struct credited *c = make(RL_ALGORITHM_GRPO);
     algorithm(c)->norm_by_std = false;
     assign(c, 0);
     assert_rows(c, expected);
     release(c);
-    c = credited(TRAINER_DR_GRPO);
+    c = credited(RL_ALGORITHM_DR_GRPO);
     assert_rows(c, expected);
     release(c);
 }
@@ -188,7 +189,7 @@ static void rloo_leaves_one_out(void **state)
 {
     (void)state;
     const double a = 2.0 / 3, b = 1.0 / 3;
-    struct credited *c = credited(TRAINER_RLOO);
+    struct credited *c = credited(RL_ALGORITHM_RLOO);
     assert_rows(c, (const double[]){a, -a, -a, a, 1, -b, -b, -b});
     release(c);
 }
@@ -196,7 +197,7 @@ static void rloo_leaves_one_out(void **state)
 static void passk_credits_the_best(void **state)
 {
     (void)state;
-    struct credited *c = credited(TRAINER_GRPO_PASSK);
+    struct credited *c = credited(RL_ALGORITHM_GRPO_PASSK);
     assert_rows(c, (const double[]){0, 0, 0, 0, 1 / 0.5, 0, 0, 0});
     release(c);
 }
@@ -204,7 +205,7 @@ static void passk_credits_the_best(void **state)
 static void max_rl_divides_by_the_mean(void **state)
 {
     (void)state;
-    struct credited *c = credited(TRAINER_MAX_RL);
+    struct credited *c = credited(RL_ALGORITHM_MAX_RL);
     assert_rows(c, (const double[]){1, -1, -1, 1, 3, -1, -1, -1});
     release(c);
 }
@@ -212,7 +213,7 @@ static void max_rl_divides_by_the_mean(void **state)
 static void reward_is_the_outcome(void **state)
 {
     (void)state;
-    struct credited *c = credited(TRAINER_REWARD);
+    struct credited *c = credited(RL_ALGORITHM_REWARD);
     assert_rows(c, outcomes);
     release(c);
 }
@@ -221,7 +222,8 @@ static void reward_is_the_outcome(void **state)
 static void rae_follows_a_moving_baseline(void **state)
 {
     (void)state;
-    struct credited *c = make(TRAINER_RAE);
+    struct credited *c = make(RL_ALGORITHM_RAE);
+    algorithm(c)->decay = 0.9;
     double baseline = 0, expected[ROWS];
     for (int32_t iteration = 0; iteration < 3; iteration++) {
         assign(c, iteration);
@@ -240,7 +242,7 @@ static void rae_follows_a_moving_baseline(void **state)
 static void advantages_are_scaled(void **state)
 {
     (void)state;
-    struct credited *c = make(TRAINER_DR_GRPO);
+    struct credited *c = make(RL_ALGORITHM_DR_GRPO);
     algorithm(c)->advantage_scale = 3;
     assign(c, 0);
     assert_rows(c, (const double[]){1.5, -1.5, -1.5, 1.5, 2.25, -0.75, -0.75, -0.75});
@@ -261,7 +263,7 @@ static void reinforce_plus_plus_whitens_returns(void **state)
 {
     (void)state;
     float expected[ROWS * WIDTH];
-    struct credited *c = make(TRAINER_REINFORCE_PLUS_PLUS);
+    struct credited *c = make(RL_ALGORITHM_REINFORCE_PLUS_PLUS);
     algorithm(c)->gamma = 0.9;
     assign(c, 0);
     lay_rewards(c, false, outcomes);
@@ -277,7 +279,7 @@ static void reinforce_plus_plus_whitens_returns(void **state)
     release(c);
 }
 
-static void check_mode(enum trainer_algorithm_name name, enum rl_a2tgpo_mode mode)
+static void check_mode(enum rl_algorithm_name name, enum rl_a2tgpo_mode mode)
 {
     float expected[ROWS * WIDTH], scale[ROWS * WIDTH];
     struct rl_a2tgpo_options options;
@@ -308,10 +310,10 @@ static void check_mode(enum trainer_algorithm_name name, enum rl_a2tgpo_mode mod
 static void the_four_modes_are_those_of_the_core(void **state)
 {
     (void)state;
-    check_mode(TRAINER_JOINT, RL_A2TGPO_JOINT);
-    check_mode(TRAINER_SEPARATE, RL_A2TGPO_SEPARATE);
-    check_mode(TRAINER_TURN_GROUP, RL_A2TGPO_TURN_GROUP);
-    check_mode(TRAINER_TURN_GROUP_V1D, RL_A2TGPO_TURN_GROUP_V1D);
+    check_mode(RL_ALGORITHM_JOINT, RL_A2TGPO_JOINT);
+    check_mode(RL_ALGORITHM_SEPARATE, RL_A2TGPO_SEPARATE);
+    check_mode(RL_ALGORITHM_TURN_GROUP, RL_A2TGPO_TURN_GROUP);
+    check_mode(RL_ALGORITHM_TURN_GROUP_V1D, RL_A2TGPO_TURN_GROUP_V1D);
 }
 
 static void process_rewards_stay_at_their_turns(void **state)
@@ -319,7 +321,7 @@ static void process_rewards_stay_at_their_turns(void **state)
     (void)state;
     float expected[ROWS * WIDTH];
     uint8_t event[ROWS * WIDTH] = {0};
-    struct credited *c = credited(TRAINER_PROCESS);
+    struct credited *c = credited(RL_ALGORITHM_PROCESS);
     lay_rewards(c, true, outcomes);
     for (size_t i = 0; i < ROWS * WIDTH - 1; i++)
         if (c->batch.mask[i] && c->batch.turn[i + 1] != c->batch.turn[i])
@@ -349,18 +351,18 @@ static void the_judge_is_asked_about_steps(void **state)
     size_t start[ROWS + 1];
     uint8_t flags[ROWS * 4];
     double steps[2][ROWS * 4];
-    struct rl_prm_options options;
-    struct credited *c = make(TRAINER_ADCA);
+    struct rl_adca_options options;
+    struct credited *c = make(RL_ALGORITHM_ADCA);
     algorithm(c)->alpha = 0.7;
     assign(c, 0);
     lay_rewards(c, false, outcomes);
     lay_flags(start, flags);
-    rl_prm_options_init(&options);
+    rl_adca_options_init(&options);
     options.alpha = 0.7;
-    const struct rl_prm_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
-                                    start, flags, start};
-    const struct rl_prm_output out = {NULL, steps[0], steps[1], NULL};
-    CORE(c, rl_prm_advantagef(&in, &options, c->rewards, expected, &out, &c->workspace.ws, NULL));
+    const struct rl_adca_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
+                                     start, flags, start};
+    const struct rl_adca_output out = {NULL, steps[0], steps[1], NULL};
+    CORE(c, rl_adca_advantagef(&in, &options, c->rewards, expected, &out, &c->workspace.ws, NULL));
     assert_tokens(c, expected);
     release(c);
 }
@@ -369,7 +371,7 @@ static void after_its_steps_the_judge_is_not_asked(void **state)
 {
     (void)state;
     float judged[ROWS * WIDTH];
-    struct credited *c = make(TRAINER_ADCA), *grpo = credited(TRAINER_GRPO);
+    struct credited *c = make(RL_ALGORITHM_ADCA), *grpo = credited(RL_ALGORITHM_GRPO);
     algorithm(c)->prm_steps = 2;
     assign(c, 1);
     memcpy(judged, advantages(c), sizeof judged);
@@ -395,7 +397,7 @@ static void check_penalty(enum trainer_length_penalty kind, double coef,
                           enum rl_length_penalty core, double core_coef)
 {
     double length[ROWS], expected[ROWS], anchor[ROWS];
-    struct credited *c = make(TRAINER_REWARD);
+    struct credited *c = make(RL_ALGORITHM_REWARD);
     algorithm(c)->length_penalty = kind;
     algorithm(c)->length_coef = coef;
     assign(c, 0);
@@ -423,7 +425,7 @@ static void an_anchor_is_set_by_a_group_that_is_right(void **state)
 {
     (void)state;
     double length[ROWS], expected[ROWS], anchor;
-    struct credited *c = make(TRAINER_REWARD);
+    struct credited *c = make(RL_ALGORITHM_REWARD);
     algorithm(c)->length_penalty = TRAINER_LENGTH_ANCHOR;
     algorithm(c)->length_coef = 0.5;
     for (size_t i = 0; i < GROUP; i++)
@@ -439,8 +441,7 @@ static void an_anchor_is_set_by_a_group_that_is_right(void **state)
 
 /* ---- weight streams ---- */
 
-static void check_streams(enum trainer_algorithm_name name, float rl, float ref_kl, float ce,
-                          float told)
+static void check_streams(enum rl_algorithm_name name, float rl, float ref_kl, float ce, float told)
 {
     struct credited *c = credited(name);
     const struct trainer_rollouts *r = c->r;
@@ -458,18 +459,19 @@ static void check_streams(enum trainer_algorithm_name name, float rl, float ref_
 static void each_algorithm_fills_its_streams(void **state)
 {
     (void)state;
-    for (enum trainer_algorithm_name name = TRAINER_GRPO; name <= TRAINER_REWARD; name++)
-        check_streams(name, 1, 0, 0, 0);
-    check_streams(TRAINER_OPD, 0, 1, 0, 0);
-    check_streams(TRAINER_OPSD, 0, 1, 0, 0);
-    check_streams(TRAINER_SFT, 0, 0, 1, 0);
-    check_streams(TRAINER_ECHO, 1, 0, 0, 0.01f);
+    for (enum rl_algorithm_name name = 0; name < RL_ALGORITHM_ECHO; name++)
+        if (name != RL_ALGORITHM_CUSTOM && name != RL_ALGORITHM_HIERARCHICAL_GRPO)
+            check_streams(name, 1, 0, 0, 0);
+    check_streams(RL_ALGORITHM_OPD, 0, 1, 0, 0);
+    check_streams(RL_ALGORITHM_OPSD, 0, 1, 0, 0);
+    check_streams(RL_ALGORITHM_SFT, 0, 0, 1, 0);
+    check_streams(RL_ALGORITHM_ECHO, 1, 0, 0, 0.1f);
 }
 
 static void echo_is_grpo_on_its_own_tokens(void **state)
 {
     (void)state;
-    struct credited *echo = credited(TRAINER_ECHO), *grpo = credited(TRAINER_GRPO);
+    struct credited *echo = credited(RL_ALGORITHM_ECHO), *grpo = credited(RL_ALGORITHM_GRPO);
     assert_tokens(echo, advantages(grpo));
     release(echo);
     release(grpo);
@@ -479,7 +481,7 @@ static void teachers_leave_no_advantage(void **state)
 {
     (void)state;
     const double nothing[ROWS] = {0};
-    const enum trainer_algorithm_name names[] = {TRAINER_OPD, TRAINER_OPSD, TRAINER_SFT};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_OPD, RL_ALGORITHM_OPSD, RL_ALGORITHM_SFT};
     for (size_t i = 0; i < 3; i++) {
         struct credited *c = credited(names[i]);
         assert_rows(c, nothing);
@@ -492,14 +494,12 @@ static void teachers_leave_no_advantage(void **state)
 static void gains_are_measured_by_turn(void **state)
 {
     (void)state;
-    struct credited *c = credited(TRAINER_JOINT);
-    struct credit_stats stats;
-    for (size_t i = 0; i < FIRST * WIDTH; i++)
-        c->r->mask[i] = 0;
+    struct credited *c = credited(RL_ALGORITHM_JOINT);
+    struct trainer_turn_gain gains[TRAINER_TURNS_MAX];
+    int32_t n_gain;
     memset(c->r->n_turns, 0, FIRST * sizeof *c->r->n_turns);
-    c->r->has_values = true;
-    credit_measure(c->r, &stats);
-    assert_int_equal(stats.n_gain, 3);
+    assert_int_equal(credit_measure_gains(c->r, gains, &n_gain, NULL), TRAINER_OK);
+    assert_int_equal(n_gain, 3);
     for (int32_t k = 0; k < 3; k++) {
         double n = 0, mean = 0, square = 0;
         for (size_t i = 0; i < ROWS; i++)
@@ -508,9 +508,9 @@ static void gains_are_measured_by_turn(void **state)
             mean += searches[i] > k ? gain(i, k) / n : 0;
         for (size_t i = 0; i < ROWS; i++)
             square += searches[i] > k ? pow(gain(i, k) - mean, 2) : 0;
-        assert_int_equal(stats.gain[k].count, (uint64_t)n);
-        assert_near(stats.gain[k].mean, mean, 1e-12);
-        assert_near(stats.gain[k].std, sqrt(square / (n - 1)), 1e-9);
+        assert_int_equal(gains[k].count, (uint64_t)n);
+        assert_near(gains[k].mean, mean, 1e-12);
+        assert_near(gains[k].std, sqrt(square / (n - 1)), 1e-9);
     }
     release(c);
 }
@@ -519,11 +519,7 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
 {
     (void)state;
     double n = 0, mean = 0, square = 0;
-    struct credit_stats stats;
-    struct credited *c = credited(TRAINER_TURN_GROUP_V1D);
-    for (size_t i = 0; i < FIRST * WIDTH; i++)
-        c->r->mask[i] = 0;
-    credit_measure(c->r, &stats);
+    struct credited *c = credited(RL_ALGORITHM_TURN_GROUP_V1D);
     const float *scale = c->r->clip_scale + FIRST * WIDTH;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         n += c->batch.mask[i];
@@ -531,10 +527,10 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
         mean += c->batch.mask[i] ? (double)scale[i] / n : 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
-    assert_near(stats.clip_scale_mean, mean, 1e-9);
-    assert_near(stats.clip_scale_std, sqrt(square / (n - 1)), 1e-9);
-    assert_true(stats.clip_scale_std > 0.01);
-    assert_int_equal(stats.n_gain, 0); /* has_values is not set */
+    assert_int_equal(credit_tokens(c->r, FIRST, ROWS), (size_t)n);
+    assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* the tokens' are rounded to float */
+    assert_near(c->scale.ig_clip_scale_std, sqrt(square / (n - 1)), 1e-7);
+    assert_true(c->scale.ig_clip_scale_std > 0.01);
     release(c);
 }
 
@@ -542,11 +538,12 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
 static void bad_gains_are_an_error(void **state)
 {
     (void)state;
-    struct credited *c = make(TRAINER_JOINT);
+    struct credited *c = make(RL_ALGORITHM_JOINT);
     const struct credit_task task = {&c->recipe, 1, FIRST, ROWS, 0};
     struct trainer_error err;
     c->r->value[FIRST * ROLLOUT_VALUES + 1] = NAN;
-    assert_int_equal(credit_assign(c->r, &task, &c->memory, &c->workspace, &err), TRAINER_ENUMERIC);
+    assert_int_equal(credit_assign(c->r, &task, &c->memory, &c->workspace, &c->scale, &err),
+                     TRAINER_ENUMERIC);
     assert_non_null(strstr(err.text, "credit assignment"));
     release(c);
 }

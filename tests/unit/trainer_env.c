@@ -7,7 +7,8 @@
 
 #include <trainer/env.h>
 
-#include "internal.h"
+#include "support/error.h"
+#include "support/rng.h"
 
 /* ---- playing by hand ---- */
 

@@ -89,7 +89,7 @@ static void a_run_without_memory_says_so(void **state)
     recipe.correction.name = TRAINER_CORRECTION_DECOUPLED;
     recipe.loss.kl_coef = 0.1;
     recipe.loss.name = TRAINER_LOSS_TURN;
-    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
     assert_true(count_failures(&recipe, run) > 15);
 }
 
@@ -97,9 +97,9 @@ static void each_algorithm_without_memory_says_so(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = short_recipe();
-    const enum trainer_algorithm_name names[] = {TRAINER_ADCA,   TRAINER_PROCESS,
-                                                 TRAINER_MAX_RL, TRAINER_OPSD,
-                                                 TRAINER_RAE,    TRAINER_REINFORCE_PLUS_PLUS};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_ADCA,   RL_ALGORITHM_PROCESS,
+                                                 RL_ALGORITHM_MAX_RL, RL_ALGORITHM_OPSD,
+                                                 RL_ALGORITHM_RAE,    RL_ALGORITHM_REINFORCE_PLUS_PLUS};
     recipe.training.iterations = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         recipe.tasks[0].algorithm.name = names[i];

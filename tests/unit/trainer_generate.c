@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
-#include "sampler.h"
+#include "support/error.h"
+#include "rollout/sampler.h"
 #include "support/small_recipe.h"
 
 /* Log-probs of the wanted tokens of one sequence, by a pass over all of it. */
@@ -125,7 +125,7 @@ static void hopworld_agrees_with_whole_passes(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = TRAINER_JOINT;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
     float *params = warm_policy(&recipe, 150);
     struct kinds kinds = check_rollouts(&recipe, params, 40);
     assert_true(kinds.malformed > 0 && kinds.right > 0 && kinds.several_turns > 10);
@@ -140,7 +140,7 @@ static void reverse_agrees_with_whole_passes(void **state)
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_REVERSE);
     recipe.tasks[0].env.k_max = 5;
-    recipe.tasks[0].algorithm.name = TRAINER_SEPARATE;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_SEPARATE;
     check_recipe(&recipe);
     float *params = warm_policy(&recipe, 40);
     struct kinds kinds = check_rollouts(&recipe, params, 40);
@@ -155,8 +155,8 @@ static struct trainer_recipe mixed_recipe(void)
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     recipe.tasks[1] = recipe.tasks[0];
     recipe.tasks[1].env.kind = TRAINER_REVERSE;
-    recipe.tasks[1].algorithm.name = TRAINER_GRPO;
-    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    recipe.tasks[1].algorithm.name = RL_ALGORITHM_GRPO;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
     recipe.n_tasks = 2;
     check_recipe(&recipe);
     return recipe;
@@ -176,7 +176,7 @@ static void other_models_agree_with_whole_passes(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = TRAINER_JOINT;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
     recipe.model.layers = 1;
     recipe.model.heads = 4;
     recipe.model.previous_token = false;

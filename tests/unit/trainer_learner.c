@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
-#include "layout.h"
-#include "learner.h"
+#include "support/error.h"
+#include "support/rng.h"
+#include "policy/layout.h"
+#include "learn/learner.h"
 #include "support/small_recipe.h"
 
 /* ---- rows ---- */

@@ -81,7 +81,7 @@ static void the_usual_run_stays_below_its_bound(void **state)
     recipe.training.iterations = 2;
     recipe.evaluation.every = 0;
     recipe.evaluation.seeds = 1;
-    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
     check_recipe(&recipe);
     assert_bounded(&recipe, "default");
 }
@@ -100,8 +100,8 @@ static void a_run_with_everything_stays_below_its_bound(void **state)
     recipe.n_tasks = 2;
     recipe.tasks[1] = recipe.tasks[0];
     recipe.tasks[0].questions = recipe.tasks[1].questions = 4;
-    recipe.tasks[0].algorithm.name = TRAINER_OPSD;
-    recipe.tasks[1].algorithm.name = TRAINER_OPD;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_OPSD;
+    recipe.tasks[1].algorithm.name = RL_ALGORITHM_OPD;
     recipe.training.iterations = 2;
     recipe.training.epochs = 1;
     recipe.loss.kl_coef = 0.1;
@@ -127,7 +127,7 @@ static void many_rollouts_stay_below_their_bound(void **state)
     recipe.threads = 2;
     recipe.tasks[0].env.max_turns = TRAINER_TURNS_MAX;
     recipe.tasks[0].env.facts = TRAINER_FACTS_MAX;
-    recipe.tasks[0].algorithm.name = TRAINER_PROCESS;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_PROCESS;
     recipe.tasks[0].questions = 64;
     recipe.training.group_size = 16;
     recipe.training.minibatch = 32;
@@ -141,7 +141,7 @@ static void memory_does_not_grow(void **state)
 {
     (void)state;
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
     recipe.warm_start.steps = 100;
     recipe.training.iterations = 300;
     recipe.evaluation.every = 50;

@@ -10,8 +10,9 @@
 #include <rlcore/loss.h>
 #include <rlcore/stream_loss.h>
 
-#include "internal.h"
-#include "objective.h"
+#include "support/error.h"
+#include "support/rng.h"
+#include "learn/objective.h"
 #include "support/small_recipe.h"
 
 enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };

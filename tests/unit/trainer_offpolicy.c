@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
-#include "layout.h"
-#include "run.h"
+#include "support/error.h"
+#include "policy/layout.h"
+#include "run/run.h"
 #include "support/small_recipe.h"
 
 /* ---- lower precision ---- */
@@ -217,7 +217,7 @@ static void check_staleness(const float *params, int32_t staleness, int32_t max_
                             enum trainer_precision precision)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    recipe.tasks[0].algorithm.name = TRAINER_JOINT; /* gains leave no group without a gradient */
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT; /* gains leave no group without a gradient */
     recipe.sampler.staleness = staleness;
     recipe.sampler.max_staleness = max_staleness;
     recipe.sampler.precision = precision;

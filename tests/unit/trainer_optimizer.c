@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "support/small_recipe.h"
-#include "adamw.h"
-#include "muon.h"
+#include "learn/adamw.h"
+#include "learn/muon.h"
 
 static void adamw_takes_the_steps_of_its_definition(void **state)
 {

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/algorithm.h>
 #include <trainer/recipe.h>
 
-#include "recipe_nearest.h"
-#include "recipe_value.h"
+#include "recipe/recipe_names.h"
+#include "recipe/recipe_nearest.h"
+#include "recipe/recipe_value.h"
 #include "support/files.h"
 #include "support/quotes.h"
 
@@ -111,7 +113,8 @@ static const char everything[] =
     " 'model': {'width': 96, 'layers': 3, 'heads': 4, 'mlp': 100, 'rope_base': 10.5,"
     "  'previous_token': false},"
     " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
-    "  'learning_rate': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': {'p_stop': 0.01,"
+    "  'lr': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': "
+    "{'p_stop': 0.01,"
     "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}}},"
     " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
     "  'facts': 1, 'p_fail': 0.7, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
@@ -119,7 +122,7 @@ static const char everything[] =
     "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
     "   'length_penalty': 'anchor', 'length_coef': 0.06}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
-    "  'learning_rate': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
+    "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
     " 'loss': {'name': 'turn', 'aggregation': 'seq-mean-token-sum-norm', 'clip_low': 0.24,"
     "  'clip_high': 0.25, 'clip_c': 2.6, 'kl_coef': 0.27},"
@@ -178,7 +181,7 @@ static void several_environments_come_round(void **state)
     struct trainer_recipe again = accepted(text);
     assert_int_equal(again.n_tasks, 3);
     assert_int_equal(again.tasks[1].env.kind, TRAINER_REVERSE);
-    assert_int_equal(again.tasks[1].algorithm.name, TRAINER_MAX_RL);
+    assert_int_equal(again.tasks[1].algorithm.name, RL_ALGORITHM_MAX_RL);
     assert_int_equal(again.tasks[2].env.k_max, 4);
     assert_memory_equal(&recipe, &again, sizeof recipe);
     free(text);
@@ -214,13 +217,12 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
     const struct recipe_field *algorithm = recipe_find(&recipe_task, "algorithm.name");
     for (int i = 0; i < TRAINER_N_ENVS; i++)
         assert_string_equal(env->choices[i], trainer_env_name((enum trainer_env_kind)i));
-    for (int i = 0; i < TRAINER_N_ALGORITHMS; i++)
-        assert_string_equal(algorithm->choices[i],
-                            trainer_algorithm_text((enum trainer_algorithm_name)i));
-    assert_string_equal(trainer_algorithm_text(TRAINER_TURN_GROUP_V1D), "turn-group-v1d");
-    assert_string_equal(trainer_algorithm_text(TRAINER_GRPO_PASSK), "grpo_passk");
-    assert_string_equal(trainer_algorithm_text(TRAINER_ECHO), "echo");
-    assert_null(trainer_algorithm_text(TRAINER_N_ALGORITHMS));
+    for (size_t i = 0; i < RL_N_ALGORITHMS; i++)
+        assert_string_equal(recipe_choice(algorithm, i), rl_algorithm_at(i)->name);
+    assert_string_equal(rl_algorithm_at(RL_ALGORITHM_TURN_GROUP_V1D)->name, "turn-group-v1d");
+    assert_string_equal(rl_algorithm_at(RL_ALGORITHM_GRPO_PASSK)->name, "grpo_passk");
+    assert_string_equal(rl_algorithm_at(RL_ALGORITHM_ECHO)->name, "echo");
+    assert_null(recipe_choice(algorithm, RL_N_ALGORITHMS));
     struct trainer_recipe r =
         accepted("{'loss': {'name': 'geo_mean'}, 'sampler': {'precision': 'bf16'}}");
     assert_true(r.loss.name == TRAINER_LOSS_GEO_MEAN && r.sampler.precision == TRAINER_BF16);
@@ -260,24 +262,15 @@ static void an_unknown_key_is_refused_with_the_nearest(void **state)
                    "environments[0].algorithm.alpha");
     assert_refused("{'training': {'alpha': 1}}",
                    "nearest known one is environments[0].algorithm.alpha");
-    assert_refused("{'learning_rate': 1}", "learning_rate");
+    assert_refused("{'environments': [{'algorithm': {'name': 'grop'}}]}",
+                   "algorithm.name is \"grop\" (the nearest known one is grpo)");
+    assert_refused("{'environments': [{'algorithm': {'name': 'custom'}}]}", "must be one of grpo,");
     assert_refused("{'training.epochs': 1}", "nearest known one is training.epochs");
     assert_refused("{'loss': {'clip': 1}}", "nearest known one is loss.clip_low");
     assert_refused("{'a\\nb': 1}", "unknown key \"a\\nb\"");
     assert_refused("{'': 1}", "unknown key \"\"");
     assert_refused("{'start': {'warm_start': {'demonstrator': {'p_stpo': 1}}}}",
                    "nearest known one is start.warm_start.demonstrator.p_stop");
-}
-
-static void distances_count_letters(void **state)
-{
-    (void)state;
-    assert_int_equal(recipe_distance("", "abc"), 3);
-    assert_int_equal(recipe_distance("abc", "abc"), 0);
-    assert_int_equal(recipe_distance("abc", "acb"), 1);
-    assert_int_equal(recipe_distance("kitten", "sitting"), 3);
-    assert_int_equal(recipe_distance("clip", "clip_high"), 1);
-    assert_int_equal(recipe_distance("clip_high", "clip"), 5);
 }
 
 static void wrong_values_are_refused_with_their_path(void **state)
@@ -304,8 +297,9 @@ static void wrong_values_are_refused_with_their_path(void **state)
     assert_refused("{'hypothesis': 'a\\nb'}", "hypothesis is \"a\\nb\"");
     assert_refused("{'name': '0123456789012345678901234567890123456789012345678901234567890123'}",
                    "at most 63 bytes");
-    assert_refused("{'loss': {'name': 'pop'}}",
-                   "loss.name is \"pop\", but must be one of ppo, turn, gspo");
+    assert_refused(
+        "{'loss': {'name': 'pop'}}",
+        "loss.name is \"pop\" (the nearest known one is ppo), but must be one of ppo, turn, gspo");
     assert_refused("{'loss': {'name': 0}}", "loss.name is 0");
     assert_refused("{'correction': {'level': 'row'}}", "one of token, sequence");
     accepted("{'training': {'epochs': 2.0}}");
@@ -353,11 +347,13 @@ static void only_algorithms_that_compare_need_a_group(void **state)
     static const char *const alone[] = {
         "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", NULL};
     (void)state;
-    for (int i = 0; i < TRAINER_N_ALGORITHMS; i++) {
-        const char *name = trainer_algorithm_text((enum trainer_algorithm_name)i);
+    for (int i = 0; i < RL_N_ALGORITHMS; i++) {
+        const char *name = rl_algorithm_at((size_t)i)->name;
         struct trainer_recipe recipe;
         char text[256];
         bool needs = true;
+        if (i == RL_ALGORITHM_CUSTOM || i == RL_ALGORITHM_HIERARCHICAL_GRPO)
+            continue; /* not to be had from a recipe */
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;
         snprintf(
@@ -366,7 +362,7 @@ static void only_algorithms_that_compare_need_a_group(void **state)
             " 'training': {'group_size': 1}}",
             name);
         if (needs)
-            assert_refused(text, "training.group_size must be at least 2");
+            assert_refused(text, "needs groups of at least 2 rollouts, not 1 (training.group_size");
         else
             assert_int_equal(parse(&recipe, text, NULL), TRAINER_OK);
     }
@@ -403,12 +399,12 @@ static void what_a_program_sets_is_checked_too(void **state)
     struct trainer_recipe r, good = accepted("{}");
     (void)state;
 #define REFUSES(change, why) (r = good, change, check_refuses(&r, why))
-    REFUSES(r.training.learning_rate = NAN, "training.learning_rate is nan");
+    REFUSES(r.training.learning_rate = NAN, "training.lr is nan");
     REFUSES(r.loss.clip_high = INFINITY, "loss.clip_high is inf");
     REFUSES(r.n_tasks = 0, "environments: there are 0");
     REFUSES(r.n_tasks = 5, "environments: there are 5");
     REFUSES(r.seed = UINT64_MAX, "seed is 1");
-    REFUSES(r.tasks[0].algorithm.name = (enum trainer_algorithm_name)99,
+    REFUSES(r.tasks[0].algorithm.name = (enum rl_algorithm_name)99,
             "environments[0].algorithm.name is 99");
     REFUSES(r.loss.name = (enum trainer_loss_name) - 1, "loss.name is");
     REFUSES(memset(r.name, 'x', sizeof r.name), "name is not terminated");
@@ -466,7 +462,7 @@ static void the_published_recipes_are_sound(void **state)
     assert_true(r[1].loss.name == TRAINER_LOSS_PPO && r[1].loss.clip_high == 0.28);
     assert_true(r[2].loss.name == TRAINER_LOSS_TURN && r[2].loss.clip_high == 0.13);
     assert_int_equal(r[2].loss.aggregation, TRAINER_SEQ_MEAN_TOKEN_MEAN);
-    assert_int_equal(r[2].tasks[0].algorithm.name, TRAINER_TURN_GROUP_V1D);
+    assert_int_equal(r[2].tasks[0].algorithm.name, RL_ALGORITHM_TURN_GROUP_V1D);
 }
 
 /* LINEAGE_WRITE_SCHEMA=1 writes it anew. */
@@ -518,19 +514,20 @@ struct visited {
     bool strange;
 };
 
-static void note_setting(void *context, const char *path, double value)
+static void note_setting(void *context, const struct trainer_setting *setting)
 {
     struct visited *v = context;
     v->n++;
-    if (strcmp(path, "algorithm.alpha") == 0)
-        v->alpha = value;
-    else if (strcmp(path, "env.k_min") == 0)
-        v->k_min = value;
-    else if (strcmp(path, "training.learning_rate") == 0)
-        v->learning_rate = value;
-    else if (strcmp(path, "model.previous_token") == 0)
-        v->previous_token = value;
-    v->strange |= strstr(path, "name") || strchr(path, '[') || !isfinite(value);
+    if (strcmp(setting->path, "algorithm.alpha") == 0)
+        v->alpha = setting->value;
+    else if (strcmp(setting->path, "env.k_min") == 0)
+        v->k_min = setting->value;
+    else if (strcmp(setting->name, "lr") == 0)
+        v->learning_rate = setting->value;
+    else if (strcmp(setting->path, "model.previous_token") == 0)
+        v->previous_token = setting->value;
+    v->strange |=
+        strstr(setting->path, "name") || strchr(setting->path, '[') || !isfinite(setting->value);
 }
 
 static void every_number_is_visited_under_its_path(void **state)
@@ -551,6 +548,135 @@ static void every_number_is_visited_under_its_path(void **state)
     assert_false(v.strange);
 }
 
+/* Names that a row of a recipe names, blanks between. */
+static void note_name(void *context, const struct trainer_setting *setting)
+{
+    char *list = context;
+    if (setting->named && !strchr(setting->name, '.'))
+        sprintf(list + strlen(list), "%s ", setting->name);
+}
+
+static void rows_name_what_the_algorithm_reads(void **state)
+{
+    static const char *const cases[][2] = {{"grpo", ""},
+                                           {"rloo", ""},
+                                           {"joint", "gamma "},
+                                           {"rae", "decay "},
+                                           {"echo", "echo_weight "},
+                                           {"reinforce_plus_plus", "gamma "},
+                                           {"process", ""},
+                                           {"adca", "alpha prm_steps "},
+                                           {"turn-group-v1d", "alpha gamma beta "}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128], names[512] = "", wanted[512];
+        snprintf(text, sizeof text, "{'environments': [{'algorithm': {'name': '%s'}}]}",
+                 cases[i][0]);
+        struct trainer_recipe recipe = accepted(text);
+        trainer_recipe_settings(&recipe, note_name, names);
+        snprintf(wanted, sizeof wanted,
+                 "seed iterations group_size lr clip_low clip_high questions k_min k_max %s",
+                 cases[i][1]);
+        assert_string_equal(names, wanted);
+    }
+}
+
+/* Defaults follow the algorithm, wherever its name stands, and give way to what is said. */
+static void defaults_are_the_algorithms(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = accepted("{'environments': [{'algorithm': {'name': 'adca'}}]}");
+    assert_true(r.tasks[0].algorithm.alpha == 1 && r.tasks[0].algorithm.decay == 0.95);
+    r = accepted("{'environments': [{'algorithm': {'alpha': 0.2, 'name': 'adca'}}]}");
+    assert_true(r.tasks[0].algorithm.alpha == 0.2);
+    r = accepted("{}");
+    assert_true(r.tasks[0].algorithm.alpha == 0.3 && r.tasks[0].algorithm.norm_by_std);
+}
+
+static struct trainer_recipe changed(const char *text, size_t n, const struct trainer_change *list)
+{
+    struct trainer_recipe recipe;
+    struct trainer_error err;
+    if (trainer_recipe_parse_changed(&recipe, "r.json", text, strlen(text), list, n, &err) !=
+        TRAINER_OK)
+        fail_msg("%s", err.text);
+    return recipe;
+}
+
+/* One name in all places; older keys are read, and only the new one is written. */
+static void a_setting_has_one_name(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = accepted("{'training': {'learning_rate': 0.5}}");
+    assert_true(r.training.learning_rate == 0.5);
+    r = accepted(
+        "{'lr': 0.25, 'alpha': 0.7, 'k_max': 4, 'environments': [{}, {'name': 'reverse'}]}");
+    assert_true(r.training.learning_rate == 0.25 && r.tasks[0].algorithm.alpha == 0.7 &&
+                r.tasks[1].algorithm.alpha == 0.7 && r.tasks[0].env.k_max == 4);
+    r = accepted("{'learning_rate': 0.75}");
+    assert_true(r.training.learning_rate == 0.75);
+    r = accepted("{'start': {'warm_start': {'learning_rate': 0.125}}}");
+    assert_true(r.warm_start.learning_rate == 0.125);
+    char *text = trainer_recipe_text(&r);
+    assert_null(strstr(text, "learning_rate"));
+    assert_non_null(strstr(text, "\"lr\": 0.125"));
+    free(text);
+    assert_refused("{'lr': 1, 'training': {'lr': 2}}", "lr and training.lr are the same setting");
+    assert_refused("{'training': {'lr': 1, 'learning_rate': 2}}", "the same setting, given twice");
+    const struct trainer_change changes[] = {
+        {"lr", "0.01", false},         {"training.learning_rate", "0.02", false},
+        {"alpha", "0.9", false},       {"environments[1].algorithm.alpha", "0.8", false},
+        {"env.questions", "3", false}, {"hypothesis", "7", true},
+        {"loss.name", "gspo", false}};
+    r = changed(
+        "{\"environments\": [{}, {\"name\": \"reverse\"}], \"training\": {\"minibatch\": 8}}", 7,
+        changes);
+    assert_true(r.training.learning_rate == 0.02 && r.tasks[0].algorithm.alpha == 0.9 &&
+                r.tasks[1].algorithm.alpha == 0.8 && r.tasks[1].questions == 3);
+    assert_string_equal(r.hypothesis, "7");
+    assert_int_equal(r.loss.name, TRAINER_LOSS_GSPO);
+}
+
+static void an_unknown_setting_is_refused_with_the_nearest(void **state)
+{
+    static const char *const cases[][2] = {
+        {"alhpa", "nearest known one is alpha"},
+        {"training.iteratoins", "nearest known one is training.iterations"},
+        {"learning_rte", "unknown setting 'learning_rte'"},
+        {"environments[7].k_min", "no such place"},
+        {"seed.x", "unknown setting 'seed.x'"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct trainer_change change = {cases[i][0], "1", false};
+        struct trainer_recipe recipe;
+        struct trainer_error err;
+        assert_int_equal(trainer_recipe_parse_changed(&recipe, "r.json", "{}", 2, &change, 1, &err),
+                         TRAINER_EINVAL);
+        if (!strstr(err.text, cases[i][1]))
+            fail_msg("%s", err.text);
+    }
+}
+
+/* Every name leads to its setting, and no two settings share one. */
+static void names_lead_to_their_settings(void **state)
+{
+    const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
+    size_t n = 0;
+    (void)state;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < tables[t]->n; i++) {
+            char path[128], called[128];
+            const struct recipe_field *field = &tables[t]->fields[i];
+            const char *name = recipe_short_name(tables[t], field);
+            recipe_called(called, recipe_name(tables[t], field, path));
+            assert_string_equal(called, name ? name : path);
+            recipe_called(called, path);
+            assert_string_equal(called, name ? name : path);
+            n += name != NULL;
+        }
+    assert_int_equal(n, 28); /* as many as the table has rows: none is of a setting that is gone */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -564,7 +690,6 @@ int main(void)
         cmocka_unit_test(names_are_those_of_the_environments_and_algorithms),
         cmocka_unit_test(what_is_no_recipe_is_refused_with_its_line),
         cmocka_unit_test(an_unknown_key_is_refused_with_the_nearest),
-        cmocka_unit_test(distances_count_letters),
         cmocka_unit_test(wrong_values_are_refused_with_their_path),
         cmocka_unit_test(settings_that_do_not_go_together_are_refused),
         cmocka_unit_test(only_algorithms_that_compare_need_a_group),
@@ -576,6 +701,11 @@ int main(void)
         cmocka_unit_test(the_published_schema_is_the_table),
         cmocka_unit_test(the_table_is_in_order),
         cmocka_unit_test(every_number_is_visited_under_its_path),
+        cmocka_unit_test(rows_name_what_the_algorithm_reads),
+        cmocka_unit_test(defaults_are_the_algorithms),
+        cmocka_unit_test(a_setting_has_one_name),
+        cmocka_unit_test(an_unknown_setting_is_refused_with_the_nearest),
+        cmocka_unit_test(names_lead_to_their_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "support/error.h"
 #include "support/files.h"
 #include "support/small_recipe.h"
 
@@ -167,15 +167,15 @@ static struct trainer_recipe warm_recipe(const struct place *place)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     strcpy(recipe.checkpoint, place->warm);
-    recipe.tasks[0].algorithm.name = TRAINER_TURN_GROUP_V1D;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
     recipe.evaluation.every = 2;
     check_recipe(&recipe);
     return recipe;
 }
 
 /* hopworld, and reverse beside it. */
-static struct trainer_recipe mixed_recipe(const struct place *place, enum trainer_algorithm_name a,
-                                          enum trainer_algorithm_name b)
+static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a,
+                                          enum rl_algorithm_name b)
 {
     struct trainer_recipe recipe = warm_recipe(place);
     recipe.n_tasks = 2;
@@ -232,7 +232,7 @@ static void a_run_leaves_its_policy(void **state)
 static void the_score_is_that_of_the_checkpoint(void **state)
 {
     struct place *place = *state;
-    struct trainer_recipe recipe = mixed_recipe(place, TRAINER_GRPO, TRAINER_GRPO);
+    struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO);
     size_t n = trainer_model_parameters(&recipe.model);
     float *params = malloc(n * sizeof *params);
     int64_t correct[32], greedy[32], sum = 0, sum_greedy = 0;
@@ -273,7 +273,7 @@ static void assert_repeats(struct trainer_recipe *recipe)
 static void runs_repeat_with_any_number_of_threads(void **state)
 {
     struct place *place = *state;
-    struct trainer_recipe recipe = mixed_recipe(place, TRAINER_JOINT, TRAINER_OPSD);
+    struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_JOINT, RL_ALGORITHM_OPSD);
     recipe.tasks[0].questions = 20; /* several lanes and chunks */
     recipe.training.minibatch = 48;
     recipe.loss.kl_coef = 0.1;
@@ -298,13 +298,15 @@ static void every_algorithm_runs(void **state)
     struct place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     recipe.training.iterations = 2;
-    for (enum trainer_algorithm_name name = 0; name < TRAINER_N_ALGORITHMS; name++) {
+    for (enum rl_algorithm_name name = 0; name < RL_N_ALGORITHMS; name++) {
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
-        bool taught = name == TRAINER_OPD || name == TRAINER_SFT;
+        bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
+        if (name == RL_ALGORITHM_CUSTOM || name == RL_ALGORITHM_HIERARCHICAL_GRPO)
+            continue; /* not to be had from a recipe */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");
         for (a->length_penalty = 0; a->length_penalty <= TRAINER_LENGTH_ANCHOR; a->length_penalty++)
-            runs(recipe, trainer_algorithm_text(name));
+            runs(recipe, rl_algorithm_at(name)->name);
     }
 }
 
@@ -364,15 +366,15 @@ static void a_run_outlives_the_rejection_of_everything(void **state)
 static void environments_mix_with_algorithms_of_their_own(void **state)
 {
     struct place *place = *state;
-    const enum trainer_algorithm_name pairs[][2] = {{TRAINER_TURN_GROUP_V1D, TRAINER_GRPO},
-                                                    {TRAINER_OPD, TRAINER_GRPO},
-                                                    {TRAINER_ECHO, TRAINER_SFT},
-                                                    {TRAINER_RAE, TRAINER_MAX_RL},
-                                                    {TRAINER_OPSD, TRAINER_RAE},
-                                                    {TRAINER_ADCA, TRAINER_OPD},
-                                                    {TRAINER_SFT, TRAINER_SFT},
-                                                    {TRAINER_OPD, TRAINER_OPD},
-                                                    {TRAINER_PROCESS, TRAINER_JOINT}};
+    const enum rl_algorithm_name pairs[][2] = {{RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_GRPO},
+                                                    {RL_ALGORITHM_OPD, RL_ALGORITHM_GRPO},
+                                                    {RL_ALGORITHM_ECHO, RL_ALGORITHM_SFT},
+                                                    {RL_ALGORITHM_RAE, RL_ALGORITHM_MAX_RL},
+                                                    {RL_ALGORITHM_OPSD, RL_ALGORITHM_RAE},
+                                                    {RL_ALGORITHM_ADCA, RL_ALGORITHM_OPD},
+                                                    {RL_ALGORITHM_SFT, RL_ALGORITHM_SFT},
+                                                    {RL_ALGORITHM_OPD, RL_ALGORITHM_OPD},
+                                                    {RL_ALGORITHM_PROCESS, RL_ALGORITHM_JOINT}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
             struct trainer_recipe recipe = mixed_recipe(place, pairs[i][0], pairs[i][1]);
@@ -380,7 +382,7 @@ static void environments_mix_with_algorithms_of_their_own(void **state)
             recipe.evaluation.every = 0;
             recipe.loss.name = name;
             recipe.loss.kl_coef = 0.01;
-            runs(recipe, trainer_algorithm_text(pairs[i][0]));
+            runs(recipe, rl_algorithm_at(pairs[i][0])->name);
         }
 }
 
@@ -449,7 +451,7 @@ static void gradients_are_cut_to_the_recipes_norm(void **state)
     struct trainer_recipe recipe = warm_recipe(place);
     size_t n = trainer_model_parameters(&recipe.model);
     float *before = malloc(n * sizeof *before), *after = malloc(n * sizeof *after);
-    recipe.tasks[0].algorithm.name = TRAINER_JOINT;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
     recipe.training.clip_norm = 1e-13;
     check_recipe(&recipe);
     struct story story = told(&recipe, place->out);
@@ -536,7 +538,7 @@ static double distance(const struct trainer_recipe *recipe, const char *policy, 
     assert_int_equal(trainer_checkpoint_load_as(policy, &recipe->model, a, NULL, NULL), TRAINER_OK);
     assert_int_equal(trainer_checkpoint_load_as(teacher, &recipe->model, b, NULL, NULL),
                      TRAINER_OK);
-    plain.tasks[0].algorithm.name = TRAINER_REWARD;
+    plain.tasks[0].algorithm.name = RL_ALGORITHM_REWARD;
     struct trainer_rollouts *said = sample(&plain, a, 100, 3);
     double kl = mean_log_prob(recipe, a, said) - mean_log_prob(recipe, b, said);
     trainer_rollouts_free(said);
@@ -546,7 +548,7 @@ static double distance(const struct trainer_recipe *recipe, const char *policy, 
 }
 
 /* A policy that has hardly begun comes nearer to a better one. */
-static void check_teaching(const struct place *place, enum trainer_algorithm_name name)
+static void check_teaching(const struct place *place, enum rl_algorithm_name name)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     char *novice = join(place->dir, "novice.ckpt");
@@ -562,7 +564,7 @@ static void check_teaching(const struct place *place, enum trainer_algorithm_nam
     double before = distance(&recipe, novice, place->warm);
     struct story story = told(&recipe, place->out);
     double after = distance(&recipe, place->out, place->warm);
-    print_message("%s: KL %.3f before, %.3f after\n", trainer_algorithm_text(name), before, after);
+    print_message("%s: KL %.3f before, %.3f after\n", rl_algorithm_at(name)->name, before, after);
     assert_true(before > 0 && after < 0.6 * before);
     free(story.text);
     free(novice);
@@ -571,8 +573,8 @@ static void check_teaching(const struct place *place, enum trainer_algorithm_nam
 static void teachers_teach(void **state)
 {
     struct place *place = *state;
-    check_teaching(place, TRAINER_SFT);
-    check_teaching(place, TRAINER_OPD);
+    check_teaching(place, RL_ALGORITHM_SFT);
+    check_teaching(place, RL_ALGORITHM_OPD);
 }
 
 /* How far training moves a policy, by what it then says of its first rollouts. */
@@ -585,7 +587,7 @@ static double moved(const struct place *place, double kl_coef)
                      TRAINER_OK);
     struct trainer_rollouts *said = sample(&recipe, params, 20, 3);
     double before = mean_log_prob(&recipe, params, said);
-    recipe.tasks[0].algorithm.name = TRAINER_JOINT;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
     recipe.training.iterations = 8;
     recipe.training.learning_rate = 5e-3;
     recipe.loss.kl_coef = kl_coef;
@@ -745,7 +747,7 @@ static void checkpoints_that_do_not_fit_are_named(void **state)
     recipe = warm_recipe(place);
     strcpy(recipe.checkpoint, place->out);
     assert_fails(&recipe, NULL, TRAINER_ENOTFOUND, place->out);
-    recipe = mixed_recipe(place, TRAINER_GRPO, TRAINER_OPD);
+    recipe = mixed_recipe(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_OPD);
     strcpy(recipe.tasks[1].algorithm.teacher, place->out);
     assert_fails(&recipe, NULL, TRAINER_ENOTFOUND, place->out);
     recipe = warm_recipe(place);

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/algorithm.h>
 #include <trainer/sweep.h>
 
 #include "support/files.h"
 #include "support/quotes.h"
-#include "sweep_merge.h"
+#include "recipe/sweep_merge.h"
 
 /* JSON with single quotes. */
 static enum trainer_status read_sweep(struct trainer_sweep **sweep, const char *text,
@@ -90,13 +91,13 @@ static void a_trial_is_laid_over_the_base(void **state)
     assert_names(sweep, (const char *const[]){"a", "b", "c", NULL});
     const struct trainer_recipe *b = &trainer_sweep_trial(sweep, 1)->recipe;
     assert_int_equal(b->n_tasks, 2);
-    assert_int_equal(b->tasks[0].algorithm.name, TRAINER_SEPARATE);
+    assert_int_equal(b->tasks[0].algorithm.name, RL_ALGORITHM_SEPARATE);
     assert_true(b->tasks[0].algorithm.gamma == 0.5 && b->tasks[0].env.k_max == 4);
     assert_int_equal(b->tasks[1].env.kind, TRAINER_REVERSE);
     assert_true(b->loss.name == TRAINER_LOSS_TURN && b->loss.clip_low == 0.1);
     const struct trainer_recipe *c = &trainer_sweep_trial(sweep, 2)->recipe;
     assert_int_equal(c->n_tasks, 3);
-    assert_int_equal(c->tasks[0].algorithm.name, TRAINER_JOINT);
+    assert_int_equal(c->tasks[0].algorithm.name, RL_ALGORITHM_JOINT);
     assert_int_equal(c->tasks[1].questions, 3);
     assert_int_equal(c->tasks[2].env.k_min, 4);
     trainer_sweep_free(sweep);
@@ -129,7 +130,7 @@ static void all_trials_run_at_one_grid_point_before_the_next(void **state)
     assert_true(trial->recipe.tasks[0].algorithm.alpha == 0.5 &&
                 trial->recipe.loss.clip_low == 0.1);
     assert_int_equal(trial->recipe.seed, 2);
-    assert_int_equal(trial->recipe.tasks[0].algorithm.name, TRAINER_TURN_GROUP_V1D);
+    assert_int_equal(trial->recipe.tasks[0].algorithm.name, RL_ALGORITHM_TURN_GROUP_V1D);
     assert_int_equal(trial->parent, TRAINER_PARENT_TRIAL);
     assert_int_equal(trial->parent_trial, 8);
     trainer_sweep_free(sweep);
@@ -155,8 +156,8 @@ static void axes_that_end_alike_are_named_in_full(void **state)
         "{'grid': {'training.learning_rate': [3e-4], 'start.warm_start.learning_rate': [0.001],"
         " 'model.previous_token': [false], 'loss.name': ['gspo']}}");
     assert_names(sweep, (const char *const[]){
-                            "trial training.learning_rate=0.0003 "
-                            "start.warm_start.learning_rate=0.001 previous_token=false name=gspo",
+                            "trial lr=0.0003 start.warm_start.lr=0.001 "
+                            "previous_token=false name=gspo",
                             NULL});
     assert_false(trainer_sweep_trial(sweep, 0)->recipe.model.previous_token);
     assert_true(trainer_sweep_trial(sweep, 0)->recipe.warm_start.learning_rate == 0.001);
@@ -165,18 +166,18 @@ static void axes_that_end_alike_are_named_in_full(void **state)
 
 /* ---- parents ---- */
 
-static void parents_are_base_best_a_trial_or_an_exp_id(void **state)
+static void parents_are_base_a_trial_or_a_name(void **state)
 {
     (void)state;
     struct trainer_sweep *sweep =
         parse("{'parent': 'best', 'trials': [{'name': 'a'}, {'name': 'b', 'parent': 'base'},"
               " {'name': 'c', 'parent': 'b'}, {'name': 'd', 'parent': '017'}]}");
-    assert_int_equal(trainer_sweep_trial(sweep, 0)->parent, TRAINER_PARENT_BEST);
+    assert_int_equal(trainer_sweep_trial(sweep, 0)->parent, TRAINER_PARENT_OTHER);
     assert_int_equal(trainer_sweep_trial(sweep, 1)->parent, TRAINER_PARENT_BASE);
     assert_int_equal(trainer_sweep_trial(sweep, 2)->parent, TRAINER_PARENT_TRIAL);
     assert_int_equal(trainer_sweep_trial(sweep, 2)->parent_trial, 1);
-    assert_int_equal(trainer_sweep_trial(sweep, 3)->parent, TRAINER_PARENT_EXP);
-    assert_string_equal(trainer_sweep_trial(sweep, 3)->parent_exp, "017");
+    assert_int_equal(trainer_sweep_trial(sweep, 3)->parent, TRAINER_PARENT_OTHER);
+    assert_string_equal(trainer_sweep_trial(sweep, 3)->parent_name, "017");
     trainer_sweep_free(sweep);
 }
 
@@ -258,7 +259,8 @@ static void a_trial_at_fault_is_named(void **state)
     assert_refused("{'trials': [{'name': 'a'}], 'grid': {'seed': [1, -1]}}",
                    "trial 'a': seed is -1");
     assert_refused("{'grid': {'environments[0].algorithm.alhpa': [1]}}",
-                   "environments[0].algorithm: unknown key \"alhpa\"");
+                   "grid: unknown setting 'environments[0].algorithm.alhpa': no such place in the "
+                   "recipe; the nearest known one is algorithm.alpha");
 }
 
 static void a_grid_path_must_lead_somewhere(void **state)
@@ -273,13 +275,12 @@ static void a_grid_path_must_lead_somewhere(void **state)
                                         NULL};
     (void)state;
     for (size_t i = 0; paths[i]; i++) {
-        char text[256], why[128];
+        char text[256];
         snprintf(text, sizeof text, "{'grid': {'%s': [1]}, 'base': {'environments': [{}]}}",
                  paths[i]);
-        snprintf(why, sizeof why, "grid: the recipe has no place '%s'", paths[i]);
-        assert_refused(text, why);
+        assert_refused(text, "no such place in the recipe");
     }
-    assert_refused("{'grid': {'seed.x': [1]}, 'base': {'seed': 1}}", "no place 'seed.x'");
+    assert_refused("{'grid': {'seed.x': [1]}, 'base': {'seed': 1}}", "unknown setting 'seed.x'");
 }
 
 static char *with_seeds(size_t n)
@@ -377,9 +378,9 @@ static void a_recipe_is_found_beside_the_sweep(void **state)
 
 static void the_published_ladder_has_six_rungs(void **state)
 {
-    static const enum trainer_algorithm_name algorithms[] = {
-        TRAINER_GRPO,       TRAINER_JOINT,          TRAINER_SEPARATE,
-        TRAINER_TURN_GROUP, TRAINER_TURN_GROUP_V1D, TRAINER_TURN_GROUP_V1D};
+    static const enum rl_algorithm_name algorithms[] = {
+        RL_ALGORITHM_GRPO,       RL_ALGORITHM_JOINT,          RL_ALGORITHM_SEPARATE,
+        RL_ALGORITHM_TURN_GROUP, RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_TURN_GROUP_V1D};
     struct trainer_sweep *sweep;
     struct trainer_error err;
     (void)state;
@@ -462,7 +463,7 @@ int main(void)
         cmocka_unit_test(all_trials_run_at_one_grid_point_before_the_next),
         cmocka_unit_test(each_trial_runs_at_all_points_with_the_other_order),
         cmocka_unit_test(axes_that_end_alike_are_named_in_full),
-        cmocka_unit_test(parents_are_base_best_a_trial_or_an_exp_id),
+        cmocka_unit_test(parents_are_base_a_trial_or_a_name),
         cmocka_unit_test(a_parent_comes_before_its_child),
         cmocka_unit_test(a_key_stands_for_what_decides_the_result),
         cmocka_unit_test(a_child_is_another_trial_if_its_parent_is),

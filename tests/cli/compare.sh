@@ -1,0 +1,101 @@
+#!/bin/sh
+# compare.sh: `lineage compare` on the rows of an experiment: figures, what is left out, names of variants, formats.
+. "$SOURCE/tests/support/shell.sh"
+
+cp "$SOURCE/fixtures/experiments/ladder-5-tuned/"* . || exit 3
+
+# Differences to grpo over eight seeds. The figures were computed outside (mean, sample standard deviation and
+# Student's t of 7 degrees of freedom of the eight differences; Holm and Bonferroni over 6 comparisons).
+near() # WANTED PATH
+{
+    got=$(json "$2")
+    checks=$((checks + 1))
+    awk -v a="$1" -v b="$got" 'BEGIN { d = a - b; exit !(d < 1e-9 && d > -1e-9) }' || fail "$last: $2: wanted $1, got $got"
+}
+must_run compare --json
+must_equal grpo "$(json baseline)"
+must_equal 7 "$(json variants.#)"
+must_equal 6 "$(json comparisons)"
+must_equal joint "$(json variants.1.variant)"
+must_equal 8 "$(json variants.1.pairs)"
+near 0.08123779296875 variants.1.difference
+near 0.011044787091996 variants.1.low
+near 0.1514307988455 variants.1.high
+near 0.0290564496086 variants.1.p
+near -0.026689820293295 variants.1.low_all
+near 0.1743386976516 variants.1.p_holm
+near 0.20088277052039 variants.2.p_holm
+near 1 variants.3.p_holm
+must_equal '"unclear"' "\"$(json variants.1.verdict)\""
+must_equal 'null' "$(json variants.0.difference 2>/dev/null || echo null)"
+
+# Two variants alone: no correction, and then the difference is clear.
+must_run compare grpo joint --json
+must_equal better "$(json variants.1.verdict)"
+near 0.0290564496086 variants.1.p_holm
+near 0.011044787091996 variants.1.low_all
+must_run compare grpo joint --direction lower --json
+must_equal worse "$(json variants.1.verdict)"
+
+must_run compare grpo joint --format tsv
+must_equal 3 "$(wc -l <out)"
+must_equal "better" "$(sed -n 3p out | cut -f14)"
+must_run compare grpo joint
+must_have out "difference: variant minus grpo, mean over common values of seed"
+must_have out "also different"
+must_have out "clip_high: 0.28; 0.13 in joint"
+must_lack out "iterations"
+
+# Seeds by parameter values; a baseline by its value.
+must_run compare turn-group-v1d,alpha=0.3 v1d-alpha-0.9 --json
+must_equal 8 "$(json variants.1.pairs)"
+must_run compare --by alpha --baseline 0.3 --json
+must_equal "alpha=0.3" "$(json baseline)"
+must_equal 3 "$(json variants.#)"
+must_run compare --by specialist --baseline joint --json
+must_equal joint "$(json variants.0.variant)"
+must_run compare 000,007 001,008 --json
+must_equal 2 "$(json variants.1.pairs)"
+must_run compare grpo joint --param seed=1:4 --json
+must_equal 4 "$(json variants.1.pairs)"
+
+# One seed in common: n/a, not an interval of no width.
+must_run compare 000 001 --json
+must_equal 1 "$(json variants.1.pairs)"
+must_equal n/a "$(json variants.1.verdict)"
+must_equal null "$(json variants.1.low)"
+must_run compare 000 001
+must_have out "n/a"
+
+# Failures and aborts are counted, not averaged.
+must_run append --specialist joint --status crash --param seed=9
+must_run append --specialist joint --status harness_abort --param seed=10
+must_run append --specialist joint --status discard --core-metric 0.5
+must_run append --specialist grpo --status discard --core-metric 0.5 --param seed=11
+must_run compare grpo joint
+must_have out "joint: 1 without a measured score (failed)"
+must_have out "joint: 1 harness_abort"
+must_have out "joint: 1 with a score, but nothing to pair them by"
+must_have out "joint: 1 seeds that only one side has"
+must_run compare grpo joint --json
+must_equal '{"failed":1,"harness_abort":1,"unpaired":1,"without_seed":1}' "$(json variants.1.left_out)"
+must_equal 8 "$(json variants.1.pairs)"
+
+must_fail 2 "'beats' names no trial" compare grpo beats
+must_fail 2 "only one variant" compare grpo
+must_fail 2 "--confidence '2'" compare --confidence 2
+must_fail 2 "not both" compare --by alpha grpo joint
+must_fail 2 "NAME=VALUE" compare --param lr
+must_fail 2 "nothing to compare" compare --param seed=1000:
+must_fail 2 "'epoch'" compare --over epoch
+run compare --help
+must_exit 0
+must_have out "Differences are taken seed by"
+
+# What the schema names is there, and nothing else.
+must_run compare --json
+schema=$SOURCE/schema/compare.schema.json
+must_equal "$(json 'required' "$schema" | tr -d '[]"' | tr ',' '\n' | sort)" "$(sed -n 's/^  "\([a-z_]*\)":.*/\1/p' out | sort)"
+must_equal "$(sed -n 's/^          "\([a-z_]*\)": {.*/\1/p' "$schema" | sort)" \
+    "$(sed -n 's/^      "\([a-z_]*\)":.*/\1/p' out | sort -u)"
+finish

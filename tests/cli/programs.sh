@@ -1,0 +1,143 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
+# programs.sh: the two programs of the command: what each loads, how `lineage` finds `lineage-train`, what it
+# says where that is missing, and what happens where address space is short.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/trainer.sh"
+
+train=$(dirname "$LINEAGE")/lineage-train
+
+last="ldd lineage"
+if ldd "$LINEAGE" >out 2>err; then
+    must_lack out openblas
+    must_lack out gfortran
+    must_lack out gomp
+    must_have out libc.so
+else
+    printf 'no ldd here: what lineage loads is not checked\n'
+fi
+
+new_store store
+trial 000 '' keep 2.0 first >>store/results.tsv
+trial 001 000 keep 1.0 second >>store/results.tsv
+golden=$SOURCE/fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json
+must_run core a2tgpo_advantage "$golden"
+cp out wanted
+
+# ---- where lineage-train may be ----
+# finds COMMAND...: it runs the kernel.
+finds()
+{
+    last="$*"
+    "$@" core a2tgpo_advantage "$golden" >out 2>err
+    status=$?
+    must_exit 0
+    must_match_file wanted out
+}
+
+mkdir -p beside tree/bin tree/libexec/lineage alone links
+ln "$LINEAGE" beside/lineage 2>/dev/null || cp "$LINEAGE" beside/lineage
+cp "$LINEAGE" tree/bin/lineage
+cp "$LINEAGE" alone/lineage
+ln -s "$train" beside/lineage-train
+ln -s "$train" tree/libexec/lineage/lineage-train
+ln -s ../tree/bin/lineage links/lineage
+ln -s lineage links/l
+finds beside/lineage
+finds tree/bin/lineage
+finds links/lineage
+finds "$scratch/links/l"
+finds sh -c 'cd tree/bin && exec ./lineage "$@"' sh
+PATH="$scratch/links:$PATH" finds lineage
+finds env -i beside/lineage
+
+# ---- where it is not ----
+run=$LINEAGE
+LINEAGE=$scratch/alone/lineage
+for command in train night rollout eval passk core "-C store train" "help train" "train --help"; do
+    # shellcheck disable=SC2086
+    must_fail 3 'lineage-train, which is not installed' $command
+done
+must_have err "$scratch/alone"
+must_have err "libexec/lineage"
+must_run --help
+must_have out '  train '
+must_run -C store best --format tsv
+must_equal 001 "$(sed -n 2p out | cut -f 1)"
+cp store/results.tsv before
+printf '{"inputs": {}}' >batch.json
+must_fail 3 'lineage-train, which is not installed' -C store append --status keep --core-metric 1 --batch batch.json
+must_match_file before store/results.tsv
+printf 'no program' >alone/lineage-train
+must_fail 3 'cannot run lineage-train' core --list
+LINEAGE=$run
+
+# The other way round there is no way back.
+LINEAGE=$train
+must_fail 2 'lineage-train only trains' best
+LINEAGE=$run
+
+# ---- without /proc ----
+if [ "$INSTRUMENTED" = no ] && unshare -rm sh -c 'mount -t tmpfs none /proc' 2>/dev/null; then
+    bare="unshare -rm sh -c 'mount -t tmpfs none /proc && exec \"\$0\" \"\$@\"'"
+    # shellcheck disable=SC2086
+    eval "finds $bare '$LINEAGE'"
+    eval "finds $bare links/lineage"
+    eval "PATH=\"$scratch/links:$PATH\" finds $bare lineage"
+    # A child is found and started again, and what it cannot read there it does without.
+    last="lineage train without /proc"
+    eval "$bare '$LINEAGE' train tiny.json -C noproc -q --set budget.memory_bytes=2e9 >out 2>err </dev/null"
+    status=$?
+    must_exit 0
+    must_equal 000 "$(cat out)"
+    must_run train tiny.json -C proc -q --set budget.memory_bytes=2e9
+    must_equal "$(field proc 10)" "$(field noproc 10)" "EM without /proc"
+else
+    printf 'nothing was tried without /proc: sanitizers read it, and it takes namespaces\n'
+fi
+
+# ---- a limit on address space ----
+# within KIB COMMAND...: it ends by itself, in time, with an answer or with a line that says what is wrong.
+within()
+{
+    limit=$1
+    shift
+    last="ulimit -v $limit; lineage $*"
+    checks=$((checks + 1))
+    # shellcheck disable=SC3045 # dash has it
+    (ulimit -v "$limit" && exec timeout -s KILL 60 "$LINEAGE" "$@") >out 2>err </dev/null
+    status=$?
+    case $status in
+    0) return ;;
+    3) [ "$(grep -c '^lineage: ' err)" -eq 1 ] && return ;;
+    esac
+    fail "$last: exit status $status"
+    show_output
+}
+
+if [ "$INSTRUMENTED" = no ]; then
+    for kib in 20000 60000 90000 120000 150000; do
+        for command in best query render verify "append --status discard --core-metric 3"; do
+            # shellcheck disable=SC2086
+            within "$kib" -C store $command
+        done
+        within "$kib" core --list
+    done
+    # What trains ends too, wherever the room ends. Waiting workers sleep, or a busy machine takes minutes.
+    OMP_WAIT_POLICY=passive
+    export OMP_WAIT_POLICY
+    for kib in 70000 100000 140000 200000 300000; do
+        within "$kib" eval tiny.json --set threads=4
+    done
+    within 140000 eval tiny.json --set threads=4
+    must_have err 'out of memory'
+    # shellcheck disable=SC3045 # dash has it
+    (ulimit -v 120000 && exec timeout -s KILL 60 "$LINEAGE" train tiny.json -C tight -q --set threads=4) >out 2>err </dev/null
+    must_equal crash "$(field tight 9)"
+    must_have tight/results.tsv 'out of memory: the limit on address space'
+    within 60000 -C store best
+    must_have out 001
+    within 40000 core --list
+    must_have err 'address space'
+fi
+finish

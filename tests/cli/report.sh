@@ -1,0 +1,150 @@
+#!/bin/sh
+# report.sh: `lineage report`: every view is there, the file is well-formed and names no address, hostile cells are text,
+# and what is there already is not lost.
+. "$SOURCE/tests/support/shell.sh"
+
+must_check()
+{
+    checks=$((checks + 1))
+    "$HTML_CHECK" "$@" >checked 2>&1 || { fail "html_check $*"; head -n 10 checked; }
+}
+must_hold()
+{
+    checks=$((checks + 1))
+    grep -q -- "$1" "$2" || fail "$2 lacks $1"
+}
+must_lack()
+{
+    checks=$((checks + 1))
+    ! grep -qi -- "$1" "$2" || fail "$2 has $1"
+}
+views='morning history tree coverage parallel calibration failures importance seeds'
+
+# An empty store, then one with every kind of outcome.
+mkdir empty
+must_run report -C empty
+must_equal empty/report.html "$(cat out)"
+must_check empty/report.html
+for view in $views; do
+    must_run report -C empty --svg "$view"
+    cp out "$view.svg"
+    must_check "$view.svg"
+done
+
+must_run init store --direction higher --noise-std 0.2 --noise-seeds 4
+run_row() { must_run append -C store "$@"; }
+run_row --specialist grpo --status baseline --core-metric 33.21 --param seed=1 --alpha 0.1 --gamma 0.9 --hypothesis 'plain GRPO'
+run_row --specialist grpo --status discard --core-metric 33.0 --param seed=2 --alpha 0.1 --gamma 1.0 --parent 000
+run_row --specialist v1d --status auto --core-metric 34.96 --param seed=1 --alpha 0.3 --gamma 1.0 --parent 000 --expected-delta +0.5 \
+    --notes 'info_gain turn=0 mean=0.1 std=0.2; info_gain turn=1 mean=-0.05 std=0.1'
+run_row --specialist v1d --status auto --core-metric 35.0 --param seed=2 --alpha 0.5 --gamma 0.9 --parent 002 --expected-delta +0.1
+run_row --specialist v1d --status crash --alpha 0.9 --gamma 1.0 --parent 002 --notes 'out of memory at step 40; alpha=0.9'
+run_row --specialist length --status train_budget_overrun --alpha 0.5 --parent 002
+must_run report -C store
+must_equal store/report.html "$(cat out)"
+must_check store/report.html
+for view in $views; do
+    must_hold "id=\"s0-$view\"" store/report.html
+    must_hold "class=\"pic pic-$view" store/report.html
+    must_run report -C store --svg "$view"
+    cp out "$view.svg"
+    must_check "$view.svg"
+    must_hold '<desc' "$view.svg"
+    must_hold '<title' "$view.svg"
+done
+must_hold 'moved the best from 33.21' store/report.html
+must_hold 'to <strong>34.96</strong> (+1.75), by <a href="#s0-t2" data-t="2">002</a>' store/report.html
+must_hold '1 crash, 1 train budget' store/report.html
+must_hold 'never tried' store/report.html
+must_hold 'edge chain' store/report.html
+must_hold 'out of memory at step 40' failures.svg
+must_hold 'Few trials' importance.svg
+must_hold 'Information gain by turn' store/report.html
+must_hold 'differs from the parent' store/report.html
+must_lack 'https*:' "$(sed 's,http://www.w3.org/2000/svg,,' store/report.html >addresses; echo addresses)"
+# The same bytes from the same store.
+cp store/report.html first.html
+must_run report -C store
+must_match_file first.html store/report.html
+
+# Several stores side by side; standard output.
+must_run report store empty -o -
+cp out both.html
+must_check both.html
+must_hold 'pic-stores' both.html
+must_hold 'id="s1-history"' both.html
+must_run report store empty
+must_equal report.html "$(cat out)"
+must_check report.html
+
+# Step curves and what the files of a kept trial changed.
+mkdir work
+echo 'rate = 1' >work/train.py
+must_run init files --direction higher
+must_run append -C files --status keep --core-metric 1 --snapshot work
+printf 'rate = 2 # <b>&\n' >work/train.py
+must_run append -C files --status keep --core-metric 2 --parent 000 --snapshot work
+mkdir -p files/telemetry
+printf '{"steps": [{"step": 0, "reward": 0.1}, {"step": 1, "reward": 0.4}, {"step": 2, "reward": 0.3}]}' >files/telemetry/001.json
+must_run rebuild -C files
+run report -C files -o -
+must_exit 0
+cp out files.html
+must_check files.html
+must_hold '<ins>+rate = 2 # &lt;b&gt;&amp;</ins>' files.html
+must_hold 'class="curve"' files.html
+must_run report -C files -o - --no-diffs
+must_lack '<ins>' out
+
+# Hostile cells in every column: markup, handlers, entities, quotes, bidirectional controls, line ends.
+mkdir hostile
+evil="</script><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload=alert(1) x='&#60;&lt;b&gt; \`--> ]]> javascript:alert(1)"
+bidi=$(printf '\342\200\256gnp.exe\342\201\246\342\200\250x')
+head -n 1 store/results.tsv >hostile/results.tsv
+i=0
+for status in baseline keep discard crash; do
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\t%s\t1\t2\t%s\t%s\t%s\n' "$i$evil" "2026-01-0$((i + 1))T$evil" "$evil$bidi" \
+        "0$evil" "$evil" "$evil" "$bidi$evil" "+1 $evil" "$status" "$i.5" "1" "$evil" "../$evil" "alpha=0.$i, x-$i=3; seed=$i; $evil $bidi" |
+        sed 's/"/""/g; s/\([^\t]*""[^\t]*\)/"\1"/g' >>hostile/results.tsv
+    i=$((i + 1))
+done
+run report -C hostile -o -
+must_exit 0
+cp out hostile.html
+must_check hostile.html
+must_hold '&lt;img src=x onerror' hostile.html
+must_lack '<img' hostile.html
+must_equal 2 "$(grep -c '<script' hostile.html)"
+for view in $views; do
+    run report -C hostile --svg "$view"
+    cp out "$view.svg"
+    must_check "$view.svg"
+done
+must_check history.svg
+
+# The same for the format's own hostile cases, and the released runs if they are there.
+for case in "$SOURCE"/fixtures/cases/fk-* "$SOURCE"/../shared/lineage-cases/run-*; do
+    [ -f "$case/input.tsv" ] || continue
+    rm -rf case
+    mkdir case
+    cp "$case/input.tsv" case/results.tsv
+    run report -C case -o -
+    must_exit 0
+    cp out case.html
+    must_check case.html
+done
+
+# Refusals.
+must_fail 2 "no picture; known are morning, history" report -C store --svg nope
+must_fail 2 "not both" report -C store empty
+must_fail 2 "shows one store" report store empty --svg history
+run report -C nowhere
+must_exit 2
+echo mine >store/report.html
+must_fail 2 "is there and is no report" report -C store
+must_equal mine "$(cat store/report.html)"
+must_run report -C store -o store/report.html
+must_check store/report.html
+must_fail 3 "cannot write" report -C store -o nowhere/report.html
+must_equal 0 "$(find . -name 'report.html.*' | wc -l)"
+finish

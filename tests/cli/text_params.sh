@@ -1,0 +1,114 @@
+#!/bin/sh
+# text_params.sh: parameters that are text, from append to every question about them.
+. "$SOURCE/tests/support/shell.sh"
+
+# finds IDS ARGUMENT...
+finds()
+{
+    wanted_ids=$1
+    shift
+    must_run query --format tsv "$@"
+    must_equal "$wanted_ids" "$(sed 1d out | cut -f1 | tr '\n' ' ' | sed 's/ $//')"
+}
+
+must_run append --status baseline --core-metric 30 --alpha 0.1 --param optimizer=adam --param "size='7B'" --hypothesis base
+must_run append --status keep --core-metric 31 --parent 000 --alpha 0.3 --param optimizer=sgd \
+    --param "schedule='cosine, warm-up 10'" --notes "it's x='y"
+cat >input.json <<'JSON'
+{"status": "discard", "core_metric": 29, "parent_exp": "001", "notes": "optimizer=adam diverged late",
+ "params": {"alpha": 0.3, "optimizer": "adam", "model": "Qwen/Qwen3-8B", "who": "it's me"}}
+JSON
+must_run append --json input.json
+must_run append --status harness_abort --alpha 0.1 --param optimizer=lion
+must_equal "alpha=0.1; optimizer=adam; size='7B'" "$(sed -n 2p results.tsv | cut -f17)"
+must_equal "alpha=0.3; optimizer=sgd; schedule='cosine, warm-up 10'; it's x='y" "$(sed -n 3p results.tsv | cut -f17)"
+must_equal "alpha=0.3; optimizer=adam; model=Qwen/Qwen3-8B; who='it''s me'; optimizer=adam diverged late" \
+    "$(sed -n 4p results.tsv | cut -f17)"
+
+finds '000 002' --param optimizer=adam
+finds '000 001 002' --param optimizer=adam,sgd
+finds '001 000 002' --param optimizer=adam,sgd --sort -optimizer
+finds '000 002 003 001' --param optimizer=: --sort optimizer
+finds '002' --param optimizer=adam --alpha 0.3
+finds '000' --param "size='7B'"
+finds '001' --param "schedule='cosine, warm-up 10'"
+finds '002' --param "who='it''s me'"
+finds '' --param optimizer=Adam
+finds '' --param optimizer=muon
+must_run query --param optimizer=sgd --format json
+must_equal sgd "$(json 0.params.optimizer)"
+must_have out '"schedule": "cosine, warm-up 10"'
+must_run query --param optimizer=sgd
+must_have out "optimizer=sgd schedule='cosine, warm-up 10'"
+must_fail 2 "text in quotes" query --param size=7B
+must_fail 2 "no range" query --param alpha=0.1:x
+must_fail 2 "holds numbers" query --param alpha=high
+must_fail 2 "holds text" query --param optimizer=0.3
+must_fail 2 "known are" query --param optimiser=adam
+must_fail 2 "no range" query --alpha high
+
+must_run show 001
+must_have out "schedule            cosine, warm-up 10"
+must_run tried --param optimizer=adam --alpha 0.3
+must_have out 002
+run tried --param optimizer=sgd --alpha 0.1
+must_exit 1
+must_fail 1 'harness_abort' tried --param optimizer=lion --alpha 0.1
+must_fail 2 'no text of a parameter' tried --param optimizer=adam,sgd
+
+must_run sweep optimizer --format tsv
+must_equal "adam 2 29.0 002,sgd 1 31.0 001" "$(sed 1d out | cut -f1-4 | tr '\t' ' ' | paste -sd,)"
+must_run sweep optimizer alpha
+must_have out "untried (1): optimizer=sgd alpha=0.1"
+must_run sweep alpha optimizer --format json
+must_equal 'sgd' "$(json untried.0.optimizer)"
+must_equal '0.1' "$(json untried.0.alpha)"
+must_equal 'adam' "$(json cells.0.optimizer)"
+
+must_run compare optimizer=adam optimizer=sgd --over alpha
+must_have out "optimizer=sgd       1    31"
+must_have out "size: 7B in 1 of 2"
+must_run compare --by optimizer --over alpha --baseline sgd --json
+must_equal 'optimizer=sgd' "$(json baseline)"
+must_equal 'sgd' "$(json variants.0.settings.optimizer.text)"
+must_run compare "alpha=0.3,schedule='cosine, warm-up 10'" "alpha=0.3,optimizer=adam" --over alpha
+
+must_run render
+must_have out "optimizer sgd → adam"
+must_have out "untried alpha × optimizer (1 of 4): 0.1×sgd"
+must_have out "adam (1 discard, 1 baseline; best 29)"
+
+must_run report -o report.html
+must_equal 0 "$(grep -c '=nan' report.html)" "no text is shown as nan"
+must_have report.html '>adam</td><td class="n">sgd</td>'
+
+must_run verify
+must_run sql "SELECT group_concat(exp_id || value, ' ') FROM text_params WHERE key = 'optimizer'"
+must_have out "000adam 002adam 003lion 001sgd"
+must_run rebuild
+finds '000 002' --param optimizer=adam
+must_run verify
+
+
+# Import keeps them; rows of others whose prose is full of key=value keep their numbers, and nothing else.
+{
+    header
+    row 000 2026-05-01T00:00:00Z a '' '' '' '' '' baseline 3.0 '' '' '' '' '' '' \
+        'alpha=0.3 fixed; optimizer=adam; uses lr=low where x=y; beta2=0.9→0.95; mode=fast run; d={a=b}'
+    row 001 2026-05-02T00:00:00Z a 000 '' '' '' '' keep 2.0 '' '' '' '' '' '' 'alpha=0.5; alpha=high; kl=off (see 000)'
+} >theirs.tsv
+must_run init other
+must_run import -C other theirs.tsv
+must_run query -C other --format json
+must_equal 'adam' "$(json 0.params.optimizer)"
+must_equal '{"alpha": 0.3, "optimizer": "adam"}' "$(sed -n 2p out | sed 's/.*"params": \({[^}]*}\).*/\1/')"
+must_equal '{"alpha": 0.5}' "$(sed -n 3p out | sed 's/.*"params": \({[^}]*}\).*/\1/')"
+
+# What cannot be written, or contradicts the notes, is refused, and nothing is written.
+cp results.tsv before
+must_fail 2 "text that begins like one" append --status keep --core-metric 1 --param lr=1e-4x
+must_fail 2 "no text of a parameter" append --status keep --core-metric 1 --param 'optimizer=a;b'
+must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=adam --notes optimizer=sgd
+must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=1 --notes optimizer=sgd
+must_match_file before results.tsv
+finish

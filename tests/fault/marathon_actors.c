@@ -1,0 +1,440 @@
+/* marathon_actors.c: those who work on the store, and how they die. */
+#include "marathon.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lineage/query.h>
+#include <lineage/render.h>
+#include <lineage/verify.h>
+
+#include "files/fs.h"
+
+#include "support/last_words.h"
+
+extern char **environ;
+
+/* ---- dying --------------------------------------------------------------------------------------------------- */
+
+static unsigned calls_left, writes_left;
+static uint64_t tear_seed;
+
+static int strike(void *context, const char *call)
+{
+    (void)context, (void)call;
+    if (calls_left && --calls_left == 0)
+        kill_myself();
+    return 0;
+}
+
+void arm_kill(unsigned n, bool torn, uint64_t seed)
+{
+    calls_left = torn ? 0 : n;
+    writes_left = torn ? n : 0;
+    tear_seed = seed;
+    fs_set_fault(strike, NULL);
+}
+
+/* Linked in place of write: what a kill, a full disk or a power cut in the middle of it leaves behind is a prefix. */
+ssize_t __real_write(int fd, const void *data, size_t length);
+ssize_t __wrap_write(int fd, const void *data, size_t length);
+ssize_t __wrap_write(int fd, const void *data, size_t length)
+{
+    if (length > 1 && writes_left && --writes_left == 0) {
+        size_t cut = draw(&tear_seed) % 4 ? length - 1 - draw(&tear_seed) % (length < 300 ? length - 1 : 299)
+                                          : 1 + draw(&tear_seed) % (length - 1);
+        ssize_t n = __real_write(fd, data, cut);
+        kill_myself();
+        return n;
+    }
+    return __real_write(fd, data, length);
+}
+
+/* ---- what is noted outside the store -------------------------------------------------------------------------- */
+
+struct actor {
+    const struct arena_of_war *war;
+    uint64_t seed;
+    struct lineage_store *store; /* NULL until needed */
+    int acks;
+    char why[LINEAGE_ERROR_TEXT_MAX];
+};
+
+static void note(const struct actor *actor, char what, uint64_t tag, uint64_t length, const char *id)
+{
+    char line[400];
+    int n = snprintf(line, sizeof line, "%c %016llx %llu %s\n", what, (unsigned long long)tag, (unsigned long long)length,
+                     id);
+    if (__real_write(actor->acks, line, (size_t)n) != n)
+        abort();
+}
+
+static bool failed(struct actor *actor, const char *doing, const char *why)
+{
+    snprintf(actor->why, sizeof actor->why, "%s: %.400s", doing, why);
+    return false;
+}
+
+static bool chance(struct actor *actor, unsigned percent)
+{
+    return draw(&actor->seed) % 100 < percent;
+}
+
+static size_t pick_length(struct actor *actor)
+{
+    unsigned at = (unsigned)(draw(&actor->seed) % 100);
+    if (!actor->war->long_rows || at < 60)
+        return 40 + draw(&actor->seed) % 1000;
+    return at < 90 ? 40 + draw(&actor->seed) % 10000 : 40 + draw(&actor->seed) % 100000;
+}
+
+static uint64_t new_tag(struct actor *actor)
+{
+    return draw(&actor->seed) << 1 >> 1 | (uint64_t)1 << 62; /* bit 62: a row of its own, not of an import */
+}
+
+/* Output of a command up to 300 bytes; false unless its exit status is 0 or `other`. */
+static bool run_command(struct actor *actor, const char *const *argv, char out[301], int other)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2], state;
+    size_t n = 0;
+    ssize_t got = 1;
+    pid_t child;
+    if (pipe(ends) != 0)
+        abort();
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    bool ok = posix_spawn(&child, actor->war->command, &actions, NULL, (char *const *)(uintptr_t)argv, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    char rest[4096];
+    while (ok && got > 0) {
+        got = n < 300 ? read(ends[0], out + n, 300 - n) : read(ends[0], rest, sizeof rest);
+        if (got > 0 && n < 300)
+            n += (size_t)got;
+    }
+    close(ends[0]);
+    out[n] = '\0';
+    if (!ok || waitpid(child, &state, 0) != child || !WIFEXITED(state) ||
+        (WEXITSTATUS(state) != 0 && WEXITSTATUS(state) != other)) {
+        char what[200];
+        snprintf(what, sizeof what, "state %x: %.100s", ok ? (unsigned)state : 0, out);
+        return failed(actor, argv[1], what);
+    }
+    return true;
+}
+
+/* ---- through the library --------------------------------------------------------------------------------------- */
+
+static bool opened(struct actor *actor)
+{
+    struct lineage_error err;
+    if (actor->store && chance(actor, 30)) {
+        lineage_store_close(actor->store);
+        actor->store = NULL;
+    }
+    if (!actor->store && lineage_store_open(&actor->store, actor->war->dir, NULL, &err) != LINEAGE_OK)
+        return failed(actor, "open", err.text);
+    return true;
+}
+
+static const char *const telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}, {\"step\": 1, \"loss\": 1.25}]}";
+
+/* Every fourth row has an id of its own choice and files beside it: it is tried again until it is in, as a night does. */
+static bool append_row(struct actor *actor)
+{
+    uint64_t tag = new_tag(actor);
+    size_t length = pick_length(actor);
+    char *hypothesis = tagged_text('R', tag, length), *notes = tagged_text('N', tag, length), id[40] = "";
+    struct lineage_append_options options;
+    struct lineage_error err;
+    struct lineage_trial row, trial = {.specialist = "ours", .hypothesis = hypothesis, .notes = notes,
+                                       .status = chance(actor, 40) ? LINEAGE_KEEP : LINEAGE_DISCARD,
+                                       .core_metric = {true, (double)(draw(&actor->seed) % 100000) / 1000}};
+    lineage_append_options_init(&options);
+    options.no_sync = chance(actor, 70);
+    options.auto_status = chance(actor, 30);
+    options.no_mirror_sync = chance(actor, 20);
+    if (chance(actor, 25)) {
+        snprintf(id, sizeof id, "side-%llu", (unsigned long long)(draw(&actor->seed) % 64));
+        trial.exp_id = id;
+        options.snapshot_dir = chance(actor, 60) ? actor->war->work : NULL;
+        options.telemetry = telemetry;
+        options.telemetry_length = strlen(telemetry);
+    }
+    enum lineage_status status = lineage_store_append(actor->store, &trial, &options, &row, &err);
+    if (status == LINEAGE_OK)
+        note(actor, 'A', tag, length, row.exp_id);
+    lineage_trial_release(&row);
+    free(hypothesis);
+    free(notes);
+    return status == LINEAGE_OK || (status == LINEAGE_EEXIST && id[0]) || failed(actor, "append", err.text);
+}
+
+static bool read_something(struct actor *actor)
+{
+    struct lineage_error err;
+    struct lineage_trial best;
+    struct lineage_render_options options;
+    char *text;
+    size_t length;
+    enum lineage_status status = lineage_best(actor->store, &best, &err);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return failed(actor, "best", err.text);
+    lineage_trial_release(&best);
+    lineage_render_options_init(&options);
+    if (lineage_render(&text, &length, actor->store, &options, &err) != LINEAGE_OK)
+        return failed(actor, "render", err.text);
+    lineage_free(text);
+    return true;
+}
+
+static bool render_file(struct actor *actor)
+{
+    struct lineage_error err;
+    struct lineage_render_options options;
+    char path[400];
+    snprintf(path, sizeof path, "%s/KNOWLEDGE.md", actor->war->dir);
+    lineage_render_options_init(&options);
+    return lineage_render_file(actor->store, path, &options, &err) == LINEAGE_OK || failed(actor, "render -o", err.text);
+}
+
+static bool rebuild(struct actor *actor)
+{
+    struct lineage_error err;
+    return lineage_rebuild(actor->store, &err) == LINEAGE_OK || failed(actor, "rebuild", err.text);
+}
+
+/* While others write, only what others really left may be found: never that the mirror says something else. */
+static void hear(void *context, const struct lineage_finding *finding)
+{
+    struct actor *actor = context;
+    if (strcmp(finding->kind, "mirror") == 0)
+        snprintf(actor->why, sizeof actor->why, "verify: line %llu: %.300s", (unsigned long long)finding->line,
+                 finding->text);
+}
+
+static bool verify(struct actor *actor)
+{
+    struct lineage_error err;
+    size_t n;
+    if (lineage_verify(actor->store, &n, hear, actor, &err) != LINEAGE_OK)
+        return failed(actor, "verify", err.text);
+    return !actor->why[0];
+}
+
+/* Announced before, so that half an import is known for what it is. */
+static bool import(struct actor *actor, const char *command)
+{
+    struct lineage_error err = {0};
+    struct lineage_import_stats stats;
+    char path[400];
+    uint64_t batch = draw(&actor->seed) >> 28 << 20;
+    unsigned n = 1 + (unsigned)(draw(&actor->seed) % (chance(actor, 20) ? 2000 : 60));
+    snprintf(path, sizeof path, "%s.import-%ld", actor->war->acks, (long)getpid());
+    write_foreign_file(path, batch, n, draw(&actor->seed));
+    note(actor, 'J', batch, n, "-");
+    bool ok;
+    if (command) {
+        const char *const argv[] = {"lineage", "import", "-C", actor->war->dir, path, NULL};
+        char out[301];
+        ok = run_command(actor, argv, out, 0);
+    } else {
+        ok = lineage_import(actor->store, path, NULL, &stats, NULL, NULL, &err) == LINEAGE_OK;
+    }
+    if (ok)
+        note(actor, 'I', batch, n, "-");
+    unlink(path);
+    return ok || failed(actor, "import", err.text);
+}
+
+/* ---- another tool ----------------------------------------------------------------------------------------------- */
+
+static const char header[] =
+    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\t"
+    "core_metric\tval_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n";
+
+static char *foreign_record(uint64_t tag, size_t length, const char *end)
+{
+    char *hypothesis = tagged_text('R', tag, length), *notes = tagged_text('N', tag, length);
+    char *a = csv_cell(hypothesis), *b = csv_cell(notes), *record = malloc(strlen(a) + strlen(b) + 200);
+    if (!record)
+        abort();
+    sprintf(record, "f-%llx\t2026-01-01T00:00:00Z\tstranger\t\t\t\t%s\t\tdiscard\t0.5\t\t\t\t\t\t\t%s%s",
+            (unsigned long long)tag, a, b, end);
+    free(hypothesis);
+    free(notes);
+    free(a);
+    free(b);
+    return record;
+}
+
+void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed)
+{
+    FILE *out = fopen(path, "wb");
+    if (!out)
+        abort();
+    fputs(header, out);
+    for (unsigned i = 0; i < n; i++) {
+        char *record = foreign_record(batch | i, 40 + draw(&seed) % 400, "\n");
+        fputs(record, out);
+        free(record);
+    }
+    if (fclose(out) != 0)
+        abort();
+}
+
+/* The locked file under its own name; -1 after a failure. */
+static int lock_results(const char *path, struct stat *st)
+{
+    struct stat named;
+    for (;;) {
+        int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (fd < 0 || flock(fd, LOCK_EX) != 0 || fstat(fd, st) != 0)
+            return -1;
+        if (stat(path, &named) == 0 && named.st_ino == st->st_ino)
+            return fd;
+        close(fd); /* an empty file that was taken away again */
+    }
+}
+
+/* A record, or in a dirty war one whose quote never closes; `what` says how it is to be judged later. */
+static char *next_foreign(struct actor *actor, uint64_t tag, size_t length, char *what)
+{
+    uint64_t at = draw(&actor->seed) % 100;
+    *what = at >= 90 ? 'U' : 'F';
+    if (!actor->war->dirty || at >= 5)
+        return foreign_record(tag, length, at >= 90 ? "" : "\n");
+    char *record = malloc(200);
+    if (!record)
+        abort();
+    sprintf(record, "u-%llx\t2026-01-01T00:00:00Z\tstranger\t\t\t\t\"never closed\t\tdiscard\t0.5\t\t\t\t\t\t\t\n",
+            (unsigned long long)tag);
+    *what = 'Q';
+    return record;
+}
+
+/*
+ * As fieldkit writes: flock, header if the file is empty, one write. Some records have no line end yet (an editor does
+ * that). Behind a record without one a careful tool waits until it has; a careless one (in a dirty war) writes on, and
+ * nothing is promised for the record that it makes of two.
+ */
+static bool append_foreign(struct actor *actor)
+{
+    uint64_t tag = new_tag(actor) | actor->war->dirty; /* then without quotes, which would close an open one */
+    size_t length = pick_length(actor);
+    char path[400], last = '\n', what, *record = next_foreign(actor, tag, length, &what);
+    struct stat st;
+    snprintf(path, sizeof path, "%s/results.tsv", actor->war->dir);
+    int fd = lock_results(path, &st);
+    bool ok = fd >= 0 && (!st.st_size || pread(fd, &last, 1, st.st_size - 1) == 1);
+    if (ok && (last == '\n' || actor->war->dirty)) {
+        size_t n = strlen(record);
+        char *bytes = malloc(n + sizeof header);
+        if (!bytes)
+            abort();
+        sprintf(bytes, "%s%s", st.st_size ? "" : header, record);
+        if (what == 'U' && last == '\n')
+            note(actor, 'U', tag, length, "-");
+        ok = __real_write(fd, bytes, strlen(bytes)) == (ssize_t)strlen(bytes);
+        if (what == 'F' && last == '\n')
+            note(actor, 'F', tag, length, "-");
+        free(bytes);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(record);
+    return ok || failed(actor, "stranger", "cannot lock or write");
+}
+
+/* ---- the command -------------------------------------------------------------------------------------------------- */
+
+static bool command_append(struct actor *actor)
+{
+    uint64_t tag = new_tag(actor);
+    size_t length = pick_length(actor);
+    char *hypothesis = tagged_text('R', tag, length), *notes = tagged_text('N', tag, length), out[301];
+    const char *const argv[] = {"lineage", "append", "-C", actor->war->dir, "--status", "auto", "--core-metric", "3.5",
+                                "--hypothesis", hypothesis, "--notes", notes,
+                                chance(actor, 50) ? "--no-sync" : NULL, NULL};
+    bool ok = run_command(actor, argv, out, 0);
+    if (ok) {
+        out[strcspn(out, "\n")] = '\0';
+        note(actor, 'A', tag, length, out);
+    }
+    free(hypothesis);
+    free(notes);
+    return ok;
+}
+
+static bool use_command(struct actor *actor)
+{
+    char out[301], knowledge[400];
+    const char *dir = actor->war->dir;
+    snprintf(knowledge, sizeof knowledge, "%s/KNOWLEDGE.md", dir);
+    const char *const uses[][7] = {
+        {"lineage", "best", "-C", dir, "--format", "json", NULL},
+        {"lineage", "render", "-C", dir, "-o", knowledge, NULL},
+        {"lineage", "rebuild", "-C", dir, NULL},
+        {"lineage", "verify", "-C", dir, NULL},
+        {"lineage", "query", "-C", dir, "--format", "json", NULL},
+    };
+    unsigned at = (unsigned)(draw(&actor->seed) % 10);
+    if (at < 4)
+        return command_append(actor);
+    if (at == 4)
+        return import(actor, actor->war->command);
+    return run_command(actor, uses[at - 5], out, 1);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+static bool act_once(struct actor *actor)
+{
+    unsigned at = (unsigned)(draw(&actor->seed) % 100);
+    if (at < 15)
+        return append_foreign(actor);
+    if (at < 18 && actor->war->command)
+        return use_command(actor);
+    if (!opened(actor))
+        return false;
+    if (at < 23)
+        return read_something(actor);
+    if (at < 25)
+        return render_file(actor);
+    if (at < 27)
+        return rebuild(actor);
+    if (at < 29)
+        return verify(actor);
+    if (at < 31)
+        return import(actor, NULL);
+    return append_row(actor);
+}
+
+int act(const struct arena_of_war *war, uint64_t seed, unsigned actions)
+{
+    struct actor actor = {.war = war, .seed = seed};
+    bool ok = true;
+    actor.acks = open(war->acks, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (actor.acks < 0)
+        return 2;
+    if (chance(&actor, 50))
+        arm_kill(1 + (unsigned)(draw(&actor.seed) % 60), chance(&actor, 50), draw(&actor.seed));
+    while (ok && actions--)
+        ok = act_once(&actor);
+    lineage_store_close(actor.store);
+    if (!ok)
+        printf("FAIL %s\n", actor.why);
+    fflush(stdout);
+    return !ok;
+}

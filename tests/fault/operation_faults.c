@@ -1,0 +1,349 @@
+/*
+ * operation_faults.c: every operation of the store, with each of its allocations, calls on files and file operations of
+ * SQLite made to fail, one further each time until none is left.
+ *
+ * After each: no crash and no leak (under sanitizers); the right answer, or one with a notice, or an error with a message;
+ * the store has the rows it had, or those and the whole of what was added, and answers the next question right.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/report.h>
+#include <lineage/snapshot.h>
+#include <lineage/verify.h>
+
+#include "files/fs.h"
+#include "questions.h"
+#include "sqlite_faults.h"
+#include "support/files.h"
+
+enum mode { MEMORY, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, N_MODES };
+static const char *const mode_names[] = {"memory", "calls", "sqlite", "sqlite full"};
+
+/* ---- faults ------------------------------------------------------------------------------------------------------ */
+
+static enum mode mode;
+static unsigned countdown;
+static bool hit, heard;
+
+static bool strikes(enum mode of)
+{
+    if (of != mode || !countdown || --countdown)
+        return false;
+    return hit = true;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+
+void *__wrap_malloc(size_t size)
+{
+    return strikes(MEMORY) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return strikes(MEMORY) ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return strikes(MEMORY) ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return strikes(MEMORY) ? NULL : __real_strdup(text);
+}
+
+static int strike(void *context, const char *call)
+{
+    (void)context, (void)call;
+    return strikes(CALLS) ? EIO : 0;
+}
+
+static void arm(enum mode m, unsigned n)
+{
+    mode = m;
+    countdown = n;
+    hit = false;
+    sqlite_faults_arm(m >= SQLITE_CALLS ? n : 0, m == SQLITE_FULL_DISK, false);
+}
+
+static bool was_hit(void)
+{
+    return hit;
+}
+
+static void disarm(void)
+{
+    countdown = 0;
+    hit = hit || sqlite_faults_hit();
+    sqlite_faults_arm(0, false, false);
+}
+
+static void hear_notice(void *context, const struct lineage_notice *notice)
+{
+    (void)context, (void)notice;
+    heard = true;
+}
+
+/* ---- operations that write --------------------------------------------------------------------------------------- */
+
+static const char *work, *import_file;
+
+static enum lineage_status do_append(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_append_options options;
+    struct lineage_param params[] = {{.name = "alpha", .value = 0.25}, {.name = "lr", .value = 0.001}};
+    struct lineage_trial row = {0}, trial = {.specialist = "opt", .parent_exp = "exp_003", .timestamp = "T", .params = params,
+                                             .n_params = 2, .hypothesis = "added", .core_metric = {true, 1.0},
+                                             .notes = "some notes; info_gain turn=0 mean=0.25 std=0.5 n=4"};
+    lineage_append_options_init(&options);
+    options.auto_status = true;
+    options.snapshot_dir = work;
+    options.telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}]}";
+    options.telemetry_length = strlen(options.telemetry);
+    enum lineage_status status = lineage_store_append(store, &trial, &options, &row, err);
+    if (status == LINEAGE_OK)
+        print_trial(out, &row);
+    lineage_trial_release(&row);
+    return status;
+}
+
+static enum lineage_status do_import(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_import_stats stats;
+    enum lineage_status status = lineage_import(store, import_file, NULL, &stats, NULL, NULL, err);
+    if (status == LINEAGE_OK)
+        fprintf(out, "%zu %zu\n", stats.n_rows, stats.n_left_out);
+    return status;
+}
+
+static enum lineage_status do_restore(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    size_t n;
+    enum lineage_status status = lineage_restore(store, "results.tsv.torn-1", &n, err);
+    if (status == LINEAGE_OK)
+        fprintf(out, "%zu\n", n);
+    return status;
+}
+
+static enum lineage_status do_rebuild(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    (void)out;
+    return lineage_rebuild(store, err);
+}
+
+static void count_finding(void *context, const struct lineage_finding *finding)
+{
+    (void)finding;
+    ++*(size_t *)context;
+}
+
+/* A finding may be of the fault itself; only the failure of the check is an answer here. */
+static enum lineage_status do_verify(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    size_t n, counted = 0;
+    enum lineage_status status = lineage_verify(store, &n, count_finding, &counted, err);
+    heard = heard || n;
+    fprintf(out, "%zu\n", counted);
+    return status;
+}
+
+static enum lineage_status do_render_file(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_render_options options;
+    char path[400]; /* the test's own memory must not be what fails */
+    (void)out;
+    snprintf(path, sizeof path, "%s/KNOWLEDGE.md", lineage_store_dir(store));
+    lineage_render_options_init(&options);
+    return lineage_render_file(store, path, &options, err);
+}
+
+static enum lineage_status do_record(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    char *path = NULL;
+    (void)out;
+    enum lineage_status status = lineage_render_record(&path, store, "text", 4, "T", "me", err);
+    lineage_free(path);
+    return status;
+}
+
+static enum lineage_status do_blackboard(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    char to[400];
+    (void)out;
+    snprintf(to, sizeof to, "%s/board", lineage_store_dir(store));
+    return lineage_render_blackboard(store, to, NULL, err);
+}
+
+static enum lineage_status do_report(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_report *report;
+    enum lineage_status status = lineage_report_load(&report, store, NULL, err);
+    (void)out;
+    if (status == LINEAGE_OK)
+        lineage_report_release(report);
+    return status;
+}
+
+static const struct question writing[] = {
+    {"append", do_append},           {"import", do_import},           {"restore", do_restore},
+    {"rebuild", do_rebuild},         {"verify", do_verify},           {"render file", do_render_file},
+    {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report}};
+
+/* ---- one fault after the other -------------------------------------------------------------------------------------- */
+
+struct outcome {
+    enum lineage_status status;
+    bool explained; /* a notice, or an error with its message */
+    char *text;
+};
+
+/* Opened with the fault armed, so that opening is part of each; the torn record only where it is restored. */
+static struct outcome perform(const char *dir, const struct question *question, enum mode m, unsigned n)
+{
+    const struct lineage_open_options options = {.notice = hear_notice};
+    struct lineage_error err = {0};
+    struct lineage_store *store = NULL;
+    struct outcome outcome = {0};
+    size_t length;
+    FILE *out = open_memstream(&outcome.text, &length);
+    heard = false;
+    arm(m, n);
+    outcome.status = lineage_store_open(&store, dir, &options, &err);
+    if (outcome.status == LINEAGE_OK)
+        outcome.status = question->ask(store, out, &err);
+    lineage_store_close(store);
+    disarm();
+    fclose(out);
+    outcome.explained = heard || (outcome.status != LINEAGE_OK && err.text[0] && err.status == outcome.status);
+    return outcome;
+}
+
+static char *make_store(bool torn, bool with_mirror)
+{
+    static const char record[] = "900\tT\topt\t003\t\t\tnobody ended this\t\tdiscard\t2.5\t\t\t\t\t\t\tn";
+    char *dir = make_dir(), *aside = join(dir, "results.tsv.torn-1"), *mirror = join(dir, "lineage.db");
+    make_asked_store(dir);
+    if (torn)
+        write_file(aside, record, sizeof record - 1);
+    if (!with_mirror)
+        unlink(mirror);
+    free(aside);
+    free(mirror);
+    return dir;
+}
+
+static unsigned failures;
+
+static void broken(const struct question *question, enum mode m, unsigned n, const char *what, const char *detail)
+{
+    printf("FAIL %s, %s, fault %u: %s: %.200s\n", question->name, mode_names[m], n, what, detail);
+    failures++;
+}
+
+/* The rows of before are there as they were, and the next question is answered. */
+static void check_after(const char *dir, const char *before, size_t length, const struct question *question, enum mode m,
+                        unsigned n)
+{
+    size_t now_length;
+    char *path = join(dir, "results.tsv"), *now = read_file(path, &now_length);
+    if (now_length < length || memcmp(now, before, length) != 0)
+        broken(question, m, n, "earlier bytes changed", "");
+    if (now_length && now[now_length - 1] != '\n')
+        broken(question, m, n, "a torn end", "");
+    struct outcome outcome = perform(dir, &questions[0], m, 0);
+    if (outcome.status != LINEAGE_OK || !outcome.text[0])
+        broken(question, m, n, "the next question fails", outcome.text);
+    free(outcome.text);
+    free(now);
+    free(path);
+}
+
+static unsigned run_all(const struct question *question, enum mode m, bool writes, bool with_mirror)
+{
+    char *dir = make_store(writes, with_mirror), *path = join(dir, "results.tsv");
+    size_t length;
+    char *before = read_file(path, &length);
+    struct outcome sound = perform(dir, question, m, 0);
+    unsigned n = 1;
+    if (sound.status != LINEAGE_OK)
+        broken(question, m, 0, "fails without a fault", sound.text);
+    for (; n < 20000; n++) {
+        if (writes || !with_mirror) { /* each on a store of its own */
+            remove_dir(dir);
+            dir = make_store(writes, with_mirror);
+            free(before);
+            free(path);
+            path = join(dir, "results.tsv");
+            before = read_file(path, &length);
+        }
+        struct outcome outcome = perform(dir, question, m, n);
+        bool over = !was_hit();
+        if (outcome.status == LINEAGE_OK && !outcome.explained && strcmp(outcome.text, sound.text) != 0)
+            broken(question, m, n, "another answer, and not a word", outcome.text);
+        if (outcome.status != LINEAGE_OK && !outcome.explained)
+            broken(question, m, n, "fails without a message", lineage_status_text(outcome.status));
+        free(outcome.text);
+        check_after(dir, before, length, question, m, n);
+        if (over)
+            break;
+    }
+    free(sound.text);
+    free(before);
+    free(path);
+    remove_dir(dir);
+    return n - 1;
+}
+
+static void run_modes(const struct question *question, bool writes, const char *only)
+{
+    if (only && strcmp(only, question->name) != 0)
+        return;
+    printf("%-14s", question->name);
+    for (enum mode m = MEMORY; m < N_MODES; m++)
+        printf(" %s %u", mode_names[m], run_all(question, m, writes, true));
+    for (enum mode m = MEMORY; !writes && m <= CALLS; m++) /* the mirror is made first */
+        printf(", new %s %u", mode_names[m], run_all(question, m, writes, false));
+    putchar('\n');
+    fflush(stdout);
+}
+
+/* usage: operation_faults [OPERATION] */
+int main(int argc, char **argv)
+{
+    static const char rows[] = "exp_id\tspecialist\thypothesis\tstatus\tcore_metric\tnotes\n"
+                               "i1\topt\tfirst\tkeep\t3.5\talpha=2\ni2\topt\t\"sec\tond\"\tdiscard\t4\t\n";
+    const char *only = argc > 1 ? argv[1] : NULL;
+    char *work_dir = make_dir(), *file = join(work_dir, "train.py"), *beside = make_dir(), *foreign = join(beside, "x.tsv");
+    write_file(file, "print(1)\n", 9);
+    write_file(foreign, rows, sizeof rows - 1);
+    work = work_dir;
+    import_file = foreign;
+    sqlite_faults_install();
+    fs_set_fault(strike, NULL);
+    for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
+        run_modes(&writing[i], true, only);
+    for (size_t i = 0; i < n_questions; i++)
+        run_modes(&questions[i], false, only);
+    printf("%u failures\n", failures);
+    free(file);
+    free(foreign);
+    remove_dir(work_dir);
+    remove_dir(beside);
+    return failures != 0;
+}

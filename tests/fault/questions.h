@@ -1,0 +1,23 @@
+/* questions.h: a small store with something of everything, and everything that can be asked of it, as text. */
+#ifndef FAULT_QUESTIONS_H
+#define FAULT_QUESTIONS_H
+
+#include <stdio.h>
+
+#include <lineage/store.h>
+
+/* Rows with parents, parameters and turns, telemetry of 001, a snapshot of 003. */
+void make_asked_store(const char *dir);
+
+typedef enum lineage_status ask_fn(struct lineage_store *store, FILE *out, struct lineage_error *err);
+
+struct question {
+    const char *name;
+    ask_fn *ask;
+};
+extern const struct question questions[];
+extern const size_t n_questions;
+
+void print_trial(FILE *out, const struct lineage_trial *trial);
+
+#endif

@@ -1,0 +1,225 @@
+#!/bin/sh
+# layering.sh: which room of the project may include which, held against every #include line of src, cli and include.
+#
+# usage: sh tests/layering.sh [ROOT]      (default: this checkout; exit status 0 if all holds, else one line per breach)
+#
+# A room is a folder, or the files named. Its doors are the headers that other rooms may include (- none, * all); all
+# other headers are its own affair. It may enter the rooms listed, through their doors.
+table()
+{
+    cat <<'END'
+# room                     doors                       may enter
+include/lineage            *                           -
+include/rlcore             *                           -
+include/trainer            *                           include/rlcore
+
+# The store: bytes at the bottom, answers at the top. store.c opens one and so knows its parts.
+src/store/fail.h           *                           include/lineage
+src/store/internal.h       *                           include/lineage src/store/fail.h
+src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
+src/store/files            fs.h places.h snapshot.h telemetry.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/log              log.h log_file.h            include/lineage src/store/fail.h src/store/format src/store/files
+src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
+src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/compare          -                           include/lineage src/store/internal.h src/store/format
+src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
+src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/append
+
+# The training core: topics beside each other, over what they share.
+src/rlcore/support         *                           include/rlcore
+src/rlcore/loss            loss_internal.h segment.h   include/rlcore src/rlcore/support
+src/rlcore/correction      correction_internal.h       include/rlcore src/rlcore/support
+src/rlcore/routing         routing_internal.h          include/rlcore src/rlcore/support
+src/rlcore/a2tgpo          -                           include/rlcore src/rlcore/support src/rlcore/loss
+src/rlcore/compose         -                           include/rlcore src/rlcore/support src/rlcore/correction src/rlcore/routing
+src/rlcore/diagnostics     -                           include/rlcore src/rlcore/support src/rlcore/correction
+src/rlcore/adca            -                           include/rlcore src/rlcore/support
+src/rlcore/advantage       -                           include/rlcore src/rlcore/support
+src/rlcore/algorithm       -                           include/rlcore src/rlcore/support
+src/rlcore/distill         -                           include/rlcore src/rlcore/support
+src/rlcore/envelope        -                           include/rlcore src/rlcore/support
+src/rlcore/length          -                           include/rlcore src/rlcore/support
+src/rlcore/pack            -                           include/rlcore src/rlcore/support
+src/rlcore/passk           -                           include/rlcore src/rlcore/support
+src/rlcore/process         -                           include/rlcore src/rlcore/support
+src/rlcore/stream          -                           include/rlcore src/rlcore/support
+
+# The trainer: environments and a policy, rollouts of it, learning from them, a run.
+src/trainer/support        *                           include/trainer include/rlcore
+src/trainer/env            -                           include/trainer src/trainer/support
+src/trainer/recipe         -                           include/trainer include/rlcore src/trainer/support
+src/trainer/policy         kernels.h layout.h precision.h   include/trainer src/trainer/support
+src/trainer/rollout        evaluate.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
+src/trainer/learn          learner.h objective.h warm.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
+src/trainer/run            -                           include/trainer include/rlcore src/trainer/support src/trainer/rollout src/trainer/learn
+
+# The programs: public headers only. A command may use every room, no room a command.
+cli/cli.h                  *                           include/lineage
+cli/support                *                           include/lineage cli/cli.h
+cli/output                 *                           include/lineage cli/cli.h cli/support
+cli/core                   core_call.h core_real.h     include/rlcore
+cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
+cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
+cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/trial cli/recipe cli/report
+cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output
+cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
+cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
+cli/commands               commands.def                include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/core cli/trial cli/recipe cli/night cli/mcp cli/report cli/serve
+cli                        -                           include/lineage cli/cli.h cli/support cli/commands
+END
+}
+
+# Libraries of others, and the rooms that may see them. What is not named here is C, POSIX or Linux.
+libraries()
+{
+    cat <<'END'
+sqlite3.h    src/store/mirror
+csv.h        src/store/format
+utf8proc.h   src/store/format
+uthash.h     src/store/append
+xxhash.h     src/store/mirror src/store/render src/trainer/policy src/trainer/recipe cli/night
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/core cli/trial cli/recipe cli/night cli/mcp cli/serve cli/commands
+microhttpd.h cli/serve
+cblas.h      src/trainer/policy src/trainer/rollout
+omp.h        src/trainer/support
+popt.h       cli/cli.h
+END
+}
+
+# Files of one name: the subject is the same, or the name says so.
+same_names()
+{
+    cat <<'END'
+CMakeLists.txt  CMake knows no other name
+status.h        what every function returns, one for each library
+status.c        the texts of it
+fail.h          filling the error of a library, one for the store and one for the core
+render.h        the public header, and what its printers share
+snapshot.h      the public header, and the files behind it
+END
+}
+
+root=${1:-$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)}
+cd "$root" || exit 2
+LC_ALL=C
+export LC_ALL
+{
+    table | sed '/^#/d; /^$/d; s/^/ROOM /'
+    libraries | sed 's/^/LIBRARY /'
+    same_names | sed 's/^/SAME /'
+    find src cli include -name '*.[ch]' -o -name '*.def' | sort | sed 's/^/FILE /'
+    # File:line:text of includes, and of macros that would make a function's name.
+    find src cli include -name '*.[ch]' | sort | xargs grep -nE '^[[:space:]]*#[[:space:]]*include|(^|[^A-Za-z0-9_])(RL|TR)\(' |
+        sed 's/^/LINE /'
+} | awk '
+function breach(text) { print text; breaches++ }
+function base(path) { sub(/.*\//, "", path); return path }
+function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
+
+# The room of a file: the file itself if it has an entry, else its folder, whether that has one or not.
+function room_of(path) { return path in doors ? path : folder(path) }
+
+# a/b/../c is a/c.
+function plain(path,    n, part, out, i, top) {
+    n = split(path, part, "/")
+    for (i = 1; i <= n; i++)
+        if (part[i] == ".." && top > 0) top--
+        else if (part[i] != ".") out[++top] = part[i]
+    path = out[1]
+    for (i = 2; i <= top; i++) path = path "/" out[i]
+    return path
+}
+
+# A quoted name beside its includer, or from the top of its part of the tree, as the build has it.
+function resolve(from, name,    part, n) {
+    if (plain(folder(from) "/" name) in file) return plain(folder(from) "/" name)
+    n = split(from, part, "/")
+    if (part[1] == "src" && (plain(part[1] "/" part[2] "/" name) in file)) return plain(part[1] "/" part[2] "/" name)
+    if (part[1] == "cli" && (plain("cli/" name) in file)) return plain("cli/" name)
+    return ""
+}
+
+function check_include(where, from, to,    a, b) {
+    a = room_of(from); b = room_of(to)
+    if (a == b) return
+    if (!((a, b) in edge)) { edge[a, b] = where; to_of[a] = to_of[a] " " b }
+    if (!(a in doors) || !(b in doors)) return
+    if (index(" " enters[a] " ", " " b " ") == 0)
+        breach(where ": " a " may not enter " b " (it includes " to ")")
+    else if (doors[b] != "*" && index(" " doors[b] " ", " " base(to) " ") == 0)
+        breach(where ": " base(to) " is private to " b "; its doors are: " doors[b])
+}
+
+function check_line(text,    where, from, name, to) {
+    match(text, /^[^:]*:[0-9]+:/)
+    where = substr(text, 1, RLENGTH - 1); from = where; sub(/:[0-9]+$/, "", from)
+    text = substr(text, RLENGTH + 1)
+    if (text !~ /^[ \t]*#[ \t]*include/) {
+        breach(where ": RL() and TR() hide names from grep; write the name, and rename it for the second compilation")
+        return
+    }
+    if (match(text, /"[^"]+"/)) {
+        name = substr(text, RSTART + 1, RLENGTH - 2)
+        to = resolve(from, name)
+        if (to != "") check_include(where, from, to)
+        else if (name != "schema_sql.h" && name != "report_assets.h") breach(where ": \"" name "\" is no file of this part of the tree")
+    } else if (match(text, /<[^>]+>/)) {
+        name = substr(text, RSTART + 1, RLENGTH - 2)
+        if (("include/" name) in file) check_include(where, from, "include/" name)
+        else if ((name in seen_by) && (room_of(from) in doors) && index(" " seen_by[name] " ", " " room_of(from) " ") == 0)
+            breach(where ": " name " may be seen by " seen_by[name] " only")
+    }
+}
+
+# Depth first; a room met again while it is still open closes a circle.
+function visit(room,    n, next_rooms, i, j, circle) {
+    open[room] = ++depth; path[depth] = room
+    n = split(to_of[room], next_rooms, " ")
+    for (i = 1; i <= n; i++) {
+        if (open[next_rooms[i]]) {
+            circle = ""
+            for (j = open[next_rooms[i]]; j <= depth; j++) circle = circle path[j] " -> "
+            breach(edge[room, next_rooms[i]] ": a circle of rooms: " circle next_rooms[i])
+        } else if (!done[next_rooms[i]]) visit(next_rooms[i])
+    }
+    open[room] = 0; done[room] = 1; depth--
+}
+
+$1 == "ROOM" {
+    room = $2; order[++rooms] = room; doors[room] = ""; enters[room] = ""
+    for (i = 3; i <= NF; i++)
+        if ($i ~ /\// || enters[room] != "") enters[room] = enters[room] " " $i
+        else if (doors[room] != "" && $i == "-") enters[room] = enters[room]
+        else doors[room] = doors[room] (doors[room] == "" ? "" : " ") $i
+    next
+}
+$1 == "LIBRARY" { name = $2; $1 = $2 = ""; sub(/^ +/, ""); seen_by[name] = $0; next }
+$1 == "SAME" { reason[$2] = 1; next }
+$1 == "FILE" { file[$2] = 1; names[base($2)] = names[base($2)] " " $2; count[base($2)]++; next }
+$1 == "LINE" { sub(/^LINE /, ""); line[++lines] = $0 }
+
+END {
+    for (f in file) {
+        if (!(room_of(f) in doors)) homeless[room_of(f)] = f
+        used[room_of(f)] = 1
+        has[room_of(f), base(f)] = 1
+    }
+    for (d in homeless) breach(homeless[d] ": its room " d " is not in the table of tests/layering.sh")
+    for (i = 1; i <= rooms; i++) {
+        if (!used[order[i]]) breach("tests/layering.sh: the table names " order[i] ", which is not there")
+        n = split(doors[order[i]], door, " ")
+        for (j = 1; j <= n; j++)
+            if (door[j] !~ /^[*-]$/ && !((order[i], door[j]) in has))
+                breach("tests/layering.sh: the table names a door " door[j] " of " order[i] ", which is not there")
+    }
+    for (i = 1; i <= lines; i++) check_line(line[i])
+    for (room in to_of) if (!done[room]) visit(room)
+    for (name in count)
+        if (count[name] > 1 && !(name in reason))
+            breach("files of one name:" names[name] ": rename, or give tests/layering.sh the reason why their subject is one")
+    printf "%d files, %d rooms, %d lines, %d breaches\n", length(file), rooms, lines, breaches
+    exit breaches > 0 || !lines
+}'

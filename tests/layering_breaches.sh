@@ -1,0 +1,53 @@
+#!/bin/sh
+# layering_breaches.sh: layering.sh finds each kind of breach, and names file, line and rule.
+. "$SOURCE/tests/support/shell.sh"
+
+last=layering.sh
+mkdir tree
+cp -R "$SOURCE/src" "$SOURCE/cli" "$SOURCE/include" tree/
+sh "$SOURCE/tests/layering.sh" tree >before || fail "the project itself: $(cat before)"
+
+# breaks FILE LINE TEXT...: with LINE added to FILE, every TEXT is said; then FILE is as it was.
+breaks()
+{
+    file=tree/$1 line=$2
+    shift 2
+    cp "$file" kept 2>/dev/null || : >kept
+    mkdir -p "$(dirname "$file")"
+    printf '%s\n' "$line" >>"$file"
+    sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "not seen: $line in $file"
+    for text in "$@"; do
+        must_have out "$text"
+    done
+    must_have out "${file#tree/}"
+    if [ -s kept ]; then cp kept "$file"; else rm "$file"; fi
+}
+
+at=$(($(wc -l <tree/src/store/log/log_file.c) + 1))
+breaks src/store/log/log_file.c '#include "../index/index.h"' \
+    "src/store/log/log_file.c:$at: src/store/log may not enter src/store/index (it includes src/store/index/index.h)" \
+    "a circle of rooms: "
+breaks src/store/render/native.c '#include "../mirror/mirror.h"' "src/store/render may not enter src/store/mirror"
+breaks src/store/append/import.c '#include "../index/private.h"' '"../index/private.h" is no file'
+breaks src/store/format/tsv.c '#include <rlcore/loss.h>' "src/store/format may not enter include/rlcore"
+breaks include/rlcore/loss.h '#include <lineage/trial.h>' "include/rlcore may not enter include/lineage"
+breaks src/rlcore/loss/ppo.c '#include "../adca/adca_internal.h"' "src/rlcore/loss may not enter src/rlcore/adca"
+breaks src/trainer/run/other.c '#include "../learn/objective_internal.h"' "is no file of this part"
+breaks cli/commands/cmd_best.c '#include "../../src/store/index/index.h"' "cli/commands may not enter src/store/index"
+breaks cli/output/show.c '#include "commands/append_request.h"' "cli/output may not enter cli/commands"
+breaks cli/commands/cmd_best.c '#include "core/core_ragged.h"' "core_ragged.h is private to cli/core; its doors are"
+breaks src/store/report/report.c ' #  include <sqlite3.h>' "sqlite3.h may be seen by src/store/mirror only"
+breaks cli/commands/cmd_best.c '#include <sqlite3.h>' "sqlite3.h may be seen by"
+breaks src/rlcore/loss/ppo.c 'double RL(rl_ppo)(double x);' "hide names from grep"
+breaks src/store/audit/audit.c '#include "../internal.h"' "its room src/store/audit is not in the table"
+breaks src/store/log/tsv.c '/* another */' "files of one name: src/store/format/tsv.c src/store/log/tsv.c"
+
+# A table that is out of date is one as well.
+mv tree/src/store/render tree/render
+sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "a room that is gone"
+must_have out "the table names src/store/render, which is not there"
+mv tree/render tree/src/store/render
+mv tree/src/store/index/index.h tree/src/store/index/door.h
+sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "a door that is gone"
+must_have out "the table names a door index.h of src/store/index, which is not there"
+finish

@@ -1,0 +1,271 @@
+/* lineage_mirror_file.c: what may stand under the name lineage.db, and who may read and write it. */
+#include "support/last_words.h"
+#include "support/unit.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mirror/checked_pages.h"
+#include "support/files.h"
+#include "support/rows.h"
+
+static struct lineage_error err;
+
+static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0"},
+                                  {.id = "001", .status = "keep", .metric = "1.0"},
+                                  {.id = NULL}};
+
+static const char *all_ids(struct lineage_store *store)
+{
+    return ids_of(store, &(struct lineage_query){0});
+}
+
+/* A store with a mirror of its rows. */
+static char *mirrored(void)
+{
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_string_equal(all_ids(store), "000 001 ");
+    lineage_store_close(store);
+    return dir;
+}
+
+static void exec_plain(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* The answers come, with `said` in the last notice, NULL for none. */
+static void must_answer(const char *dir, const char *said)
+{
+    struct heard heard = {0};
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_string_equal(all_ids(store), "000 001 ");
+    lineage_store_close(store);
+    assert_int_equal(heard.n != 0, said != NULL);
+    if (said && !strstr(heard.text, said))
+        fail_msg("'%s' is not in '%s'", said, heard.text);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    (void)state;
+    size_t after;
+    char *dir = mirrored(), *elsewhere = make_dir(), *theirs = join(elsewhere, "theirs");
+    write_file(theirs, "dear diary\n", 11);
+    assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+    assert_int_equal(symlink(theirs, in_dir(dir, "lineage.db")), 0);
+    must_answer(dir, "not a regular file");
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB);
+    lineage_store_close(store);
+    char *text = read_file(theirs, &after);
+    assert_string_equal(text, "dear diary\n");
+    free(text);
+    /* a link to nothing makes nothing; one to a mirror is no mirror either */
+    assert_int_equal(unlink(theirs), 0);
+    must_answer(dir, "not a regular file");
+    assert_false(file_exists(theirs));
+    free(theirs);
+    remove_dir(elsewhere);
+    remove_dir(dir);
+}
+
+static void neither_a_pipe_nor_a_directory(void **state)
+{
+    (void)state;
+    char *dir = mirrored();
+    assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+    assert_int_equal(mkfifo(in_dir(dir, "lineage.db"), 0666), 0);
+    must_answer(dir, "not a regular file");
+    assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+    assert_int_equal(mkdir(in_dir(dir, "lineage.db"), 0777), 0);
+    must_answer(dir, "not a regular file");
+    remove_dir(dir);
+}
+
+static void another_applications_database_is_left_alone(void **state)
+{
+    (void)state;
+    static const char *const theirs[] = {
+        "CREATE TABLE letters (text); INSERT INTO letters VALUES ('dear')",
+        "PRAGMA application_id = 7; CREATE TABLE letters (text); INSERT INTO letters VALUES ('dear')",
+        "PRAGMA user_version = 1; CREATE TABLE letters (text); INSERT INTO letters VALUES ('dear')",
+        "PRAGMA user_version = -3; CREATE TABLE letters (text); INSERT INTO letters VALUES ('dear')"};
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++) {
+        size_t before, after;
+        char *dir = mirrored();
+        assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+        exec_plain(in_dir(dir, "lineage.db"), theirs[i]);
+        char *bytes = read_file(in_dir(dir, "lineage.db"), &before);
+        must_answer(dir, "another application");
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB);
+        assert_non_null(strstr(err.text, "another application"));
+        lineage_store_close(store);
+        char *now = read_file(in_dir(dir, "lineage.db"), &after);
+        assert_int_equal(before, after);
+        assert_memory_equal(bytes, now, before);
+        free(bytes);
+        free(now);
+        remove_dir(dir);
+    }
+}
+
+static void a_mirror_without_digests_is_made_anew(void **state)
+{
+    (void)state;
+    char *dir = mirrored();
+    exec_plain(in_dir(dir, "lineage.db"), "PRAGMA journal_mode = DELETE; PRAGMA application_id = 0");
+    assert_int_equal(unlink(in_dir(dir, "lineage.db")), 0);
+    exec_plain(in_dir(dir, "lineage.db"),
+               "PRAGMA user_version = 1; CREATE TABLE trials (a); CREATE TABLE param_rows (a); CREATE TABLE meta (a)");
+    must_answer(dir, "making it anew");
+    must_answer(dir, NULL);
+    remove_dir(dir);
+}
+
+static void what_another_client_writes_is_damage(void **state)
+{
+    (void)state;
+    char *dir = mirrored();
+    exec_plain(in_dir(dir, "lineage.db"), "UPDATE trials SET score = 3 WHERE seq = 2");
+    must_answer(dir, "making it anew");
+    must_answer(dir, NULL);
+    remove_dir(dir);
+}
+
+static void a_mirror_whose_making_was_interrupted_is_made_anew(void **state)
+{
+    (void)state;
+    static const char *const versions[] = {"PRAGMA user_version = -1", "PRAGMA user_version = -2147483648"};
+    for (size_t i = 0; i < 2; i++) {
+        sqlite3 *db;
+        char *dir = mirrored();
+        assert_int_equal(sqlite3_open_v2(in_dir(dir, "lineage.db"), &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()),
+                         SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, versions[i], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+        must_answer(dir, "making it anew");
+        must_answer(dir, NULL);
+        remove_dir(dir);
+    }
+}
+
+static void a_directory_may_be_called_like_a_uri(void **state)
+{
+    (void)state;
+    struct lineage_store *store;
+    char *dir = make_dir(), here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(mkdir("file:y?mode=memory#%41", 0777), 0);
+    add_rows("file:y?mode=memory#%41", rows);
+    assert_int_equal(lineage_store_open(&store, "file:y?mode=memory#%41", NULL, &err), LINEAGE_OK);
+    assert_string_equal(all_ids(store), "000 001 ");
+    lineage_store_close(store);
+    assert_true(file_exists("file:y?mode=memory#%41/lineage.db"));
+    assert_false(file_exists("y"));
+    assert_int_equal(chdir(here), 0);
+    remove_dir(dir);
+}
+
+static void who_may_write_the_rows_may_write_the_mirror(void **state)
+{
+    (void)state;
+    struct stat st;
+    mode_t before = umask(002);
+    char *dir = mirrored();
+    umask(before);
+    assert_int_equal(stat(in_dir(dir, "lineage.db"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0664);
+    remove_dir(dir);
+}
+
+/* In a process without the superuser's rights: 0 the right answer from the file, 1 anything else. */
+static int answers_from_file(const char *dir)
+{
+    struct heard heard = {0};
+    if (setegid(65534) != 0 || seteuid(65534) != 0)
+        return 2;
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+    bool right = strcmp(all_ids(store), "000 001 ") == 0;
+    lineage_store_close(store);
+    return right && heard.n == 0 ? 0 : 1;
+}
+
+static void a_sound_mirror_serves_who_may_only_read(void **state)
+{
+    (void)state;
+    int status;
+    char *dir = mirrored();
+    if (geteuid() != 0) {
+        remove_dir(dir);
+        skip();
+    }
+    assert_int_equal(chmod(dir, 0755), 0);
+    for (int behind = 0; behind < 2; behind++) {
+        pid_t child = fork();
+        if (child == 0)
+            leave(answers_from_file(dir));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), behind);
+        if (!behind)
+            add_bytes(dir, "\n"); /* then answers come from results.tsv, with a word */
+    }
+    remove_dir(dir);
+}
+
+static void a_handle_that_lives_long_gets_over_edits(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    char *dir = mirrored();
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard), *other;
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "001");
+    edit_bytes(dir, "2.0", "0.5");
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "000");
+    edit_bytes(dir, "1.0", "0.1");
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "001");
+    edit_bytes(dir, "0.1", "3.1");
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "000");
+    assert_true(heard.n >= 3);
+    struct lineage_trial trial = {.hypothesis = "h", .status = LINEAGE_KEEP, .core_metric = {true, 0.25}};
+    assert_int_equal(lineage_store_append(store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    other = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_rebuild(other, &err), LINEAGE_OK);
+    lineage_store_close(other);
+    heard.n = 0;
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "002");
+    edit_bytes(dir, "0.25", "9.25"); /* it is back on the file, and notices the next one there */
+    assert_string_equal(sql_value(store, "SELECT exp_id FROM trials ORDER BY score LIMIT 1"), "000");
+    assert_non_null(strstr(heard.text, "lineage rebuild"));
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_is_not_followed),
+        cmocka_unit_test(neither_a_pipe_nor_a_directory),
+        cmocka_unit_test(another_applications_database_is_left_alone),
+        cmocka_unit_test(a_mirror_without_digests_is_made_anew),
+        cmocka_unit_test(what_another_client_writes_is_damage),
+        cmocka_unit_test(a_mirror_whose_making_was_interrupted_is_made_anew),
+        cmocka_unit_test(a_directory_may_be_called_like_a_uri),
+        cmocka_unit_test(who_may_write_the_rows_may_write_the_mirror),
+        cmocka_unit_test(a_sound_mirror_serves_who_may_only_read),
+        cmocka_unit_test(a_handle_that_lives_long_gets_over_edits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

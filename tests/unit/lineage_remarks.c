@@ -1,0 +1,114 @@
+/* Remarks on trials: appended under a lock, read by trial, whatever else is in the file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/remarks.h>
+
+#include "support/files.h"
+#include "support/rows.h"
+
+static struct lineage_error err;
+
+static const struct row rows[] = {{"000", .status = "keep", .metric = "1"},
+                                  {"exp_001", .status = "crash"},
+                                  {.id = NULL}};
+
+struct heard_remarks {
+    char text[1024];
+    size_t most;
+};
+
+static bool hear_remark(void *context, const struct lineage_remark *remark)
+{
+    struct heard_remarks *heard = context;
+    size_t used = strlen(heard->text);
+    snprintf(heard->text + used, sizeof heard->text - used, "%s/%s/%s|", remark->exp_id, remark->author, remark->text);
+    return !heard->most || --heard->most;
+}
+
+static const char *remarks_on(struct lineage_store *store, const char *id, size_t most)
+{
+    static struct heard_remarks heard;
+    heard = (struct heard_remarks){.most = most};
+    assert_int_equal(lineage_remarks_read(store, id, hear_remark, &heard, &err), LINEAGE_OK);
+    return heard.text;
+}
+
+static enum lineage_status remark(struct lineage_store *store, const char *id, const char *author, const char *text)
+{
+    const struct lineage_remark said = {.exp_id = id, .author = author, .text = text};
+    return lineage_remark_append(store, &said, &err);
+}
+
+static void a_remark_is_kept_with_its_trial(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_string_equal(remarks_on(store, NULL, 0), ""); /* no file */
+    assert_int_equal(remark(store, "000", "ada", "line one\nline \"two\"\t"), LINEAGE_OK);
+    assert_int_equal(remark(store, "1", NULL, "x"), LINEAGE_ENOTFOUND);
+    assert_int_equal(remark(store, "001", NULL, "out of memory"), LINEAGE_OK);
+    assert_int_equal(remark(store, "000", "", "again"), LINEAGE_OK);
+    assert_string_equal(remarks_on(store, "000", 0), "000/ada/line one\nline \"two\"\t|000//again|");
+    assert_string_equal(remarks_on(store, "exp_001", 0), "exp_001//out of memory|"); /* the id as the trial has it */
+    assert_string_equal(remarks_on(store, NULL, 2), "000/ada/line one\nline \"two\"\t|exp_001//out of memory|");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static void what_is_no_remark_is_refused(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *text = malloc(LINEAGE_REMARK_MAX + 2);
+    memset(text, 'x', LINEAGE_REMARK_MAX + 1);
+    text[LINEAGE_REMARK_MAX + 1] = '\0';
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(remark(store, "000", NULL, ""), LINEAGE_EINVAL);
+    assert_int_equal(remark(store, "000", NULL, NULL), LINEAGE_EINVAL);
+    assert_int_equal(remark(store, "000", NULL, "\xff"), LINEAGE_EINVAL);
+    assert_int_equal(remark(store, "000", "\xc0\x80", "x"), LINEAGE_EINVAL);
+    assert_int_equal(remark(store, "000", NULL, text), LINEAGE_ELIMIT);
+    assert_int_equal(remark(store, "000", text, "x"), LINEAGE_ELIMIT);
+    assert_int_equal(remark(store, NULL, NULL, "x"), LINEAGE_ENOTFOUND);
+    assert_false(file_exists(in_dir(dir, "remarks.jsonl")));
+    text[LINEAGE_REMARK_MAX] = '\0';
+    assert_int_equal(remark(store, "000", NULL, text), LINEAGE_OK);
+    free(text);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* A writer that was killed, an editor, another tool. */
+static void what_others_left_in_the_file_hides_no_remark(void **state)
+{
+    (void)state;
+    static const char left[] = "\n[1, 2]\n{\"exp_id\": \"000\"}\nnonsense \xff\n"
+                               "{\"exp_id\": \"000\", \"text\": \"by hand\", \"more\": 1}\r\n{\"time\":\"2026-1";
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    write_file(in_dir(dir, "remarks.jsonl"), left, sizeof left - 1);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_string_equal(remarks_on(store, "000", 0), "000//by hand|");
+    assert_int_equal(remark(store, "000", NULL, "after the cut"), LINEAGE_OK);
+    assert_string_equal(remarks_on(store, "000", 0), "000//by hand|000//after the cut|");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_remark_is_kept_with_its_trial),
+                                       cmocka_unit_test(what_is_no_remark_is_refused),
+                                       cmocka_unit_test(what_others_left_in_the_file_hides_no_remark)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
