@@ -61,6 +61,7 @@ cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
 cli/core                   core_call.h core_real.h     include/rlcore
+cli/propose                propose.h                   include/lineage cli/cli.h cli/support
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
 cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/trial cli/recipe cli/report

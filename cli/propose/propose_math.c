@@ -1,0 +1,79 @@
+/* propose_math.c: functions and random numbers that are the same on every machine. */
+#include "propose/propose_math.h"
+
+#include <math.h>
+
+/* frexp, ldexp, floor and sqrt are exact by IEEE 754 and may come from libm. */
+static const double ln2_high = 0x1.62e42fee00000p-1, ln2_low = 0x1.a39ef35793c76p-33;
+
+/* log m = 2 artanh((m - 1) / (m + 1)), a series that is short for m near 1. */
+double propose_log(double x)
+{
+    int exponent;
+    double m = frexp(x, &exponent);
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        exponent--;
+    }
+    double s = (m - 1) / (m + 1), square = s * s, sum = 0;
+    for (int k = 25; k >= 3; k -= 2)
+        sum = square * (1.0 / k + sum);
+    return exponent * ln2_high + (2 * s + (2 * s * sum + exponent * ln2_low));
+}
+
+double propose_exp(double x)
+{
+    if (x < -700)
+        return 0;
+    double k = floor(x * 1.4426950408889634 + 0.5), sum = 1;
+    double r = x - k * ln2_high - k * ln2_low;
+    for (int i = 15; i >= 1; i--)
+        sum = 1 + r / i * sum;
+    return ldexp(sum, (int)k);
+}
+
+/* Marsaglia 2004, "Evaluating the normal distribution": the series converges for every x, and at 8 it is 1. */
+double propose_normal_cdf(double x)
+{
+    if (fabs(x) > 8)
+        return x > 0;
+    double term = x, sum = x, before = 0;
+    for (int i = 3; sum != before; i += 2) {
+        before = sum;
+        term *= x * x / i;
+        sum += term;
+    }
+    return 0.5 + sum * propose_exp(-0.5 * x * x) * 0.39894228040143268;
+}
+
+uint64_t propose_mix(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+struct propose_stream propose_stream_of(uint64_t seed, uint64_t purpose, uint64_t index)
+{
+    return (struct propose_stream){propose_mix(propose_mix(propose_mix(seed) ^ purpose) ^ index)};
+}
+
+double propose_uniform(struct propose_stream *stream)
+{
+    uint64_t x = propose_mix(stream->state);
+    stream->state += 0x9E3779B97F4A7C15u;
+    return (double)(x >> 11) * 0x1p-53;
+}
+
+/* Marsaglia's polar method, whose second number is thrown away so that a stream has no other state. */
+double propose_normal(struct propose_stream *stream)
+{
+    double x, y, square;
+    do {
+        x = 2 * propose_uniform(stream) - 1;
+        y = 2 * propose_uniform(stream) - 1;
+        square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    return x * sqrt(-2 * propose_log(square) / square);
+}

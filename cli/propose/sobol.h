@@ -1,0 +1,17 @@
+/* sobol.h: Sobol's sequence in up to PROPOSE_RANGES_MAX dimensions. */
+#ifndef CLI_SOBOL_H
+#define CLI_SOBOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Coordinate `dimension` (from 0) of point `index` in Gray code order, as a fraction of 2^32. */
+uint32_t sobol_point(uint32_t index, size_t dimension);
+
+/*
+ * Owen's nested scrambling (1995): every digit is turned over or not by a draw that depends on the seed, the dimension
+ * and all digits before it. Points stay as evenly spread as they were, whatever the seed.
+ */
+uint32_t sobol_scramble(uint32_t point, size_t dimension, uint64_t seed);
+
+#endif
