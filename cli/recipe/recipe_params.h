@@ -8,23 +8,16 @@
 enum { RECIPE_PARAMS_MAX = 64, RECIPE_PARAM_NAME_MAX = LINEAGE_NAME_MAX };
 
 struct recipe_params {
-    struct lineage_param at[RECIPE_PARAMS_MAX]; /* names point into names */
+    struct lineage_param at[RECIPE_PARAMS_MAX]; /* names point into names, texts into the recipe */
     char names[RECIPE_PARAMS_MAX][RECIPE_PARAM_NAME_MAX];
     size_t n;
 };
 
 /*
- * The settings that every trial names (seed, lr, ..), those that its algorithm uses (alpha, beta, gamma,
+ * The settings that every trial names (seed, algorithm, lr, ..), those that its algorithm uses (alpha, beta, gamma,
  * ..), and all others that are not at their default. threads is left out: it changes no result; start.*
  * is for a trial with a parent, whose checkpoint it starts from.
  */
 void recipe_params_fill(struct recipe_params *params, const struct trainer_recipe *recipe, bool has_parent);
-
-/*
- * The settings that are words and not at their default, as prose for notes: "loss.name turn,
- * sampler.precision int8". Names and start.* are left out. Empty if there are none. free; NULL when
- * out of memory.
- */
-char *recipe_params_words(const struct trainer_recipe *recipe);
 
 #endif

@@ -65,23 +65,18 @@ static void remark(void *context, const struct trial_record *record, const struc
                  (int)trial->recipe->evaluation.seeds, greedy, area);
 }
 
-/* "turn-group-v1d on hopworld; loss.name turn": prose, so no semicolon but between pieces. */
+/* "turn-group-v1d on hopworld", for whoever reads: of several environments only the first one's
+ * algorithm can be a parameter. */
 static char *describe(const struct trainer_recipe *recipe)
 {
-    char *notes = NULL, *words = recipe_params_words(recipe);
+    char *notes = NULL;
     size_t length;
     FILE *out = open_memstream(&notes, &length);
     for (int32_t i = 0; out && i < recipe->n_tasks; i++)
         fprintf(out, "%s%s on %s", i ? "; " : "", rl_algorithm_at(recipe->tasks[i].algorithm.name)->name,
                 trainer_env_name(recipe->tasks[i].env.kind));
-    for (char *c = words; c && *c; c++)
-        if (*c == ';')
-            *c = ',';
-    if (out && words && *words)
-        fprintf(out, "; %s", words);
     if (out)
         fclose(out);
-    free(words);
     return notes;
 }
 

@@ -231,13 +231,14 @@ TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 /* schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
 
-/* A numeric setting of a recipe (true is 1, false 0). */
+/* A setting of a recipe: a number (true is 1, false 0), or a word. */
 struct trainer_setting {
     const char *name; /* "lr", "alpha", "k_min", "start.warm_start.steps"; valid during the visit */
     const char *path; /* "training.lr"; of the first environment "algorithm.alpha", "env.k_min" */
-    double value;
+    double value;     /* of a word: nan */
+    const char *text; /* of a number: NULL; of a text that is not set: "" */
     /*
-     * Whether a log of what the trial was should name it: what every trial names (seed, lr, ..),
+     * Whether a log of what the trial was should name it: what every trial names (seed, algorithm, lr, ..),
      * what its algorithm reads by the core's table (alpha, ..), and all that is not at its default;
      * never what changes no result.
      */
@@ -246,7 +247,7 @@ struct trainer_setting {
 
 typedef void trainer_setting_fn(void *context, const struct trainer_setting *setting);
 
-/* Visit every numeric setting, those of the first environment last. */
+/* Visit every setting, those of the first environment last. */
 TRAINER_API void trainer_recipe_settings(const struct trainer_recipe *recipe,
                                          trainer_setting_fn *visit, void *context);
 

@@ -511,6 +511,7 @@ static void the_table_is_in_order(void **state)
 struct visited {
     size_t n;
     double alpha, k_min, learning_rate, previous_token;
+    char loss[32];
     bool strange;
 };
 
@@ -526,25 +527,27 @@ static void note_setting(void *context, const struct trainer_setting *setting)
         v->learning_rate = setting->value;
     else if (strcmp(setting->path, "model.previous_token") == 0)
         v->previous_token = setting->value;
-    v->strange |=
-        strstr(setting->path, "name") || strchr(setting->path, '[') || !isfinite(setting->value);
+    else if (strcmp(setting->path, "loss.name") == 0)
+        snprintf(v->loss, sizeof v->loss, "%s", setting->text);
+    v->strange |= strchr(setting->path, '[') || (setting->text != NULL) != (bool)isnan(setting->value);
 }
 
-static void every_number_is_visited_under_its_path(void **state)
+static void every_setting_is_visited_under_its_path(void **state)
 {
     struct visited v = {0};
     struct trainer_recipe recipe = accepted(everything);
-    size_t numbers = 0;
+    size_t settings = 0;
     (void)state;
     const struct recipe_table *tables[] = {&recipe_root, &recipe_task};
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < tables[t]->n; i++)
-            numbers +=
-                recipe_is_number(&tables[t]->fields[i]) || tables[t]->fields[i].kind == RECIPE_BOOL;
+            settings += tables[t]->fields[i].kind != RECIPE_OBJECT &&
+                        tables[t]->fields[i].kind != RECIPE_TASKS;
     trainer_recipe_settings(&recipe, note_setting, &v);
-    assert_int_equal(v.n, numbers);
+    assert_int_equal(v.n, settings);
     assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 &&
                 v.previous_token == 0);
+    assert_string_equal(v.loss, "turn");
     assert_false(v.strange);
 }
 
@@ -575,7 +578,7 @@ static void rows_name_what_the_algorithm_reads(void **state)
         struct trainer_recipe recipe = accepted(text);
         trainer_recipe_settings(&recipe, note_name, names);
         snprintf(wanted, sizeof wanted,
-                 "seed iterations group_size lr clip_low clip_high questions k_min k_max %s",
+                 "seed iterations group_size lr clip_low clip_high questions k_min k_max algorithm %s",
                  cases[i][1]);
         assert_string_equal(names, wanted);
     }
@@ -674,7 +677,7 @@ static void names_lead_to_their_settings(void **state)
             assert_string_equal(called, name ? name : path);
             n += name != NULL;
         }
-    assert_int_equal(n, 28); /* as many as the table has rows: none is of a setting that is gone */
+    assert_int_equal(n, 37); /* as many as the table has rows: none is of a setting that is gone */
 }
 
 int main(void)
@@ -700,7 +703,7 @@ int main(void)
         cmocka_unit_test(the_published_recipes_are_sound),
         cmocka_unit_test(the_published_schema_is_the_table),
         cmocka_unit_test(the_table_is_in_order),
-        cmocka_unit_test(every_number_is_visited_under_its_path),
+        cmocka_unit_test(every_setting_is_visited_under_its_path),
         cmocka_unit_test(rows_name_what_the_algorithm_reads),
         cmocka_unit_test(defaults_are_the_algorithms),
         cmocka_unit_test(a_setting_has_one_name),

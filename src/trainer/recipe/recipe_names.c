@@ -27,6 +27,12 @@ static const struct {
 } names[] = {
     {"seed", "seed", RECIPE_SHOWN_ALWAYS},
     {"threads", "threads", RECIPE_SHOWN_NEVER}, /* changes no number */
+    {"name", "name", RECIPE_SHOWN_NEVER},       /* these four have columns of their own */
+    {"domain", "domain", RECIPE_SHOWN_NEVER},
+    {"hypothesis", "hypothesis", RECIPE_SHOWN_NEVER},
+    {"expected_delta", "expected_delta", RECIPE_SHOWN_NEVER},
+    {"start.checkpoint", "start.checkpoint", RECIPE_SHOWN_NEVER}, /* a place; where it comes from is parent_exp */
+    {"algorithm.name", "algorithm", RECIPE_SHOWN_ALWAYS},
     {"training.lr", "lr", RECIPE_SHOWN_ALWAYS},
     {"training.iterations", "iterations", RECIPE_SHOWN_ALWAYS},
     {"training.group_size", "group_size", RECIPE_SHOWN_ALWAYS},
@@ -50,7 +56,10 @@ static const struct {
     {"algorithm.norm_by_std", "norm_by_std", RECIPE_SHOWN_READ_CHANGED},
     {"algorithm.epsilon", "epsilon", RECIPE_SHOWN_READ_CHANGED},
     {"algorithm.advantage_scale", "advantage_scale", RECIPE_SHOWN_CHANGED},
+    {"algorithm.length_penalty", "length_penalty", RECIPE_SHOWN_CHANGED},
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
+    {"algorithm.gain", "gain", RECIPE_SHOWN_READ_CHANGED},
+    {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
     {"model.width", "width", RECIPE_SHOWN_CHANGED},
     {"model.layers", "layers", RECIPE_SHOWN_CHANGED},
 };

@@ -6,7 +6,9 @@
  * digests of it, and another library version may indent or print numbers another way. Changing a
  * byte of it makes every trial of every sweep look new.
  */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "recipe/recipe_names.h"
 #include "recipe/recipe_value.h"
@@ -111,22 +113,26 @@ char *trainer_recipe_text(const struct trainer_recipe *recipe)
     return recipe_text_end(out, &text);
 }
 
-/*
- * Floating equality on purpose: defaults are copied, not computed, and 0.1 that was typed is the
- * 0.1 of the table.
- */
 static bool is_named(const struct recipe_table *table, const struct recipe_field *field,
-                     double value, double initial, const struct rl_algorithm *algorithm)
+                     bool changed, const struct rl_algorithm *algorithm)
 {
     bool read = table == &recipe_task && rl_algorithm_reads(algorithm, recipe_key(field));
     switch (recipe_shown_when(table, field)) {
-    case RECIPE_SHOWN_CHANGED: return value != initial;
+    case RECIPE_SHOWN_CHANGED: return changed;
     case RECIPE_SHOWN_ALWAYS: return true;
     case RECIPE_SHOWN_READ: return read;
-    case RECIPE_SHOWN_READ_CHANGED: return read && value != initial;
+    case RECIPE_SHOWN_READ_CHANGED: return read && changed;
     case RECIPE_SHOWN_NEVER: break;
     }
     return false;
+}
+
+/* NULL: the field is a number. */
+static const char *word_of(const struct recipe_field *field, const void *base)
+{
+    if (recipe_is_choice(field))
+        return recipe_choice(field, (size_t)recipe_number(field, base));
+    return field->kind == RECIPE_TEXT ? (const char *)base + field->offset : NULL;
 }
 
 static void visit_table(const struct recipe_table *table, const void *base, const void *initial,
@@ -136,13 +142,19 @@ static void visit_table(const struct recipe_table *table, const void *base, cons
     for (size_t i = 0; i < table->n; i++) {
         const struct recipe_field *field = &table->fields[i];
         char path[128];
-        if (!recipe_is_number(field) && field->kind != RECIPE_BOOL)
+        if (field->kind == RECIPE_OBJECT || field->kind == RECIPE_TASKS)
             continue;
-        const char *name = recipe_name(table, field, path);
-        double value = recipe_number(field, base);
-        struct trainer_setting setting = {
-            name, path, value,
-            is_named(table, field, value, recipe_number(field, initial), algorithm)};
+        struct trainer_setting setting = {recipe_name(table, field, path), path, NAN,
+                                          word_of(field, base), false};
+        bool changed;
+        if (setting.text) {
+            changed = strcmp(setting.text, word_of(field, initial)) != 0;
+        } else {
+            /* Compared as they are: defaults are copied, not computed, and 0.1 that was typed is the table's. */
+            setting.value = recipe_number(field, base);
+            changed = setting.value != recipe_number(field, initial);
+        }
+        setting.named = is_named(table, field, changed, algorithm);
         visit(context, &setting);
     }
 }
