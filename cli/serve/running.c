@@ -1,14 +1,11 @@
 /* running.c: see running.h. */
 #include "serve/running.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,39 +29,6 @@ struct trial {
 
 /* ---- files ---- */
 
-static bool is_locked(int fd)
-{
-    if (flock(fd, LOCK_SH | LOCK_NB) != 0)
-        return true;
-    flock(fd, LOCK_UN);
-    return false;
-}
-
-/* Each directory of a trial that is held by its process: its events file, or -1. */
-static void each(const char *store, void (*visit)(void *context, int fd), void *context)
-{
-    DIR *dir = opendir(store);
-    struct dirent *entry;
-    int found = 0;
-    while (dir && found < SHOWN && (entry = readdir(dir))) {
-        if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) != 0)
-            continue;
-        int work = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (work < 0)
-            continue;
-        if (is_locked(work)) {
-            int fd = openat(work, RUNNING_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-            visit(context, fd);
-            found++;
-            if (fd >= 0)
-                close(fd);
-        }
-        close(work);
-    }
-    if (dir)
-        closedir(dir);
-}
-
 static void add_state(void *context, int fd)
 {
     uint64_t *state = context;
@@ -77,7 +41,7 @@ static void add_state(void *context, int fd)
 uint64_t running_state(const char *store)
 {
     uint64_t state = 0;
-    each(store, add_state, &state);
+    running_each(store, add_state, &state);
     return state;
 }
 
@@ -172,9 +136,10 @@ static void print_trial(void *context, int fd)
     struct printing *printing = context;
     struct trial *trial = calloc(1, sizeof *trial);
     FILE *out = printing->out;
-    printing->n++;
-    if (!trial)
+    if (!trial || printing->n++ >= SHOWN) {
+        free(trial);
         return;
+    }
     if (fd >= 0)
         read_events(trial, fd);
     fputs("<section class=\"running\"><h2>Running: ", out);
@@ -196,7 +161,7 @@ static void print_trial(void *context, int fd)
 void running_print(FILE *out, const char *store)
 {
     struct printing printing = {.out = out};
-    each(store, print_trial, &printing);
+    running_each(store, print_trial, &printing);
     if (!printing.n)
         fputs("<p class=\"how\">No trial is running in this store, as far as its work directories tell.</p>\n", out);
 }

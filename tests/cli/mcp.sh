@@ -130,10 +130,10 @@ must_equal -32600 "$(line 1 error.code)" 'nested too deep'
 # ---- the list of tools: order, types, budget ----
 
 modern tools/list
-must_equal '9' "$(json 'result.tools.#')"
-must_equal 'knowledge best trial chain query sweep tried diff sql' \
-    "$(i=0; while [ $i -lt 9 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
-for i in 0 1 2 3 4 5 6 7 8; do
+must_equal '10' "$(json 'result.tools.#')"
+must_equal 'knowledge best trial chain query sweep tried diff sql suggest' \
+    "$(i=0; while [ $i -lt 10 ]; do json result.tools.$i.name; i=$((i + 1)); done | tr '\n' ' ' | sed 's/ $//')"
+for i in 0 1 2 3 4 5 6 7 8 9; do
     must_say result.tools.$i.inputSchema.type object
     must_say result.tools.$i.inputSchema.additionalProperties false
     must_say "result.tools.$i.annotations.#" 4
@@ -142,20 +142,31 @@ for i in 0 1 2 3 4 5 6 7 8; do
 done
 must_say result.tools.0.outputSchema ''
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 12288 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 12288"
+[ "$(wc -c <out)" -le 13312 ] || fail "tools/list has $(wc -c <out) bytes, more than its budget of 13312"
 cp out first
 modern tools/list
 must_match_file first out
 printf '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{%s}}\n' "$meta" >in
 serve --allow-write
-must_say 'result.tools.#' 11
-must_say result.tools.9.name append
-must_say result.tools.9.annotations.readOnlyHint false
-must_say result.tools.10.name note
+must_say 'result.tools.#' 12
+must_say result.tools.10.name append
+must_say result.tools.10.annotations.readOnlyHint false
+must_say result.tools.11.name note
 checks=$((checks + 1))
-[ "$(wc -c <out)" -le 15872 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 15872"
+[ "$(wc -c <out)" -le 16896 ] || fail "tools/list with writing has $(wc -c <out) bytes, more than its budget of 16896"
 
 # ---- tools ----
+
+tool suggest '"ranges":{"alpha":"0:1","optimizer":"adam,sgd"},"propose":"grid","n":3'
+must_answer 'suggestions.#' 3
+must_answer suggestions.1 '{"alpha":0.0,"optimizer":"sgd"}'
+must_answer exhausted false
+tool suggest '"ranges":{"alpha":"1:0"}'
+must_trouble 'alpha: the lower end comes first'
+tool suggest '"ranges":{}'
+must_trouble 'one at least'
+tool suggest '"ranges":{"alpha":"0:1"},"propose":"bayes"'
+must_trouble 'sobol'
 
 tool best
 must_answer trial.exp_id 004

@@ -149,7 +149,7 @@ async function useClient(name, client, Stdio, revision) {
     await client.connect(transport);
     assert.equal(client.getServerVersion()?.name, 'lineage');
     const { tools } = await client.listTools();
-    assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'diff', 'sql']);
+    assert.deepEqual(tools.map((tool) => tool.name), ['knowledge', 'best', 'trial', 'chain', 'query', 'sweep', 'tried', 'diff', 'sql', 'suggest']);
     const call = (tool, given) => client.callTool({ name: tool, arguments: given });
     const tried = await call('tried', { params: { alpha: 0.9 } });
     assert.equal(tried.structuredContent.tried, true);

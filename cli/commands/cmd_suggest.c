@@ -1,0 +1,165 @@
+/* cmd_suggest.c: `lineage suggest`. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "propose/propose_answer.h"
+
+struct suggest_options {
+    struct cli_session session;
+    char **ranges;
+    char *method, *seed, *n;
+    struct propose_question question;
+};
+
+static bool read_ranges(struct suggest_options *o)
+{
+    char name[LINEAGE_NAME_MAX], why[PROPOSE_WHY_MAX];
+    const char *text;
+    for (char **range = o->ranges; range && *range; range++) {
+        if (!cli_assignment_parse(name, &text, "range", *range))
+            return false;
+        if (!propose_space_add(&o->question.space, name, text, why)) {
+            cli_error(CLI_USAGE, "--range %s", why);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_sweep(struct suggest_options *o, const char *path)
+{
+    struct propose_plan plan;
+    char why[PROPOSE_WHY_MAX];
+    json_t *sweep = cli_json_load(path);
+    if (!sweep)
+        return false;
+    bool good = propose_plan_read(&plan, json_object_get(sweep, "propose"), why) &&
+                propose_space_read(&o->question.space, json_object_get(sweep, "ranges"), why);
+    if (!good)
+        cli_error(CLI_USAGE, "%s: %s", path, why);
+    o->question.method = plan.method;
+    o->question.seed = plan.seed;
+    json_decref(sweep);
+    return good;
+}
+
+static bool read_numbers(struct suggest_options *o)
+{
+    size_t seed = (size_t)o->question.seed;
+    o->question.n = 1;
+    if ((o->seed && !cli_count_parse(&seed, "seed", o->seed)) || (o->n && !cli_count_parse(&o->question.n, "n", o->n)))
+        return false;
+    o->question.seed = seed;
+    if (o->question.n >= 1 && o->question.n <= PROPOSE_AT_ONCE_MAX)
+        return true;
+    cli_error(CLI_USAGE, "--n must be 1 to %d", PROPOSE_AT_ONCE_MAX);
+    return false;
+}
+
+/* The sweep first: what the command line says is laid over it. */
+static int read_question(struct cli_session *session, void *context)
+{
+    struct suggest_options *o = context;
+    const char *sweep = session->args.n_positional ? session->args.positional[0] : NULL;
+    o->question.method = PROPOSE_TPE;
+    if ((sweep && !read_sweep(o, sweep)) || !read_ranges(o) || !read_numbers(o))
+        return CLI_USAGE;
+    if (o->method && !propose_method_parse(&o->question.method, o->method))
+        return cli_error(CLI_USAGE, "--propose '%s': known are sobol, tpe, random, grid", o->method);
+    if (o->question.space.n == 0)
+        return cli_error(CLI_USAGE, "suggest: name a range, e.g. --range lr=1e-5:1e-2:log");
+    return CLI_GO_ON;
+}
+
+static int print_list(const json_t *suggestions, const struct propose_space *space, enum cli_format format)
+{
+    const char *columns[PROPOSE_RANGES_MAX];
+    size_t i;
+    json_t *setting;
+    for (i = 0; i < space->n; i++)
+        columns[i] = space->ranges[i].name;
+    struct cli_list *list = cli_list_new(format, stdout, space->n, columns);
+    json_array_foreach(suggestions, i, setting)
+    {
+        for (size_t r = 0; r < space->n; r++) {
+            const json_t *value = json_object_get(setting, columns[r]);
+            if (json_is_string(value))
+                cli_list_text(list, json_string_value(value));
+            else
+                cli_list_number(list, json_number_value(value), true);
+        }
+        cli_list_end_row(list);
+    }
+    return cli_list_finish(list);
+}
+
+static void say_past(const json_t *answer)
+{
+    json_t *trials = json_object_get(answer, "trials");
+    fprintf(stderr, "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
+            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " others lie elsewhere\n",
+            json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
+            json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
+            json_integer_value(json_object_get(trials, "elsewhere")));
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct suggest_options *o = context;
+    struct lineage_error err;
+    json_t *answer;
+    int status = CLI_OK;
+    if (propose_answer_make(&answer, &o->question, session->store, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    const json_t *suggestions = json_object_get(answer, "suggestions");
+    if (session->format == CLI_JSON) {
+        cli_json_print(stdout, answer, true);
+    } else if (json_array_size(suggestions)) {
+        status = print_list(suggestions, &o->question.space, session->format);
+        say_past(answer);
+    }
+    if (json_array_size(suggestions) == 0)
+        status = cli_error(CLI_NO, "everything that %s has in these ranges was tried",
+                           propose_method_name(o->question.method));
+    json_decref(answer);
+    return status;
+}
+
+/* On the heap: a space holds what its ranges are named. */
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct suggest_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&o->session),
+        {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and where it may lie; repeatable", "NAME=RANGE"},
+        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "by which method (default: the sweep's, else tpe)",
+         "sobol|tpe|random|grid"},
+        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "so many (default: 1); each counts as running for the next", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of what is drawn (default: the sweep's, else 0)", "N"},
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
+    o->session.before_open = read_question;
+    int status = cli_on_store(&o->session, command, options, 0, 1, argc, argv, work, o);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_suggest = {
+    .name = "suggest",
+    .arguments = "[SWEEP]",
+    .description =
+        "Prints which setting to try next, from the trials of the store that name all the ranges: what\n"
+        "`lineage night --propose` would run. A RANGE is LOW:HIGH, LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS\n"
+        "(linear, log, integer, log-integer; so many points of a grid), or values to choose from (8,16,32;\n"
+        "adam,sgd). SWEEP is a file whose `ranges` and `propose` are taken (schema/sweep.schema.json).\n"
+        "\n"
+        "tpe is the tree-structured Parzen estimator with the settings of Optuna; failures and trials that\n"
+        "still run count as bad. Nothing that was tried is printed, the same store and seed give the same\n"
+        "answer on every machine. Exit status 1 if nothing is left.",
+    .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd\n"
+                "  lineage suggest sweep.json --propose sobol -n 8 --format json",
+    .run = run,
+};

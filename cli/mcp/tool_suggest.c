@@ -1,0 +1,68 @@
+/* tool_suggest.c: which setting to try next. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/tools.h"
+#include "propose/propose_answer.h"
+
+enum { SUGGEST_MAX = 50 };
+
+static const char *const methods[] = {"sobol", "tpe", "random", "grid", NULL};
+
+static const struct mcp_argument arguments[] = {
+    {"ranges", MCP_RANGES, true, "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices \"adam,sgd\"", 0, 0,
+     NULL},
+    {"propose", MCP_TEXT, false, "default tpe", 0, 0, methods},
+    {"n", MCP_COUNT, false, "how many, default 1", 1, SUGGEST_MAX, NULL},
+    {"seed", MCP_COUNT, false, "default 0", 0, 9007199254740991.0, NULL},
+    {.name = NULL}};
+
+static bool read_ranges(struct propose_space *space, struct mcp_call *call)
+{
+    char why[PROPOSE_WHY_MAX];
+    if (propose_space_read(space, json_object_get(call->arguments, "ranges"), why))
+        return true;
+    mcp_trouble(call, "ranges.%s", why);
+    return false;
+}
+
+static json_t *answer(struct propose_question *question, struct mcp_call *call)
+{
+    struct lineage_error err;
+    json_t *result;
+    const char *method = mcp_text_argument(call, "propose");
+    question->method = PROPOSE_TPE;
+    question->n = mcp_count_argument(call, "n", 1);
+    question->seed = mcp_count_argument(call, "seed", 0);
+    if (!read_ranges(&question->space, call))
+        return NULL;
+    if (method && !propose_method_parse(&question->method, method))
+        return mcp_trouble(call, "propose: known are sobol, tpe, random, grid");
+    return propose_answer_make(&result, question, call->server->store, &err) == LINEAGE_OK
+               ? result
+               : mcp_store_trouble(call, &err);
+}
+
+static json_t *call_suggest(struct mcp_call *call)
+{
+    struct propose_question *question = calloc(1, sizeof *question);
+    json_t *result = question ? answer(question, call) : mcp_trouble(call, "out of memory");
+    free(question);
+    return result;
+}
+
+const struct mcp_tool mcp_tool_suggest = {
+    .name = "suggest",
+    .title = "What to try next",
+    .description = "Settings a proposer would run next in these ranges; failures and running trials "
+                   "count as bad; no repeats.",
+    .arguments = arguments,
+    .output = "\"method\":{\"type\":\"string\"},\"seed\":{\"type\":\"integer\"},"
+              "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"
+              "\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+              "\"exhausted\":{\"type\":\"boolean\",\"description\":\"all was tried\"}",
+    .needed = "\"suggestions\",\"exhausted\"",
+    .idempotent = true,
+    .patience_s = MCP_PATIENCE_S,
+    .call = call_suggest,
+};

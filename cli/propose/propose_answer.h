@@ -1,0 +1,23 @@
+/* propose_answer.h: a few proposals at once as JSON, for `lineage suggest` and the tool of that name. */
+#ifndef CLI_PROPOSE_ANSWER_H
+#define CLI_PROPOSE_ANSWER_H
+
+#include "propose/propose_past.h"
+
+enum { PROPOSE_AT_ONCE_MAX = 1000 };
+
+struct propose_question {
+    struct propose_space space;
+    enum propose_method method;
+    uint64_t seed;
+    size_t n; /* proposals wanted, 1 to PROPOSE_AT_ONCE_MAX */
+};
+
+/*
+ * {"method", "seed", "trials": {"measured", "failed", "running", "elsewhere"}, "suggestions": [{NAME: VALUE}],
+ * "exhausted": bool}. Each suggestion counts as running for those after it. *out is a new reference, NULL on failure.
+ */
+enum lineage_status propose_answer_make(json_t **out, const struct propose_question *question,
+                                        struct lineage_store *store, struct lineage_error *err);
+
+#endif

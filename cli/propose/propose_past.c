@@ -1,0 +1,162 @@
+/* propose_past.c: rows and running trials as the past of a proposer. */
+#include "propose/propose_past.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/running_files.h"
+
+static bool make_room(struct propose_past *past)
+{
+    if (past->n < past->room)
+        return true;
+    size_t room = past->room ? 2 * past->room : 64;
+    struct propose_trial *trials = realloc(past->trials, room * sizeof *trials);
+    if (trials)
+        past->trials = trials;
+    char(*ids)[64] = realloc(past->ids, room * sizeof *ids);
+    if (ids)
+        past->ids = ids;
+    past->room = trials && ids ? room : past->room;
+    return trials && ids;
+}
+
+static bool add(struct propose_past *past, const struct propose_trial *trial, const char *id)
+{
+    if (!make_room(past))
+        return false;
+    past->trials[past->n] = *trial;
+    snprintf(past->ids[past->n++], sizeof *past->ids, "%s", id);
+    past->measured += trial->end == PROPOSE_MEASURED;
+    past->failed += trial->end == PROPOSE_FAILED;
+    past->running += trial->end == PROPOSE_RUNNING;
+    return true;
+}
+
+bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum propose_end end)
+{
+    struct propose_trial trial = {.end = end};
+    memcpy(trial.x, x, n * sizeof *x);
+    return add(past, &trial, "");
+}
+
+void propose_past_release(struct propose_past *past)
+{
+    free(past->trials);
+    free(past->ids);
+    *past = (struct propose_past){0};
+}
+
+/* ---- rows ---- */
+
+/* A keep or discard without a score was written by hand: it says neither that the setting is good nor that it fails. */
+static bool ended(enum propose_end *end, const struct lineage_trial *row)
+{
+    bool compared = row->status == LINEAGE_KEEP || row->status == LINEAGE_DISCARD || row->status == LINEAGE_BASELINE;
+    bool scored = row->score.present && isfinite(row->score.value);
+    *end = compared && scored ? PROPOSE_MEASURED : PROPOSE_FAILED;
+    return compared ? row->score.present : row->status != LINEAGE_HARNESS_ABORT;
+}
+
+static bool read_setting(double *x, const struct propose_space *space, const struct lineage_number *fallback,
+                         const struct lineage_trial *row)
+{
+    for (size_t i = 0; i < space->n; i++) {
+        const struct lineage_param *param = lineage_trial_find_param(row, space->ranges[i].name);
+        if (!param && fallback && fallback[i].present)
+            x[i] = fallback[i].value;
+        else if (!param || !propose_value_of(&x[i], &space->ranges[i], param))
+            return false;
+    }
+    return true;
+}
+
+static bool add_row(struct propose_past *past, const struct propose_space *space, const struct lineage_number *fallback,
+                    const struct lineage_trial *row)
+{
+    struct propose_trial trial = {.score = row->score.value};
+    if (!ended(&trial.end, row))
+        return true;
+    if (read_setting(trial.x, space, fallback, row))
+        return add(past, &trial, row->exp_id);
+    past->elsewhere++;
+    return true;
+}
+
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
+    return LINEAGE_ENOMEM;
+}
+
+static enum lineage_status read_rows(struct propose_past *past, struct lineage_store *store,
+                                     const struct propose_space *space, const struct lineage_number *fallback,
+                                     struct lineage_error *err)
+{
+    const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial row = {0};
+    bool added = true;
+    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while (added && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
+        added = add_row(past, space, fallback, &row);
+    lineage_cursor_close(cursor);
+    if (!added)
+        return no_memory(err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* ---- running trials ---- */
+
+struct running {
+    struct propose_past *past;
+    const struct propose_space *space;
+    bool added;
+};
+
+/* The first line of what it said names its parameters. One that does not is some other program's. */
+static void add_running(void *context, int events)
+{
+    struct running *running = context;
+    struct propose_trial trial = {.end = PROPOSE_RUNNING};
+    char head[8192];
+    ssize_t n = events >= 0 ? read(events, head, sizeof head) : 0;
+    char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
+    json_t *line = end ? json_loadb(head, (size_t)(end - head), JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const json_t *params = json_object_get(line, "params");
+    bool known = params != NULL;
+    for (size_t i = 0; i < running->space->n && known; i++) {
+        const struct propose_range *range = &running->space->ranges[i];
+        known = propose_value_of_json(&trial.x[i], range, json_object_get(params, range->name));
+    }
+    json_decref(line);
+    if (known && running->added)
+        running->added = add(running->past, &trial, "");
+}
+
+enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
+                                      const struct propose_space *space, const struct lineage_number *fallback,
+                                      struct lineage_error *err)
+{
+    struct running running = {past, space, true};
+    *past = (struct propose_past){0};
+    enum lineage_status status = read_rows(past, store, space, fallback, err);
+    if (status == LINEAGE_OK)
+        running_each(lineage_store_dir(store), add_running, &running);
+    return running.added ? status : no_memory(err);
+}
+
+struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,
+                                          const struct lineage_store *store, uint64_t seed)
+{
+    return (struct propose_problem){.ranges = space->ranges,
+                                    .n_ranges = space->n,
+                                    .past = past->trials,
+                                    .n_past = past->n,
+                                    .lower_is_better = lineage_store_config(store)->direction == LINEAGE_LOWER,
+                                    .seed = seed};
+}

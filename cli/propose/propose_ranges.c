@@ -1,0 +1,296 @@
+/* propose_ranges.c: ranges from text and JSON, values back into JSON. */
+#include "propose/propose_ranges.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+/* Whole numbers beyond are no longer all doubles. */
+static const double whole_max = 9007199254740992.0;
+
+static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, PROPOSE_WHY_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+static const char *keep_text(struct propose_space *space, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    if (size > sizeof space->bytes - space->used)
+        return NULL;
+    char *copy = memcpy(space->bytes + space->used, text, size);
+    space->used += size;
+    return copy;
+}
+
+/* ---- choices ---- */
+
+static bool is_same(const struct propose_choice *a, const struct propose_choice *b)
+{
+    return a->text && b->text ? strcmp(a->text, b->text) == 0 : !a->text && !b->text && a->value == b->value;
+}
+
+static bool add_choice(struct propose_space *space, struct propose_range *range, struct propose_choice choice, char *why)
+{
+    if (choice.text && (!lineage_param_text_ok(choice.text) || !(choice.text = keep_text(space, choice.text))))
+        return refuse(why, "%.80s: a text to choose has 1 to %d bytes, no semicolon and no control character", range->name,
+                      LINEAGE_PARAM_TEXT_MAX);
+    if (!choice.text && !isfinite(choice.value))
+        return refuse(why, "%.80s: a number to choose is finite", range->name);
+    if (space->n_choices == PROPOSE_CHOICES_MAX)
+        return refuse(why, "%.80s: more than %d values to choose from in all", range->name, PROPOSE_CHOICES_MAX);
+    for (size_t i = 0; i < range->n_choices; i++)
+        if (is_same(&range->choices[i], &choice))
+            return refuse(why, "%.80s: value %zu is there twice", range->name, range->n_choices + 1);
+    space->choices[space->n_choices++] = choice;
+    range->high = (double)range->n_choices++;
+    return true;
+}
+
+static bool read_choices(struct propose_space *space, struct propose_range *range, const char *text, char *why)
+{
+    const char *rest = text;
+    while (*rest) {
+        char word[LINEAGE_PARAM_TEXT_MAX + 1];
+        struct propose_choice choice = {.value = NAN};
+        size_t n = strcspn(rest, ",");
+        if (lineage_number_parse(&choice.value, rest, n))
+            rest += n + (rest[n] == ',');
+        else if (lineage_param_text_next(word, &rest))
+            choice.text = word;
+        else
+            return refuse(why, "%.80s: '%.80s' is neither LOW:HIGH nor values to choose from; what holds commas or quotes "
+                          "stands in single quotes", range->name, text);
+        if (!add_choice(space, range, choice, why))
+            return false;
+    }
+    return range->n_choices > 0 || refuse(why, "%.80s: nothing to choose from", range->name);
+}
+
+/* ---- numbers ---- */
+
+static const char *const scales[] = {"linear", "log", "integer", "log-integer"};
+
+static bool read_scale(struct propose_range *range, const char *text, size_t length, char *why)
+{
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
+        if (strlen(scales[i]) == length && strncmp(scales[i], text, length) == 0) {
+            range->scale = (enum propose_scale)i;
+            return true;
+        }
+    return refuse(why, "%.80s: the scale '%.*s' is none of linear, log, integer, log-integer", range->name,
+                  (int)(length < 40 ? length : 40), text);
+}
+
+static bool read_steps(struct propose_range *range, const char *text, char *why)
+{
+    double steps;
+    if (!lineage_number_parse(&steps, text, strlen(text)) || steps != floor(steps) || steps < 1 || steps > 1000)
+        return refuse(why, "%.80s: '%.40s' points of a grid, but they must be 1 to 1000", range->name, text);
+    range->steps = (size_t)steps;
+    return true;
+}
+
+static bool check_ends(const struct propose_range *range, char *why)
+{
+    bool whole = range->scale == PROPOSE_INTEGER || range->scale == PROPOSE_LOG_INTEGER;
+    if (!isfinite(range->low) || !isfinite(range->high) || !isfinite(range->high - range->low))
+        return refuse(why, "%.80s: both ends must be finite", range->name);
+    if (range->low >= range->high)
+        return refuse(why, "%.80s: the lower end comes first and is less than the higher", range->name);
+    if (range->scale == PROPOSE_LOG && range->low < 1e-300)
+        return refuse(why, "%.80s: a log range begins above 0", range->name);
+    if (range->scale == PROPOSE_LOG_INTEGER && range->low < 1)
+        return refuse(why, "%.80s: a log-integer range begins at 1 or above", range->name);
+    if (whole && (range->low != floor(range->low) || range->high != floor(range->high) ||
+                  fmax(-range->low, range->high) > whole_max))
+        return refuse(why, "%.80s: both ends must be whole numbers", range->name);
+    return true;
+}
+
+static bool read_ends(struct propose_range *range, const char *text, char *why)
+{
+    const char *high = strchr(text, ':') + 1;
+    size_t length = strcspn(high, ":");
+    if (!lineage_number_parse(&range->low, text, (size_t)(high - 1 - text)) ||
+        !lineage_number_parse(&range->high, high, length))
+        return refuse(why, "%.80s: '%.80s' is not LOW:HIGH, two numbers", range->name, text);
+    const char *scale = high + length;
+    if (*scale) {
+        length = strcspn(++scale, ":");
+        if (!read_scale(range, scale, length, why) ||
+            (scale[length] && !read_steps(range, scale + length + 1, why)))
+            return false;
+    }
+    return check_ends(range, why);
+}
+
+/* ---- ranges ---- */
+
+static struct propose_range *begin(struct propose_space *space, const char *name, char *why)
+{
+    const char *canonical = lineage_param_canonical(name);
+    struct propose_range *range = &space->ranges[space->n];
+    if (space->n == PROPOSE_RANGES_MAX) {
+        refuse(why, "more than %d ranges", PROPOSE_RANGES_MAX);
+        return NULL;
+    }
+    if (!lineage_param_name_ok(canonical)) {
+        refuse(why, "'%.80s' is no name of a parameter", name);
+        return NULL;
+    }
+    for (size_t i = 0; i < space->n; i++)
+        if (strcmp(space->ranges[i].name, canonical) == 0) {
+            refuse(why, "%.80s: there are two ranges of that name", canonical);
+            return NULL;
+        }
+    *range = (struct propose_range){.name = keep_text(space, canonical),
+                                    .scale = PROPOSE_CHOICE,
+                                    .choices = space->choices + space->n_choices};
+    if (!range->name) {
+        refuse(why, "the names of the ranges are too long");
+        return NULL;
+    }
+    return range;
+}
+
+/* A text in quotes may hold a colon; a word of ours may, too: a range is what begins with a number. */
+static bool is_pair(const char *text)
+{
+    double low;
+    const char *colon = strchr(text, ':');
+    return colon && lineage_number_parse(&low, text, (size_t)(colon - text));
+}
+
+static bool read_text(struct propose_space *space, struct propose_range *range, const char *text, char *why)
+{
+    if (!is_pair(text))
+        return read_choices(space, range, text, why);
+    range->scale = PROPOSE_LINEAR;
+    return read_ends(range, text, why);
+}
+
+bool propose_space_add(struct propose_space *space, const char *name, const char *text, char why[PROPOSE_WHY_MAX])
+{
+    struct propose_range *range = begin(space, name, why);
+    if (!range || !read_text(space, range, text, why))
+        return false;
+    space->n++;
+    return true;
+}
+
+/* A number alone is a list of one: the parameter is fixed. */
+static bool read_list(struct propose_space *space, struct propose_range *range, const json_t *list, char *why)
+{
+    if (json_is_number(list))
+        return add_choice(space, range, (struct propose_choice){.value = json_number_value(list)}, why);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
+        if (!json_is_number(value) && !json_is_string(value))
+            return refuse(why, "%.80s: value %zu is neither a number nor a text", range->name, i + 1);
+        if (!add_choice(space, range, (struct propose_choice){json_number_value(value), json_string_value(value)}, why))
+            return false;
+    }
+    return range->n_choices > 0 || refuse(why, "%.80s: nothing to choose from", range->name);
+}
+
+bool propose_space_add_json(struct propose_space *space, const char *name, const json_t *json, char why[PROPOSE_WHY_MAX])
+{
+    if (json_is_string(json))
+        return propose_space_add(space, name, json_string_value(json), why);
+    struct propose_range *range = begin(space, name, why);
+    if (!range)
+        return false;
+    if (!json_is_array(json) && !json_is_number(json))
+        return refuse(why, "%.80s: a range is a text (\"1e-5:1e-2:log\") or a list to choose from", name);
+    if (!read_list(space, range, json, why))
+        return false;
+    space->n++;
+    return true;
+}
+
+bool propose_space_read(struct propose_space *space, const json_t *ranges, char why[PROPOSE_WHY_MAX])
+{
+    const char *name;
+    json_t *range;
+    json_object_foreach((json_t *)(uintptr_t)ranges, name, range)
+        if (!propose_space_add_json(space, name, range, why))
+            return false;
+    return space->n > 0 || refuse(why, "ranges: {\"NAME\": \"LOW:HIGH\", ..}, one at least");
+}
+
+/* ---- values ---- */
+
+json_t *propose_value_json(const struct propose_range *range, double value)
+{
+    if (range->scale != PROPOSE_CHOICE)
+        return cli_json_number(value);
+    const struct propose_choice *choice = &range->choices[(size_t)value];
+    return choice->text ? cli_json_text(choice->text) : cli_json_number(choice->value);
+}
+
+bool propose_value_of(double *value, const struct propose_range *range, const struct lineage_param *param)
+{
+    const struct propose_choice wanted = {param->value, param->text};
+    if (range->scale != PROPOSE_CHOICE) {
+        *value = param->value;
+        return !param->text && propose_holds(range, param->value);
+    }
+    for (size_t i = 0; i < range->n_choices; i++)
+        if (is_same(&range->choices[i], &wanted)) {
+            *value = (double)i;
+            return true;
+        }
+    return false;
+}
+
+bool propose_value_of_json(double *value, const struct propose_range *range, const json_t *json)
+{
+    const struct lineage_param param = {NULL, json_is_number(json) ? json_number_value(json) : NAN, json_string_value(json)};
+    return propose_value_of(value, range, &param);
+}
+
+/* ---- plan ---- */
+
+static bool read_count(uint64_t *count, const char *key, const json_t *value, char *why)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return refuse(why, "propose.%s must be a whole number from 0 on", key);
+    *count = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+bool propose_plan_read(struct propose_plan *plan, const json_t *json, char why[PROPOSE_WHY_MAX])
+{
+    const char *key;
+    json_t *value;
+    uint64_t trials = 0;
+    *plan = (struct propose_plan){.given = json != NULL, .method = PROPOSE_TPE};
+    if (json && !json_is_object(json))
+        return refuse(why, "propose must be an object: {\"method\": \"tpe\", \"trials\": 40, \"seed\": 1}");
+    json_object_foreach((json_t *)(uintptr_t)json, key, value)
+    {
+        bool ok = false;
+        if (strcmp(key, "method") == 0)
+            ok = (json_is_string(value) && propose_method_parse(&plan->method, json_string_value(value))) ||
+                 refuse(why, "propose.method must be sobol, tpe, random or grid");
+        else if (strcmp(key, "trials") == 0)
+            ok = read_count(&trials, key, value, why);
+        else if (strcmp(key, "seed") == 0)
+            ok = read_count(&plan->seed, key, value, why);
+        else
+            refuse(why, "propose: unknown key '%.40s'; known are method, trials, seed", key);
+        if (!ok)
+            return false;
+    }
+    plan->trials = (size_t)trials;
+    return true;
+}

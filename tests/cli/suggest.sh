@@ -1,0 +1,105 @@
+#!/bin/sh
+# suggest.sh: what a proposer would try next: ranges, the past of a store, no repeats, trials that run, the sweep's own.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+
+must_run init . --direction lower
+ranges='--range lr=1e-5:1e-2:log --range layers=1:4:integer --range optimizer=adam,sgd'
+
+# ---- an empty store, every method ----
+
+for method in sobol tpe random grid; do
+    # shellcheck disable=SC2086 # words of the list
+    run suggest $ranges --propose $method -n 5 --seed 3 --format json
+    must_exit 0
+    must_equal "$method 5 false" "$(json method) $(json 'suggestions.#') $(json exhausted)"
+    must_equal 5 "$(for i in 0 1 2 3 4; do json suggestions.$i; done | sort -u | wc -l)" "$method: no repeats"
+    cp out first
+    # shellcheck disable=SC2086
+    run suggest $ranges --propose $method -n 5 --seed 3 --format json
+    must_match_file first out
+done
+must_run suggest --range b=0:1 --range a=x,y --propose grid -n 4 --format json
+must_equal '{"a":"x","b":0.0} {"a":"y","b":0.0} {"a":"x","b":0.33333}' "$(for i in 0 1 2; do json suggestions.$i; done | tr -d ' \n' | sed 's/}{/} {/g')"
+run suggest --range alpha=0:1 --range optimizer=adam --propose grid --format tsv
+must_equal "alpha${tab}optimizer|0.0${tab}adam|" "$(tr '\n' '|' <out)"
+must_have err 'after 0 measured and 0 failed'
+must_run suggest --range alpha=0.25 --format json
+must_equal 0.25 "$(json suggestions.0.alpha)"
+
+# ---- the past ----
+
+must_run append --status baseline --core-metric 1 --param x=1 --param o=adam
+must_run append --status discard --core-metric 2 --param x=2 --param o=adam
+must_run append --status crash --param x=3 --param o=adam
+must_run append --status harness_abort --param x=4 --param o=adam
+must_run append --status keep --core-metric 0.5 --param x=9 --param o=adam
+must_run append --status keep --core-metric 0.4 --param x=1
+must_run append --status discard --param x=4 --param o=adam --notes 'without a score'
+run suggest --range x=1:4:integer --range o=adam -n 9 --propose random --format json
+must_exit 0
+must_equal '1 4.0 true' "$(json 'suggestions.#') $(json suggestions.0.x) $(json exhausted)"
+must_equal '2 1 0 2' "$(json trials.measured) $(json trials.failed) $(json trials.running) $(json trials.elsewhere)"
+must_fail 1 'was tried' suggest --range x=1:3:integer --range o=adam --propose tpe
+must_run append --status crash --param α=0.5
+run suggest --range α=0.5 --format json
+must_exit 1
+
+# ---- trials that run ----
+
+mkdir .trial-abcdef .trial-ghijkl
+printf '{"name": "t", "params": {"x": 4, "o": "adam"}}\n{"step": 1}\n' >.trial-abcdef/events.jsonl
+printf '{"name": "left behind", "params": {"x": 5, "o": "adam"}}\n' >.trial-ghijkl/events.jsonl
+flock .trial-abcdef sh -c '"$LINEAGE" suggest --range x=1:5:integer --range o=adam -n 9 --propose sobol --format json' >out 2>err
+must_equal '1 5.0 1' "$(json 'suggestions.#') $(json suggestions.0.x) $(json trials.running)"
+rm -r .trial-abcdef .trial-ghijkl
+
+# ---- better is found ----
+
+must_run init b --direction higher
+i=0
+while [ $i -lt 30 ]; do
+    run suggest --range x=0:1 -C b --seed 1 --format json
+    x=$(json suggestions.0.x)
+    run append -C b --status auto --param "x=$x" --core-metric "$(awk "BEGIN { print 1 - ($x - 0.3) ^ 2 }")"
+    i=$((i + 1))
+done
+run best -C b --format json
+checks=$((checks + 1))
+awk "BEGIN { exit !($(json score) > 0.999) }" || fail "30 trials of tpe found $(json score)"
+must_run verify -C b
+
+# ---- a sweep's own ranges ----
+
+cat >sweep.json <<'END'
+{"ranges": {"y": "1:8:log-integer", "o": ["adam", "sgd", 3]}, "propose": {"method": "grid", "seed": 5}}
+END
+must_run suggest sweep.json --format json -n 3
+must_equal 'grid 5' "$(json method) $(json seed)"
+must_equal '{"o":"adam","y":1.0}{"o":"sgd","y":1.0}{"o":3.0,"y":1.0}' "$(for i in 0 1 2; do json suggestions.$i; done | tr -d ' \n')"
+run suggest sweep.json --propose sobol --seed 6 --format json
+must_equal 'sobol 6' "$(json method) $(json seed)"
+
+# ---- what is none ----
+
+must_fail 2 'name a range' suggest
+must_fail 2 'a log range begins above 0' suggest --range lr=0:1:log
+must_fail 2 'the lower end comes first' suggest --range lr=1:1
+must_fail 2 'whole numbers' suggest --range n=1:2.5:integer
+must_fail 2 "the scale 'cubic'" suggest --range n=1:2:cubic
+must_fail 2 'must be 1 to 1000' suggest --range n=1:2:log:0
+must_fail 2 'both ends must be finite' suggest --range n=1:inf
+must_fail 2 'two ranges of that name' suggest --range n=1:2 --range n=1:3
+must_fail 2 'is there twice' suggest --range o=adam,adam
+must_fail 2 'is not NAME=VALUE' suggest --range 1:2
+must_fail 2 'no name of a parameter' suggest --range 7=1:2
+must_fail 2 'single quotes' suggest --range o=7B
+must_fail 2 'known are sobol, tpe, random, grid' suggest --range n=1:2 --propose bayes
+must_fail 2 '--n must be 1' suggest --range n=1:2 -n 0
+echo '{"ranges": {"n": true}}' >bad.json
+must_fail 2 'bad.json: n: a range is a text' suggest bad.json
+echo '{"ranges": {"n": "1:2"}, "propose": {"methode": "tpe"}}' >bad.json
+must_fail 2 "unknown key 'methode'" suggest bad.json
+echo '{"trials": [{}]}' >bad.json
+must_fail 2 'one at least' suggest bad.json
+finish
