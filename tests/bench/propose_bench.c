@@ -1,0 +1,179 @@
+/*
+ * propose_bench.c: what the proposers find in a night of N trials (default 100) on functions with a known optimum.
+ *
+ *     propose_bench [--json] [--trials N] [--seeds N]
+ *
+ * Each line is one function and one method: quartiles over the seeds (default 20) of the best value minus the optimum,
+ * and in how many seeds the method ended better than random did in the same seed. Nothing is timed: the numbers are the
+ * same on every machine but for libm's last bits in the functions.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "propose/propose.h"
+
+enum { SEEDS_MAX = 1000, DIMENSIONS_MAX = 6 };
+
+static const double pi = 3.14159265358979324;
+
+/* Dixon and Szego 1978. */
+static double branin(const double *x, size_t n)
+{
+    double a = x[0], b = x[1];
+    (void)n;
+    return pow(b - 5.1 / (4 * pi * pi) * a * a + 5 / pi * a - 6, 2) + 10 * (1 - 1 / (8 * pi)) * cos(a) + 10;
+}
+
+static double hartmann(const double *x, size_t n)
+{
+    static const double alpha[4] = {1, 1.2, 3, 3.2};
+    static const double a[4][6] = {
+        {10, 3, 17, 3.5, 1.7, 8}, {0.05, 10, 17, 0.1, 8, 14}, {3, 3.5, 1.7, 10, 17, 8}, {17, 8, 0.05, 10, 0.1, 14}};
+    static const double p[4][6] = {{0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886},
+                                   {0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991},
+                                   {0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650},
+                                   {0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381}};
+    double sum = 0;
+    for (size_t i = 0; i < 4; i++) {
+        double exponent = 0;
+        for (size_t j = 0; j < n; j++)
+            exponent += a[i][j] * pow(x[j] - p[i][j], 2);
+        sum -= alpha[i] * exp(-exponent);
+    }
+    return sum;
+}
+
+static double rosenbrock(const double *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        sum += 100 * pow(x[i + 1] - x[i] * x[i], 2) + pow(1 - x[i], 2);
+    return sum;
+}
+
+static double ackley(const double *x, size_t n)
+{
+    double squares = 0, cosines = 0;
+    for (size_t i = 0; i < n; i++) {
+        squares += x[i] * x[i] / (double)n;
+        cosines += cos(2 * pi * x[i]) / (double)n;
+    }
+    return -20 * exp(-0.2 * sqrt(squares)) - exp(cosines) + 20 + exp(1);
+}
+
+static const struct function {
+    const char *name;
+    double (*value)(const double *x, size_t n);
+    size_t n;
+    double low[2], high[2]; /* of the first range, and of all others */
+    double optimum;
+} functions[] = {
+    {"Branin (2)", branin, 2, {-5, 0}, {10, 15}, 0.39788735772973816},
+    {"Rosenbrock (4)", rosenbrock, 4, {-5, -5}, {10, 10}, 0},
+    {"Ackley (5)", ackley, 5, {-32.768, -32.768}, {32.768, 32.768}, 0},
+    {"Hartmann (6)", hartmann, 6, {0, 0}, {1, 1}, -3.32236801141551},
+};
+enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
+
+static const enum propose_method methods[] = {PROPOSE_RANDOM, PROPOSE_SOBOL, PROPOSE_TPE};
+enum { N_METHODS = sizeof methods / sizeof *methods };
+
+/* The best value of one night, minus the optimum. */
+static double night(const struct function *f, enum propose_method method, uint64_t seed, size_t n_trials)
+{
+    struct propose_range ranges[DIMENSIONS_MAX];
+    struct propose_trial *past = calloc(n_trials, sizeof *past);
+    struct propose_problem problem = {
+        .ranges = ranges, .n_ranges = f->n, .past = past, .lower_is_better = true, .seed = seed};
+    double best = INFINITY;
+    for (size_t i = 0; i < f->n; i++)
+        ranges[i] = (struct propose_range){.name = "x", .low = f->low[i > 0], .high = f->high[i > 0]};
+    for (; past && problem.n_past < n_trials; problem.n_past++) {
+        struct propose_trial *trial = &past[problem.n_past];
+        if (propose_next(trial->x, &problem, method) != PROPOSE_OK)
+            break;
+        trial->score = f->value(trial->x, f->n);
+        best = fmin(best, trial->score - f->optimum);
+    }
+    free(past);
+    return best;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const double *sorted, size_t n, double q)
+{
+    double place = q * (double)(n - 1);
+    size_t i = (size_t)place;
+    return i + 1 < n ? sorted[i] + (place - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[i];
+}
+
+struct options {
+    bool json;
+    size_t trials, seeds;
+};
+
+static void report(const struct options *o, const char *function, const char *method, const double *sorted, size_t better,
+                   bool first)
+{
+    double q[3];
+    for (int i = 0; i < 3; i++)
+        q[i] = quantile(sorted, o->seeds, 0.25 * (i + 1));
+    if (o->json)
+        printf("%s\n {\"function\": \"%s\", \"method\": \"%s\", \"q1\": %.6g, \"median\": %.6g, \"q3\": %.6g, \"better\": %zu}",
+               first ? "[" : ",", function, method, q[0], q[1], q[2], better);
+    else
+        printf("%-16s %-8s %10.4g %10.4g %10.4g   %zu of %zu\n", function, method, q[0], q[1], q[2], better, o->seeds);
+}
+
+static void run(const struct options *o, const struct function *f)
+{
+    static double chance[SEEDS_MAX], found[SEEDS_MAX];
+    for (size_t m = 0; m < N_METHODS; m++) {
+        size_t better = 0;
+        for (size_t seed = 0; seed < o->seeds; seed++) {
+            found[seed] = night(f, methods[m], seed, o->trials);
+            chance[seed] = m == 0 ? found[seed] : chance[seed];
+            better += found[seed] < chance[seed];
+        }
+        qsort(found, o->seeds, sizeof *found, ascending);
+        report(o, f->name, propose_method_name(methods[m]), found, better, f == functions && m == 0);
+    }
+}
+
+static bool read_options(struct options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t *number = strcmp(argv[i], "--trials") == 0 ? &o->trials : strcmp(argv[i], "--seeds") == 0 ? &o->seeds : NULL;
+        if (strcmp(argv[i], "--json") == 0)
+            o->json = true;
+        else if (number && i + 1 < argc)
+            *number = strtoul(argv[++i], NULL, 10);
+        else
+            return false;
+    }
+    return o->trials >= 1 && o->seeds >= 1 && o->seeds <= SEEDS_MAX;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.trials = 100, .seeds = 20};
+    if (!read_options(&o, argc, argv)) {
+        fputs("usage: propose_bench [--json] [--trials N] [--seeds N]\n", stderr);
+        return 2;
+    }
+    if (!o.json)
+        printf("%-16s %-8s %10s %10s %10s   %s\n", "function", "method", "quartile", "median", "quartile", "better than random");
+    for (size_t i = 0; i < N_FUNCTIONS; i++)
+        run(&o, &functions[i]);
+    if (o.json)
+        puts("\n]");
+    return 0;
+}
