@@ -63,12 +63,13 @@ cli/output                 *                           include/lineage cli/cli.h
 cli/core                   core_call.h core_real.h     include/rlcore
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
+cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
-cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/recipe cli/report
+cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/report
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/recipe cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/report cli/serve
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands
 END
 }
@@ -81,8 +82,8 @@ sqlite3.h    src/store/mirror
 csv.h        src/store/format
 utf8proc.h   src/store/format
 uthash.h     src/store/append
-xxhash.h     src/store/mirror src/store/render src/trainer/policy src/trainer/recipe cli/night
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/recipe cli/night cli/mcp cli/serve cli/commands
+xxhash.h     src/store/mirror src/store/render src/trainer/policy src/trainer/recipe cli/night cli/run
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands
 microhttpd.h cli/serve
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support

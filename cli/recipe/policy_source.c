@@ -194,7 +194,7 @@ static void show(struct warming *warming, const struct trainer_event *event)
     struct trial_event shown;
     json_t *line = recipe_wire_event(&warming->wire, event);
     char *text = json_dumps(line, JSON_COMPACT);
-    json_t *read = text ? trial_wire_read(&shown, text, strlen(text)) : NULL;
+    json_t *read = text ? trial_wire_read(&shown, text, strlen(text), NULL) : NULL;
     if (read)
         progress_event(&warming->progress, &shown);
     json_decref(read);

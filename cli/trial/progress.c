@@ -7,6 +7,7 @@
  */
 #include "trial/progress.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 
 /* Where no line can be written over, a trial that does not say how far it has to go is told of this often. */
 enum { SECONDS_BETWEEN_LINES = 30 };
+
+/* What a pipe takes whole once it takes anything. */
+enum { PIECE = 4096 };
 
 void progress_begin(struct progress *progress, const char *name, const char *score_label, bool quiet)
 {
@@ -202,6 +206,13 @@ static bool is_phase(const struct trial_event *event, const char *phase)
     return event->phase && strcmp(event->phase, phase) == 0;
 }
 
+/* A line that is written over more often than anybody can read costs time for nothing; one in the middle of what the
+ * trial prints would wipe that out. */
+static bool is_too_soon(const struct progress *progress)
+{
+    return progress->terminal && (progress->in_line || since(&progress->told) < 0.1);
+}
+
 /* A failure is not shown here: the command prints its reason when the row is there. The line is
  * cleared before each other text, or the end of a longer one would stay behind it. */
 void progress_event(struct progress *progress, const struct trial_event *event)
@@ -209,8 +220,13 @@ void progress_event(struct progress *progress, const struct trial_event *event)
     bool done = is_phase(event, TRIAL_PHASE_DONE), evaluating = is_phase(event, TRIAL_PHASE_EVAL);
     bool step = event->has_step && !done && !evaluating;
     measure(progress, event);
-    if (progress->quiet || event->failed || (step && !progress->terminal && !is_worth_a_line(progress, event)))
+    if (progress->quiet || event->failed || (step && !progress->terminal && !is_worth_a_line(progress, event)) ||
+        (step && is_too_soon(progress)))
         return;
+    if (progress->terminal) {
+        progress->drawn = true;
+        clock_gettime(CLOCK_MONOTONIC, &progress->told);
+    }
     if (progress->terminal && (step || done || evaluating || event->text))
         fputs("\r\033[K", stderr);
     if (done)
@@ -222,10 +238,44 @@ void progress_event(struct progress *progress, const struct trial_event *event)
     fflush(stderr);
 }
 
+static void write_some(struct progress *progress, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        struct pollfd fd = {STDERR_FILENO, POLLOUT, 0};
+        size_t piece = n < PIECE ? n : PIECE;
+        ssize_t written = poll(&fd, 1, 0) == 1 && !(fd.revents & (POLLERR | POLLNVAL))
+                              ? write(STDERR_FILENO, bytes, piece) : -1;
+        if (written <= 0) {
+            progress->unshown += n;
+            return;
+        }
+        bytes += written;
+        n -= (size_t)written;
+    }
+}
+
+void progress_output(struct progress *progress, const char *bytes, size_t n)
+{
+    if (progress->quiet || n == 0)
+        return;
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    fflush(stderr);
+    progress->drawn = false;
+    write_some(progress, bytes, n);
+    progress->in_line = bytes[n - 1] != '\n';
+}
+
 /* The cursor stands at the beginning of an empty line then, where a message or the shell's
  * prompt belongs. */
 void progress_end(struct progress *progress)
 {
-    if (!progress->quiet && progress->terminal)
+    if (progress->quiet)
+        return;
+    if (progress->in_line)
+        fputc('\n', stderr);
+    if (progress->terminal)
         fputs("\r\033[K", stderr);
+    if (progress->unshown)
+        fprintf(stderr, "lineage: %zu bytes that it printed were not shown: nobody took them\n", progress->unshown);
 }

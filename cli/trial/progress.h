@@ -19,11 +19,20 @@ struct progress {
     bool has_score, scores_on_the_way;
     double score; /* the latest */
     int tenths;   /* of the way that were told */
+    bool drawn;   /* a line stands that can be written over */
+    bool in_line; /* what the trial printed last did not end its line */
+    size_t unshown; /* bytes that the terminal did not take */
 };
 
 /* score_label NULL: "score". */
 void progress_begin(struct progress *progress, const char *name, const char *score_label, bool quiet);
 void progress_event(struct progress *progress, const struct trial_event *event);
+
+/*
+ * Show what the trial printed, as it is. A terminal that takes nothing (a person stopped it) must not hold up who keeps
+ * the time: what it does not take is left out, and said at the end.
+ */
+void progress_output(struct progress *progress, const char *bytes, size_t n);
 
 /* Leave an empty line behind on a terminal. */
 void progress_end(struct progress *progress);

@@ -14,8 +14,21 @@
 
 void trial_record_init(struct trial_record *record, const struct trial_plan *plan)
 {
-    *record = (struct trial_record){.plan = plan, .train_s = -1, .eval_s = -1, .phases = json_object()};
+    *record = (struct trial_record){.plan = plan, .train_s = -1, .eval_s = -1, .phases = json_object(), .stride = 1};
     snprintf(record->phase, sizeof record->phase, "%s", TRIAL_PHASE_TRAIN);
+}
+
+void trial_record_next_run(struct trial_record *record, size_t run)
+{
+    record->run = run;
+    record->score = (struct lineage_number){0};
+    record->score_channel = TRIAL_CHANNEL_NONE;
+    record->step = record->steps = 0;
+    record->n_steps = 0;
+    record->stride = 1;
+    snprintf(record->phase, sizeof record->phase, "%s", TRIAL_PHASE_TRAIN);
+    json_decref(record->final);
+    record->final = NULL;
 }
 
 void trial_record_release(struct trial_record *record)
@@ -25,22 +38,51 @@ void trial_record_release(struct trial_record *record)
     free(record->telemetry);
 }
 
-/* The telemetry object of a step, made if there is none. Steps come in order, so it is the last
- * or a new one. A score and a loss of one step may come in two lines: they belong to one entry. */
-static json_t *step_object(struct trial_record *record)
+/* Every second one goes: what is left covers the whole way, at half the resolution. */
+static void thin_out(struct trial_record *record, json_t *steps)
 {
-    json_t *steps = json_object_get(record->phases, record->phase);
+    if (!record->plan->max_steps || json_array_size(steps) < record->plan->max_steps)
+        return;
+    for (size_t i = 1; i < json_array_size(steps); i++)
+        json_array_remove(steps, i);
+    record->stride *= 2;
+}
+
+/* The steps of this phase, made if there are none. Those of a second run stand under a name of their own. */
+static json_t *steps_of_phase(struct trial_record *record)
+{
+    char key[TRIAL_PHASE_MAX + 32];
+    bool training = strcmp(record->phase, TRIAL_PHASE_TRAIN) == 0;
+    if (record->run > 1)
+        snprintf(key, sizeof key, "run %zu%s%s", record->run, training ? "" : " ", training ? "" : record->phase);
+    else
+        snprintf(key, sizeof key, "%s", record->phase);
+    json_t *steps = json_object_get(record->phases, key);
     if (!steps) {
         steps = json_array();
-        json_object_set_new(record->phases, record->phase, steps);
+        json_object_set_new(record->phases, key, steps);
     }
+    return steps;
+}
+
+/* The telemetry object of a step, made if there is none. Steps come in order, so it is the last
+ * or a new one. A score and a loss of one step may come in two lines: they belong to one entry.
+ * NULL for a step that is not kept. */
+static json_t *step_object(struct trial_record *record)
+{
+    json_t *steps = steps_of_phase(record);
     size_t n = json_array_size(steps);
     json_t *last = n ? json_array_get(steps, n - 1) : NULL;
     if (last && json_integer_value(json_object_get(last, "step")) == record->step)
         return last;
+    if (record->n_steps++ % record->stride != 0)
+        return NULL;
     json_t *object = json_pack("{s:I}", "step", (json_int_t)record->step);
-    json_array_append_new(steps, object);
-    return object;
+    json_array_append(steps, object);
+    thin_out(record, steps);
+    json_decref(object); /* its phase holds it, unless it went at once */
+    last = json_array_get(steps, json_array_size(steps) - 1);
+    return json_integer_value(json_object_get(last, "step")) == record->step ? last : NULL;
 }
 
 static void copy_metrics(json_t *object, const json_t *line)
@@ -49,7 +91,7 @@ static void copy_metrics(json_t *object, const json_t *line)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)line, name, value)
         if (trial_wire_is_metric(name, value))
-            json_object_set(object, name, value);
+            json_object_set_new(object, name, json_deep_copy(value)); /* the line may be used again */
 }
 
 static bool has_metrics(const json_t *line)
@@ -108,19 +150,28 @@ static void take_number(struct lineage_number *number, const json_t *line, const
         *number = (struct lineage_number){true, json_number_value(value)};
 }
 
-/* After "done" it is the final one and stands there; before it belongs to its step. A score
- * that is not finite never comes here (trial_wire.c). */
+/* After "done" it is the final one and stands there; before it belongs to its step. A channel of less trust changes
+ * nothing. A score that is not finite takes the one before it away: that was not the last. */
 static void take_score(struct trial_record *record, const struct trial_event *event)
 {
-    record->score = (struct lineage_number){true, event->score};
+    if (event->channel < record->score_channel)
+        return;
+    record->score_channel = event->channel;
+    record->score = (struct lineage_number){event->has_score, event->has_score ? event->score : 0};
+    record->lost_score = event->lost_score;
     record->score_step = record->step;
     json_t *object = record->final ? record->final : step_object(record);
     const char *key = record->plan->score_key ? record->plan->score_key : "score";
-    json_object_set_new(object, key, cli_json_number(event->score));
+    if (object && event->has_score)
+        json_object_set_new(object, key, cli_json_number(event->score));
 }
 
 static void take_phase(struct trial_record *record, const char *phase)
 {
+    if (strncmp(record->phase, phase, sizeof record->phase - 1) != 0) {
+        record->n_steps = 0;
+        record->stride = 1;
+    }
     snprintf(record->phase, sizeof record->phase, "%s", phase);
     if (strcmp(phase, TRIAL_PHASE_DONE) == 0 && !record->final)
         record->final = json_object();
@@ -153,12 +204,15 @@ void trial_record_event(struct trial_record *record, const struct trial_event *e
         record->step = event->step;
         record->steps = event->steps;
     }
-    if (event->has_score)
+    if (event->has_score || event->lost_score)
         take_score(record, event);
-    if (record->final)
-        copy_metrics(record->final, event->line);
-    else if (event->has_step && has_metrics(event->line))
-        copy_metrics(step_object(record), event->line);
+    json_t *object = record->final;
+    bool of_a_step = !object && event->has_step && has_metrics(event->line);
+    if (of_a_step)
+        object = step_object(record);
+    if (object)
+        copy_metrics(object, event->line);
+    record->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
     take_statistics(record, event);
 }
 

@@ -6,8 +6,10 @@
  *   finished                                            keep or discard by the score, or baseline
  *   artifact too large, or failed for want of size      size_blocked
  *   failed by what it was given, before the first step  preflight_crash
- *   signal, memory, any other failure                   crash
+ *   the check before it failed                          preflight_crash
+ *   signal, memory, silence, a value that is no number, any other failure   crash
  *   wall budgets                                        train_budget_overrun, eval_budget_overrun
+ *   a protected file changed                            disqualified
  *   interrupted by the user                             harness_abort
  * core_metric is the last score of a trial that finished, and nothing else: what was measured on the way
  * stands in notes.
@@ -33,7 +35,9 @@ struct trial_plan {
     bool baseline;          /* a finished trial is a baseline, not to be compared */
     const struct lineage_param *params;
     size_t n_params;
-    double train_seconds, eval_seconds, memory_bytes; /* the budgets, for the reason */
+    double train_seconds, eval_seconds, memory_bytes; /* the budgets, for the reason .. */
+    double silence_seconds;
+    size_t max_steps; /* of a phase in telemetry: of more every second one is dropped, again and again; 0: all stay */
 };
 
 struct trial_record {
@@ -42,8 +46,13 @@ struct trial_record {
     bool begun;   /* a step, a score or a phase came */
     char phase[TRIAL_PHASE_MAX];
     int64_t step, steps;
-    struct lineage_number score; /* the latest */
+    struct lineage_number score; /* the latest of the best channel that gave one; absent if that was not finite */
+    bool lost_score;             /* it was not */
+    enum trial_channel score_channel;
     int64_t score_step;
+    uint64_t n_steps, stride; /* steps of this phase so far; of so many one is kept */
+    size_t run;               /* of a trial of several, from 1; 0 of a trial of one */
+    bool skipped;             /* the latest event is of a step that is not kept, and says nothing else */
     double train_s, eval_s; /* by its own clock, below 0 if it has none */
     json_t *phases; /* telemetry: {PHASE: [{"step": n, METRIC: number, ..}]} */
     json_t *final;  /* telemetry: the metrics of phase "done", or NULL */
@@ -61,6 +70,9 @@ struct trial_record {
 
 void trial_record_init(struct trial_record *record, const struct trial_plan *plan);
 void trial_record_release(struct trial_record *record);
+
+/* The next of several runs begins: the first is 1. Its steps are of their own, its score is still to come. */
+void trial_record_next_run(struct trial_record *record, size_t run);
 
 /* Take one event. */
 void trial_record_event(struct trial_record *record, const struct trial_event *event);

@@ -37,7 +37,11 @@ static enum lineage_label label(const struct trial_record *record, const struct 
     case TRIAL_FINISHED: return record->score.present ? LINEAGE_BASELINE : LINEAGE_CRASH;
     case TRIAL_FAILED: return failure_label(record, outcome->failure);
     case TRIAL_SIGNALLED:
+    case TRIAL_SILENT:
+    case TRIAL_NOT_FINITE:
     case TRIAL_MEMORY_OVERRUN: return LINEAGE_CRASH;
+    case TRIAL_PREFLIGHT_FAILED: return LINEAGE_PREFLIGHT_CRASH;
+    case TRIAL_DISQUALIFIED: return LINEAGE_DISQUALIFIED;
     case TRIAL_TRAIN_OVERRUN: return LINEAGE_TRAIN_BUDGET_OVERRUN;
     case TRIAL_EVAL_OVERRUN: return LINEAGE_EVAL_BUDGET_OVERRUN;
     case TRIAL_ARTIFACT_OVERRUN: return LINEAGE_SIZE_BLOCKED;
@@ -100,7 +104,7 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
     switch (outcome->end) {
     case TRIAL_FINISHED:
         if (!record->score.present)
-            snprintf(reason, size, "it ended without a score");
+            snprintf(reason, size, record->lost_score ? "its score is not a finite number" : "it ended without a score");
         break;
     case TRIAL_FAILED: snprintf(reason, size, "failed%s: %s", at, outcome->text); break;
     case TRIAL_SIGNALLED:
@@ -116,7 +120,11 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
         snprintf(reason, size, "it held %.0f bytes of memory, %.0f are allowed, stopped%s", outcome->peak_bytes,
                  plan->memory_bytes, at);
         break;
-    case TRIAL_ARTIFACT_OVERRUN: snprintf(reason, size, "%s", outcome->text); break;
+    case TRIAL_ARTIFACT_OVERRUN:
+    case TRIAL_PREFLIGHT_FAILED:
+    case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
+    case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", plan->silence_seconds, at); break;
+    case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;
     case TRIAL_INTERRUPTED: snprintf(reason, size, "interrupted by the user%s", at); break;
     }
 }
@@ -197,7 +205,7 @@ static void print_steps(FILE *out, const char *name, const json_t *steps)
  * phase's name comes from the child: what would break JSON or a path in a query becomes _. */
 static void print_phase(FILE *out, const char *phase, const json_t *steps)
 {
-    char name[TRIAL_PHASE_MAX];
+    char name[TRIAL_PHASE_MAX + 32];
     snprintf(name, sizeof name, "%s", strcmp(phase, TRIAL_PHASE_TRAIN) == 0 ? "steps" : phase);
     for (char *c = name; *c; c++)
         if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)

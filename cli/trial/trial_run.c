@@ -19,7 +19,15 @@ struct work {
 
 static void say(struct work *work, const json_t *line)
 {
-    if (work->said && json_dumpf(line, work->said, JSON_COMPACT) == 0 && putc('\n', work->said) != EOF)
+    if (work->said && json_dumpf(line, work->said, JSON_COMPACT) == 0)
+        putc('\n', work->said);
+}
+
+/* Once for all lines that were read together. */
+static void on_turn(void *context)
+{
+    struct work *work = context;
+    if (work->said)
         fflush(work->said);
 }
 
@@ -40,6 +48,7 @@ static void begin_saying(struct work *work, const char *name)
     json_t *line = json_pack("{s:s, s:o}", "name", name ? name : "", "params", params_json(&work->request->plan));
     work->said = workdir_file(path, &work->dir, RUNNING_EVENTS) ? fopen(path, "we") : NULL;
     say(work, line);
+    on_turn(work);
     json_decref(line);
 }
 
@@ -60,7 +69,14 @@ static void on_event(void *context, const struct trial_event *event)
     struct work *work = context;
     trial_record_event(&work->record, event);
     progress_event(&work->progress, event);
-    say(work, event->line);
+    if (!work->record.skipped)
+        say(work, event->line);
+}
+
+static void on_output(void *context, const char *bytes, size_t n)
+{
+    struct work *work = context;
+    progress_output(&work->progress, bytes, n);
 }
 
 /* False after printing why nothing ran. The directory is made before prepare(), which writes
@@ -74,12 +90,17 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
                             .memory_bytes = request->plan.memory_bytes,
                             .interrupts = request->interrupts,
                             .event = on_event,
+                            .turn = on_turn,
+                            .hold = -1,
                             .context = work};
     if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
         return false;
     progress_begin(&work->progress, request->name, request->plan.score_label, request->quiet);
     begin_saying(work, request->name);
-    bool watched = trial_watch(outcome, &job);
+    if (request->takes_output)
+        job.output = on_output;
+    bool watched = request->watch ? request->watch(request->context, outcome, &job, &work->record)
+                                  : trial_watch(outcome, &job);
     end_saying(work);
     progress_end(&work->progress);
     return watched;
@@ -113,7 +134,8 @@ static void refuse(const struct work *work, struct trial_outcome *outcome)
 }
 
 /* Only a finished trial has a snapshot: half of one would be found by whoever looks for a
- * checkpoint to start from. */
+ * checkpoint to start from. A work directory that cannot be copied (a command left a socket
+ * there) must not cost the row. */
 static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome,
                   struct lineage_trial *row)
 {
@@ -128,9 +150,13 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         return cli_error(CLI_SYSTEM, "out of memory");
     if (outcome->end == TRIAL_FINISHED)
         options.snapshot_dir = work->dir.path;
-    if (lineage_store_append(store, &trial, &options, row, &err) != LINEAGE_OK)
-        return cli_fail(&err);
-    return CLI_GO_ON;
+    enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
+    if (status != LINEAGE_OK && options.snapshot_dir) {
+        cli_error(CLI_SYSTEM, "%s; the row is written without a snapshot", err.text);
+        options.snapshot_dir = NULL;
+        status = lineage_store_append(store, &trial, &options, row, &err);
+    }
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
 /* NULL after printing that memory ran out. On the heap because of the record, which holds all

@@ -20,7 +20,13 @@ struct trial_request {
     /* A last piece of notes about a trial that is over; NULL: none. Writes at most TRIAL_TEXT_MAX bytes. */
     void (*remark)(void *context, const struct trial_record *record, const struct trial_outcome *outcome,
                    char *out);
-    void *context;             /* of both */
+    /*
+     * Run the job to its end by as many commands as it takes; NULL: trial_watch. It may change job and record. False
+     * after printing why nothing could be started or watched.
+     */
+    bool (*watch)(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_record *record);
+    bool takes_output;         /* read what it prints: shown unless quiet, looked through for metrics */
+    void *context;             /* of all three */
     const char *keep_artifact; /* file in the work directory that is to be kept .. */
     const char *keep_as;       /* .. under this name when the trial finished; NULL: none */
     const char *name;          /* for progress */

@@ -7,27 +7,28 @@
 #include "trial/trial_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "trial/group_memory.h"
-
-extern char **environ;
+#include "trial/metric_lines.h"
+#include "trial/process_tree.h"
+#include "trial/trial_process.h"
 
 /* Reading a thousand /proc/PID/stat takes a few milliseconds: often enough to catch what grows within a
  * second, seldom enough not to slow the trial down. */
 enum { MEMORY_INTERVAL_MS = 200 };
+
+/* Without a limit the peak is worth a note, not five looks a second. */
+enum { PEAK_INTERVAL_MS = 1000 };
 
 /* How often to ask whether the child has ended where the kernel has no descriptor for that. */
 enum { EXIT_INTERVAL_MS = 50 };
@@ -39,16 +40,21 @@ enum { LINE_MAX_BYTES = 1 << 20, READ_BYTES = 1 << 16 };
  * not listened to for ever. */
 enum { PIPE_READS = 16 };
 
+/* Lines of one descriptor. */
+struct reader {
+    char *line; /* bytes of a line not yet ended */
+    size_t length, capacity;
+    bool overlong; /* the rest of this line is passed over */
+};
+
 struct watch {
     const struct trial_job *job;
     struct trial_outcome *outcome;
-    pid_t child;
-    int events, exited; /* descriptors: what it says (-1 at its end); readable once it has ended, or -1 */
-    double began, phase_began, phase_limit;
-    bool evaluating, stop;
-    bool overlong; /* the rest of this line is passed over */
-    char *line;    /* bytes of a line not yet ended */
-    size_t length, capacity;
+    struct trial_process process;
+    struct reader events, output;
+    struct metric_lines metrics;
+    double began, phase_began, phase_limit, heard; /* heard: the last byte of either */
+    bool evaluating, stop, impatient;
 };
 
 /* Monotonic, as a clock that is set by the network must not end a trial. */
@@ -57,114 +63,6 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- the child ---- */
-
-static size_t count(const char *const *list)
-{
-    size_t n = 0;
-    while (list && list[n])
-        n++;
-    return n;
-}
-
-static bool is_same_name(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "=");
-    return strncmp(a, b, n) == 0 && b[n] == '=';
-}
-
-/* The environment of this process with the job's over it. The list is to be freed, its texts
- * are not. The variable stands there once, whatever this process was given itself: of two
- * getenv finds the first. */
-static const char **make_environment(const char *const *over)
-{
-    static const char events[] = "LINEAGE_EVENTS=/dev/fd/3";
-    const char *const *own = (const char *const *)environ;
-    const char **list = calloc(count(own) + count(over) + 2, sizeof *list);
-    size_t n = 0, kept;
-    for (size_t i = 0; list && own[i]; i++)
-        if (!is_same_name(own[i], events))
-            list[n++] = own[i];
-    if (list)
-        list[n++] = events;
-    kept = n;
-    for (size_t i = 0; list && over && over[i]; i++) {
-        size_t at = 0;
-        while (at < kept && !is_same_name(list[at], over[i]))
-            at++;
-        list[at < kept ? at : n++] = over[i];
-    }
-    return list;
-}
-
-/* No standard input: a command that asks a question would hold up the night, and would take the
- * terminal from the person who started it. Its standard output goes to standard error, because
- * that of this process holds results. A process group of its own, so that ^C reaches this
- * process alone, which then decides what becomes of the trial, and so that one kill ends
- * whatever it started. */
-static int spawn(struct watch *w, posix_spawn_file_actions_t *actions,
-                 posix_spawnattr_t *attributes, int write_end)
-{
-    const struct trial_job *job = w->job;
-    const char **environment = make_environment(job->environment);
-    char *const *argv = (char *const *)(uintptr_t)job->argv;
-    if (!environment)
-        return ENOMEM;
-    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(actions, write_end, TRIAL_EVENTS_FD);
-    char *const *envp = (char *const *)(uintptr_t)environment;
-    int error = job->program ? posix_spawn(&w->child, job->program, actions, attributes, argv, envp)
-                             : posix_spawnp(&w->child, argv[0], actions, attributes, argv, envp);
-    free((void *)environment);
-    return error;
-}
-
-/* A pipe whose ends are not what the child calls TRIAL_EVENTS_FD: dup2 to itself would keep O_CLOEXEC. */
-static bool open_pipe(int ends[2])
-{
-    if (pipe(ends) != 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, TRIAL_EVENTS_FD + 1);
-        close(ends[i]);
-        ends[i] = moved;
-    }
-    return ends[0] >= 0 && ends[1] >= 0;
-}
-
-/* posix_spawn reports a command that cannot be executed as an error here, before there is a
- * child; with fork it would be exit status 127, which a command may also return by itself. The
- * writing end is closed at once: held open here the pipe would never end. Without pidfd_open
- * (Linux before 5.3) exited is -1 and the child's end is asked for at intervals. */
-static bool start(struct watch *w)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int ends[2] = {-1, -1};
-    bool piped = open_pipe(ends);
-    int error = piped ? 0 : errno;
-    if (piped && !(error = posix_spawn_file_actions_init(&actions))) {
-        if (!(error = posix_spawnattr_init(&attributes))) {
-            error = spawn(w, &actions, &attributes, ends[1]);
-            posix_spawnattr_destroy(&attributes);
-        }
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(ends[1]);
-    w->events = ends[0];
-    w->began = w->phase_began = now();
-    if (error) {
-        cli_error(CLI_SYSTEM, "cannot start %s: %s", w->job->argv[0], strerror(error));
-        return false;
-    }
-    /* Not to be held up by what the child leaves in the pipe's place: see listen. */
-    fcntl(w->events, F_SETFL, O_NONBLOCK);
-    w->exited = (int)syscall(SYS_pidfd_open, w->child, 0);
-    return true;
 }
 
 static void finish(struct watch *w, enum trial_end end)
@@ -206,71 +104,113 @@ static void change_phase(struct watch *w, const struct trial_event *event)
         end_evaluation(w, event);
 }
 
+/* A value that is no number says that the training is lost, which is worth nothing more. */
+static void judge_values(struct watch *w, const struct trial_event *event)
+{
+    if (!event->not_finite || !w->job->stop_on_nan)
+        return;
+    snprintf(w->outcome->text, sizeof w->outcome->text, "%.80s is not a finite number", event->not_finite);
+    finish(w, TRIAL_NOT_FINITE);
+}
+
+static void take_event(struct watch *w, const struct trial_event *event)
+{
+    if (event->failed) {
+        w->outcome->failure = event->failure;
+        snprintf(w->outcome->text, sizeof w->outcome->text, "%s", event->failed);
+    }
+    if (event->phase)
+        change_phase(w, event);
+    if (w->job->event)
+        w->job->event(w->job->context, event);
+    judge_values(w, event);
+}
+
 /* After a verdict nothing is heard any more, or the last lines of a trial that was stopped
  * would change why it was. What is no event is passed over: a script may print what it likes
  * there. */
 static void hear(struct watch *w, const char *text, size_t length)
 {
     struct trial_event event;
-    json_t *line = w->stop ? NULL : trial_wire_read(&event, text, length);
+    json_t *line = w->stop ? NULL : trial_wire_read(&event, text, length, w->job->score_name);
     if (!line)
         return;
-    if (event.failed) {
-        w->outcome->failure = event.failure;
-        snprintf(w->outcome->text, sizeof w->outcome->text, "%s", event.failed);
-    }
-    if (event.phase)
-        change_phase(w, &event);
-    if (w->job->event)
-        w->job->event(w->job->context, &event);
+    take_event(w, &event);
     json_decref(line);
 }
 
-/* Only whole lines: an event may arrive in two reads. */
-static void hear_lines(struct watch *w)
+static void hear_printed(struct watch *w, const char *text, size_t length)
 {
-    char *from = w->line, *end;
-    while ((end = memchr(from, '\n', w->length - (size_t)(from - w->line)))) {
-        if (!w->overlong)
-            hear(w, from, (size_t)(end - from));
-        w->overlong = false;
+    struct trial_event event;
+    if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
+        take_event(w, &event);
+}
+
+/* Only whole lines: an event may arrive in two reads. */
+static void hear_lines(struct watch *w, struct reader *reader,
+                       void (*take)(struct watch *w, const char *text, size_t length))
+{
+    char *from = reader->line, *end;
+    while ((end = memchr(from, '\n', reader->length - (size_t)(from - reader->line)))) {
+        if (!reader->overlong)
+            take(w, from, (size_t)(end - from));
+        reader->overlong = false;
         from = end + 1;
     }
-    w->length -= (size_t)(from - w->line);
-    memmove(w->line, from, w->length);
-    if (w->length > LINE_MAX_BYTES) {
-        w->overlong = true;
-        w->length = 0;
+    reader->length -= (size_t)(from - reader->line);
+    memmove(reader->line, from, reader->length);
+    if (reader->length > LINE_MAX_BYTES) {
+        reader->overlong = true;
+        reader->length = 0;
     }
 }
 
-static bool make_room(struct watch *w)
+static bool make_room(struct reader *reader)
 {
-    if (w->capacity - w->length >= READ_BYTES)
+    if (reader->capacity - reader->length >= READ_BYTES)
         return true;
-    char *grown = realloc(w->line, w->capacity + READ_BYTES);
+    char *grown = realloc(reader->line, reader->capacity + READ_BYTES);
     if (!grown)
         return false;
-    w->line = grown;
-    w->capacity += READ_BYTES;
+    reader->line = grown;
+    reader->capacity += READ_BYTES;
     return true;
 }
 
-/* Read what is there; false if there is nothing now. The descriptor is closed at its end. Out
+/* Read what is there; 0 if there is nothing now. The descriptor is closed at its end. Out
  * of memory counts as the end of the pipe: the trial goes on and is judged by its exit. */
+static size_t read_some(struct watch *w, struct reader *reader, int *fd)
+{
+    ssize_t n = make_room(reader) ? read(*fd, reader->line + reader->length, reader->capacity - reader->length) : 0;
+    if (n < 0)
+        return 0;
+    if (n == 0) {
+        close(*fd);
+        *fd = -1;
+        return 0;
+    }
+    w->heard = now();
+    reader->length += (size_t)n;
+    return (size_t)n;
+}
+
 static bool listen_once(struct watch *w)
 {
-    ssize_t n = make_room(w) ? read(w->events, w->line + w->length, w->capacity - w->length) : 0;
-    if (n < 0)
-        return errno == EINTR;
-    if (n == 0) {
-        close(w->events);
-        w->events = -1;
-        return false;
+    size_t n = w->process.events >= 0 ? read_some(w, &w->events, &w->process.events) : 0;
+    if (n)
+        hear_lines(w, &w->events, hear);
+    return n > 0;
+}
+
+/* Shown and kept before it is understood: nothing that it prints is lost for being no metric. */
+static bool read_output(struct watch *w)
+{
+    size_t n = w->process.output >= 0 ? read_some(w, &w->output, &w->process.output) : 0;
+    if (n) {
+        w->job->output(w->job->context, w->output.line + w->output.length - n, n);
+        hear_lines(w, &w->output, hear_printed);
     }
-    w->length += (size_t)n;
-    hear_lines(w);
-    return true;
+    return n > 0;
 }
 
 /* ---- time ---- */
@@ -286,30 +226,75 @@ static int time_left(const struct watch *w)
     return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
 }
 
-/* How long to sleep at most: until the wall, or until something is to be looked at again. */
-static int patience(const struct watch *w)
+/* The same of silence. */
+static int silence_left(const struct watch *w)
 {
-    int most = w->job->memory_bytes > 0 ? MEMORY_INTERVAL_MS : -1, left = time_left(w);
-    if (w->exited < 0)
-        most = EXIT_INTERVAL_MS;
-    return most >= 0 && (left < 0 || left > most) ? most : left;
+    double left = w->heard + w->job->silence_seconds - now();
+    if (w->job->silence_seconds <= 0)
+        return -1;
+    return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
 }
 
-/* Whether the child has ended. It stays a zombie, so that its group's number cannot become another's. */
-static bool has_ended(const struct watch *w)
+static int sooner(int a, int b)
 {
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)w->child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == w->child;
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+static int memory_interval(const struct watch *w)
+{
+    return w->job->memory_bytes > 0 ? MEMORY_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
+}
+
+/* How long to sleep at most: until a wall, or until something is to be looked at again. */
+static int patience(const struct watch *w)
+{
+    int most = sooner(memory_interval(w), sooner(time_left(w), silence_left(w)));
+    return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 
 /* The peak is kept before it is judged, so that the row of an overrun says how large it was. */
 static void look_at_memory(struct watch *w)
 {
-    double bytes = group_memory(w->child);
+    struct process_tree tree;
+    double bytes = w->job->guarded && process_tree_read(&tree, w->process.pid) ? process_tree_memory(&tree)
+                                                                               : group_memory(w->process.pid);
+    if (w->job->guarded)
+        process_tree_release(&tree);
     if (bytes > w->outcome->peak_bytes)
         w->outcome->peak_bytes = bytes;
-    if (bytes > w->job->memory_bytes)
+    if (w->job->memory_bytes > 0 && bytes > w->job->memory_bytes)
         finish(w, TRIAL_MEMORY_OVERRUN);
+}
+
+/* Sleep until something happens. False if nothing is known of the descriptors: a signal came. */
+static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
+{
+    struct pollfd fds[] = {{w->process.events, POLLIN, 0},
+                           {w->process.output, POLLIN, 0},
+                           {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
+                           {w->process.notice, POLLIN, 0}};
+    if (poll(fds, 4, milliseconds) < 0)
+        return false;
+    if (fds[0].revents)
+        listen_once(w);
+    if (fds[1].revents)
+        read_output(w);
+    *interrupted = *interrupted || fds[2].revents;
+    return true;
+}
+
+static void judge_time(struct watch *w)
+{
+    if (time_left(w) == 0)
+        finish(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN);
+    else if (silence_left(w) == 0)
+        finish(w, TRIAL_SILENT);
+}
+
+static void take_a_breath(const struct watch *w)
+{
+    if (w->job->turn)
+        w->job->turn(w->job->context);
 }
 
 /* The end is the child's exit, not the end of what it says: a process that it left behind may
@@ -320,25 +305,26 @@ static void look_at_memory(struct watch *w)
 static void keep_watch(struct watch *w)
 {
     double looked = w->began;
+    bool interrupted = false;
     while (!w->stop) {
-        struct pollfd fds[] = {
-            {w->events, POLLIN, 0}, {w->job->interrupts->fd, POLLIN, 0}, {w->exited, POLLIN, 0}};
-        if (poll(fds, 3, patience(w)) < 0)
+        if (!wait_for_news(w, &interrupted, patience(w)))
             continue;
-        if (w->job->memory_bytes > 0 && now() - looked >= 1e-3 * MEMORY_INTERVAL_MS) {
+        if (memory_interval(w) > 0 && now() - looked >= 1e-3 * memory_interval(w)) {
             look_at_memory(w);
             looked = now();
         }
-        if (fds[0].revents)
-            listen_once(w);
-        if (fds[1].revents)
+        trial_process_look(&w->process);
+        take_a_breath(w);
+        if (interrupted)
             finish(w, TRIAL_INTERRUPTED);
-        else if (!w->stop && has_ended(w))
+        else if (!w->stop && w->process.ended)
             break;
-        else if (!w->stop && time_left(w) == 0)
-            finish(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN);
+        else if (!w->stop)
+            judge_time(w);
     }
-    for (int i = 0; i < PIPE_READS && !w->stop && w->events >= 0 && listen_once(w); i++)
+    for (int i = 0; i < PIPE_READS && !w->stop && listen_once(w); i++)
+        continue;
+    for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
 }
 
@@ -382,40 +368,53 @@ static void judge(struct watch *w, int state)
     }
 }
 
-/* Whatever of the group is still there goes with it: a trial that is over trains no more.
- * Killed first, waited for second: until it is waited for the child is a zombie and its number,
- * which is the group's, cannot be given to another. SIGKILL at once and no SIGTERM: nothing
- * that a trial could still write is wanted, as its row comes from what it said. */
-static bool reap(struct watch *w)
+/* A person who interrupts twice does not want to wait for the grace. */
+static bool is_impatient(const struct watch *w)
 {
-    int state = 0;
-    kill(-w->child, SIGKILL);
-    while (waitpid(w->child, &state, 0) < 0)
-        if (errno != EINTR) {
-            cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno));
-            return false;
+    int signals = 0;
+    return w->outcome->end == TRIAL_INTERRUPTED && ioctl(w->job->interrupts->fd, FIONREAD, &signals) == 0 && signals > 1;
+}
+
+/* Whatever is still there goes: a trial that is over trains no more. It is listened to meanwhile, as a process that
+ * is asked to end may have something to print, and would hang at a full pipe. */
+static bool clear_away(struct watch *w)
+{
+    bool interrupted = true; /* no further look at that descriptor, which stays readable */
+    double ended = now();
+    trial_process_end(&w->process, false);
+    for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
+        wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
+        take_a_breath(w);
+        if (!w->impatient && is_impatient(w)) {
+            w->impatient = true;
+            trial_process_end(&w->process, true);
         }
-    w->outcome->total_s = now() - w->began;
+    }
+    for (int i = 0; i < PIPE_READS && read_output(w); i++)
+        continue;
+    if (w->process.lost)
+        return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
+    w->outcome->total_s = (w->stop ? now() : ended) - w->began;
     if (!w->stop)
-        judge(w, state);
+        judge(w, w->process.state);
     return true;
 }
 
 /* false means that there is no evidence at all, and then no row is written. */
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
 {
-    struct watch w = {
-        .job = job, .outcome = outcome, .events = -1, .exited = -1, .phase_limit = job->train_seconds};
+    struct watch w = {.job = job, .outcome = outcome, .phase_limit = job->train_seconds};
     *outcome = (struct trial_outcome){0};
-    bool ok = start(&w);
-    if (ok) {
-        keep_watch(&w);
-        ok = reap(&w);
-    }
-    if (w.events >= 0)
-        close(w.events);
-    if (w.exited >= 0)
-        close(w.exited);
-    free(w.line);
+    if (!trial_process_start(&w.process, job))
+        return false;
+    metric_lines_init(&w.metrics, job->metrics, job->n_metrics, job->score_name);
+    w.began = w.phase_began = w.heard = now();
+    keep_watch(&w);
+    bool ok = clear_away(&w);
+    trial_process_release(&w.process);
+    outcome->unseen = w.process.unseen;
+    metric_lines_release(&w.metrics);
+    free(w.events.line);
+    free(w.output.line);
     return ok;
 }

@@ -2,7 +2,7 @@
  * trial_watch.h: any command as a child process within budgets, listened to.
  *
  * The child leads a process group of its own, which is killed whole when a budget is overrun or the user
- * interrupts. It says what happens on a descriptor (trial_wire.h) if it knows how; one that says nothing
+ * interrupts; a guarded one is ended with everything that descends from it (guardian.h). It says what happens on a descriptor (trial_wire.h) if it knows how; one that says nothing
  * is judged by its exit status. Where it tells its own time, that decides beside this process's clock, so
  * that a label does not depend on how soon anybody got to look.
  */
@@ -28,12 +28,26 @@ struct trial_job {
     const char *const *argv;        /* ended by NULL */
     const char *const *environment; /* NAME=VALUE over this process's own, ended by NULL; NULL: none */
     double train_seconds, eval_seconds; /* wall of a phase; 0 = no limit */
-    double memory_bytes; /* resident in the whole group, sampled; 0 = no limit */
+    double memory_bytes; /* resident in the whole group or guarded tree, sampled; 0 = no limit */
     const struct trial_artifact *artifacts;
     size_t n_artifacts;
     const struct interrupts *interrupts;
     void (*event)(void *context, const struct trial_event *event); /* NULL: nobody listens */
     void *context;
+
+    /* Of commands that know nothing of the wire; all may be zero. */
+    bool guarded;          /* contain it: see guardian.h. One such trial at a time in a process */
+    double grace_seconds;  /* of a guarded one: between TERM and KILL */
+    int hold;              /* descriptor that a guardian keeps open until nothing of the trial is left; guarded only */
+    const char *dir;       /* where a guarded one works; NULL: where this process does */
+    void (*output)(void *context, const char *bytes, size_t n); /* what it prints, both streams in the order in which they
+                                                                   came; NULL: to this process's standard error */
+    void (*turn)(void *context); /* now and then, between events; NULL */
+    const char *const *metrics;  /* names that lines `NAME: VALUE` of its output are asked for; see metric_lines.h */
+    size_t n_metrics;
+    const char *score_name;      /* the metric that is the score, by whatever channel it comes; NULL: "score" alone */
+    double silence_seconds;      /* longest time without a byte printed or said; 0 = no limit */
+    bool stop_on_nan;            /* a metric that is not finite ends it */
 };
 
 enum trial_end {
@@ -44,7 +58,11 @@ enum trial_end {
     TRIAL_EVAL_OVERRUN,
     TRIAL_MEMORY_OVERRUN,
     TRIAL_ARTIFACT_OVERRUN, /* a file is larger than allowed: text */
-    TRIAL_INTERRUPTED       /* SIGINT, SIGTERM or SIGHUP came to this process */
+    TRIAL_INTERRUPTED,      /* SIGINT, SIGTERM or SIGHUP came to this process */
+    TRIAL_SILENT,           /* it said nothing for too long */
+    TRIAL_NOT_FINITE,       /* a metric was not a finite number: text */
+    TRIAL_PREFLIGHT_FAILED, /* the check before it did: text */
+    TRIAL_DISQUALIFIED      /* what it may not change has changed: text */
 };
 
 /* Evidence of how it ended. */
@@ -54,7 +72,8 @@ struct trial_outcome {
     char text[TRIAL_TEXT_MAX];
     int signal, exit_status;
     double total_s;    /* wall time of the child */
-    double peak_bytes; /* largest sample, 0 without a limit on memory */
+    double peak_bytes; /* largest sample of memory, 0 if none was taken */
+    int unseen;        /* processes that could not be ended: their number, -1 if it is not known, 0 = none */
     char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish, "" if it did; once its row was made */
 };
 

@@ -8,6 +8,7 @@
 #include "trial/trial_wire.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Numbers that have a member of struct trial_event of their own, or one of the row. */
@@ -65,16 +66,90 @@ static int64_t count_member(const json_t *line, const char *name)
     return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
 }
 
-json_t *trial_wire_read(struct trial_event *event, const char *text, size_t length)
+/* ---- what is not finite ---- */
+
+/* Whether the value says "not a number" or "infinite", as a text: so the store writes them, and so quote_specials leaves
+ * those that Python wrote bare. */
+static bool says_not_finite(const json_t *value)
 {
+    static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};
+    const char *text = json_string_value(value);
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return true;
+    return false;
+}
+
+static const char *find_not_finite(const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (says_not_finite(value))
+            return name;
+    return NULL;
+}
+
+static size_t special_length(const char *at, const char *end)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    for (size_t i = 0; i < 3; i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(end - at) >= n && memcmp(at, words[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* The line with NaN and Infinity outside of strings in quotes (free); each grows by two bytes. */
+static char *quote_specials(const char *text, size_t length, size_t *quoted_length)
+{
+    char *out = malloc(2 * length + 1), *to = out;
+    bool inside = false;
+    for (const char *at = text, *end = text + length; out && at < end;) {
+        size_t special = inside ? 0 : special_length(at, end);
+        if (special) {
+            *to++ = '"';
+            memcpy(to, at, special);
+            to += special;
+            *to++ = '"';
+            at += special;
+            continue;
+        }
+        inside = inside != (*at == '"');
+        if (inside && *at == '\\' && at + 1 < end)
+            *to++ = *at++;
+        *to++ = *at++;
+    }
+    *quoted_length = (size_t)(to - out);
+    return out;
+}
+
+static json_t *load(const char *text, size_t length)
+{
+    size_t n;
     json_t *line = json_loadb(text, length, 0, NULL);
+    if (line || !(memmem(text, length, "NaN", 3) || memmem(text, length, "Infinity", 8)))
+        return line;
+    char *quoted = quote_specials(text, length, &n);
+    line = quoted ? json_loadb(quoted, n, 0, NULL) : NULL;
+    free(quoted);
+    return line;
+}
+
+json_t *trial_wire_read(struct trial_event *event, const char *text, size_t length, const char *score_name)
+{
+    json_t *line = load(text, length);
     if (!json_is_object(line)) {
         json_decref(line);
         return NULL;
     }
     const json_t *score = json_object_get(line, "score");
+    if (!score && score_name)
+        score = json_object_get(line, score_name);
     *event = (struct trial_event){
         .line = line,
+        .channel = TRIAL_CHANNEL_EVENTS,
         .phase = text_member(line, "phase"),
         .text = text_member(line, "text"),
         .has_step = json_is_number(json_object_get(line, "step")),
@@ -82,6 +157,8 @@ json_t *trial_wire_read(struct trial_event *event, const char *text, size_t leng
         .steps = count_member(line, "steps"),
         .has_score = json_is_number(score) && isfinite(json_number_value(score)),
         .score = json_number_value(score),
+        .lost_score = says_not_finite(score),
+        .not_finite = find_not_finite(line),
         .train_s = seconds_member(line, "train_s"),
         .eval_s = seconds_member(line, "eval_s"),
         .param = container_member(line, "param", JSON_OBJECT),

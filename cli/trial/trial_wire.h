@@ -33,6 +33,14 @@ enum trial_failure {
     TRIAL_FAILURE_SIZE   /* "size": it would not fit into its budget of memory or bytes */
 };
 
+/* Where a line came from, by rising trust: what a better channel said of the score is not changed by a worse one. */
+enum trial_channel {
+    TRIAL_CHANNEL_NONE,
+    TRIAL_CHANNEL_NAMED,  /* `name: value`, for a name that was asked for */
+    TRIAL_CHANNEL_METRIC, /* `METRIC name=value` */
+    TRIAL_CHANNEL_EVENTS  /* JSON on the descriptor */
+};
+
 /* One line. Texts and lists belong to the line. */
 struct trial_event {
     const json_t *line;   /* the whole object, for its metrics */
@@ -40,8 +48,11 @@ struct trial_event {
     const char *text;     /* for a person; NULL */
     bool has_step;
     int64_t step, steps;  /* of the phase; steps is 0 if not said */
+    enum trial_channel channel;
     bool has_score;
     double score;
+    bool lost_score;        /* it named the score, which is not a finite number */
+    const char *not_finite; /* a metric whose value is not finite; NULL: none */
     double train_s, eval_s; /* so far, by the trial's own clock; below 0 if not said */
     const json_t *param;    /* {NAME: NUMBER}, or NULL */
     const json_t *turns;    /* [{"turn", "mean", "std", "n"}], or NULL: information gain by turn */
@@ -49,8 +60,12 @@ struct trial_event {
     enum trial_failure failure;
 };
 
-/* Read one line of length bytes into *event. The new reference it lives in; NULL if it is no JSON object. */
-json_t *trial_wire_read(struct trial_event *event, const char *line, size_t length);
+/*
+ * Read one line of length bytes into *event. score_name is a metric that counts as "score" where that is missing, or
+ * NULL. NaN and Infinity, which are no JSON but what Python writes, are taken for what they say. The new reference it
+ * lives in; NULL if it is no JSON object.
+ */
+json_t *trial_wire_read(struct trial_event *event, const char *line, size_t length, const char *score_name);
 
 /* Whether the member is a metric: a finite number without a meaning of its own. */
 bool trial_wire_is_metric(const char *name, const json_t *value);

@@ -21,16 +21,36 @@
 #include "support/running_files.h"
 
 
-/* Files only: a trial makes no directories. By descriptor, so that nothing outside can be
- * swapped in by name. dup, as closedir would close the descriptor that holds the lock. */
-static void remove_dir(int parent, const char *name, int fd)
+/* Deeper than anything that anybody makes on purpose; each level holds a descriptor. */
+enum { DEPTH_MAX = 256 };
+
+/* By descriptor, so that nothing outside can be swapped in by name, and without following links. */
+static void empty_dir(int fd, int depth)
 {
-    DIR *dir = fdopendir(dup(fd));
+    DIR *dir = fdopendir(fd);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
-        unlinkat(fd, entry->d_name, 0);
+    if (!dir)
+        close(fd);
+    while (dir && (entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || depth == DEPTH_MAX)
+            continue;
+        int below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below >= 0)
+            empty_dir(below, depth + 1);
+        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
     if (dir)
         closedir(dir);
+}
+
+/* dup, as closedir would close the descriptor that holds the lock. */
+static void remove_dir(int parent, const char *name, int fd)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0)
+        empty_dir(copy, 0);
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 

@@ -1,0 +1,93 @@
+/* command_environment.c: LINEAGE_PARAM_ALPHA and its like. */
+#include "run/command_environment.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Variables besides those of parameters: PARAMS, SEED, WORKDIR, PARENT_SNAPSHOT. */
+enum { FIXED = 4 };
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* Takes the text over; false if it is NULL. */
+static bool own(struct command_environment *made, const char **place, char *text)
+{
+    if (!text)
+        return false;
+    *place = made->owned[made->n_owned++] = text;
+    return true;
+}
+
+static char *__attribute__((format(printf, 1, 2))) print(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    return n < 0 ? NULL : text;
+}
+
+/* Letters and digits in upper case, all else as _: what shells can name. */
+static char *param_variable(const struct lineage_param *param)
+{
+    char value[COMMAND_VALUE_MAX];
+    char *text = print("LINEAGE_PARAM_%s=%s", param->name, command_value(value, param));
+    for (char *c = text ? text + strlen("LINEAGE_PARAM_") : NULL; c && *c != '='; c++)
+        *c = isalnum((unsigned char)*c) ? (char)toupper((unsigned char)*c) : '_';
+    return text;
+}
+
+static bool make_words(struct command_environment *made, const char *const *words, const struct command_values *values)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && words[i]; i++)
+        ok = own(made, &made->argv[i], command_expand(words[i], values));
+    return ok;
+}
+
+/* What this process was started with is not the trial's: an empty variable says that there is no parent's snapshot. */
+static bool make_variables(struct command_environment *made, const char *const *more,
+                           const struct command_values *values, const char *params, const char *parent)
+{
+    const char **at = made->environment;
+    bool ok = own(made, at++, print("LINEAGE_PARAMS=%s", params)) &&
+              own(made, at++, print("LINEAGE_SEED=%" PRIu64, values->seed)) &&
+              own(made, at++, print("LINEAGE_WORKDIR=%s", values->workdir)) &&
+              own(made, at++, print("LINEAGE_PARENT_SNAPSHOT=%s", parent ? parent : ""));
+    for (size_t i = 0; ok && i < values->n_params; i++)
+        ok = own(made, at++, param_variable(&values->params[i]));
+    for (size_t i = 0; ok && more && more[i]; i++)
+        ok = own(made, at++, command_expand(more[i], values));
+    return ok;
+}
+
+bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
+                              const struct command_values *values, const char *params, const char *parent)
+{
+    size_t n_words = count(words), n_variables = FIXED + values->n_params + count(more);
+    *made = (struct command_environment){.argv = calloc(n_words + 1, sizeof(char *)),
+                                         .environment = calloc(n_variables + 1, sizeof(char *)),
+                                         .owned = calloc(n_words + n_variables, sizeof(char *))};
+    return made->argv && made->environment && made->owned && make_words(made, words, values) &&
+           make_variables(made, more, values, params, parent);
+}
+
+void command_environment_release(struct command_environment *made)
+{
+    for (size_t i = 0; i < made->n_owned; i++)
+        free(made->owned[i]);
+    free((void *)made->argv);
+    free((void *)made->environment);
+    free((void *)made->owned);
+    *made = (struct command_environment){0};
+}

@@ -1,0 +1,159 @@
+/*
+ * process_tree.c: who descends from whom, out of /proc/PID/stat.
+ *
+ * All processes are read and the tree is made of their parents' numbers. /proc/PID/task/TID/children would be
+ * shorter, but not every kernel is built with it, and it misses children while they are born just as this does.
+ */
+#include "trial/process_tree.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Of /proc/PID/stat, counted from 1; see proc(5). */
+enum { STATE_FIELD = 3, PARENT_FIELD = 4, START_FIELD = 22, PAGES_FIELD = 24, STAT_BYTES = 1024 };
+
+/* The name in parentheses may hold anything, parentheses too: fields are counted from behind the last one. */
+static bool parse(struct process *process, char *text)
+{
+    char *at = strrchr(text, ')');
+    if (!at)
+        return false;
+    at += 1;
+    for (int field = STATE_FIELD; field <= PAGES_FIELD; field++) {
+        at += strspn(at, " ");
+        if (!*at)
+            return false;
+        if (field == STATE_FIELD)
+            process->ended = *at == 'Z' || *at == 'X';
+        else if (field == PARENT_FIELD)
+            process->parent = (pid_t)strtol(at, NULL, 10);
+        else if (field == START_FIELD)
+            process->started = strtoull(at, NULL, 10);
+        else if (field == PAGES_FIELD)
+            process->pages = strtol(at, NULL, 10);
+        at += strcspn(at, " ");
+    }
+    return true;
+}
+
+/* False for one that is gone by now. */
+static bool read_process(struct process *process, int proc, const char *pid)
+{
+    char path[64], text[STAT_BYTES];
+    snprintf(path, sizeof path, "%.20s/stat", pid);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    process->pid = (pid_t)strtol(pid, NULL, 10);
+    return parse(process, text);
+}
+
+static bool add(struct process_tree *all, size_t *room, const struct process *process)
+{
+    if (all->n == *room) {
+        size_t more = *room ? 2 * *room : 256;
+        struct process *grown = realloc(all->at, more * sizeof *grown);
+        if (!grown)
+            return false;
+        all->at = grown;
+        *room = more;
+    }
+    all->at[all->n++] = *process;
+    return true;
+}
+
+static bool read_all(struct process_tree *all)
+{
+    struct dirent *entry;
+    struct process process;
+    size_t room = 0;
+    bool ok = true;
+    DIR *dir = opendir("/proc");
+    if (!dir)
+        return false;
+    while (ok && (entry = readdir(dir)))
+        if (isdigit((unsigned char)entry->d_name[0]) && read_process(&process, dirfd(dir), entry->d_name))
+            ok = add(all, &room, &process);
+    closedir(dir);
+    return ok && all->n; /* without this process at least it is no /proc */
+}
+
+/* Move the children of pid to the front part of the list, which ends at n. */
+static size_t gather(struct process_tree *all, size_t n, pid_t pid)
+{
+    for (size_t i = n; i < all->n; i++)
+        if (all->at[i].parent == pid) {
+            struct process found = all->at[i];
+            all->at[i] = all->at[n];
+            all->at[n++] = found;
+        }
+    return n;
+}
+
+/* Breadth first, in place: what is gathered stands in front, and each of it is asked for its children in turn. */
+bool process_tree_read(struct process_tree *tree, pid_t root)
+{
+    *tree = (struct process_tree){0};
+    if (!read_all(tree)) {
+        process_tree_release(tree);
+        return false;
+    }
+    size_t n = gather(tree, 0, root);
+    for (size_t i = 0; i < n; i++)
+        n = gather(tree, n, tree->at[i].pid);
+    tree->n = n;
+    return true;
+}
+
+void process_tree_release(struct process_tree *tree)
+{
+    free(tree->at);
+    *tree = (struct process_tree){0};
+}
+
+double process_tree_memory(const struct process_tree *tree)
+{
+    double pages = 0;
+    for (size_t i = 0; i < tree->n; i++)
+        pages += (double)tree->at[i].pages;
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* The descriptor is of one process for good; once it is open, /proc says whether that is the one that was read. */
+static void signal_one(int proc, const struct process *process, int number)
+{
+    char pid[24];
+    struct process now;
+    snprintf(pid, sizeof pid, "%ld", (long)process->pid);
+    int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    if (read_process(&now, proc, pid) && now.started == process->started) {
+        if (fd >= 0)
+            syscall(SYS_pidfd_send_signal, fd, number, NULL, 0);
+        else
+            kill(process->pid, number);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+void process_tree_signal(const struct process_tree *tree, int number)
+{
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; proc >= 0 && i < tree->n; i++)
+        if (!tree->at[i].ended)
+            signal_one(proc, &tree->at[i], number);
+    if (proc >= 0)
+        close(proc);
+}

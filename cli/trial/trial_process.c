@@ -1,0 +1,211 @@
+/* trial_process.c: environment, pipes and the two ways to start a command. */
+#include "trial/trial_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+extern char **environ;
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "=");
+    return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+/* The environment of this process with the job's over it. The list is to be freed, its texts
+ * are not. The variable stands there once, whatever this process was given itself: of two
+ * getenv finds the first. */
+static const char **make_environment(const char *const *over)
+{
+    static const char events[] = "LINEAGE_EVENTS=/dev/fd/3";
+    const char *const *own = (const char *const *)environ;
+    const char **list = calloc(count(own) + count(over) + 2, sizeof *list);
+    size_t n = 0, kept;
+    for (size_t i = 0; list && own[i]; i++)
+        if (!is_same_name(own[i], events))
+            list[n++] = own[i];
+    if (list)
+        list[n++] = events;
+    kept = n;
+    for (size_t i = 0; list && over && over[i]; i++) {
+        size_t at = 0;
+        while (at < kept && !is_same_name(list[at], over[i]))
+            at++;
+        list[at < kept ? at : n++] = over[i];
+    }
+    return list;
+}
+
+/* No standard input: a command that asks a question would hold up the night, and would take the
+ * terminal from the person who started it. Its standard output goes to standard error, because
+ * that of this process holds results. A process group of its own, so that ^C reaches this
+ * process alone, which then decides what becomes of the trial, and so that one kill ends
+ * whatever it started. posix_spawn reports a command that cannot be executed as an error here,
+ * before there is a child; with fork it would be exit status 127, which a command may also
+ * return by itself. */
+static int spawn_with(struct trial_process *p, posix_spawn_file_actions_t *actions, char *const *environment,
+                      int write_end)
+{
+    const struct trial_job *job = p->job;
+    char *const *argv = (char *const *)(uintptr_t)job->argv;
+    posix_spawnattr_t attributes;
+    int error = posix_spawnattr_init(&attributes);
+    if (error)
+        return error;
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(actions, write_end, TRIAL_EVENTS_FD);
+    error = job->program ? posix_spawn(&p->pid, job->program, actions, &attributes, argv, environment)
+                         : posix_spawnp(&p->pid, argv[0], actions, &attributes, argv, environment);
+    posix_spawnattr_destroy(&attributes);
+    return error;
+}
+
+/* Without pidfd_open (Linux before 5.3) notice is -1 and the child's end is asked for at intervals. */
+static int spawn(struct trial_process *p, char *const *environment, int write_end)
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error)
+        return error;
+    error = spawn_with(p, &actions, environment, write_end);
+    posix_spawn_file_actions_destroy(&actions);
+    if (!error)
+        p->notice = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    return error;
+}
+
+static int spawn_guarded(struct trial_process *p, char *const *environment, int events, int output)
+{
+    const struct trial_job *job = p->job;
+    struct guardian_command command = {.program = job->program ? job->program : job->argv[0],
+                                       .argv = (char *const *)(uintptr_t)job->argv,
+                                       .environment = environment,
+                                       .dir = job->dir,
+                                       .events = events,
+                                       .output = output,
+                                       .hold = job->hold,
+                                       .grace = job->grace_seconds};
+    int error = guardian_start(&p->guardian, &command);
+    p->pid = p->guardian.pid;
+    p->notice = p->guardian.report;
+    return error;
+}
+
+/* Not to be held up by what a descendant leaves in the pipe's place: see the reader. */
+static bool open_pipe(int ends[2])
+{
+    if (pipe(ends) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        /* Ends that are not what the child calls TRIAL_EVENTS_FD: dup2 to itself would keep O_CLOEXEC. */
+        int moved = fcntl(ends[i], F_DUPFD_CLOEXEC, TRIAL_EVENTS_FD + 1);
+        close(ends[i]);
+        ends[i] = moved;
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    return ends[0] >= 0 && ends[1] >= 0;
+}
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* The writing ends are closed at once: held open here the pipes would never end. */
+bool trial_process_start(struct trial_process *p, const struct trial_job *job)
+{
+    const char **environment = make_environment(job->environment);
+    int events[2] = {-1, -1}, output[2] = {-1, -1}, error = environment ? 0 : ENOMEM;
+    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .output = -1, .notice = -1};
+    if (!error && (!open_pipe(events) || (job->output && !open_pipe(output))))
+        error = errno;
+    char *const *list = (char *const *)(uintptr_t)environment;
+    if (!error)
+        error = job->guarded ? spawn_guarded(p, list, events[1], output[1]) : spawn(p, list, events[1]);
+    free((void *)environment);
+    close_end(&events[1]);
+    close_end(&output[1]);
+    p->events = events[0];
+    p->output = output[0];
+    if (!error)
+        return true;
+    cli_error(CLI_SYSTEM, "cannot start %s: %s", job->argv[0], strerror(error));
+    trial_process_release(p);
+    return false;
+}
+
+/* The command stays a zombie until it is killed, so that its group's number cannot become another's. */
+static void look_at_child(struct trial_process *p)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == p->pid)
+        p->ended = true;
+}
+
+static void look_at_guardian(struct trial_process *p)
+{
+    guardian_listen(&p->guardian);
+    p->ended = p->ended || p->guardian.ended || p->guardian.silent;
+    p->state = p->guardian.ended ? p->guardian.state : p->state;
+    p->gone = p->guardian.gone || p->guardian.silent;
+    p->unseen = p->guardian.unseen;
+    if (p->guardian.silent && !p->guardian.ended)
+        p->state = SIGKILL; /* the command dies with its guardian, by that signal */
+}
+
+void trial_process_look(struct trial_process *p)
+{
+    if (p->job->guarded)
+        look_at_guardian(p);
+    else if (!p->gone)
+        look_at_child(p);
+}
+
+/* Killed first, waited for second: until it is waited for the child is a zombie and its number,
+ * which is the group's, cannot be given to another. SIGKILL at once and no SIGTERM: nothing
+ * that an unguarded trial could still write is wanted, as its row comes from what it said. */
+void trial_process_end(struct trial_process *p, bool at_once)
+{
+    if (p->job->guarded) {
+        guardian_end(&p->guardian, at_once);
+        return;
+    }
+    kill(-p->pid, SIGKILL);
+    while (waitpid(p->pid, &p->state, 0) < 0 && !p->lost)
+        p->lost = errno != EINTR;
+    p->ended = p->gone = true;
+}
+
+void trial_process_release(struct trial_process *p)
+{
+    close_end(&p->events);
+    close_end(&p->output);
+    if (p->job->guarded && p->guardian.pid > 0) {
+        guardian_release(&p->guardian);
+        p->unseen = p->guardian.unseen;
+    } else if (!p->job->guarded) {
+        close_end(&p->notice);
+    }
+}

@@ -1,0 +1,121 @@
+#!/bin/sh
+# shellcheck disable=SC2016,SC2034,SC2154 # commands for another shell; shared with shell.sh
+# run.sh: any command as a trial: metrics by three channels, walls, labels by evidence, parameters, seeds.
+. "$SOURCE/tests/support/shell.sh"
+
+field()
+{
+    tail -n 1 "$1/results.tsv" | cut -f "$2"
+}
+
+# ---- what is refused leaves nothing behind ----
+must_fail 2 'behind --' run -C s
+must_fail 2 'behind --' run -C s --
+must_fail 2 'is no store' run -C s -- true
+must_fail 2 "is not NAME=VALUE" run -C s --direction lower -p x -- true
+must_fail 2 "is not NAME=VALUE" run -C s --direction lower --env x -- true
+must_fail 2 'finite number' run -C s --direction lower --memory -1 -- true
+must_fail 2 'nowhere' run -C s --direction lower --protect nowhere -- true
+must_fail 2 '--seeds' run -C s --direction lower --seeds 0 -- true
+must_equal 'err out' "$(echo *)" "left behind"
+must_run run --help
+must_have out 'LINEAGE_EVENTS'
+
+# ---- three channels, the best of them wins ----
+must_run run -C s --direction lower -q -m loss -- sh -c 'echo "loss:   0.75 nats"'
+must_equal 000 "$(cat out)"
+must_equal '0.75 keep' "$(field s 10) $(field s 9)"
+must_have s/results.tsv 'score by a line of its output that was asked for'
+must_run run -C s -q -m loss -- sh -c 'echo "METRIC step=7 loss=0.5, acc=0.9" >&2; echo "loss: 9"'
+must_equal 0.5 "$(field s 10)"
+must_have s/results.tsv 'score by METRIC lines'
+must_equal '7 0.5 0.9' "$(json steps.0.step s/telemetry/001.json) $(json steps.0.loss s/telemetry/001.json) $(json steps.0.acc s/telemetry/001.json)"
+must_run run -C s -q -m loss -- sh -c 'echo "METRIC loss=3"; echo "{\"step\": 1, \"loss\": 0.25}" >"$LINEAGE_EVENTS"; echo "METRIC loss=4"'
+must_equal 0.25 "$(field s 10)"
+must_have s/results.tsv 'score by events'
+must_run run -C s -q --score acc --param flavour=lemon -- sh -c 'printf "10 %%\r50 %%\rMETRIC acc=1\r\nloss: 3\nMETRICS acc=7\nMETRIC acc=\nMETRIC =3\nMETRIC acc"'
+must_equal 1.0 "$(field s 10)"
+# Lines without a step count their own.
+must_run run -C s -q --score b -- sh -c 'for i in 1 2 3; do echo "METRIC a=$i"; echo "METRIC b=$i$i"; done'
+must_equal '3 3.0 33.0' "$(json steps.# s/telemetry/004.json) $(json steps.2.a s/telemetry/004.json) $(json steps.2.b s/telemetry/004.json)" 
+
+# ---- parameters ----
+must_run run -C p --direction higher -q -p alpha=0.3 -p layers=4 -p opt=adam --env A=x{layers} --seed 7 -- \
+    sh -c 'cp "$LINEAGE_PARAMS" "$LINEAGE_WORKDIR/copy"; mkdir {workdir}/deep; echo "$LINEAGE_PARAM_ALPHA $A" >{workdir}/deep/words
+           echo METRIC score=1'
+must_run -C p show 000 --format json
+must_equal '0.3 4.0 adam 7.0' "$(json params.alpha) $(json params.layers) $(json params.opt) $(json params.seed)"
+run run -C p -p alpha=0.3 -p layers=4 -p opt=adam --seed 7 -- sh -c 'echo "$@" "$LINEAGE_SEED"; echo METRIC score=1' \
+    sh --under_score={alpha} '{layers}-{opt}' '{seed}' '{none}' '{"a": 1}'
+must_exit 0
+must_have err '--under_score=0.3 4-adam 7 {none} {"a": 1} 7'
+must_equal '0.3 4 adam' "$(json alpha p/snapshots/000_/copy) $(json layers p/snapshots/000_/copy) $(json opt p/snapshots/000_/copy)"
+must_equal '0.3 x4' "$(cat p/snapshots/000_/deep/words)"
+must_equal '' "$(find p -name '.trial-*')" "left behind"
+
+# ---- the command is not read, wherever it is run from: exit status, signal, walls, sizes ----
+# ends LABEL TEXT OPTION... -- COMMAND...
+ends()
+{
+    label=$1 text=$2
+    shift 2
+    run run -C e --direction lower -q --grace 0.2 "$@"
+    must_exit 1
+    must_equal "$label" "$(field e 9)"
+    must_equal '' "$(field e 10)" "$last: a score"
+    must_have err "$text"
+    case $(field e 17) in *"$text"*) ;; *) fail "$last: no '$text' in notes: $(field e 17)" ;; esac
+}
+
+ends crash 'left with exit status 3' -- sh -c 'echo METRIC score=1; echo Killed, out of memory; exit 3'
+ends crash 'killed by signal 9' -- sh -c 'kill -9 $$'
+ends crash 'killed by signal 11' -- sh -c 'kill -11 $$'
+ends crash 'ended without a score' -- sh -c 'echo score 3'
+ends crash 'its score is not a finite number' -- sh -c 'echo METRIC score=1; echo METRIC score=nan'
+ends crash 'its score is not a finite number' -- sh -c 'echo "{\"score\": -Infinity, \"a\": \"NaN \\\" NaN\"}" >&3'
+ends crash 'loss is not a finite number' --stop-on-nan -- sh -c 'echo "{\"step\": 2, \"loss\": NaN}" >&3; sleep 600'
+ends crash 'loss is not a finite number' --stop-on-nan -m loss -- sh -c 'echo "loss: inf"; sleep 600'
+ends crash 'said nothing for 0.4 s' --silence 0.4 -- sh -c 'echo METRIC score=1; sleep 600'
+ends train_budget_overrun 'training took more than 0.3 s' --train-seconds 0.3 -- sh -c 'sleep 600'
+ends eval_budget_overrun 'evaluation took more than 0.3 s' --eval-seconds 0.3 -- sh -c 'echo "{\"phase\": \"eval\"}" >&3; sleep 600'
+ends eval_budget_overrun 'evaluation took more than 0.3 s' --eval-seconds 0.3 --eval 'sleep 600' -- sh -c 'sleep 0.6'
+ends crash 'the evaluation left with exit status 4' --eval 'echo METRIC score=1; exit 4' -- true
+ends preflight_crash 'the preflight left with exit status 5' --preflight 'echo METRIC score=1; exit 5' -- sh -c 'touch trained'
+ends preflight_crash 'the preflight took more than 0.3 s' --preflight 'sleep 600' --train-seconds 0.3 -- sh -c 'touch trained'
+must_equal no "$([ -e trained ] && echo yes || echo no)" "trained after a preflight that failed"
+ends crash 'did not leave' --artifact 'nothing*' -- sh -c 'echo METRIC score=1'
+ends size_blocked 'has 2000 bytes, 1000 are allowed' --artifact '{workdir}/*.bin:1e3' -- \
+    sh -c 'head -c 900 /dev/zero >{workdir}/a.bin; head -c 2000 /dev/zero >{workdir}/b.bin; echo METRIC score=1'
+echo evaluator >evaluate
+ends disqualified 'evaluate changed' --protect evaluate -- sh -c 'echo METRIC score=1; echo more >>evaluate'
+ends disqualified 'evaluate changed' --protect /dev/null --protect evaluate --eval 'echo METRIC score=1; rm evaluate' -- true
+if [ -r /proc/self/stat ]; then
+    ends crash 'bytes of memory, 30000000 are allowed' --memory 30e6 -- \
+        sh -c '(setsid sh -c "x=0123456789abcdef; i=0; while [ \$i -lt 22 ]; do x=\$x\$x; i=\$((i + 1)); done; sleep 600"); :'
+fi
+run run -C e -q -- ./nowhere
+must_exit 3
+must_have err 'cannot start ./nowhere'
+
+# ---- evaluation of its own ----
+must_run run -C v --direction higher -q --preflight 'echo METRIC score=9' --eval 'cat {workdir}/policy; echo METRIC score=0.5' \
+    --train-seconds 60 --eval-seconds 60 -- sh -c 'echo METRIC score=0.1; echo x >{workdir}/policy'
+must_equal 0.5 "$(field v 10)"
+must_equal 'params.json policy' "$(cd v/snapshots/000_ && echo *)"
+
+# ---- seeds: one row, the mean; std and n beside it ----
+must_run run -C n --direction higher -q --seeds 3 --seed 5 -- sh -c 'echo METRIC score={seed}; echo METRIC loss=$LINEAGE_SEED'
+must_equal 6.0 "$(field n 10)"
+must_have n/results.tsv 'mean of 3 seeds, std 1'
+must_equal '6.0 1.0 3 7.0' "$(json final.score n/telemetry/000.json) $(json final.score_std n/telemetry/000.json) $(json final.seeds n/telemetry/000.json) $(json run_3.0.loss n/telemetry/000.json)"
+run run -C n -q --seeds 3 -- sh -c '[ {seed} -lt 2 ] && echo METRIC score=1'
+must_exit 1
+must_equal crash "$(field n 9)"
+
+# ---- whose child ----
+must_run run -C n -q --parent best -- sh -c 'echo METRIC score=9'
+must_equal '000 keep' "$(field n 4) $(field n 9)"
+must_fail 2 "no trial '77'" run -C n --parent 77 -- true
+must_run -C n verify
+must_run -C e verify
+finish
