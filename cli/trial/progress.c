@@ -210,7 +210,7 @@ static bool is_phase(const struct trial_event *event, const char *phase)
  * trial prints would wipe that out. */
 static bool is_too_soon(const struct progress *progress)
 {
-    return progress->terminal && (progress->in_line || since(&progress->told) < 0.1);
+    return progress->rapid && progress->terminal && (progress->in_line || since(&progress->told) < 0.1);
 }
 
 /* A failure is not shown here: the command prints its reason when the row is there. The line is

@@ -19,6 +19,7 @@ struct progress {
     bool has_score, scores_on_the_way;
     double score; /* the latest */
     int tenths;   /* of the way that were told */
+    bool rapid;   /* it may say a thousand steps a second: on a terminal ten of them are drawn */
     bool drawn;   /* a line stands that can be written over */
     bool in_line; /* what the trial printed last did not end its line */
     size_t unshown; /* bytes that the terminal did not take */

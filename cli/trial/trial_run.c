@@ -96,6 +96,7 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
         return false;
     progress_begin(&work->progress, request->name, request->plan.score_label, request->quiet);
+    work->progress.rapid = request->takes_output;
     begin_saying(work, request->name);
     if (request->takes_output)
         job.output = on_output;
