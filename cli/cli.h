@@ -31,6 +31,9 @@ struct cli_command {
     const char *arguments;   /* "[ID]", as the usage line shows them after the options */
     const char *description; /* a paragraph or two, lines at most 80 wide */
     const char *examples;    /* one per line, or NULL */
+    /* For completion, or NULL: the words that an option or argument (`svg`, `FAMILY`) can have and that only this
+     * command knows, between blanks or commas. NULL if it is none of those. */
+    const char *(*choices)(const char *name, char *out, size_t size);
     int (*run)(const struct cli_command *command, int argc, const char **argv);
 };
 
@@ -71,7 +74,8 @@ struct cli_args {
 
 /*
  * Parse argv (argv[0] is the command's name) by the table. CLI_GO_ON, or the exit status after help or an
- * error was printed. --help is added to every table. min and max bound the positional arguments.
+ * error was printed. --help is added to every table. min and max bound the positional arguments. The table is also
+ * what the manual page and the completion of the command are made from (support/manual.h, support/complete.h).
  */
 int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
               size_t min, size_t max, int argc, const char **argv);

@@ -5,32 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/complete.h"
+#include "support/manual.h"
+#include "usage.h"
+
 enum { COMMANDS_MAX = 64 };
 
 struct dispatch {
     const struct cli_entry *entries;
     int (*elsewhere)(int argc, const char **argv);
 };
-
-static void print_usage(FILE *out, const struct cli_entry *entry)
-{
-    fputs("Usage: lineage [-C DIR] COMMAND [OPTION...] [ARGUMENT...]\n\n"
-          "Keeps an append-only lineage of training trials and renders what the next\n"
-          "agent reads. results.tsv in the store's directory is the truth.\n\nCommands:\n",
-          out);
-    for (; entry->name; entry++)
-        if (!entry->hidden)
-            fprintf(out, "  %-8s %s\n", entry->name, entry->summary);
-    fputs("\nOptions before the command:\n"
-          "  -C DIR     the store (default: current directory)\n"
-          "  --help     this text; `lineage COMMAND --help` explains a command\n"
-          "  --version  print the version\n\nExamples:\n"
-          "  lineage -C runs/atpo append --hypothesis 'wider clip' --status keep --core-metric 34.5\n"
-          "  lineage -C runs/atpo render --for optimizer\n"
-          "  lineage -C runs/atpo query --alpha 0.1:0.5 --gamma :1.0\n\n"
-          "Exit status: 0 done, 1 the answer is no, 2 usage or bad input, 3 the system failed.\n",
-          out);
-}
 
 /* run-trial is run_trial in commands.def, where a name must be one of C. */
 static bool is_named(const struct cli_entry *entry, const char *name)
@@ -87,12 +71,62 @@ static bool takes_value(const char *option)
     return false;
 }
 
+/* ---- what shells and manual pages ask ---- */
+
+/* Put MARK in front of the words of a command, which then describes its table (options.c). */
+static int ask_command(const struct dispatch *dispatch, const char *mark, const struct cli_entry *entry, int n_global,
+                       const char **global, int n, const char **words)
+{
+    const char **argv = calloc((size_t)(n_global + n) + 3, sizeof *argv);
+    if (!argv)
+        return CLI_SYSTEM;
+    argv[0] = entry->name;
+    argv[1] = mark;
+    if (n_global)
+        memcpy(argv + 2, global, (size_t)n_global * sizeof *argv);
+    if (n)
+        memcpy(argv + 2 + n_global, words, (size_t)n * sizeof *argv);
+    int argc = n_global + n + 2;
+    int status = entry->command ? entry->command->run(entry->command, argc, argv) : dispatch->elsewhere(argc, argv);
+    free((void *)argv);
+    return status;
+}
+
+/* `lineage complete WORD...`: the words of a line behind `lineage`, of which the last is completed. It says nothing
+ * on standard error, whatever is wrong: the shell is in the middle of a line. */
+static int complete(const struct dispatch *dispatch, int n, const char **words)
+{
+    int i = 0;
+    if (!freopen("/dev/null", "w", stderr))
+        return CLI_SYSTEM;
+    while (i < n - 1 && words[i][0] == '-')
+        i += takes_value(words[i]) ? 2 : 1;
+    bool help = i < n - 1 && strcmp(words[i], "help") == 0;
+    if (i >= n - 1 || help) {
+        usage_complete(dispatch->entries, (size_t)n, words, !help);
+        return CLI_OK;
+    }
+    const struct cli_entry *entry = find_command(dispatch->entries, words[i]);
+    if (!entry)
+        return CLI_USAGE;
+    return ask_command(dispatch, CLI_COMPLETE, entry, i, words, n - i - 1, words + i + 1);
+}
+
+/* `lineage manual [COMMAND]`: a manual page; for the build (cli/man). */
+static int manual(const struct dispatch *dispatch, const char *name)
+{
+    if (!name)
+        return usage_manual(stdout, dispatch->entries), CLI_OK;
+    const struct cli_entry *entry = find_command(dispatch->entries, name);
+    return entry ? ask_command(dispatch, CLI_MANUAL, entry, 0, NULL, 1, (const char *[]){entry->summary}) : CLI_USAGE;
+}
+
 static int choose(const struct dispatch *dispatch, int argc, const char **argv)
 {
     int i = 1;
     for (; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return print_usage(stdout, dispatch->entries), CLI_OK;
+            return usage_print(stdout, dispatch->entries), CLI_OK;
         if (strcmp(argv[i], "--version") == 0)
             return puts("lineage " LINEAGE_VERSION), CLI_OK;
         if (takes_value(argv[i]) && i + 1 == argc)
@@ -106,8 +140,12 @@ static int choose(const struct dispatch *dispatch, int argc, const char **argv)
         const char *help[] = {argv[i + 1], "--help", NULL};
         return run_command(dispatch, 0, NULL, 2, help);
     }
+    if (i < argc && strcmp(argv[i], "complete") == 0)
+        return complete(dispatch, argc - i - 1, argv + i + 1);
+    if (i < argc && strcmp(argv[i], "manual") == 0)
+        return manual(dispatch, argv[i + 1]);
     if (i >= argc || strcmp(argv[i], "help") == 0)
-        return print_usage(i < argc ? stdout : stderr, dispatch->entries), i < argc ? CLI_OK : CLI_USAGE;
+        return usage_print(i < argc ? stdout : stderr, dispatch->entries), i < argc ? CLI_OK : CLI_USAGE;
     return run_command(dispatch, i - 1, argv + 1, argc - i, argv + i);
 }
 

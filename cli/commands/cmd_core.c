@@ -83,6 +83,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     return status;
 }
 
+static const char *choices(const char *name, char *out, size_t size)
+{
+    size_t at = 0;
+    if (strcmp(name, "FAMILY") != 0)
+        return NULL;
+    for (size_t i = 0; core_kernels_double[i] && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s ", core_kernels_double[i]->family);
+    return out;
+}
+
 const struct cli_command cmd_core = {
     .name = "core",
     .arguments = "FAMILY [FILE|-]",
@@ -91,5 +101,6 @@ const struct cli_command cmd_core = {
                    "the reason, with array and index, on stderr.",
     .examples = "  lineage core --list\n"
                 "  lineage core a2tgpo_advantage fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json",
+    .choices = choices,
     .run = run,
 };

@@ -134,6 +134,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 
+#define SECTIONS "best leaderboard chain recent full sweep failures calibration\ninfo_gain insights"
+
+static const char *choices(const char *name, char *out, size_t size)
+{
+    if (strcmp(name, "sections") != 0)
+        return NULL;
+    snprintf(out, size, SECTIONS);
+    return out;
+}
+
 const struct cli_command cmd_render = {
     .name = "render",
     .arguments = "",
@@ -141,11 +151,11 @@ const struct cli_command cmd_render = {
         "What is kept and why; the best trial, leaderboard, chain of kept ancestors, recent activity\n"
         "with failure labels, the last trials in full, sweep coverage, failure classes,\n"
         "calibration, information gain by turn. Same store and options, same bytes. Sections of\n"
-        "the native style: best leaderboard chain recent full sweep failures calibration\n"
-        "info_gain insights.",
+        "the native style: " SECTIONS ".",
     .examples = "  lineage render --for optimizer --timestamp 2026-05-12T20:30:00Z\n"
                 "  lineage render --for optimizer --max-bytes 8000 --output KNOWLEDGE.md\n"
                 "  lineage render --style fieldkit --for optimizer --direction higher\n"
                 "  lineage render --style blackboard --output-dir blackboard",
+    .choices = choices,
     .run = run,
 };

@@ -114,6 +114,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     return status;
 }
 
+static const char *choices(const char *name, char *out, size_t size)
+{
+    return strcmp(name, "svg") == 0 ? page_picture_names(out, size) : NULL;
+}
+
 const struct cli_command cmd_report = {
     .name = "report",
     .arguments = "[STORE...]",
@@ -129,5 +134,6 @@ const struct cli_command cmd_report = {
     .examples = "  lineage report -C runs/atpo\n"
                 "  lineage report runs/atpo runs/hop -o both.html\n"
                 "  lineage report --svg history > history.svg",
+    .choices = choices,
     .run = run,
 };

@@ -15,6 +15,8 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "support/complete.h"
+#include "support/manual.h"
 
 enum { HELP_VALUE = 1, MAX_OPTIONS = 96 };
 
@@ -114,6 +116,21 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     return CLI_GO_ON;
 }
 
+/* Whether the table is asked for and not the command. No option of a command has these names, and they count only
+ * as the very first word, where the dispatcher puts them. */
+static bool is_about_table(int argc, const char **argv)
+{
+    return argc > 1 && (strcmp(argv[1], CLI_COMPLETE) == 0 || strcmp(argv[1], CLI_MANUAL) == 0);
+}
+
+static int tell_table(const struct cli_command *command, const struct poptOption *options, int argc, const char **argv)
+{
+    if (strcmp(argv[1], CLI_COMPLETE) == 0)
+        return complete_words(command, options, (size_t)argc - 2, argv + 2);
+    manual_of_command(stdout, command, argc > 2 ? argv[2] : "", options);
+    return CLI_OK;
+}
+
 /* POPT_CONTEXT_NO_EXEC: popt can turn an option into another program, and a script's command
  * line shall mean what stands in it. popt returns -1 at the end of the options and less for an
  * error; above 0 is an option with a value of its own, which here is --help alone. --help wins
@@ -123,6 +140,10 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
 {
     char title[LINEAGE_NAME_MAX];
     int code;
+    if (is_about_table(argc, argv)) {
+        *args = (struct cli_args){0};
+        return tell_table(command, options, argc, argv);
+    }
     snprintf(title, sizeof title, "lineage %s", command->name);
     *args = (struct cli_args){.options = with_help(options), .argv = with_dashes(argc, argv, title)};
     if (!args->options || !args->argv ||

@@ -35,17 +35,20 @@ endfunction()
 function(project_install name)
   install(TARGETS ${name}_shared EXPORT lineage-shared
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+      COMPONENT lib${name}${PROJECT_VERSION_MAJOR} NAMELINK_COMPONENT liblineage-dev
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT liblineage-dev)
   install(TARGETS ${name}_static EXPORT lineage-static
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT liblineage-dev
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT liblineage-dev)
   if(UNIX AND NOT APPLE AND CMAKE_OBJCOPY)
     install(CODE "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND sh
       \"${PROJECT_SOURCE_DIR}/src/cmake/localize.sh\" \"${CMAKE_LINKER}\" \"${CMAKE_OBJCOPY}\" \"${CMAKE_AR}\"
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${name}.a\")")
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${name}.a\")"
+      COMPONENT liblineage-dev)
   endif()
   configure_file(${PROJECT_SOURCE_DIR}/src/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT liblineage-dev)
 endfunction()
 
 # project_link(NAME LIBS...): third-party libraries of both flavours and of the objects.

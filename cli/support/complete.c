@@ -1,0 +1,265 @@
+/*
+ * complete.c: which words an option table allows at a place of the command line.
+ *
+ * What stands behind an option says its help: `table|tsv|json` are the words themselves, `ID` and the like
+ * name a kind. So an option that gets its line in --help is completed without another line anywhere.
+ */
+#include "support/complete.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include <lineage/trial.h>
+
+void complete_offer(const struct completion *c, const char *value, const char *suffix, const char *about)
+{
+    if (strncmp(value, c->word, strlen(c->word)) == 0)
+        printf("%.*s%s%s\t%s\n", (int)c->kept_length, c->kept, value, suffix, about ? about : "");
+}
+
+/* ---- kinds of values ---- */
+
+static void offer_list(const struct completion *c, const char *words, const char *separators, const char *suffix)
+{
+    char word[LINEAGE_NAME_MAX];
+    for (size_t length; *words; words += length + strspn(words + length, separators)) {
+        length = strcspn(words, separators);
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        if (length)
+            complete_offer(c, word, suffix, NULL);
+    }
+}
+
+/* Of a list with commas the last item is completed. */
+static struct completion last_item(const struct completion *c)
+{
+    struct completion item = *c;
+    const char *comma = strrchr(c->word, ',');
+    if (!comma)
+        return item;
+    item.kept_length = (size_t)(comma + 1 - c->kept);
+    item.word = comma + 1;
+    return item;
+}
+
+static void offer_files(const struct completion *c)
+{
+    (void)c;
+    puts(":file");
+}
+
+static void offer_directories(const struct completion *c)
+{
+    (void)c;
+    puts(":directory");
+}
+
+static void offer_labels(const struct completion *c)
+{
+    struct completion item = last_item(c);
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        complete_offer(&item, lineage_label_name((enum lineage_label)i), "", NULL);
+}
+
+static void offer_label(const struct completion *c)
+{
+    offer_labels(c);
+    complete_offer(c, "auto", "", "keep or discard, by the score");
+}
+
+static void offer_columns(const struct completion *c)
+{
+    offer_list(c, "core_metric val_bpb delta_vs_best train_s total_s", " ", "");
+}
+
+static void offer_params(const struct completion *c)
+{
+    struct completion item = last_item(c);
+    complete_params(&item, "");
+}
+
+/* `-alpha` sorts down. */
+static void offer_sort_keys(const struct completion *c)
+{
+    struct completion key = *c;
+    if (key.word[0] == '-') {
+        key.word++;
+        key.kept_length++;
+    }
+    offer_list(&key, "score exp_id timestamp specialist status", " ", "");
+    offer_columns(&key);
+    complete_params(&key, "");
+}
+
+static void offer_assignments(const struct completion *c)
+{
+    const char *equals = strchr(c->word, '=');
+    if (!equals) {
+        complete_params(c, "=");
+        return;
+    }
+    struct completion value = *c;
+    value.kept_length = (size_t)(equals + 1 - c->kept);
+    value.word = equals + 1;
+    value = last_item(&value);
+    complete_param_values(&value, c->word, (size_t)(equals - c->word));
+}
+
+static void offer_dates(const struct completion *c)
+{
+    offer_list(c, "now today yesterday monday tuesday wednesday thursday friday saturday sunday", " ", "");
+}
+
+static const struct {
+    const char *kind;
+    void (*offer)(const struct completion *c);
+} kinds[] = {
+    {"ID", complete_ids},          {"FILE", offer_files},          {"PATH", offer_files},
+    {"RECIPE", offer_files},       {"CHECKPOINT", offer_files},    {"SWEEP", offer_files},
+    {"DIR", offer_directories},    {"STORE", offer_directories},   {"LABEL", offer_label},
+    {"LABELS", offer_labels},      {"COLUMN", offer_columns},      {"PARAMETER", offer_params},
+    {"NAME[,NAME]", offer_params}, {"[-]NAME", offer_sort_keys},   {"NAME=RANGE", offer_assignments},
+    {"NAME=NUMBER", offer_assignments}, {"NAME=VALUE", offer_assignments}, {"PATH=VALUE", offer_assignments},
+    {"VARIANT", complete_specialists},  {"NAME", complete_specialists},    {"DATE", offer_dates},
+    {NULL, NULL}};
+
+static bool is_literal(const char *kind)
+{
+    return islower((unsigned char)*kind) && !strpbrk(kind, "=,.");
+}
+
+static void offer_kind(const struct completion *c, const char *kind)
+{
+    for (size_t i = 0; kinds[i].kind; i++)
+        if (strcmp(kinds[i].kind, kind) == 0)
+            kinds[i].offer(c);
+    if (is_literal(kind))
+        complete_offer(c, kind, "", NULL);
+}
+
+/* `ID|best`: what is one of several kinds. What only the command itself can list is asked of it. */
+static void offer_value(const struct completion *c, const char *name, const char *kinds_text)
+{
+    char own[8192], kind[LINEAGE_NAME_MAX];
+    if (c->command->choices && c->command->choices(name, own, sizeof own)) {
+        struct completion item = last_item(c);
+        offer_list(&item, own, " ,\n", "");
+        return;
+    }
+    for (size_t length; *kinds_text; kinds_text += length + (kinds_text[length] == '|')) {
+        length = strcspn(kinds_text, "|");
+        snprintf(kind, sizeof kind, "%.*s", (int)length, kinds_text);
+        offer_kind(c, kind);
+    }
+}
+
+/* ---- places on the line ---- */
+
+static bool takes_value(const struct poptOption *option)
+{
+    return (option->argInfo & POPT_ARG_MASK) != POPT_ARG_NONE;
+}
+
+/* The option that a word names (`--name`, `--name=..`, `-n`), NULL for none. */
+static const struct poptOption *option_of(const struct poptOption *options, const char *word)
+{
+    if (word[0] != '-')
+        return NULL;
+    const char *name = word + 2;
+    for (; options->longName; options++) {
+        bool is_long = word[1] == '-' && strlen(options->longName) == strcspn(name, "=") &&
+                       strncmp(options->longName, name, strcspn(name, "=")) == 0;
+        if (is_long || (word[1] && word[1] == options->shortName && !word[2]))
+            return options;
+    }
+    return NULL;
+}
+
+static void offer_options(const struct completion *c)
+{
+    char name[LINEAGE_NAME_MAX + 2];
+    for (const struct poptOption *option = c->options; option->longName; option++) {
+        snprintf(name, sizeof name, "--%s", option->longName);
+        complete_offer(c, name, "", option->descrip);
+    }
+    complete_offer(c, "--help", "", "print this command's help");
+}
+
+/* The n-th of "FAMILY [FILE|-]", without brackets; the last one again where dots say so, else "". */
+static void positional_kind(char kind[LINEAGE_NAME_MAX], const char *arguments, size_t n)
+{
+    kind[0] = '\0';
+    for (size_t i = 0; *arguments; i++, arguments += strcspn(arguments, " "), arguments += strspn(arguments, " ")) {
+        bool again = strncmp(arguments + strcspn(arguments, ". "), "...", 3) == 0;
+        if (i != n && !(again && i < n))
+            continue;
+        arguments += *arguments == '[';
+        snprintf(kind, LINEAGE_NAME_MAX, "%.*s", (int)strcspn(arguments, " .]"), arguments);
+        return;
+    }
+}
+
+static void offer_positional(const struct completion *c, size_t n)
+{
+    char kind[LINEAGE_NAME_MAX];
+    positional_kind(kind, c->command->arguments, n);
+    if (kind[0])
+        offer_value(c, kind, kind);
+    else
+        offer_options(c);
+}
+
+/* What stands in front of the word under the cursor: where the store is, an option that waits for its value, and
+ * how many arguments there are. */
+struct before {
+    const struct poptOption *waiting;
+    size_t n_positional;
+    bool only_positional; /* behind `--` */
+};
+
+static void take_word(struct before *before, struct completion *c, const char *word)
+{
+    const struct poptOption *option = before->only_positional ? NULL : option_of(c->options, word);
+    const char *equals = strchr(word, '=');
+    if (before->waiting) {
+        if (before->waiting->shortName == 'C')
+            c->dir = word;
+        before->waiting = NULL;
+    } else if (option && takes_value(option) && !equals) {
+        before->waiting = option;
+    } else if (option && option->shortName == 'C') {
+        c->dir = equals + 1;
+    } else if (!before->only_positional && strcmp(word, "--") == 0) {
+        before->only_positional = true;
+    } else if (before->only_positional || word[0] != '-' || !word[1]) {
+        before->n_positional++;
+    }
+}
+
+static void offer_option_value(struct completion *c, const struct poptOption *option)
+{
+    offer_value(c, option->longName, option->argDescrip ? option->argDescrip : "");
+}
+
+int complete_words(const struct cli_command *command, const struct poptOption *options, size_t n, const char **words)
+{
+    const char *last = n ? words[n - 1] : "";
+    struct completion c = {.command = command, .options = options, .word = last, .kept = last};
+    struct before before = {0};
+    for (size_t i = 0; i + 1 < n; i++)
+        take_word(&before, &c, words[i]);
+    const struct poptOption *option = before.only_positional ? NULL : option_of(options, last);
+    const char *equals = strchr(last, '=');
+    if (before.waiting) {
+        offer_option_value(&c, before.waiting);
+    } else if (option && equals && takes_value(option)) {
+        c.word = equals + 1;
+        c.kept_length = (size_t)(equals + 1 - last);
+        offer_option_value(&c, option);
+    } else if (last[0] == '-' && !before.only_positional) {
+        offer_options(&c);
+    } else {
+        offer_positional(&c, before.n_positional);
+    }
+    return CLI_OK;
+}

@@ -1,0 +1,32 @@
+# cmake -DMANIFEST= -P Uninstall.cmake: takes away the files of the last `cmake --install`, and the directories that
+# are the project's own. Directories that others use as well (bin, man1) stay, even empty ones.
+cmake_minimum_required(VERSION 3.25)
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "nothing was installed from here: there is no ${MANIFEST}")
+endif()
+file(STRINGS ${MANIFEST} files)
+foreach(file IN LISTS files)
+  set(file "$ENV{DESTDIR}${file}")
+  if(EXISTS "${file}" OR IS_SYMLINK "${file}")
+    message(STATUS "Removing ${file}")
+    file(REMOVE "${file}")
+  else()
+    message(STATUS "Not there: ${file}")
+  endif()
+  # Upwards to the last directory with a name of ours.
+  get_filename_component(directory "${file}" DIRECTORY)
+  while(directory MATCHES "/(lineage|rlcore|trainer)(/|$)")
+    list(APPEND directories "${directory}")
+    get_filename_component(directory "${directory}" DIRECTORY)
+  endwhile()
+endforeach()
+
+# The deepest first; what is not empty is somebody's. A prefix may have such a name itself, and stays while bin is in it.
+list(REMOVE_DUPLICATES directories)
+list(SORT directories ORDER DESCENDING)
+foreach(directory IN LISTS directories)
+  file(GLOB left LIST_DIRECTORIES true "${directory}/*" "${directory}/.*")
+  if(NOT left AND IS_DIRECTORY "${directory}")
+    file(REMOVE_RECURSE "${directory}")
+  endif()
+endforeach()

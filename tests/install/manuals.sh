@@ -1,0 +1,67 @@
+#!/bin/sh
+# manuals.sh: each command has its page, which names all of its options and says what --help says; the pages are
+# sound troff; results.tsv(5) has all of schema/FORMAT.md.
+. "$SOURCE/tests/support/shell.sh"
+
+pages=$BUILD/cli/man
+[ -f "$pages/lineage.1" ] || skip "no manual pages in $BUILD (they are made where the programs can run)"
+
+# What a reader sees, one blank between words, without what is bold.
+plain()
+{
+    sed 's/\\f[BIRP]//g; s/\\-/-/g; s/\\(aq/'"'"'/g; s/\\(ga/`/g; s/\\(dq/"/g; s/\\(ha/^/g; s/\\(ti/~/g; s/\\e/\\/g; s/\\&//g' "$1" | squeezed
+}
+
+squeezed() { tr -s ' \n' '  '; }
+
+# says TEXT WHAT: the page in ./page has it.
+says()
+{
+    checks=$((checks + 1))
+    grep -qF -- "$1" page || fail "$2: no '$1'"
+}
+
+run --help
+sed -n '/^Commands:/,/^$/{ s/^  \([a-z]*\)  *\(.*\)/\1|\2/p; }' out >commands
+[ "$(wc -l <commands)" -ge 26 ] || fail "commands of --help: $(cat commands)"
+plain "$pages/lineage.1" >main
+while IFS='|' read -r command summary; do
+    page=$pages/lineage-$command.1
+    [ -f "$page" ] || { fail "no page of $command"; continue; }
+    plain "$page" >page
+    says "lineage-$command - $summary" "name of $command"
+    cp main page
+    says "$command $summary" "lineage(1)"
+    says "lineage-$command(1)" "lineage(1)"
+    plain "$pages/lineage-$command.1" >page
+    run "$command" --help
+    sed -n '/^$/q; s/^  \(-[a-zA-Z], \|    \)\(--[a-z-]*\).*/\2/p' out >options
+    must_equal '' "$(awk 'NR == FNR { page = page $0 " "; next } !index(page, " " $0)' page options)" "lineage-$command(1) lacks options"
+    # All that stands behind the options: description and examples.
+    sed '1,/^$/d; /^Examples:$/d; s/^ *//' out | tr -s ' ' |
+        awk 'NR == FNR { page = page $0 " "; next } !index(page, $0)' page - >lost
+    must_equal '' "$(cat lost)" "lineage-$command(1) lacks lines of --help"
+done <commands
+must_equal "$(wc -l <commands)" "$(find "$pages" -name 'lineage-*.1' | wc -l)" "pages of commands"
+
+# Every word of the format, Markdown's signs and the head lines of tables aside.
+plain "$pages/results.tsv.5" >page
+words() { tr -c 'A-Za-z0-9_.' '\n' | tr 'A-Z' 'a-z' | sed 's/\.*$//' | grep . | sort -u; }
+sed '/^# /d; s/](\([^)]*\))/ /g; /^|/{ N; /\n|[-|]*$/d; }' "$SOURCE/schema/FORMAT.md" | words >wanted
+words <page >got
+must_equal '' "$(comm -23 wanted got | tr '\n' ' ')" "results.tsv(5) lacks words of FORMAT.md"
+
+for page in "$pages"/*.[1-9]; do
+    name=$(basename "$page")
+    must_equal '' "$(grep -n '@[A-Z]*@' "$page")" "$name: places left to be filled"
+    must_equal 1 "$(grep -c '^\.TH .* "lineage '"$VERSION"'" ' "$page")" "$name: title line"
+    if command -v mandoc >/dev/null; then
+        must_equal '' "$(mandoc -T lint -W warning "$page" 2>&1)" "mandoc: $name"
+    fi
+    if command -v man >/dev/null && man --warnings -l "$pages/lineage.7" >out 2>/dev/null && [ -s out ]; then
+        must_equal '' "$(MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)" "man: $name"
+    fi
+done
+command -v mandoc >/dev/null || printf 'SKIP mandoc: it is not installed\n'
+[ -s out ] || printf 'SKIP man: it is not installed, or has no formatter\n'
+finish
