@@ -81,6 +81,9 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
               size_t min, size_t max, int argc, const char **argv);
 void cli_args_release(struct cli_args *args);
 
+/* Whether the line asks cli_parse for the table instead of a parse; such a line is to come to it whole. */
+bool cli_asks_table(int argc, const char **argv);
+
 bool cli_format_parse(enum cli_format *format, const char *text); /* NULL gives table; prints on failure */
 
 /* lower or higher; NULL gives the default. Prints on failure. */

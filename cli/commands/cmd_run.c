@@ -222,7 +222,7 @@ static int work(struct cli_session *session, void *context)
 /* The words behind -- are the command's: no option of ours, and nothing of theirs is changed. */
 static int find_command(struct run_options *o, int argc, const char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc && !cli_asks_table(argc, argv); i++)
         if (strcmp(argv[i], "--") == 0) {
             o->command = argv + i + 1;
             return i;

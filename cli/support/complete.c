@@ -115,13 +115,18 @@ static const struct {
     void (*offer)(const struct completion *c);
 } kinds[] = {
     {"ID", complete_ids},          {"FILE", offer_files},          {"PATH", offer_files},
-    {"RECIPE", offer_files},       {"CHECKPOINT", offer_files},    {"SWEEP", offer_files},
+    {"COMMAND", offer_files},      {"ARG", offer_files},          {"RECIPE", offer_files},       {"CHECKPOINT", offer_files},    {"SWEEP", offer_files},
     {"DIR", offer_directories},    {"STORE", offer_directories},   {"LABEL", offer_label},
     {"LABELS", offer_labels},      {"COLUMN", offer_columns},      {"PARAMETER", offer_params},
     {"NAME[,NAME]", offer_params}, {"[-]NAME", offer_sort_keys},   {"NAME=RANGE", offer_assignments},
     {"NAME=NUMBER", offer_assignments}, {"NAME=VALUE", offer_assignments}, {"PATH=VALUE", offer_assignments},
-    {"VARIANT", complete_specialists},  {"NAME", complete_specialists},    {"DATE", offer_dates},
-    {NULL, NULL}};
+    {"VARIANT", complete_specialists},  {"DATE", offer_dates},             {NULL, NULL}};
+
+/* A NAME is one of many things; for these options it is known of which. */
+static const struct {
+    const char *option;
+    void (*offer)(const struct completion *c);
+} named[] = {{"specialist", complete_specialists}, {"for", complete_specialists}, {"env", NULL}, {NULL, NULL}};
 
 static bool is_literal(const char *kind)
 {
@@ -146,6 +151,12 @@ static void offer_value(const struct completion *c, const char *name, const char
         offer_list(&item, own, " ,\n", "");
         return;
     }
+    for (size_t i = 0; named[i].option; i++)
+        if (strcmp(named[i].option, name) == 0) {
+            if (named[i].offer)
+                named[i].offer(c);
+            return;
+        }
     for (size_t length; *kinds_text; kinds_text += length + (kinds_text[length] == '|')) {
         length = strcspn(kinds_text, "|");
         snprintf(kind, sizeof kind, "%.*s", (int)length, kinds_text);
@@ -199,16 +210,6 @@ static void positional_kind(char kind[LINEAGE_NAME_MAX], const char *arguments, 
     }
 }
 
-static void offer_positional(const struct completion *c, size_t n)
-{
-    char kind[LINEAGE_NAME_MAX];
-    positional_kind(kind, c->command->arguments, n);
-    if (kind[0])
-        offer_value(c, kind, kind);
-    else
-        offer_options(c);
-}
-
 /* What stands in front of the word under the cursor: where the store is, an option that waits for its value, and
  * how many arguments there are. */
 struct before {
@@ -236,6 +237,21 @@ static void take_word(struct before *before, struct completion *c, const char *w
     }
 }
 
+/* A command of another program, "-- COMMAND [ARG...]", begins behind the dashes. */
+static void offer_positional(const struct completion *c, const struct before *before)
+{
+    char kind[LINEAGE_NAME_MAX];
+    const char *arguments = c->command->arguments;
+    bool dashes = strncmp(arguments, "-- ", 3) == 0;
+    positional_kind(kind, dashes ? arguments + 3 : arguments, before->n_positional);
+    if (dashes && !before->only_positional)
+        complete_offer(c, "--", "", "the command begins here");
+    if (!kind[0] || (dashes && !before->only_positional))
+        offer_options(c);
+    else
+        offer_value(c, kind, kind);
+}
+
 static void offer_option_value(struct completion *c, const struct poptOption *option)
 {
     offer_value(c, option->longName, option->argDescrip ? option->argDescrip : "");
@@ -259,7 +275,7 @@ int complete_words(const struct cli_command *command, const struct poptOption *o
     } else if (last[0] == '-' && !before.only_positional) {
         offer_options(&c);
     } else {
-        offer_positional(&c, before.n_positional);
+        offer_positional(&c, &before);
     }
     return CLI_OK;
 }

@@ -116,9 +116,8 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     return CLI_GO_ON;
 }
 
-/* Whether the table is asked for and not the command. No option of a command has these names, and they count only
- * as the very first word, where the dispatcher puts them. */
-static bool is_about_table(int argc, const char **argv)
+/* No option of a command has these names, and they count only as the very first word, where the dispatcher puts them. */
+bool cli_asks_table(int argc, const char **argv)
 {
     return argc > 1 && (strcmp(argv[1], CLI_COMPLETE) == 0 || strcmp(argv[1], CLI_MANUAL) == 0);
 }
@@ -140,7 +139,7 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
 {
     char title[LINEAGE_NAME_MAX];
     int code;
-    if (is_about_table(argc, argv)) {
+    if (cli_asks_table(argc, argv)) {
         *args = (struct cli_args){0};
         return tell_table(command, options, argc, argv);
     }

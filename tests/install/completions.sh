@@ -63,6 +63,12 @@ offers 'train ""' ':file '
 offers 'init ""' ':directory '
 offers 'show -C nowhere ""' ''
 offers 'show -C store -- 00' '001 000 '
+offers 'run -C store -- ""' ':file '
+offers 'run -C store --parent ""' '001 000 best '
+offers 'run --score ""' ''
+offers 'run --env ""' ''
+run complete run ''
+must_have out "--$tab"
 run complete nonsense ''
 must_equal '' "$(cat out err)"
 run complete
