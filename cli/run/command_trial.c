@@ -24,7 +24,7 @@ enum { STEPS_KEPT = 4096 };
 
 struct command_run {
     const struct command_trial *trial;
-    char workdir[PATH_MAX], params[PATH_MAX]; /* absolute: the command may work elsewhere */
+    char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute: the command may work elsewhere */
     struct protected_files protected;
     size_t measured; /* seeds */
     double sum, sum_of_squares, first; /* of their scores, less the first one's */
@@ -55,15 +55,23 @@ static bool write_params(const struct command_run *run)
     return cli_error(CLI_SYSTEM, "cannot write %s: %s", run->params, strerror(errno)), false;
 }
 
+static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    if (n > 0 && n < PATH_MAX)
+        return true;
+    return cli_error(CLI_SYSTEM, "the path of %s in %s is too long", name, dir), false;
+}
+
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct command_run *run = context;
     const struct command_trial *t = run->trial;
     if (!realpath(dir->path, run->workdir))
         return cli_error(CLI_SYSTEM, "cannot find %s: %s", dir->path, strerror(errno)), false;
-    int n = snprintf(run->params, sizeof run->params, "%s/params.json", run->workdir);
-    if (n < 0 || (size_t)n >= sizeof run->params)
-        return cli_error(CLI_SYSTEM, "the path of %s is too long", dir->path), false;
+    if (!put_path(run->params, run->workdir, "params.json") || !put_path(run->events, run->workdir, "events"))
+        return false;
+    job->events_path = run->events;
     job->guarded = true;
     job->hold = dir->fd;
     job->grace_seconds = t->grace_seconds;

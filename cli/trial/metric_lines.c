@@ -169,6 +169,14 @@ static const char *visible(const char *text, size_t *length)
     return again + 1;
 }
 
+bool metric_lines_may_be_in(const struct metric_lines *lines, const char *text, size_t length)
+{
+    bool found = memmem(text, length, prefix, sizeof prefix - 1) != NULL;
+    for (size_t i = 0; i < lines->n_asked && !found; i++)
+        found = memmem(text, length, lines->asked[i], strlen(lines->asked[i])) != NULL;
+    return found;
+}
+
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length)
 {
     struct reading r = {lines, event, 0};

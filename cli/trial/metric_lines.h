@@ -32,6 +32,9 @@ struct metric_lines {
 void metric_lines_init(struct metric_lines *lines, const char *const *asked, size_t n_asked, const char *score);
 void metric_lines_release(struct metric_lines *lines);
 
+/* Whether there may be a metric in these lines; false spares reading them one by one. */
+bool metric_lines_may_be_in(const struct metric_lines *lines, const char *text, size_t length);
+
 /* Read one line. True if it says a metric; *event is then valid until the next call. */
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length);
 

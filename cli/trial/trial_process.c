@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,12 +32,11 @@ static bool is_same_name(const char *a, const char *b)
     return strncmp(a, b, n) == 0 && b[n] == '=';
 }
 
-/* The environment of this process with the job's over it. The list is to be freed, its texts
- * are not. The variable stands there once, whatever this process was given itself: of two
+/* The environment of this process with events (LINEAGE_EVENTS=..) and the job's over it. The list is to be freed, its
+ * texts are not. The variable stands there once, whatever this process was given itself: of two
  * getenv finds the first. */
-static const char **make_environment(const char *const *over)
+static const char **make_environment(const char *events, const char *const *over)
 {
-    static const char events[] = "LINEAGE_EVENTS=/dev/fd/3";
     const char *const *own = (const char *const *)environ;
     const char **list = calloc(count(own) + count(over) + 2, sizeof *list);
     size_t n = 0, kept;
@@ -133,18 +134,46 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
+/* A pipe with a name. Opened for both on this side, so that it does not end when a writer goes and the next is still to
+ * come. False where the file system has no pipes: then the descriptor must do. */
+static bool open_named_pipe(const char *path, int ends[2])
+{
+    if (!path || mkfifo(path, 0600) != 0)
+        return false;
+    ends[0] = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    ends[1] = ends[0] < 0 ? -1 : open(path, O_WRONLY | O_CLOEXEC);
+    if (ends[1] >= 0)
+        return true;
+    close_end(&ends[0]);
+    unlink(path);
+    return false;
+}
+
+static int start_command(struct trial_process *p, const char *variable, int events, int output)
+{
+    const char **environment = make_environment(variable, p->job->environment);
+    char *const *list = (char *const *)(uintptr_t)environment;
+    if (!environment)
+        return ENOMEM;
+    int error = p->job->guarded ? spawn_guarded(p, list, events, output) : spawn(p, list, events);
+    free((void *)environment);
+    return error;
+}
+
 /* The writing ends are closed at once: held open here the pipes would never end. */
 bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
-    const char **environment = make_environment(job->environment);
-    int events[2] = {-1, -1}, output[2] = {-1, -1}, error = environment ? 0 : ENOMEM;
+    int events[2] = {-1, -1}, output[2] = {-1, -1}, error = 0;
+    char variable[PATH_MAX + 32] = "LINEAGE_EVENTS=/dev/fd/3";
     *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .output = -1, .notice = -1};
-    if (!error && (!open_pipe(events) || (job->output && !open_pipe(output))))
+    if (open_named_pipe(job->events_path, events))
+        snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
+    else if (!open_pipe(events))
         error = errno;
-    char *const *list = (char *const *)(uintptr_t)environment;
+    if (!error && job->output && !open_pipe(output))
+        error = errno;
     if (!error)
-        error = job->guarded ? spawn_guarded(p, list, events[1], output[1]) : spawn(p, list, events[1]);
-    free((void *)environment);
+        error = start_command(p, variable, events[1], output[1]);
     close_end(&events[1]);
     close_end(&output[1]);
     p->events = events[0];
@@ -202,6 +231,8 @@ void trial_process_release(struct trial_process *p)
 {
     close_end(&p->events);
     close_end(&p->output);
+    if (p->job->events_path)
+        unlink(p->job->events_path);
     if (p->job->guarded && p->guardian.pid > 0) {
         guardian_release(&p->guardian);
         p->unseen = p->guardian.unseen;

@@ -146,6 +146,17 @@ static void hear_printed(struct watch *w, const char *text, size_t length)
         take_event(w, &event);
 }
 
+/* What is left is the beginning of a line; one without end is given up. */
+static void keep_rest(struct reader *reader, const char *from)
+{
+    reader->length -= (size_t)(from - reader->line);
+    memmove(reader->line, from, reader->length);
+    if (reader->length > LINE_MAX_BYTES) {
+        reader->overlong = true;
+        reader->length = 0;
+    }
+}
+
 /* Only whole lines: an event may arrive in two reads. */
 static void hear_lines(struct watch *w, struct reader *reader,
                        void (*take)(struct watch *w, const char *text, size_t length))
@@ -157,12 +168,20 @@ static void hear_lines(struct watch *w, struct reader *reader,
         reader->overlong = false;
         from = end + 1;
     }
-    reader->length -= (size_t)(from - reader->line);
-    memmove(reader->line, from, reader->length);
-    if (reader->length > LINE_MAX_BYTES) {
-        reader->overlong = true;
-        reader->length = 0;
+    keep_rest(reader, from);
+}
+
+/* A program may print gigabytes of short lines: only where there may be a metric they are looked at one by one. */
+static void hear_output(struct watch *w)
+{
+    struct reader *reader = &w->output;
+    if (metric_lines_may_be_in(&w->metrics, reader->line, reader->length)) {
+        hear_lines(w, reader, hear_printed);
+        return;
     }
+    char *end = memrchr(reader->line, '\n', reader->length);
+    reader->overlong = reader->overlong && !end;
+    keep_rest(reader, end ? end + 1 : reader->line);
 }
 
 static bool make_room(struct reader *reader)
@@ -208,7 +227,7 @@ static bool read_output(struct watch *w)
     size_t n = w->process.output >= 0 ? read_some(w, &w->output, &w->process.output) : 0;
     if (n) {
         w->job->output(w->job->context, w->output.line + w->output.length - n, n);
-        hear_lines(w, &w->output, hear_printed);
+        hear_output(w);
     }
     return n > 0;
 }

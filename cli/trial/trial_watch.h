@@ -14,7 +14,7 @@
 
 #define TRIAL_TEXT_MAX 512
 
-/* The descriptor on which a child writes events; LINEAGE_EVENTS in its environment names it. */
+/* The descriptor on which a child writes events; LINEAGE_EVENTS in its environment names it, or a pipe that is the same. */
 enum { TRIAL_EVENTS_FD = 3 };
 
 /* A file that the command shall leave behind. */
@@ -39,6 +39,8 @@ struct trial_job {
     bool guarded;          /* contain it: see guardian.h. One such trial at a time in a process */
     double grace_seconds;  /* of a guarded one: between TERM and KILL */
     int hold;              /* descriptor that a guardian keeps open until nothing of the trial is left; guarded only */
+    const char *events_path; /* LINEAGE_EVENTS: a pipe to make there, which descendants can open that do not inherit
+                                descriptors; NULL: descriptor TRIAL_EVENTS_FD alone */
     const char *dir;       /* where a guarded one works; NULL: where this process does */
     void (*output)(void *context, const char *bytes, size_t n); /* what it prints, both streams in the order in which they
                                                                    came; NULL: to this process's standard error */

@@ -1,0 +1,205 @@
+#!/bin/sh
+# shellcheck disable=SC2016,SC2034,SC2154 # commands for another shell; shared with shell.sh
+# contain.sh: nothing that a command started goes on when its trial is over, however it tried to get away.
+. "$SOURCE/tests/support/shell.sh"
+
+[ -r /proc/self/stat ] || skip 'no /proc here: what descends from what cannot be seen'
+
+field()
+{
+    tail -n 1 "$1/results.tsv" | cut -f "$2"
+}
+
+# wait_for COMMAND...: up to a minute, for machines that are busy; false if it never holds.
+wait_for()
+{
+    tries=0
+    while ! "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 3000 ] || return 1
+        sleep 0.02
+    done
+}
+
+# Processes that the trial started tell their numbers in ./pids. One that has ended and waits to be waited for is gone.
+alive()
+{
+    while read -r pid; do
+        state=$(sed -n 's/.*) \(.\) .*/\1/p' "/proc/$pid/stat" 2>/dev/null)
+        [ -z "$state" ] || [ "$state" = Z ] || [ "$state" = X ] || return 0
+    done <pids
+    return 1
+}
+none_alive()
+{
+    ! alive
+}
+
+# gone WHAT: none of at least one process lives on.
+gone()
+{
+    checks=$((checks + 1))
+    [ -s pids ] || { fail "$1: no process was started" && return; }
+    ! alive || fail "$1: something lives on: $(cat pids)"
+    rm -f pids
+}
+
+# In a trial: `me` tells the number of this shell; `forever` is a shell that tells it and stays, deaf to TERM if told so.
+cat >me <<'END2'
+me() { sh -c 'echo $PPID' >>pids; }
+END2
+cat >forever <<'END2'
+echo $$ >>pids
+[ "${1:-}" != deaf ] || trap '' TERM HUP INT
+while :; do sleep 1; done
+END2
+cat >storm <<'END2'
+# Shells that start shells that outlive them, from eight places at once, and a chain of which only the last one lives.
+echo $$ >>pids
+n=0
+while [ $n -lt 8 ]; do
+    sh -c 'echo $$ >>pids; n=0; while [ $n -lt 100000 ] && [ ! -e calm ]; do (sleep 600 &); n=$((n + 1)); done' &
+    n=$((n + 1))
+done
+sh chain &
+wait
+END2
+cat >chain <<'END2'
+echo $$ >>pids
+[ -e calm ] || sh chain &
+END2
+
+# A bystander in the same session and process group: whoever is no descendant is left alone.
+sleep 600 &
+bystander=$!
+
+# ---- the command ends, what it left behind goes with it ----
+# leaves WHAT COMMAND: a trial that finishes.
+leaves()
+{
+    must_run run -C s --direction lower -q --grace 0.2 -- sh -c "$2
+        until [ -s pids ]; do sleep 0.01; done; echo METRIC score=1"
+    case $(field s 9) in keep | discard) ;; *) fail "$1: $(field s 9)" ;; esac
+    gone "$1"
+}
+leaves 'a double fork' '(sh forever &)'
+leaves 'setsid' 'setsid sh forever &'
+leaves 'a double fork and setsid' '(setsid sh forever >/dev/null 2>&1 </dev/null 3>&- &)'
+leaves 'timeout' '(timeout 600 sh forever &)'
+leaves 'a descendant that holds the pipes' 'sh forever &'
+leaves 'one that is deaf to TERM' 'sh forever deaf &'
+leaves 'setsid, deaf' '(setsid sh forever deaf &)'
+
+# ---- a wall ----
+# walled WHAT COMMAND: a trial that is ended.
+walled()
+{
+    run run -C w --direction lower -q --train-seconds 1 --grace 0.2 -- sh -c "$2"
+    must_exit 1
+    must_equal train_budget_overrun "$(field w 9)" "$1"
+    gone "$1"
+}
+walled 'a plain command' 'exec sh forever'
+walled 'timeout in timeout' 'timeout 600 timeout 600 sh forever'
+walled 'setsid -w' 'setsid -w sh forever deaf'
+walled 'a tree' 'sh forever deaf & (setsid sh forever &) ; (sh forever & sh forever deaf &) ; sh forever'
+walled 'a fork storm' 'sh storm'
+touch calm
+# TERM comes first, and there is time to obey.
+run run -C w -q --train-seconds 1 --grace 60 -- sh -c 'echo $$ >>pids; trap "echo saved >saved; exit" TERM; while :; do sleep 0.1; done'
+must_exit 1
+must_equal saved "$(cat saved)"
+gone 'one that obeys TERM'
+
+# ---- output ----
+run run -C o --direction lower -q -- sh -c 'echo $$ >>pids; exec >&- 2>&- 3>&-; sleep 0.3; exit 4'
+must_exit 1
+must_have o/results.tsv 'left with exit status 4'
+gone 'closed descriptors'
+run run -C o -q --train-seconds 1 --grace 0 -- sh -c 'exec >&- 2>&- 3>&-; exec sh forever'
+must_exit 1
+gone 'closed descriptors, walled'
+if [ "$INSTRUMENTED" = no ]; then
+    # Two gigabytes with and without ends of lines, in a process that may not have a fifth of one.
+    # shellcheck disable=SC3045 # dash has it
+    (ulimit -v 300000 && exec "$LINEAGE" run -C o -q -- sh -c \
+        'yes | head -c 1000000000; head -c 1000000000 /dev/zero; echo; echo METRIC score=1') >out 2>err
+    status=$?
+    must_exit 0
+    must_equal 1.0 "$(field o 10)" "two gigabytes"
+fi
+"$LINEAGE" run -C o -- sh -c 'echo METRIC score=1; yes | head -c 3000000' 2>&1 >/dev/null | head -c 10 >/dev/null
+must_equal 1.0 "$(field o 10)" "a reader that goes away"
+
+# ---- somebody is killed ----
+# begin COMMAND: in the background; its process in $parent. Its processes are up when this returns.
+begin()
+{
+    rm -f pids
+    "$LINEAGE" run -C k --direction lower -q --grace 60 -- sh -c "$1" >out 2>err </dev/null &
+    parent=$!
+    last="lineage run -- $1 &"
+    wait_for test -s pids || fail "$last: does not begin"
+}
+everything='(setsid sh forever deaf &); (sh forever deaf &) ; exec sh forever deaf'
+guardian_of()
+{
+    for stat in /proc/[0-9]*/stat; do
+        read -r pid _ _ above _ 2>/dev/null <"$stat" && [ "$above" = "$1" ] && echo "$pid" && return
+    done
+}
+three() { [ "$(wc -l <pids)" -ge 3 ]; }
+
+begin "$everything"
+wait_for three
+kill -KILL "$parent"
+wait "$parent" 2>/dev/null
+must_equal 0 "$(wait_for none_alive && echo 0)" "kill -9 of lineage run: something lives on"
+gone 'kill -9 of lineage run'
+
+begin "$everything"
+wait_for three
+kill -KILL "$(guardian_of "$parent")"
+wait "$parent" 2>/dev/null
+status=$?
+must_exit 1
+must_equal crash "$(field k 9)"
+gone 'kill -9 of its guardian'
+
+begin "$everything"
+wait_for three
+kill -TERM "$parent"
+sleep 0.2
+kill -TERM "$parent" # who is in a hurry says it twice
+wait "$parent"
+status=$?
+must_exit 130
+must_equal harness_abort "$(field k 9)"
+gone 'two interruptions'
+
+must_run run -C k --direction lower -q -- sh -c 'echo METRIC score=1'
+must_equal '' "$(find k -name '.trial-*')" "left behind"
+must_run -C k verify
+must_equal yes "$(kill -0 "$bystander" 2>/dev/null && echo yes)" "the bystander"
+kill "$bystander"
+
+# ---- without /proc ----
+cat >blind <<'END2'
+mount -t tmpfs none /proc || exit 77
+"$LINEAGE" run -C "$1/unseen" --direction lower -q --grace 0 --train-seconds 1 -- sh -c 'echo METRIC score=1; sleep 600 & sleep 600'
+[ $? -eq 1 ] || exit 1
+exec "$LINEAGE" run -C "$1/unseen" -q --grace 0 -- \
+    sh -c 'echo METRIC score=1; (setsid sh -c "touch up; sleep 5" &); until [ -e up ]; do sleep 0.01; done'
+END2
+unshare -rm sh blind "$scratch" >out 2>err
+status=$?
+if [ "$status" -ne 77 ] && [ "$status" -ne 127 ] && ! grep -q unshare err; then
+    must_exit 0
+    must_equal keep "$(field unseen 9)"
+    must_have unseen/results.tsv train_budget_overrun
+    must_have unseen/results.tsv 'could not be looked for: no /proc'
+else
+    printf 'no mount namespace here: a machine without /proc is not played\n'
+    must_equal 0 0
+fi
+finish
