@@ -15,15 +15,30 @@
 
 #include <lineage/store.h>
 
+/* What an actor was doing when it died, and of what. */
+enum deed { RESTING, OPENING, APPENDING, APPENDING_FILES, READING, RENDERING, REBUILDING, VERIFYING, IMPORTING, STRANGER,
+            COMMAND_APPENDS, COMMAND_IMPORTS, COMMAND_READS, COMMAND_RENDERS, COMMAND_REBUILDS, COMMAND_VERIFIES, NIGHT,
+            N_DEEDS };
+enum death { AT_ANY_INSTANT, AT_A_CALL, INSIDE_WRITE, N_DEATHS };
+
+/* Of one actor, in memory that outlives it. */
+struct part {
+    enum deed deed;
+    enum death death;
+};
+
 /* One store under attack. */
 struct arena_of_war {
     const char *dir;     /* the store */
     const char *acks;    /* file of what was acknowledged and announced, a line each, outside the store */
     const char *work;    /* a work directory to snapshot */
     const char *command; /* path of `lineage`, NULL for the library alone */
+    const char *sweep;   /* file of a night of short trials, NULL without a trainer beside the command */
     bool dirty;          /* other tools leave unbalanced quotes */
     bool long_rows;      /* up to 100 kB, else mostly 1 kB */
 };
+
+enum { NIGHT_TRIALS = 6 };
 
 /* ---- text that follows from its tag (marathon_text.c) -------------------------------------------------------- */
 
@@ -40,15 +55,9 @@ char *csv_cell(const char *text);
 
 /* ---- actors (marathon_actors.c) ------------------------------------------------------------------------------ */
 
-/* In a child: act on the store until killed or `actions` are done; exit status 0, or 1 with a line on stdout. */
-int act(const struct arena_of_war *war, uint64_t seed, unsigned actions);
-
-/* A kill inside the child, at the n-th faultable call of the store from now on (0: never), or, with `torn`, in the
- * middle of the n-th write. */
-void arm_kill(unsigned n, bool torn, uint64_t seed);
-
-/* Another tool writes results.tsv as fieldkit does, n rows; with the batch announced. For import. */
-void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed);
+/* In a child: act on the store until killed or `actions` are done; exit status 0, or 1 with a line on stdout. `part` says
+ * all the while what it is doing. */
+int act(const struct arena_of_war *war, struct part *part, uint64_t seed, unsigned actions);
 
 /* ---- checks (marathon_check.c) ------------------------------------------------------------------------------- */
 

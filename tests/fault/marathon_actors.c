@@ -25,17 +25,27 @@ extern char **environ;
 
 static unsigned calls_left, writes_left;
 static uint64_t tear_seed;
+static struct part *dying;
+
+static void die(enum death death)
+{
+    dying->death = death;
+    kill_myself();
+}
 
 static int strike(void *context, const char *call)
 {
     (void)context, (void)call;
     if (calls_left && --calls_left == 0)
-        kill_myself();
+        die(AT_A_CALL);
     return 0;
 }
 
-void arm_kill(unsigned n, bool torn, uint64_t seed)
+/* A kill of this process at the n-th faultable call of the store from now on, or, with `torn`, in the middle of the n-th
+ * write. */
+static void arm_kill(struct part *part, unsigned n, bool torn, uint64_t seed)
 {
+    dying = part;
     calls_left = torn ? 0 : n;
     writes_left = torn ? n : 0;
     tear_seed = seed;
@@ -51,7 +61,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t length)
         size_t cut = draw(&tear_seed) % 4 ? length - 1 - draw(&tear_seed) % (length < 300 ? length - 1 : 299)
                                           : 1 + draw(&tear_seed) % (length - 1);
         ssize_t n = __real_write(fd, data, cut);
-        kill_myself();
+        die(INSIDE_WRITE);
         return n;
     }
     return __real_write(fd, data, length);
@@ -61,6 +71,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t length)
 
 struct actor {
     const struct arena_of_war *war;
+    struct part *part;
     uint64_t seed;
     struct lineage_store *store; /* NULL until needed */
     int acks;
@@ -139,6 +150,7 @@ static bool run_command(struct actor *actor, const char *const *argv, char out[3
 static bool opened(struct actor *actor)
 {
     struct lineage_error err;
+    actor->part->deed = OPENING;
     if (actor->store && chance(actor, 30)) {
         lineage_store_close(actor->store);
         actor->store = NULL;
@@ -165,7 +177,9 @@ static bool append_row(struct actor *actor)
     options.no_sync = chance(actor, 70);
     options.auto_status = chance(actor, 30);
     options.no_mirror_sync = chance(actor, 20);
+    actor->part->deed = APPENDING;
     if (chance(actor, 25)) {
+        actor->part->deed = APPENDING_FILES;
         snprintf(id, sizeof id, "side-%llu", (unsigned long long)(draw(&actor->seed) % 64));
         trial.exp_id = id;
         options.snapshot_dir = chance(actor, 60) ? actor->war->work : NULL;
@@ -188,6 +202,7 @@ static bool read_something(struct actor *actor)
     struct lineage_render_options options;
     char *text;
     size_t length;
+    actor->part->deed = READING;
     enum lineage_status status = lineage_best(actor->store, &best, &err);
     if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
         return failed(actor, "best", err.text);
@@ -206,12 +221,14 @@ static bool render_file(struct actor *actor)
     char path[400];
     snprintf(path, sizeof path, "%s/KNOWLEDGE.md", actor->war->dir);
     lineage_render_options_init(&options);
+    actor->part->deed = RENDERING;
     return lineage_render_file(actor->store, path, &options, &err) == LINEAGE_OK || failed(actor, "render -o", err.text);
 }
 
 static bool rebuild(struct actor *actor)
 {
     struct lineage_error err;
+    actor->part->deed = REBUILDING;
     return lineage_rebuild(actor->store, &err) == LINEAGE_OK || failed(actor, "rebuild", err.text);
 }
 
@@ -228,34 +245,10 @@ static bool verify(struct actor *actor)
 {
     struct lineage_error err;
     size_t n;
+    actor->part->deed = VERIFYING;
     if (lineage_verify(actor->store, &n, hear, actor, &err) != LINEAGE_OK)
         return failed(actor, "verify", err.text);
     return !actor->why[0];
-}
-
-/* Announced before, so that half an import is known for what it is. */
-static bool import(struct actor *actor, const char *command)
-{
-    struct lineage_error err = {0};
-    struct lineage_import_stats stats;
-    char path[400];
-    uint64_t batch = draw(&actor->seed) >> 28 << 20;
-    unsigned n = 1 + (unsigned)(draw(&actor->seed) % (chance(actor, 20) ? 2000 : 60));
-    snprintf(path, sizeof path, "%s.import-%ld", actor->war->acks, (long)getpid());
-    write_foreign_file(path, batch, n, draw(&actor->seed));
-    note(actor, 'J', batch, n, "-");
-    bool ok;
-    if (command) {
-        const char *const argv[] = {"lineage", "import", "-C", actor->war->dir, path, NULL};
-        char out[301];
-        ok = run_command(actor, argv, out, 0);
-    } else {
-        ok = lineage_import(actor->store, path, NULL, &stats, NULL, NULL, &err) == LINEAGE_OK;
-    }
-    if (ok)
-        note(actor, 'I', batch, n, "-");
-    unlink(path);
-    return ok || failed(actor, "import", err.text);
 }
 
 /* ---- another tool ----------------------------------------------------------------------------------------------- */
@@ -279,7 +272,8 @@ static char *foreign_record(uint64_t tag, size_t length, const char *end)
     return record;
 }
 
-void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed)
+/* n rows as fieldkit writes them. */
+static void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t seed)
 {
     FILE *out = fopen(path, "wb");
     if (!out)
@@ -292,6 +286,32 @@ void write_foreign_file(const char *path, uint64_t batch, unsigned n, uint64_t s
     }
     if (fclose(out) != 0)
         abort();
+}
+
+/* Announced before, so that half an import is known for what it is. */
+static bool import(struct actor *actor, const char *command)
+{
+    struct lineage_error err = {0};
+    struct lineage_import_stats stats;
+    char path[400];
+    uint64_t batch = draw(&actor->seed) >> 28 << 20;
+    unsigned n = 1 + (unsigned)(draw(&actor->seed) % (chance(actor, 20) ? 2000 : 60));
+    actor->part->deed = command ? COMMAND_IMPORTS : IMPORTING;
+    snprintf(path, sizeof path, "%s.import-%ld", actor->war->acks, (long)getpid());
+    write_foreign_file(path, batch, n, draw(&actor->seed));
+    note(actor, 'J', batch, n, "-");
+    bool ok;
+    if (command) {
+        const char *const argv[] = {"lineage", "import", "-C", actor->war->dir, path, NULL};
+        char out[301];
+        ok = run_command(actor, argv, out, 0);
+    } else {
+        ok = lineage_import(actor->store, path, NULL, &stats, NULL, NULL, &err) == LINEAGE_OK;
+    }
+    if (ok)
+        note(actor, 'I', batch, n, "-");
+    unlink(path);
+    return ok || failed(actor, "import", err.text);
 }
 
 /* The locked file under its own name; -1 after a failure. */
@@ -335,6 +355,7 @@ static bool append_foreign(struct actor *actor)
     size_t length = pick_length(actor);
     char path[400], last = '\n', what, *record = next_foreign(actor, tag, length, &what);
     struct stat st;
+    actor->part->deed = STRANGER;
     snprintf(path, sizeof path, "%s/results.tsv", actor->war->dir);
     int fd = lock_results(path, &st);
     bool ok = fd >= 0 && (!st.st_size || pread(fd, &last, 1, st.st_size - 1) == 1);
@@ -367,6 +388,7 @@ static bool command_append(struct actor *actor)
     const char *const argv[] = {"lineage", "append", "-C", actor->war->dir, "--status", "auto", "--core-metric", "3.5",
                                 "--hypothesis", hypothesis, "--notes", notes,
                                 chance(actor, 50) ? "--no-sync" : NULL, NULL};
+    actor->part->deed = COMMAND_APPENDS;
     bool ok = run_command(actor, argv, out, 0);
     if (ok) {
         out[strcspn(out, "\n")] = '\0';
@@ -377,24 +399,39 @@ static bool command_append(struct actor *actor)
     return ok;
 }
 
+/* A night that another one keeps waiting is refused, and that is right. */
+static bool night(struct actor *actor)
+{
+    const char *const argv[] = {"lineage", "night", actor->war->sweep, "-C", actor->war->dir, "-q", NULL};
+    char out[301];
+    actor->part->deed = NIGHT;
+    return run_command(actor, argv, out, 3);
+}
+
 static bool use_command(struct actor *actor)
 {
     char out[301], knowledge[400];
     const char *dir = actor->war->dir;
     snprintf(knowledge, sizeof knowledge, "%s/KNOWLEDGE.md", dir);
-    const char *const uses[][7] = {
-        {"lineage", "best", "-C", dir, "--format", "json", NULL},
-        {"lineage", "render", "-C", dir, "-o", knowledge, NULL},
-        {"lineage", "rebuild", "-C", dir, NULL},
-        {"lineage", "verify", "-C", dir, NULL},
-        {"lineage", "query", "-C", dir, "--format", "json", NULL},
+    const struct {
+        enum deed deed;
+        const char *argv[7];
+    } uses[] = {
+        {COMMAND_READS, {"lineage", "best", "-C", dir, "--format", "json", NULL}},
+        {COMMAND_RENDERS, {"lineage", "render", "-C", dir, "-o", knowledge, NULL}},
+        {COMMAND_REBUILDS, {"lineage", "rebuild", "-C", dir, NULL}},
+        {COMMAND_VERIFIES, {"lineage", "verify", "-C", dir, NULL}},
+        {COMMAND_READS, {"lineage", "query", "-C", dir, "--format", "json", NULL}},
     };
-    unsigned at = (unsigned)(draw(&actor->seed) % 10);
+    unsigned at = (unsigned)(draw(&actor->seed) % 12);
     if (at < 4)
         return command_append(actor);
     if (at == 4)
         return import(actor, actor->war->command);
-    return run_command(actor, uses[at - 5], out, 1);
+    if (at >= 10)
+        return !actor->war->sweep || night(actor);
+    actor->part->deed = uses[at - 5].deed;
+    return run_command(actor, uses[at - 5].argv, out, 1);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
@@ -421,15 +458,15 @@ static bool act_once(struct actor *actor)
     return append_row(actor);
 }
 
-int act(const struct arena_of_war *war, uint64_t seed, unsigned actions)
+int act(const struct arena_of_war *war, struct part *part, uint64_t seed, unsigned actions)
 {
-    struct actor actor = {.war = war, .seed = seed};
+    struct actor actor = {.war = war, .part = part, .seed = seed};
     bool ok = true;
     actor.acks = open(war->acks, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (actor.acks < 0)
         return 2;
     if (chance(&actor, 50))
-        arm_kill(1 + (unsigned)(draw(&actor.seed) % 60), chance(&actor, 50), draw(&actor.seed));
+        arm_kill(part, 1 + (unsigned)(draw(&actor.seed) % 60), chance(&actor, 50), draw(&actor.seed));
     while (ok && actions--)
         ok = act_once(&actor);
     lineage_store_close(actor.store);

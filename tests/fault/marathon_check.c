@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/verify.h>
 
@@ -34,6 +35,8 @@ struct check {
     size_t n_rows;
     char **ids; /* of all rows, sorted */
     size_t n_ids;
+    uint64_t night_keys[NIGHT_TRIALS];
+    size_t n_nights;
     uint64_t lines_reported[4096]; /* of records that the store itself says are wrong */
     size_t n_reported;
     unsigned failures;
@@ -110,6 +113,21 @@ static bool are_notes(const char *notes, uint64_t tag, size_t length)
     return same;
 }
 
+/* A trial of a night has its row once, however often the night was killed. */
+static void see_night(struct check *c, const struct lineage_trial *trial)
+{
+    struct lineage_night_link link;
+    if (trial->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, trial->notes))
+        return;
+    for (size_t i = 0; i < c->n_nights; i++)
+        if (c->night_keys[i] == link.key)
+            broken(c, "a trial of the night was run twice", trial->notes);
+    if (c->n_nights < NIGHT_TRIALS)
+        c->night_keys[c->n_nights++] = link.key;
+    else
+        broken(c, "a trial that the sweep does not have", trial->notes);
+}
+
 static void see(struct check *c, const struct lineage_trial *trial)
 {
     struct seen seen = {.line = trial->line};
@@ -117,6 +135,7 @@ static void see(struct check *c, const struct lineage_trial *trial)
     c->ids = grown(c->ids, c->n_ids, sizeof *c->ids);
     c->ids[c->n_ids++] = strdup(trial->exp_id);
     snprintf(seen.id, sizeof seen.id, "%s", trial->exp_id);
+    see_night(c, trial);
     if (trial->hypothesis[0] != 'R')
         return;
     seen.exact = is_tagged_text('R', trial->hypothesis, &seen.tag, &length) &&
@@ -274,6 +293,16 @@ static void check_next_append(struct check *c)
     lineage_store_close(store);
 }
 
+/* A night that was killed goes on: after one that nobody kills each of its trials has its row. */
+static void finish_night(struct check *c)
+{
+    char command[1000];
+    int n = snprintf(command, sizeof command, "'%s' night '%s' -C '%s' -q >/dev/null", c->war->command, c->war->sweep,
+                     c->war->dir);
+    if (n < 0 || (size_t)n >= sizeof command || system(command) != 0)
+        broken(c, "the night does not end", command);
+}
+
 /* Of a store without strangers' faults only what a killed writer leaves beside it may be found. */
 static void hear_finding(void *context, const struct lineage_finding *finding)
 {
@@ -314,11 +343,15 @@ unsigned check_store(const struct arena_of_war *war)
     c->war = war;
     read_acks(c);
     check_next_append(c);
+    if (war->sweep)
+        finish_night(c);
     struct lineage_store *store = open_view(c, true);
     if (store) {
         see_all(c, store);
         check_acks(c);
         check_ids(c);
+        if (war->sweep && c->n_nights != NIGHT_TRIALS)
+            broken(c, "the night", "not every trial has its row");
     }
     lineage_store_close(store);
     store = open_view(c, false);
