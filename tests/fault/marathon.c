@@ -112,7 +112,7 @@ static void fight(struct round *round, unsigned kills)
             if (!round->slots[i])
                 start(round, i);
         }
-        usleep((useconds_t)(draw(&round->seed) % (draw(&round->seed) % 4 ? 4000 : 40000)));
+        usleep((useconds_t)(draw(&round->seed) % (draw(&round->seed) % 4 ? 2500 : 20000)));
         kill_one(round);
     }
     for (int i = 0; i < SLOTS; i++) /* the last ones may finish */

@@ -58,7 +58,7 @@ static void *grown(void *list, size_t n, size_t size)
     return list;
 }
 
-/* The last line may be half written: who wrote it was killed before anybody knew. */
+/* A line may be half written: who wrote it was killed before anybody knew. */
 static void read_acks(struct check *c)
 {
     size_t length;
@@ -66,7 +66,8 @@ static void read_acks(struct check *c)
     for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
         struct ack ack;
         unsigned long long tag, n;
-        if (sscanf(line, "%c %llx %llu %63s", &ack.what, &tag, &n, ack.id) != 4)
+        char end;
+        if (sscanf(line, "%c %llx %llu %63s %c", &ack.what, &tag, &n, ack.id, &end) != 5)
             continue;
         ack.tag = tag;
         ack.length = n;
