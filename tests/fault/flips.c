@@ -1,7 +1,8 @@
 /*
  * flips.c: one bit of one byte of one file of a small store is flipped; then everything is asked, and a row appended.
  *
- * usage: flips N [SEED]     N flips at random places; 0: one in every byte of every file
+ * usage: flips N [SEED]              N flips at random places; `flips 20s`: for twenty seconds
+ *        flips all [SEED [I/N]]      one in every byte of every file, or in every N-th byte from the I-th on
  *
  * Each answer is the right one, or comes with a notice, or is an error that says why. The row that is appended is the
  * right one in any case: what its rules rest on is checked, or is not from the damaged file. A flip in a file that people
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lineage/query.h>
@@ -50,15 +52,35 @@ struct laboratory {
     struct file files[MAX_FILES];
     int n_files;
     struct answers sound;
-    char *sound_row; /* the row appended to the sound store */
+    char *sound_row;           /* the row appended to the sound store */
+    struct answers sound_then; /* once it is there */
+};
+
+/* Which bytes. */
+struct plan {
+    bool all;
+    size_t flips, step, first;
+    time_t until; /* 0: no such end */
+    uint64_t seed;
 };
 
 /* Shared with the child: where it is, so that a crash is known by its place. */
 struct place {
-    size_t done, flips, failures;
+    size_t done, failures;
     int file;
     size_t byte;
     unsigned bit;
+    bool over;
+};
+
+/* One flip: what is asked of the store that it left. */
+struct trial {
+    const struct laboratory *lab;
+    struct place *place;
+    const struct file *flipped;
+    struct lineage_store *store; /* NULL: a handle for each question */
+    struct lineage_error err;    /* of opening it */
+    bool appended;
 };
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
@@ -118,23 +140,22 @@ static void forget_answers(struct answers *answers)
 /* ---- the store ----------------------------------------------------------------------------------------------------- */
 
 /* Whether to keep it, its best so far, its id and its parent follow from what is there. NULL if it was refused. */
-static char *append_probe(const struct laboratory *lab, struct lineage_error *err)
+static char *append_probe(struct lineage_store *store, struct lineage_error *err)
 {
     struct lineage_append_options options;
     struct lineage_trial row = {0}, trial = {.specialist = "opt", .parent_exp = "exp_003", .timestamp = "T",
                                              .hypothesis = "a probe", .core_metric = {true, 1.2}};
     char *text = NULL;
     size_t length;
-    struct lineage_store *store = open_lab(lab, false, err);
     lineage_append_options_init(&options);
     options.auto_status = true;
+    options.no_sync = true;
     if (store && lineage_store_append(store, &trial, &options, &row, err) == LINEAGE_OK) {
         FILE *out = open_memstream(&text, &length);
         print_trial(out, &row);
         fclose(out);
     }
     lineage_trial_release(&row);
-    lineage_store_close(store);
     return text;
 }
 
@@ -187,6 +208,16 @@ static void restore(const struct laboratory *lab)
         put_file(lab, &lab->files[i], true);
 }
 
+static void ask_sound(const struct laboratory *lab, struct answers *answers)
+{
+    ask_everything(lab, false, answers);
+    for (int i = 0; i < (int)n_questions; i++)
+        if (answers->noticed[i]) {
+            printf("FAIL %s of a sound store comes with a notice\n", questions[i].name);
+            exit(1);
+        }
+}
+
 static void prepare(struct laboratory *lab)
 {
     struct lineage_error err;
@@ -200,15 +231,13 @@ static void prepare(struct laboratory *lab)
     take_file(lab, "telemetry/001.json", true);
     take_file(lab, "snapshots/003_opt/train.py", true);
     restore(lab);
-    ask_everything(lab, false, &lab->sound);
-    for (int i = 0; i < (int)n_questions; i++)
-        if (lab->sound.noticed[i]) {
-            printf("FAIL %s of a sound store comes with a notice\n", questions[i].name);
-            exit(1);
-        }
-    lab->sound_row = append_probe(lab, &err);
+    ask_sound(lab, &lab->sound);
+    struct lineage_store *store = open_lab(lab, false, &err);
+    lab->sound_row = append_probe(store, &err);
+    lineage_store_close(store);
     if (!lab->sound_row)
         abort();
+    ask_sound(lab, &lab->sound_then);
     restore(lab);
 }
 
@@ -233,29 +262,26 @@ static bool is_what_the_files_say(const struct laboratory *lab, int i, const cha
     return same;
 }
 
-static void judge_answer(const struct laboratory *lab, struct place *place, int i, const char *answer)
+static void judge_answer(const struct trial *trial, int i, const char *answer)
 {
-    const struct file *file = &lab->files[place->file];
-    if (strcmp(answer, lab->sound.text[i]) != 0 && !(file->written_by_people && is_what_the_files_say(lab, i, answer)))
-        fail(lab, place, questions[i].name, answer, lab->sound.text[i]);
+    const struct laboratory *lab = trial->lab;
+    const struct file *file = &lab->files[trial->place->file];
+    const char *wanted = (trial->appended ? &lab->sound_then : &lab->sound)->text[i];
+    if (strcmp(answer, wanted) != 0 && !(file->written_by_people && is_what_the_files_say(lab, i, answer)))
+        fail(lab, trial->place, questions[i].name, answer, wanted);
 }
 
-/* Each question to a handle of its own, the first thing it is asked; or, as a program does, all to one. */
-static void judge_answers(const struct laboratory *lab, struct place *place, bool one_handle)
+/* Each flip lets another question be the first to meet the damage. */
+static void judge_answers(struct trial *trial)
 {
-    struct lineage_error err = {0};
-    struct lineage_store *store = NULL;
     bool noticed;
-    if (one_handle)
-        store = open_lab(lab, false, &err);
-    heard = false;
-    for (int i = 0; i < (int)n_questions; i++) {
-        char *answer = one_handle ? ask_on(store, i, err, &noticed) : ask_one(lab, i, false, &noticed);
+    for (size_t k = 0; k < n_questions; k++) {
+        int i = (int)((k + trial->place->byte) % n_questions);
+        char *answer = trial->store ? ask_on(trial->store, i, trial->err, &noticed) : ask_one(trial->lab, i, false, &noticed);
         if (!noticed)
-            judge_answer(lab, place, i, answer);
+            judge_answer(trial, i, answer);
         free(answer);
     }
-    lineage_store_close(store);
 }
 
 static void ignore_finding(void *context, const struct lineage_finding *finding)
@@ -263,25 +289,25 @@ static void ignore_finding(void *context, const struct lineage_finding *finding)
     (void)context, (void)finding;
 }
 
-static void judge_verify(const struct laboratory *lab, struct place *place)
+static void judge_verify(struct trial *trial)
 {
     struct lineage_error err = {0};
     size_t n = 0;
-    struct lineage_store *store = open_lab(lab, false, &err);
-    if (store && lineage_verify(store, &n, ignore_finding, NULL, &err) != LINEAGE_OK && !err.text[0])
-        fail(lab, place, "verify fails without a word", NULL, NULL);
-    lineage_store_close(store);
+    if (lineage_verify(trial->store, &n, ignore_finding, NULL, &err) != LINEAGE_OK && !err.text[0])
+        fail(trial->lab, trial->place, "verify fails without a word", NULL, NULL);
 }
 
-/* Appended to the store as the flip left it, and not as a reading command mended it. Of results.tsv and the settings the
- * row follows what they say now; there, only earlier bytes must be as they were. */
-static void judge_append(const struct laboratory *lab, struct place *place, const struct file *flipped)
+/* Of results.tsv and the settings the row follows what they say now; there, only earlier bytes must be as they were. */
+static void judge_append(struct trial *trial)
 {
+    const struct laboratory *lab = trial->lab;
+    struct place *place = trial->place;
     struct lineage_error err = {0};
     const struct file *file = &lab->files[place->file];
     size_t length;
-    char *row = append_probe(lab, &err), *path = join(lab->dir, "results.tsv"), *now = read_file(path, &length);
-    const struct file *before = place->file == 0 ? flipped : &lab->files[0];
+    char *row = append_probe(trial->store, &err), *path = join(lab->dir, "results.tsv"), *now = read_file(path, &length);
+    const struct file *before = place->file == 0 ? trial->flipped : &lab->files[0];
+    trial->appended = row != NULL;
     if (!row && !err.text[0])
         fail(lab, place, "append is refused without a word", NULL, NULL);
     if (!row && strcmp(file->name, "lineage.db") == 0)
@@ -296,22 +322,43 @@ static void judge_append(const struct laboratory *lab, struct place *place, cons
     free(now);
 }
 
+/* All of it to one handle, as a program does; which comes first, and meets the store as the flip left it, changes from
+ * byte to byte. A store that cannot be opened says why. */
+static void judge_in_turn(struct trial *trial)
+{
+    static void (*const orders[][3])(struct trial *) = {
+        {judge_answers, judge_append, judge_verify},
+        {judge_append, judge_verify, judge_answers},
+        {judge_verify, judge_append, judge_answers},
+    };
+    heard = false;
+    trial->store = open_lab(trial->lab, false, &trial->err);
+    if (!trial->store && !trial->err.text[0])
+        fail(trial->lab, trial->place, "open fails without a word", NULL, NULL);
+    for (size_t i = 0; trial->store && i < 3; i++)
+        orders[trial->place->byte % 3][i](trial);
+    lineage_store_close(trial->store);
+}
+
 static void flip(const struct laboratory *lab, struct place *place)
 {
     const struct file *file = &lab->files[place->file];
     struct file flipped = *file;
+    struct trial trial = {.lab = lab, .place = place, .flipped = &flipped};
     flipped.bytes = malloc(file->length);
     if (!flipped.bytes)
         abort();
     memcpy(flipped.bytes, file->bytes, file->length);
     flipped.bytes[place->byte] = (char)(flipped.bytes[place->byte] ^ (1 << place->bit));
     put_file(lab, &flipped, false);
-    judge_verify(lab, place);
-    judge_append(lab, place, &flipped);
+    judge_in_turn(&trial);
     restore(lab);
-    put_file(lab, &flipped, false);
-    judge_answers(lab, place, place->done % 4 != 0);
-    restore(lab);
+    if (place->done % 32 == 0) { /* each question to a handle of its own, as a command asks */
+        trial = (struct trial){.lab = lab, .place = place, .flipped = &flipped};
+        put_file(lab, &flipped, false);
+        judge_answers(&trial);
+        restore(lab);
+    }
     free(flipped.bytes);
 }
 
@@ -324,40 +371,59 @@ static size_t all_bytes(const struct laboratory *lab)
 }
 
 /* The n-th flip: in every byte one, or of a sample half in results.tsv and half anywhere. */
-static void aim(const struct laboratory *lab, size_t n, bool all, uint64_t seed, struct place *place)
+static void aim(const struct laboratory *lab, const struct plan *plan, size_t n, struct place *place)
 {
-    uint64_t at = seed + n * 0x2545f4914f6cdd1du;
-    size_t byte = all ? n : draw(&at) % (draw(&at) % 2 ? lab->files[0].length : all_bytes(lab));
+    uint64_t at = plan->seed + n * 0x2545f4914f6cdd1du;
+    size_t byte = plan->all ? plan->first + n * plan->step
+                            : draw(&at) % (draw(&at) % 2 ? lab->files[0].length : all_bytes(lab));
     place->bit = (unsigned)(draw(&at) % 8);
     for (place->file = 0; byte >= lab->files[place->file].length; place->file++)
         byte -= lab->files[place->file].length;
     place->byte = byte;
 }
 
-static void work(const struct laboratory *lab, struct place *place, bool all, uint64_t seed)
+static void work(const struct laboratory *lab, const struct plan *plan, struct place *place)
 {
     restore(lab);
-    while (place->done < place->flips && place->failures < 50) {
-        aim(lab, place->done++, all, seed, place);
+    while (place->done < plan->flips && place->failures < 50 && (!plan->until || time(NULL) < plan->until)) {
+        aim(lab, plan, place->done++, place);
         flip(lab, place);
     }
+    place->over = true;
     leave(0);
+}
+
+static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes)
+{
+    char *end = "";
+    *plan = (struct plan){.step = 1, .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
+    plan->all = argc > 1 && strcmp(argv[1], "all") == 0;
+    plan->flips = plan->all ? bytes : argc > 1 ? strtoull(argv[1], &end, 10) : 200;
+    if (strcmp(end, "s") == 0)
+        plan->until = time(NULL) + (time_t)plan->flips, plan->flips = SIZE_MAX, end = "";
+    if (plan->all && argc > 3) {
+        if (sscanf(argv[3], "%zu/%zu", &plan->first, &plan->step) != 2 || plan->first >= plan->step)
+            return false;
+        plan->flips = (bytes - plan->first + plan->step - 1) / plan->step;
+    }
+    return !*end;
 }
 
 int main(int argc, char **argv)
 {
-    size_t wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 200, crashes = 0;
-    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    size_t crashes = 0;
     struct laboratory lab = {0};
+    struct plan plan;
     struct place *place = mmap(NULL, sizeof *place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int state;
     prepare(&lab);
-    *place = (struct place){.flips = wanted ? wanted : all_bytes(&lab)};
-    while (place->done < place->flips && place->failures + crashes < 50) {
+    if (!read_plan(&plan, argc, argv, all_bytes(&lab)))
+        return 2;
+    while (!place->over && place->failures + crashes < 50) {
         fflush(stdout);
         pid_t child = fork();
         if (child == 0)
-            work(&lab, place, !wanted, seed);
+            work(&lab, &plan, place);
         if (child < 0 || waitpid(child, &state, 0) != child)
             return 2;
         if (state != 0) {
@@ -366,10 +432,11 @@ int main(int argc, char **argv)
             crashes++;
         }
     }
-    printf("%zu of %zu flips in %d files, %zu crashes, %zu failures\n", place->done, place->flips, lab.n_files, crashes,
-           place->failures);
+    printf("%zu flips, of %zu bytes in %d files, %zu crashes, %zu failures\n", place->done, all_bytes(&lab), lab.n_files,
+           crashes, place->failures);
     size_t failures = crashes + place->failures;
     forget_answers(&lab.sound);
+    forget_answers(&lab.sound_then);
     free(lab.sound_row);
     for (int i = 0; i < lab.n_files; i++)
         free(lab.files[i].bytes);

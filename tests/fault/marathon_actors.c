@@ -329,12 +329,25 @@ static int lock_results(const char *path, struct stat *st)
     }
 }
 
+/* Two quotes that were never closed close each other: what stands between them is one cell to every reader, for good. */
+static bool has_open_quote(int fd, off_t size)
+{
+    char *bytes = malloc((size_t)size + 1);
+    bool open = false;
+    if (!bytes || pread(fd, bytes, (size_t)size, 0) != size)
+        abort();
+    for (off_t i = 0; i < size; i++)
+        open ^= bytes[i] == '"';
+    free(bytes);
+    return open;
+}
+
 /* A record, or in a dirty war one whose quote never closes; `what` says how it is to be judged later. */
-static char *next_foreign(struct actor *actor, uint64_t tag, size_t length, char *what)
+static char *next_foreign(struct actor *actor, int fd, off_t size, uint64_t tag, size_t length, char *what)
 {
     uint64_t at = draw(&actor->seed) % 100;
     *what = at >= 90 ? 'U' : 'F';
-    if (!actor->war->dirty || at >= 5)
+    if (!actor->war->dirty || at >= 5 || has_open_quote(fd, size))
         return foreign_record(tag, length, at >= 90 ? "" : "\n");
     char *record = malloc(200);
     if (!record)
@@ -354,13 +367,14 @@ static bool append_foreign(struct actor *actor)
 {
     uint64_t tag = new_tag(actor) | actor->war->dirty; /* then without quotes, which would close an open one */
     size_t length = pick_length(actor);
-    char path[400], last = '\n', what, *record = next_foreign(actor, tag, length, &what);
+    char path[400], last = '\n', what, *record = NULL;
     struct stat st;
     actor->part->deed = STRANGER;
     snprintf(path, sizeof path, "%s/results.tsv", actor->war->dir);
     int fd = lock_results(path, &st);
     bool ok = fd >= 0 && (!st.st_size || pread(fd, &last, 1, st.st_size - 1) == 1);
     if (ok && (last == '\n' || actor->war->dirty)) {
+        record = next_foreign(actor, fd, st.st_size, tag, length, &what);
         size_t n = strlen(record);
         char *bytes = malloc(n + sizeof header);
         if (!bytes)

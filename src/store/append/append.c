@@ -386,7 +386,8 @@ static void take_back(struct appending *a)
 }
 
 /* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
- * row under a header that was cut. */
+ * row under a header that was cut. A row with a line end in a cell could be cut right behind it, and would look whole to
+ * a tool that looks at the last byte: it goes in as an import does. */
 static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
@@ -396,9 +397,12 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
         buf_puts(&bytes, "\n");
     if (a->end.size == 0)
         row_write_header(&bytes);
+    size_t row = bytes.length;
     row_write(&bytes, &a->trial, layout);
     enum lineage_status status = bytes.failed ? no_memory(err) : LINEAGE_OK;
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && memchr(bytes.data + row, '\n', bytes.length - row - 1))
+        status = log_append_many(a->store->log, &a->end, bytes.data, bytes.length, !a->options->no_sync, err);
+    else if (status == LINEAGE_OK)
         status = log_append(a->store->log, &a->end, bytes.data, bytes.length, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
         append_note(a->store, &a->trial, a->score, &a->end);

@@ -93,7 +93,8 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
 static enum lineage_status forget_taken_back(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status rebuilt = LINEAGE_ELOCKED, status = LINEAGE_OK;
-    store_notice(store, 0, "%s: an import that was cut off is taken back", store->log->name);
+    store_notice(store, 0, "%s: an append that was cut off is taken back%s%s", store->log->name,
+                 end->aside[0] ? "; another program wrote behind it, so its bytes are kept in " : "", end->aside);
     if (!store->options.no_mirror)
         rebuilt = index_rebuild(store->index, NULL);
     if (rebuilt != LINEAGE_OK)
@@ -106,7 +107,8 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 
 /*
  * What the index read before the claim is nearly all there is. Only where the log became another one, or much longer, in
- * between it must read on under the claim; and where rows that it has read are gone, all of it.
+ * between it must read on under the claim; and where rows that it has read are gone, all of it. This claim may not be told:
+ * whoever held the one before it may have taken them back.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
@@ -114,8 +116,10 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     if (end->taken_back)
         return forget_taken_back(store, end, err);
     bool near = log_is_same(&at->log, end) && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
-    bool readable = end->size == 0 ? at->watermark == 0 : at->watermark > 0;
-    return near && readable ? LINEAGE_OK : index_sync(store->index, err);
+    bool readable = end->size ? at->watermark > 0 : !at->watermark && !index_layout(store->index); /* of a cut header */
+    bool ends = false;
+    enum lineage_status status = near && readable ? index_ends_in_log(store->index, &ends, err) : LINEAGE_OK;
+    return ends || status != LINEAGE_OK ? status : index_sync(store->index, err);
 }
 
 /*

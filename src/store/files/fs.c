@@ -389,13 +389,11 @@ static int write_file(int dir_fd, const char *name, const void *data, size_t len
  * leave an empty file under the final name. rename puts the new file in place at once: readers have
  * the old bytes or the new ones, and a kill leaves a temporary that nobody reads.
  */
-enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, size_t length, bool sync,
-                               struct lineage_error *err)
+static enum lineage_status replace_through(const char *temporary, int dir_fd, const char *name, const void *data,
+                                           size_t length, bool sync, struct lineage_error *err)
 {
-    char temporary[96];
     struct stat there;
     bool is_file = fs_stat(dir_fd, name, AT_SYMLINK_NOFOLLOW, &there) == 0 && S_ISREG(there.st_mode);
-    temporary_name(temporary, name);
     if (write_file(dir_fd, temporary, data, length, sync, is_file ? &there : NULL) != 0 ||
         fs_rename(dir_fd, temporary, dir_fd, name) != 0) {
         store_fail_errno(err, LINEAGE_EIO, "cannot write %s", name);
@@ -405,6 +403,25 @@ enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, s
     if (sync && fs_sync_dir(dir_fd) != 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", name);
     return LINEAGE_OK;
+}
+
+enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, size_t length, bool sync,
+                               struct lineage_error *err)
+{
+    char temporary[96];
+    temporary_name(temporary, name);
+    return replace_through(temporary, dir_fd, name, data, length, sync, err);
+}
+
+/* One temporary name for all, so that what a kill leaves is not one more file each time. */
+enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *data, size_t length, bool sync,
+                                     struct lineage_error *err)
+{
+    char temporary[96];
+    snprintf(temporary, sizeof temporary, ".%.80s.tmp", name);
+    if (fs_unlink(dir_fd, temporary) != 0 && errno != ENOENT)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot remove %s", temporary);
+    return replace_through(temporary, dir_fd, name, data, length, sync, err);
 }
 
 /*

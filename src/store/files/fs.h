@@ -71,7 +71,11 @@ void fs_remove_tree(int dir_fd, const char *name);
 enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                                struct lineage_error *err);
 
-/* The same for a name that nobody has yet, synced: LINEAGE_EEXIST without message if anything is there. like gives
+/* The same under a lock that whoever writes this name holds: takes the place of what a killed one left unfinished. */
+enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *data, size_t length, bool sync,
+                                     struct lineage_error *err);
+
+/* The same as fs_replace for a name that nobody has yet, synced: LINEAGE_EEXIST without message if anything is there. like gives
  * mode and owner, NULL = of any new file. */
 enum lineage_status fs_create(int dir_fd, const char *name, const void *data, size_t length, const struct stat *like,
                               struct lineage_error *err);

@@ -47,7 +47,7 @@ static enum lineage_status replace(int dir_fd, const char *path, const char *tex
     int telemetry_fd = fs_open(dir_fd, PLACE_TELEMETRY, O_RDONLY | O_DIRECTORY, 0);
     if (telemetry_fd < 0)
         return store_fail_errno(err, LINEAGE_EIO, "cannot open " PLACE_TELEMETRY);
-    enum lineage_status status = fs_replace(telemetry_fd, strchr(path, '/') + 1, text, length, sync, err);
+    enum lineage_status status = fs_replace_alone(telemetry_fd, strchr(path, '/') + 1, text, length, sync, err);
     fs_close(telemetry_fd);
     return status;
 }

@@ -70,6 +70,10 @@ struct index_position {
 };
 const struct index_position *index_position(const struct index *index);
 
+/* Whether the last record that was read is still where it was. Between a sync and a claim another writer may have taken
+ * rows back (log_state.taken_back) and written others. */
+enum lineage_status index_ends_in_log(struct index *index, bool *ends, struct lineage_error *err);
+
 /* Layout of the log's header; NULL while there is none. Valid until the next sync. */
 const struct row_layout *index_layout(const struct index *index);
 

@@ -32,7 +32,8 @@ struct log_state {
      * nothing at all happened to it in between. */
     uint64_t identity[2];
     int64_t revision;
-    bool taken_back; /* this claim took rows out that readers may have seen: those of an import that did not end */
+    bool taken_back; /* this claim took rows out that readers may have seen: those of an append_many that did not end */
+    char aside[64];  /* the file beside the store where their bytes are, if others had written behind them */
 };
 
 static inline bool log_is_same(const struct log_state *a, const struct log_state *b)
@@ -103,7 +104,7 @@ static inline enum lineage_status log_append(struct log *log, struct log_state *
     return log->kind->append(log, state, bytes, length, sync, err);
 }
 
-/* The same for any number of records: all of them are in the log afterwards or none, whoever is killed. Until the
+/* The same for any number of records, or for one that a cut could end in a line end: all of them are in the log afterwards or none, whoever is killed. Until the
  * next claim readers may see some of an append that did not end. */
 static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes,
                                                   size_t length, bool sync, struct lineage_error *err)

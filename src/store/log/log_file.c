@@ -389,7 +389,8 @@ static enum lineage_status file_blank(struct log *log, struct log_state *state, 
 
 /*
  * A kill leaves any part of a large write in the file, whole records that nobody could tell from
- * acknowledged ones. So the bytes lie in a file beside it first, behind the size that the log has
+ * acknowledged ones; and of a record with line ends in its cells perhaps one that ends in such a line end, so that
+ * another tool takes it for whole and writes its own row into the open cell. So the bytes lie in a file beside it first, behind the size that the log has
  * before them; whoever claims the log next and finds that file compares, and takes back what is
  * there of a write that did not end. 20 digits hold any size, so the head has one length and the
  * rows begin at a known byte.
@@ -411,7 +412,7 @@ static enum lineage_status stage(struct log_file *file, uint64_t size, const cha
     buf_add(&staged, bytes, length);
     enum lineage_status status = staged.failed
                                      ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
-                                     : fs_replace(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
+                                     : fs_replace_alone(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
     buf_release(&staged);
     return status;
 }
@@ -444,20 +445,48 @@ static size_t common_length(const struct buf *a, const char *b, size_t length)
     return n;
 }
 
+static bool has_open_quote(const char *bytes, size_t n)
+{
+    bool open = false;
+    for (size_t i = 0; i < n; i++)
+        open ^= bytes[i] == '"';
+    return open;
+}
+
+/* *end is behind the first line end from `at` on, or stays as it is. */
+static enum lineage_status find_line_end(struct log_file *file, const struct log_state *state, uint64_t at, uint64_t *end,
+                                         struct lineage_error *err)
+{
+    struct buf line = {0};
+    enum lineage_status status = file_read(&file->log, at, (size_t)(state->size - at), &line, err);
+    const char *found = status == LINEAGE_OK && line.length ? memchr(line.data, '\n', line.length) : NULL;
+    if (found)
+        *end = at + (uint64_t)(found - line.data) + 1;
+    buf_release(&line);
+    return status;
+}
+
 /*
  * Another tool may have written behind what there is of it, and its first bytes may be those that would have come next:
- * where something follows only whole records are taken back, and kept aside. What is left of a cut one is then part of the
- * other tool's first line, which it wrote so.
+ * where something follows only whole lines are taken back, and kept aside. What is left of a cut one is then part of the
+ * other tool's first line, which it wrote so. With an open quote in it, it would swallow the lines behind that one as well;
+ * then the line goes too.
  */
 static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
                                      size_t n, struct lineage_error *err)
 {
-    char name[64];
+    size_t whole = n;
+    enum lineage_status status = LINEAGE_OK;
     if (from + n == state->size)
         return cut(file, state, from, err);
-    while (n && bytes[n - 1] != '\n')
-        n--;
-    return n ? file_blank(&file->log, state, from, from + n, name, err) : LINEAGE_OK;
+    while (whole && bytes[whole - 1] != '\n')
+        whole--;
+    uint64_t to = from + whole;
+    if (has_open_quote(bytes + whole, n - whole))
+        status = find_line_end(file, state, from + n, &to, err);
+    if (status == LINEAGE_OK && to > from)
+        status = file_blank(&file->log, state, from, to, state->aside, err);
+    return status;
 }
 
 /*

@@ -130,6 +130,15 @@ static enum lineage_status check_last(struct index *mirror, struct window *windo
     return status;
 }
 
+enum lineage_status index_ends_in_log(struct index *mirror, bool *ends, struct lineage_error *err)
+{
+    struct window window = {.log = mirror->store->log};
+    *ends = true;
+    enum lineage_status status = check_last(mirror, &window, ends, err);
+    buf_release(&window.bytes);
+    return status;
+}
+
 /* From the cheapest to the dearest: the size, the header, the last record, and all bytes only if
  * something says that the file was touched. */
 enum lineage_status mirror_check_ends(struct index *mirror, const struct log_state *log,

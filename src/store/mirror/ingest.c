@@ -203,11 +203,8 @@ static enum lineage_status drop_provisional(struct index *mirror, struct lineage
     meta->provisional = 0;
     meta->at.next_id = meta->next_id;
     meta->at.id_width = meta->id_width;
-    if (meta->at.watermark == 0) {
-        row_layout_release(&mirror->layout); /* the header itself was unterminated */
-        mirror->has_layout = false;
-        mirror->header.length = 0;
-    }
+    if (meta->at.watermark == 0) /* the header itself was unterminated */
+        mirror_forget_header(mirror);
     return status;
 }
 

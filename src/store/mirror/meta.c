@@ -15,6 +15,15 @@ struct mirror_meta mirror_meta_start(void)
     return (struct mirror_meta){.at = {.line = 1, .id_width = 3}, .id_width = 3};
 }
 
+/* With the table empty there is no header either: one that this handle read before would make the next sync take the
+ * header for a row. */
+void mirror_forget_header(struct index *mirror)
+{
+    row_layout_release(&mirror->layout);
+    mirror->has_layout = false;
+    mirror->header.length = 0;
+}
+
 /* Parsed from the copy, because the scanner's bytes are gone when the next chunk is read. */
 enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
@@ -83,6 +92,7 @@ enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_N
     if (status == LINEAGE_ENOTFOUND) { /* nothing mirrored yet */
         strcpy(metric, mirror->store->config.metric);
         mirror->meta = mirror_meta_start();
+        mirror_forget_header(mirror);
         return LINEAGE_OK;
     }
     if (status != LINEAGE_OK)
@@ -94,7 +104,9 @@ enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_N
     read_meta(mirror, stmt);
     bool known = mirror->has_layout && mirror->header.length == length &&
                  memcmp(mirror->header.data, sqlite3_column_blob(stmt, 1), length) == 0;
-    if (length && !known && strcmp(metric, mirror->store->config.metric) == 0)
+    if (!length)
+        mirror_forget_header(mirror);
+    else if (!known && strcmp(metric, mirror->store->config.metric) == 0)
         status = mirror_set_header(mirror, sqlite3_column_blob(stmt, 1), length, err);
     sqlite3_reset(stmt);
     return status;

@@ -83,6 +83,7 @@ struct mirror_meta mirror_meta_start(void);
 enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_NAME_MAX],
                                      struct lineage_error *err);
 enum lineage_status mirror_save_meta(struct index *mirror, struct lineage_error *err);
+void mirror_forget_header(struct index *mirror);
 enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err);
 

@@ -142,7 +142,7 @@ static void check_leftovers(struct verifying *v)
     char text[PLACE_MAX + 80];
     const char *name;
     if (fs_stat(v->store->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0)
-        found(v, "import", 0, "", "an import is under way or was cut off; the next append takes back what there is of it");
+        found(v, "import", 0, "", "an append is under way or was cut off; the next one takes back what there is of it");
     int fd = fs_open(v->store->dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     DIR *list = fd >= 0 ? fs_list(fd) : NULL;
     while (list && (name = fs_next(list)))

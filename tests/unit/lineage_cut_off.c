@@ -1,0 +1,258 @@
+/* Appends that were cut off, met by writers who wait for the lock, by other tools, and by an index that read their rows.
+ * The marathon found each of these. */
+#include "support/last_words.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lineage/query.h>
+#include <lineage/store.h>
+#include <lineage/verify.h>
+
+#include "files/fs.h"
+#include "support/files.h"
+#include "support/rows.h"
+
+static struct lineage_error err;
+
+static const struct row first[] = {{"000", "s", .status = "keep", .metric = "3"}, {.id = NULL}};
+
+static void add(const char *path, const char *how, const char *bytes, size_t n)
+{
+    FILE *out = fopen(path, how);
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, n, out), n);
+    assert_int_equal(fclose(out), 0);
+}
+
+/* What is in DIR/results.tsv, and an append_many of `staged` behind it that was killed when `there` bytes of it were. */
+static void cut_off(const char *dir, const char *staged, size_t there)
+{
+    char *path = join(dir, "results.tsv"), *import = join(dir, "results.tsv.import"), head[32];
+    size_t size;
+    free(read_file(path, &size));
+    snprintf(head, sizeof head, "%020zu\n", size);
+    add(import, "wb", head, 21);
+    add(import, "ab", staged, strlen(staged));
+    add(path, "ab", staged, there);
+    free(path);
+    free(import);
+}
+
+static char *row_text(const char *id, const char *hypothesis)
+{
+    char *text = malloc(strlen(id) + strlen(hypothesis) + 80);
+    assert_non_null(text);
+    sprintf(text, "%s\t2026-01-01T00:00:00Z\ts\t\t\t\t%s\t\tdiscard\t0.5\t\t\t\t\t\t\tn\n", id, hypothesis);
+    return text;
+}
+
+static enum lineage_status append(struct lineage_store *store, const char *hypothesis, struct lineage_trial *row)
+{
+    struct lineage_trial trial = {.hypothesis = hypothesis, .status = LINEAGE_DISCARD, .core_metric = {true, 1}};
+    return lineage_store_append(store, &trial, NULL, row, &err);
+}
+
+/* ---- a writer that waits ----------------------------------------------------------------------------------------- */
+
+static const char longer[] = "another process writes a row that is longer than those of the import were, so that where they "
+                                "ended is in the middle of it, and nothing that can be read begins there";
+
+static int others_come_first(void *context, const char *call)
+{
+    const char *dir = context;
+    int state;
+    if (strcmp(call, "flock") != 0)
+        return 0;
+    fs_set_fault(NULL, NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct lineage_store *store;
+        bool ok = lineage_store_open(&store, dir, NULL, &err) == LINEAGE_OK;
+        ok = ok && append(store, longer, NULL) == LINEAGE_OK;
+        if (ok)
+            lineage_store_close(store);
+        leave(!ok);
+    }
+    assert_int_equal(waitpid(child, &state, 0), child);
+    assert_int_equal(state, 0);
+    return 0;
+}
+
+/* It has read rows of an import that was killed; while it waits for the lock they are taken back, and others stand where
+ * they stood. Its ids, and where it looks for a torn end, are those of the log as it is now. */
+static void rows_taken_back_while_waiting_are_forgotten(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *staged = row_text("b", "imported"), *torn = join(dir, "results.tsv.torn-1");
+    char *two = malloc(2 * strlen(staged) + 1);
+    struct lineage_trial row = {0};
+    size_t n;
+    assert_non_null(two);
+    sprintf(two, "%s%s", staged, staged);
+    two[strlen(staged)] = 'c';
+    add_rows(dir, first);
+    cut_off(dir, two, strlen(staged) + 9);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 b ");
+    fs_set_fault(others_come_first, dir);
+    assert_int_equal(append(store, "waited", &row), LINEAGE_OK);
+    fs_set_fault(NULL, NULL);
+    assert_string_equal(row.exp_id, "002");
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 ");
+    assert_false(file_exists(torn));
+    assert_int_equal(lineage_verify(store, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(n, 0);
+    lineage_trial_release(&row);
+    lineage_store_close(store);
+    remove_dir(dir);
+    free(torn);
+    free(two);
+    free(staged);
+}
+
+/* ---- another tool behind it ---------------------------------------------------------------------------------------- */
+
+struct watch {
+    const char *import;
+    bool staged;
+};
+
+static int look_at_writes(void *context, const char *call)
+{
+    struct watch *watch = context;
+    watch->staged = watch->staged || (strcmp(call, "write") == 0 && file_exists(watch->import));
+    return 0;
+}
+
+/* A row that a kill could cut right behind a line end in a cell goes in as many rows do; another needs no more than its
+ * one write. */
+static void a_row_with_a_line_end_in_it_is_staged(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *import = join(dir, "results.tsv.import");
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    const char *const texts[] = {"two\nlines", "a \"quote\" and a\ttab"};
+    for (size_t i = 0; i < 2; i++) {
+        struct watch watch = {.import = import};
+        fs_set_fault(look_at_writes, &watch);
+        assert_int_equal(append(store, texts[i], NULL), LINEAGE_OK);
+        fs_set_fault(NULL, NULL);
+        assert_true(watch.staged == (i == 0));
+        assert_false(file_exists(import));
+    }
+    lineage_store_close(store);
+    remove_dir(dir);
+    free(import);
+}
+
+/* Where the cut falls, and what a tool that sees no unfinished line, or does not look, writes behind it. */
+static void assert_theirs_survives(const char *ours, size_t there, const char *behind, const char *ids)
+{
+    char *dir = make_dir();
+    add_rows(dir, first);
+    cut_off(dir, ours, there);
+    add_bytes(dir, behind);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_int_equal(append(store, "next", NULL), LINEAGE_OK);
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), ids);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static void rows_of_others_behind_a_cut_one_survive(void **state)
+{
+    (void)state;
+    char *ours = row_text("ours", "\"one\ntwo\n\"\"three\"\"\""), *theirs = row_text("theirs", "\"with a \"\"quote\"\"\"");
+    char *more = row_text("more", "plain"), *behind = malloc(strlen(theirs) + strlen(more) + 1);
+    size_t line_end = (size_t)(strchr(ours, '\n') - ours) + 1, open = (size_t)(strchr(ours, '"') - ours) + 3;
+    assert_non_null(behind);
+    sprintf(behind, "%s%s", theirs, more);
+    assert_theirs_survives(ours, line_end, behind, "000 theirs more 001 ");
+    /* Written into our unfinished line, theirs is lost to everybody; the row behind it is not. */
+    assert_theirs_survives(ours, open, behind, "000 more 001 ");
+    assert_theirs_survives(ours, 0, behind, "000 theirs more 001 ");
+    free(behind);
+    free(more);
+    free(theirs);
+    free(ours);
+}
+
+/* ---- a header that was cut ------------------------------------------------------------------------------------------ */
+
+static int empty_it(void *context, const char *call)
+{
+    if (strcmp(call, "flock") == 0)
+        assert_int_equal(truncate(context, 0), 0);
+    return 0;
+}
+
+/* The first write of all was killed inside the header; who moved it aside was killed too, and the log is empty again. */
+static void a_cut_header_is_forgotten_with_its_bytes(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "results.tsv");
+    struct lineage_trial trial = {.hypothesis = "h", .notes = "n", .status = LINEAGE_CRASH};
+    write_file(path, "exp_id\tstatus\tcore_met", 22);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "");
+    fs_set_fault(empty_it, path);
+    assert_int_equal(lineage_store_append(store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    fs_set_fault(NULL, NULL);
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 ");
+    lineage_store_close(store);
+    remove_dir(dir);
+    free(path);
+}
+
+/* ---- an index that failed ------------------------------------------------------------------------------------------ */
+
+static int second_read_fails(void *context, const char *call)
+{
+    int *n = context;
+    return strcmp(call, "read") == 0 && ++*n == 2 ? 5 : 0;
+}
+
+/* A first reading that fails behind the header leaves no header: the next one would take it for a row. */
+static void a_header_is_read_once(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *long_text = malloc(5000001);
+    struct lineage_open_options options = {.no_mirror = false};
+    struct lineage_store *store;
+    int reads = 0;
+    size_t n;
+    assert_non_null(long_text);
+    memset(long_text, 'x', 5000000);
+    long_text[5000000] = '\0';
+    add_rows(dir, (const struct row[]){{"000", "s", .status = "keep", .metric = "3", .notes = long_text}, {.id = NULL}});
+    assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
+    fs_set_fault(second_read_fails, &reads);
+    assert_int_not_equal(lineage_findings(store, NULL, NULL, &err), LINEAGE_OK);
+    fs_set_fault(NULL, NULL);
+    struct heard heard = {0};
+    assert_int_equal(lineage_findings(store, hear_finding, &heard, &err), LINEAGE_OK);
+    assert_int_equal(heard.n, 0);
+    assert_int_equal(lineage_verify(store, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(n, 0);
+    lineage_store_close(store);
+    remove_dir(dir);
+    free(long_text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_taken_back_while_waiting_are_forgotten),
+        cmocka_unit_test(a_row_with_a_line_end_in_it_is_staged),
+        cmocka_unit_test(rows_of_others_behind_a_cut_one_survive),
+        cmocka_unit_test(a_cut_header_is_forgotten_with_its_bytes),
+        cmocka_unit_test(a_header_is_read_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
