@@ -2,22 +2,26 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "night/night.h"
 #include "recipe/recipe_store.h"
 
 struct night_options {
     struct cli_session session;
-    char *hours;
+    char *hours, *jobs, *stop_after, *method, *planner, *trials, *seed;
+    char **slots;
     int list, quiet, report;
+    const char *const **environments; /* of the slots */
+    const char *again[16];            /* options to go on by, ended by NULL */
     struct night night;
 };
 
-static const char *parent_text(const struct night *night, const struct trainer_trial *trial)
+static const char *parent_text(const struct night *night, const struct night_trial *trial)
 {
     switch (trial->parent) {
     case TRAINER_PARENT_BASE: break;
-    case TRAINER_PARENT_TRIAL: return trainer_sweep_trial(night->sweep, trial->parent_trial)->name;
+    case TRAINER_PARENT_TRIAL: return night->trials[trial->parent_trial].name;
     case TRAINER_PARENT_OTHER: return trial->parent_name;
     }
     return "base";
@@ -32,12 +36,12 @@ static int list_trials(const struct night *night, enum cli_format format)
     if (!list)
         return cli_error(CLI_SYSTEM, "out of memory");
     for (size_t i = 0; i < night->n; i++) {
-        const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
+        const struct night_trial *trial = &night->trials[i];
         snprintf(key, sizeof key, "%016" PRIx64, trial->key);
         cli_list_text(list, trial->name);
         cli_list_text(list, parent_text(night, trial));
-        cli_list_text(list, night->exp_id[i] ? night->exp_id[i] : "");
-        cli_list_text(list, night->exp_id[i] ? lineage_label_name(night->label[i]) : "");
+        cli_list_text(list, night->trials[i].exp_id ? night->trials[i].exp_id : "");
+        cli_list_text(list, night->trials[i].exp_id ? lineage_label_name(night->trials[i].label) : "");
         cli_list_text(list, key);
         cli_list_end_row(list);
     }
@@ -51,26 +55,132 @@ static int run_all(struct night *night)
     return status;
 }
 
+/* ---- the command line ---- */
+
+/* "A=1 B=2" as the environment of a slot; the text is cut into words where it stands. */
+static const char *const *words_of(char *text)
+{
+    size_t n = 0;
+    const char **words = calloc(strlen(text) / 2 + 2, sizeof *words);
+    char *rest = text, *word;
+    while (words && (word = strtok_r(rest, " ", &rest)))
+        words[n++] = word;
+    return words;
+}
+
+static bool read_slots(struct night_options *o)
+{
+    size_t n = 0, jobs = 1;
+    while (o->slots && o->slots[n])
+        n++;
+    if (o->jobs && !cli_count_parse(&jobs, "jobs", o->jobs))
+        return false;
+    if (!o->jobs && n > 0)
+        jobs = n;
+    if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs)) {
+        cli_error(CLI_USAGE, n > 0 && n < jobs ? "--jobs %zu with only %zu --slot: each job needs one"
+                                               : "--jobs %zu: 1 to 64 trials at once", jobs, n);
+        return false;
+    }
+    o->night.n_slots = jobs;
+    if (!n)
+        return true;
+    o->environments = calloc(jobs, sizeof *o->environments);
+    for (size_t i = 0; o->environments && i < jobs; i++)
+        for (const char *const *word = o->environments[i] = words_of(o->slots[i]); word && *word; word++)
+            if (!strchr(*word, '=') || **word == '=')
+                return cli_error(CLI_USAGE, "--slot: '%s' is not NAME=VALUE", *word), false;
+    o->night.environments = o->environments;
+    return o->environments != NULL;
+}
+
+/* What is given over what the file says. */
+static bool read_planning(struct night_options *o)
+{
+    struct night *night = &o->night;
+    struct propose_plan *plan = &night->sweep.plan;
+    size_t seed = (size_t)plan->seed;
+    night->method = plan->method;
+    night->planner = o->planner;
+    if (o->method && !propose_method_parse(&night->method, o->method))
+        return cli_error(CLI_USAGE, "--propose '%s': known are sobol, tpe, random, grid", o->method), false;
+    if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
+        (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
+        return false;
+    plan->seed = seed;
+    night->planning = o->method || o->planner || plan->given ? NIGHT_PROPOSES : NIGHT_LIST_ONLY;
+    if (night->planning && night->sweep.space.n == 0)
+        return cli_error(CLI_USAGE, "%s says no ranges to propose from: \"ranges\": {\"lr\": \"1e-5:1e-2:log\"}",
+                         night->sweep.file), false;
+    if (!night->planning && night->sweep.space.n > 0 && night->sweep.n == 0)
+        return cli_error(CLI_USAGE, "%s has ranges and no trials: say --propose METHOD, or --planner COMMAND",
+                         night->sweep.file), false;
+    if (night->planning && !o->list && night->method != PROPOSE_GRID && !plan->trials && !o->hours)
+        return cli_error(CLI_USAGE, "a night that plans itself ends by --trials or --hours"), false;
+    return true;
+}
+
+/* What `to go on` prints behind the sweep and the store. */
+static void collect_options(struct night_options *o)
+{
+    const struct {
+        const char *option, *value;
+    } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
+                 {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
+            o->again[n++] = given[i].option;
+            o->again[n++] = given[i].value;
+        }
+    o->night.options = o->again;
+}
+
+static int make_store(const struct night_options *o)
+{
+    const char *dir = o->session.where.dir ? o->session.where.dir : ".";
+    const char *direction = json_string_value(json_object_get(o->night.sweep.root, "direction"));
+    struct lineage_config config = {0};
+    if (!o->night.sweep.of_commands)
+        return recipe_store_make(o->session.where.dir);
+    if (cli_is_store(dir))
+        return CLI_GO_ON;
+    if (o->session.where.direction)
+        direction = o->session.where.direction;
+    if (!direction)
+        return cli_error(CLI_USAGE, "%s is no store; say in the sweep which score is better: \"direction\": \"lower\"", dir);
+    if (!cli_direction_parse(&config.direction, direction))
+        return CLI_USAGE;
+    int status = cli_store_create(dir, &config);
+    return status == CLI_OK ? CLI_GO_ON : status;
+}
+
 /* Before there is a store to be made: a sweep that is refused leaves nothing behind. */
 static int read_sweep(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
-    o->night.quiet = o->quiet;
-    o->night.report = o->report;
-    o->night.hours = INFINITY;
-    if (o->hours && !cli_amount_parse(&o->night.hours, "hours", o->hours))
+    struct night *night = &o->night;
+    night->quiet = o->quiet;
+    night->report = o->report;
+    night->hours = INFINITY;
+    night->stop_after = NIGHT_STOP_AFTER;
+    if ((o->hours && !cli_amount_parse(&night->hours, "hours", o->hours)) ||
+        (o->stop_after && !cli_count_parse(&night->stop_after, "stop-after", o->stop_after)) || !read_slots(o))
         return CLI_USAGE;
-    int status = night_read(&o->night, session->args.positional[0]);
-    return status == CLI_GO_ON ? recipe_store_make(session->where.dir) : status;
+    int status = night_read(night, session->args.positional[0]);
+    if (status == CLI_GO_ON && !read_planning(o))
+        status = CLI_USAGE;
+    collect_options(o);
+    return status == CLI_GO_ON ? make_store(o) : status;
 }
 
 /* The lock before the rows are read: otherwise a row that the other night wrote in between
- * would be run a second time. */
+ * would be run a second time. A night of several jobs opens the store anew: it is the night's that is closed. */
 static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
     struct night *night = &o->night;
-    int status = recipe_store_check(session->store);
+    int status = night->sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
     if (status == CLI_GO_ON)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON && !o->list)
@@ -79,7 +189,36 @@ static int work(struct cli_session *session, void *context)
         status = night_read_rows(night);
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
+    session->store = night->store;
     return status;
+}
+
+static int run_night(struct night_options *o, const struct cli_command *command, int argc, const char **argv)
+{
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&o->session),
+                                   {"hours", 0, POPT_ARG_STRING, &o->hours, 0,
+                                    "begin no trial that would end later than this", "H"},
+                                   {"list", 0, POPT_ARG_NONE, &o->list, 0,
+                                    "only list the trials and what became of them", NULL},
+                                   {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0, "run so many trials at once", "N"},
+                                   {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
+                                    "environment of one of the jobs (CUDA_VISIBLE_DEVICES=0); one for each", "NAME=VALUE.."},
+                                   {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
+                                    "stop after so many failures alike in a row (default: 5; 0: never)", "K"},
+                                   {"propose", 0, POPT_ARG_STRING, &o->method, 0,
+                                    "after the list, trials in the sweep's ranges by this method", "sobol|tpe|random|grid"},
+                                   {"planner", 0, POPT_ARG_STRING, &o->planner, 0,
+                                    "after the list, trials that this shell command proposes", "COMMAND"},
+                                   {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
+                                    "propose so many in all, earlier nights' included", "N"},
+                                   {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of what is drawn (default: the sweep's, else 0)",
+                                    "N"},
+                                   {"report", 0, POPT_ARG_NONE, &o->report, 0,
+                                    "rewrite report.html beside KNOWLEDGE.md too (lineage report)", NULL},
+                                   {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
+                                   CLI_INPUT_OPTION, POPT_TABLEEND};
+    o->session.before_open = read_sweep;
+    return cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -87,19 +226,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&o->session),
-                                   {"hours", 0, POPT_ARG_STRING, &o->hours, 0,
-                                    "begin no trial that would end later than this", "H"},
-                                   {"list", 0, POPT_ARG_NONE, &o->list, 0,
-                                    "only list the trials and what became of them", NULL},
-                                   {"report", 0, POPT_ARG_NONE, &o->report, 0,
-                                    "rewrite report.html beside KNOWLEDGE.md too (lineage report)", NULL},
-                                   {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
-                                   CLI_INPUT_OPTION, POPT_TABLEEND};
-    o->session.before_open = read_sweep;
     o->night.lock = -1;
-    int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
+    int status = run_night(o, command, argc, argv);
     night_close(&o->night);
+    for (size_t i = 0; o->environments && i < o->night.n_slots; i++)
+        free((void *)(uintptr_t)o->environments[i]);
+    free((void *)o->environments);
     free(o);
     return status;
 }
@@ -109,7 +241,8 @@ const struct cli_command cmd_night = {
     .arguments = "SWEEP",
     .description =
         "Runs the trials of a sweep (schema/sweep.schema.json: a list, a grid, or both) one after\n"
-        "another, each as `train` does, from the best trial, a given one, or its own start.\n"
+        "another, each as `train` does or, of a sweep with a `command`, as `run` does; from the best\n"
+        "trial, a given one, one drawn by score and children, or its own start.\n"
         "Prints exp_id, status, EM and name of each and rewrites KNOWLEDGE.md in the store after\n"
         "it. The first trial measured in a store is its baseline. A warm start that several "
         "trials\n"
@@ -118,8 +251,15 @@ const struct cli_command cmd_night = {
         "The same command goes on where an earlier one ended, however it ended: a trial whose row\n"
         "is there is not run again, one that was cut off or interrupted is. --hours begins no\n"
         "trial that would not be over in time: its length is forecast from the pace of those of\n"
-        "this sweep that were measured and from its recipe; while none was, from 1 minute.",
+        "this sweep that were measured and from its recipe; while none was, from 1 minute.\n"
+        "\n"
+        "A night plans itself where the sweep has `ranges`: --propose lays settings of a proposer\n"
+        "(`lineage suggest`) over the base, --planner asks a command (schema/planner.schema.json).\n"
+        "--jobs runs several trials at once, each in a process of its own. A night in which 5\n"
+        "trials in a row fail with the same evidence stops, with exit status 3.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
-                "  lineage night ladder.json -C runs/hop --list",
+                "  lineage night ladder.json -C runs/hop --list\n"
+                "  lineage night mine.json -C runs/mine --propose tpe --trials 40 \\\n"
+                "      --slot CUDA_VISIBLE_DEVICES=0 --slot CUDA_VISIBLE_DEVICES=1",
     .run = run,
 };

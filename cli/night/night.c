@@ -20,23 +20,34 @@
 
 #include <lineage/render.h>
 
-static int make_room(struct night *night)
+bool night_add(struct night *night, const struct night_trial *trial)
 {
-    night->n = trainer_sweep_count(night->sweep);
-    night->exp_id = calloc(night->n, sizeof *night->exp_id);
-    night->label = calloc(night->n, sizeof *night->label);
-    return night->exp_id && night->label ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    if (night->n == night->room) {
+        size_t room = night->room ? 2 * night->room : 64;
+        struct night_trial *trials = realloc(night->trials, room * sizeof *trials);
+        if (!trials)
+            return false;
+        night->trials = trials;
+        night->room = room;
+    }
+    night->trials[night->n++] = *trial;
+    return true;
+}
+
+static int add_list(struct night *night)
+{
+    for (size_t i = 0; i < night->sweep.n; i++)
+        if (!night_add(night, &night->sweep.list[i]))
+            return cli_error(CLI_SYSTEM, "out of memory");
+    return CLI_GO_ON;
 }
 
 /* lock is -1 from the start: night_close runs whatever came of the rest. */
 int night_read(struct night *night, const char *sweep)
 {
-    struct trainer_error err;
-    night->file = sweep;
     night->lock = -1;
-    if (trainer_sweep_load(&night->sweep, sweep, &err) != TRAINER_OK)
-        return cli_error(CLI_USAGE, "%s", err.text);
-    return make_room(night);
+    int status = night_sweep_read(&night->sweep, sweep);
+    return status == CLI_GO_ON ? add_list(night) : status;
 }
 
 /* The path comes out of the store, which alone knows where its side files are. It must leave
@@ -74,11 +85,12 @@ int night_lock(struct night *night)
 /* Closing the descriptor lets the lock go. */
 void night_close(struct night *night)
 {
-    for (size_t i = 0; night->exp_id && i < night->n; i++)
-        free(night->exp_id[i]);
-    free((void *)night->exp_id);
-    free(night->label);
-    trainer_sweep_free(night->sweep);
+    for (size_t i = 0; i < night->n; i++)
+        night_trial_release(&night->trials[i]);
+    free(night->trials);
+    night->trials = NULL;
+    night->n = 0;
+    night_sweep_release(&night->sweep);
     if (night->lock >= 0)
         close(night->lock);
 }
@@ -87,8 +99,8 @@ void night_close(struct night *night)
 
 const char *night_link(char out[LINEAGE_NIGHT_LINK_MAX], const struct night *night, size_t i)
 {
-    const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
-    return lineage_night_link_format(out, trainer_sweep_name(night->sweep), trial->name, trial->key);
+    const struct night_trial *trial = &night->trials[i];
+    return lineage_night_link_format(out, night->sweep.name, trial->name, trial->key);
 }
 
 /* The last row of a key wins: rows stand in the order in which they were run. A sweep that
@@ -101,13 +113,14 @@ static bool take_row(struct night *night, const struct lineage_trial *row)
     if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
         return true;
     for (size_t i = 0; i < night->n; i++)
-        if (trainer_sweep_trial(night->sweep, i)->key == link.key) {
-            free(night->exp_id[i]);
-            night->label[i] = row->status;
+        if (night->trials[i].key == link.key) {
+            free(night->trials[i].exp_id);
+            night->trials[i].label = row->status;
             if (row->core_metric.present && row->total_s.present)
                 night_learn_row(night, i, row->total_s.value);
-            return (night->exp_id[i] = strdup(row->exp_id)) != NULL;
+            return (night->trials[i].exp_id = strdup(row->exp_id)) != NULL;
         }
+    night->n_proposed += strcmp(link.sweep, night->sweep.name) == 0;
     return true;
 }
 
@@ -138,7 +151,7 @@ int night_read_rows(struct night *night)
 void night_checkpoint(char out[TRAINER_PATH_MAX], const struct night *night, size_t i)
 {
     snprintf(out, TRAINER_PATH_MAX, "%s/%016" PRIx64 ".ckpt", night->dir,
-             trainer_sweep_trial(night->sweep, i)->key);
+             night->trials[i].key);
 }
 
 /* Everything that does not reach the warm start is at its default, so that trials which differ
@@ -182,23 +195,23 @@ void night_warm_checkpoint(char out[TRAINER_PATH_MAX], const struct night *night
 }
 
 /* A trial that starts from a checkpoint or a parent has its warm start behind it. */
-static bool warms_up(const struct trainer_trial *trial)
+static bool warms_up(const struct night_trial *trial)
 {
-    return trial->parent == TRAINER_PARENT_BASE && !trial->recipe.checkpoint[0] &&
-           trial->recipe.warm_start.steps > 0;
+    return trial->parent == TRAINER_PARENT_BASE && trial->recipe && !trial->recipe->checkpoint[0] &&
+           trial->recipe->warm_start.steps > 0;
 }
 
 /* All pairs, digest by digest: a sweep has at most some thousand trials, and this is asked once
  * for each of them. */
 bool night_shares_warm_start(const struct night *night, size_t i)
 {
-    const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
+    const struct night_trial *trial = &night->trials[i];
     if (!warms_up(trial))
         return false;
-    uint64_t digest = warm_digest(&trial->recipe);
+    uint64_t digest = warm_digest(trial->recipe);
     for (size_t j = 0; j < night->n; j++) {
-        const struct trainer_trial *other = trainer_sweep_trial(night->sweep, j);
-        if (j != i && warms_up(other) && warm_digest(&other->recipe) == digest)
+        const struct night_trial *other = &night->trials[j];
+        if (j != i && warms_up(other) && warm_digest(other->recipe) == digest)
             return true;
     }
     return false;
@@ -207,15 +220,17 @@ bool night_shares_warm_start(const struct night *night, size_t i)
 bool night_has_warm_start(const struct night *night, size_t i)
 {
     char checkpoint[TRAINER_PATH_MAX];
-    night_warm_checkpoint(checkpoint, night, &trainer_sweep_trial(night->sweep, i)->recipe);
-    return night_shares_warm_start(night, i) && access(checkpoint, R_OK) == 0;
+    if (!night_shares_warm_start(night, i))
+        return false;
+    night_warm_checkpoint(checkpoint, night, night->trials[i].recipe);
+    return access(checkpoint, R_OK) == 0;
 }
 
 /* Only later trials: parents come before their children (recipe/sweep.c of the trainer). */
 bool night_is_parent(const struct night *night, size_t i)
 {
     for (size_t j = i + 1; j < night->n; j++) {
-        const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, j);
+        const struct night_trial *trial = &night->trials[j];
         if (trial->parent == TRAINER_PARENT_TRIAL && trial->parent_trial == i)
             return true;
     }

@@ -1,10 +1,16 @@
 /*
  * night.h: a sweep at work on a store.
  *
- * What was done is read from the store alone: the row of a trial names its sweep, its trial and the key
- * of struct trainer_trial (struct lineage_night_link in lineage/notes.h). A row of harness_abort does not
- * count. checkpoints/ in the store holds what later trials start from (KEY.ckpt, warm-DIGEST.ckpt);
- * it is locked while a night runs.
+ * What was done is read from the store alone: the row of a trial names its sweep, its trial and its key
+ * (struct lineage_night_link in lineage/notes.h). A row of harness_abort does not count.
+ * checkpoints/ in the store holds what later trials start from (KEY.ckpt, warm-DIGEST.ckpt); it is
+ * locked while a night runs.
+ *
+ *   night_sweep        the file: its list, and what a proposed trial is made of
+ *   night              what was run before; files that trials leave to each other
+ *   night_forecast     how long a trial will take
+ *   night_propose      the next trial of a night that plans itself
+ *   night_run          one trial after another
  */
 #ifndef CLI_NIGHT_H
 #define CLI_NIGHT_H
@@ -13,21 +19,48 @@
 #include <trainer/sweep.h>
 
 #include "cli.h"
-#include "trial/interrupts.h"
+#include "night/night_sweep.h"
+#include "propose/propose_past.h"
+#include "trial/trial_watch.h"
+
+/* Who says what is run once the list is done. */
+enum night_planning { NIGHT_LIST_ONLY, NIGHT_PROPOSES };
+
+/* Evidence of how a trial ended. */
+struct night_ending {
+    enum lineage_label label;
+    enum trial_end end;
+    int exit_status, signal;
+};
+
+/* Failures with the same evidence after which a night stops unless told otherwise. */
+enum { NIGHT_STOP_AFTER = 5 };
 
 struct night {
     struct lineage_store *store;
-    struct trainer_sweep *sweep;
-    size_t n;                        /* trials */
-    char **exp_id;                   /* [n] of the trial's row, NULL if it is still to be run */
-    enum lineage_label *label;       /* [n] of that row */
+    struct night_sweep sweep;
+    struct night_trial *trials; /* [n] */
+    size_t n, room;
+    size_t n_proposed;          /* rows of this sweep that are of no trial in its list */
+    enum night_planning planning;
+    enum propose_method method; /* of what is proposed */
+    const char *planner;        /* shell command; NULL: none */
+    const char *const *options; /* words behind `night SWEEP -C DIR` to go on by, ended by NULL; NULL: none */
+
+    size_t n_slots;             /* trials at once, 1 at least */
+    const char *const *const *environments; /* [n_slots], NAME=VALUE of each, ended by NULL; NULL: none has any */
+    size_t at_work;
+    size_t stop_after;          /* failures alike; 0: never */
+    size_t alike;               /* in a row so far .. */
+    struct night_ending last_failure; /* .. like this one */
+    double began;
+    bool out_of_time;
     char dir[TRAINER_PATH_MAX - 64]; /* checkpoints/ */
     int lock;
     bool quiet;
     bool report;      /* keep report.html beside KNOWLEDGE.md */
     double hours;     /* INFINITY: no end */
     double pace;      /* most seconds per unit of work that a measured trial took; 0: none was */
-    const char *file; /* of the sweep */
     struct interrupts interrupts;
 };
 
@@ -72,7 +105,46 @@ void night_learn_turn(struct night *night, size_t i, bool warmed_up, double seco
 /* Seconds that trial i will take, and whether a warm start will be a part of them. */
 double night_forecast(const struct night *night, size_t i, bool *warms_up);
 
-/* Run what is left, in order. */
+/* ---- what is run next ---- */
+
+/*
+ * Propose a trial and add it to the night's. CLI_GO_ON with *i its index, CLI_OK if there is none (all was tried, or as
+ * many were proposed as were asked for), or an exit status.
+ */
+int night_propose(struct night *night, size_t *i);
+
+/* Read the rows of the store, and what this night knows besides, as the past of a proposer. CLI_GO_ON or a status. */
+int night_read_past(struct propose_past *past, const struct night *night);
+
+/* Add a trial that somebody proposed; x [ranges], or NULL. Takes the trial. CLI_GO_ON with *i, or an exit status. */
+int night_add_proposed(struct night *night, struct night_trial *trial, const double *x, const char *proposer, size_t *i);
+
+/* How many more will be proposed; 0 without a number. */
+size_t night_proposals_left(const struct night *night);
+
+/* Add a trial to the night, which owns it then. False when out of memory. */
+bool night_add(struct night *night, const struct night_trial *trial);
+
+/* Take back the trial that was just proposed and has no time to run. CLI_OK, to go on without. */
+int night_forget(struct night *night, size_t i);
+
+/* ---- at work ---- */
+
+enum { NIGHT_SLOTS_MAX = 64 };
+
+/* NIGHT_WAIT beside CLI_GO_ON and CLI_OK: what is to be run next depends on what is at work. */
+enum { NIGHT_WAIT = -2 };
+
+double night_now(void);                                   /* seconds, monotonic */
+double night_seconds_left(const struct night *night);     /* INFINITY without --hours */
+
+/* Knowledge and pace after a trial that ended with a status; the status to go on with. */
+int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
+                      double seconds);
+
+void night_say_how_to_go_on(const struct night *night, int status);
+
+/* Run what is left. */
 int night_run(struct night *night);
 
 #endif

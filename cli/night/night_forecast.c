@@ -10,9 +10,11 @@
 /* Rows of rollouts or demonstrations through the network, a backward pass counted as three
  * forward ones with the optimizer's share: what train_bench shows of a trial (generation
  * against updates). Only ratios matter: what a unit of it is cancels against the pace. The last
- * evaluation counts its seeds and one greedy pass (+1). */
+ * evaluation counts its seeds and one greedy pass (+1). Of commands nothing is known: all are alike. */
 static double work(const struct trainer_recipe *recipe, bool warms_up)
 {
+    if (!recipe)
+        return 1;
     const struct trainer_training *training = &recipe->training;
     const struct trainer_evaluation *evaluation = &recipe->evaluation;
     double looks =
@@ -30,8 +32,8 @@ static double work(const struct trainer_recipe *recipe, bool warms_up)
 /* Whether the trial itself, or the one that trains what it shares, has the warm start before it. */
 static bool has_warm_start_ahead(const struct night *night, size_t i)
 {
-    const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
-    return trial->parent == TRAINER_PARENT_BASE && !trial->recipe.checkpoint[0] &&
+    const struct night_trial *trial = &night->trials[i];
+    return trial->parent == TRAINER_PARENT_BASE && trial->recipe && !trial->recipe->checkpoint[0] &&
            !night_has_warm_start(night, i);
 }
 
@@ -40,16 +42,16 @@ static bool has_warm_start_ahead(const struct night *night, size_t i)
  * not say whether its own run had the warm start in it; the recipe and the sweep do. */
 void night_learn_row(struct night *night, size_t i, double seconds)
 {
-    const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
-    bool own = trial->parent == TRAINER_PARENT_BASE && !trial->recipe.checkpoint[0] &&
+    const struct night_trial *trial = &night->trials[i];
+    bool own = trial->parent == TRAINER_PARENT_BASE && trial->recipe && !trial->recipe->checkpoint[0] &&
                !night_shares_warm_start(night, i);
-    night->pace = fmax(night->pace, seconds / work(&trial->recipe, own));
+    night->pace = fmax(night->pace, seconds / work(trial->recipe, own));
 }
 
 void night_learn_turn(struct night *night, size_t i, bool warmed_up, double seconds)
 {
-    const struct trainer_trial *trial = trainer_sweep_trial(night->sweep, i);
-    night->pace = fmax(night->pace, seconds / work(&trial->recipe, warmed_up));
+    const struct night_trial *trial = &night->trials[i];
+    night->pace = fmax(night->pace, seconds / work(trial->recipe, warmed_up));
 }
 
 /* While nothing was measured a minute is assumed, so that --hours 0.01 begins nothing and any
@@ -59,5 +61,5 @@ double night_forecast(const struct night *night, size_t i, bool *warms_up)
     *warms_up = has_warm_start_ahead(night, i);
     if (night->pace <= 0)
         return NIGHT_LEAST_SECONDS;
-    return night->pace * work(&trainer_sweep_trial(night->sweep, i)->recipe, *warms_up);
+    return night->pace * work(night->trials[i].recipe, *warms_up);
 }

@@ -103,4 +103,10 @@ bool propose_holds(const struct propose_range *range, double value);
  */
 size_t propose_find(const struct propose_problem *problem, const double *x, double tolerance);
 
+/* ---- draws ------------------------------------------------------------------------------------- */
+
+/* In [0, 1), a function of its arguments; and 1 / (1 + exp(-x)): both the same on every machine. */
+double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index);
+double propose_sigmoid(double x);
+
 #endif

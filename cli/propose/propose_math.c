@@ -1,6 +1,8 @@
 /* propose_math.c: functions and random numbers that are the same on every machine. */
 #include "propose/propose_math.h"
 
+#include "propose/propose.h"
+
 #include <math.h>
 
 /* frexp, ldexp, floor and sqrt are exact by IEEE 754 and may come from libm. */
@@ -76,4 +78,15 @@ double propose_normal(struct propose_stream *stream)
         square = x * x + y * y;
     } while (square >= 1 || square == 0);
     return x * sqrt(-2 * propose_log(square) / square);
+}
+
+double propose_draw(uint64_t seed, uint64_t purpose, uint64_t index)
+{
+    struct propose_stream stream = propose_stream_of(seed, purpose, index);
+    return propose_uniform(&stream);
+}
+
+double propose_sigmoid(double x)
+{
+    return 1 / (1 + propose_exp(-fmin(fmax(x, -700), 700)));
 }

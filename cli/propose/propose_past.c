@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/notes.h>
+
 #include "support/running_files.h"
 
 static bool make_room(struct propose_past *past)
@@ -73,10 +75,18 @@ static bool read_setting(double *x, const struct propose_space *space, const str
     return true;
 }
 
+static bool is_of_sweep(const struct lineage_trial *row, const char *sweep)
+{
+    struct lineage_night_link link;
+    return sweep && lineage_night_link_parse(&link, row->notes) && strcmp(link.sweep, sweep) == 0;
+}
+
 static bool add_row(struct propose_past *past, const struct propose_space *space, const struct lineage_number *fallback,
-                    const struct lineage_trial *row)
+                    const char *sweep, const struct lineage_trial *row)
 {
     struct propose_trial trial = {.score = row->score.value};
+    if (fallback && !is_of_sweep(row, sweep))
+        fallback = NULL;
     if (!ended(&trial.end, row))
         return true;
     if (read_setting(trial.x, space, fallback, row))
@@ -93,7 +103,7 @@ static enum lineage_status no_memory(struct lineage_error *err)
 
 static enum lineage_status read_rows(struct propose_past *past, struct lineage_store *store,
                                      const struct propose_space *space, const struct lineage_number *fallback,
-                                     struct lineage_error *err)
+                                     const char *sweep, struct lineage_error *err)
 {
     const struct lineage_query all = {0};
     struct lineage_cursor *cursor;
@@ -103,7 +113,7 @@ static enum lineage_status read_rows(struct propose_past *past, struct lineage_s
     if (status != LINEAGE_OK)
         return status;
     while (added && (status = lineage_cursor_next(cursor, &row, err)) == LINEAGE_OK)
-        added = add_row(past, space, fallback, &row);
+        added = add_row(past, space, fallback, sweep, &row);
     lineage_cursor_close(cursor);
     if (!added)
         return no_memory(err);
@@ -140,11 +150,11 @@ static void add_running(void *context, int events)
 
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,
-                                      struct lineage_error *err)
+                                      const char *sweep, struct lineage_error *err)
 {
     struct running running = {past, space, true};
     *past = (struct propose_past){0};
-    enum lineage_status status = read_rows(past, store, space, fallback, err);
+    enum lineage_status status = read_rows(past, store, space, fallback, sweep, err);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(store), add_running, &running);
     return running.added ? status : no_memory(err);

@@ -20,11 +20,13 @@ struct propose_past {
     size_t elsewhere;                 /* trials that lack a range, or lie outside of one */
 };
 
-/* Read it; release in any case. fallback [space->n], or NULL: what a trial has that does not name a range (absent: it
- * does not count). */
+/*
+ * Read it; release in any case. fallback [space->n], or NULL: what a trial of that sweep has that does not name a range
+ * (absent: it does not count).
+ */
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,
                                       const struct propose_space *space, const struct lineage_number *fallback,
-                                      struct lineage_error *err);
+                                      const char *sweep, struct lineage_error *err);
 void propose_past_release(struct propose_past *past);
 
 /* Add a setting that is about to run. False when out of memory. */

@@ -343,13 +343,15 @@ static void remark(void *context, const struct trial_record *record, const struc
 static bool make_params(struct lineage_param **params, size_t *n, const struct command_trial *t)
 {
     *n = t->n_params;
-    *params = calloc(t->n_params + 1, sizeof **params);
+    *params = calloc(t->n_params + 2, sizeof **params);
     if (!*params)
         return false;
     if (t->n_params)
         memcpy(*params, t->params, t->n_params * sizeof **params);
     if (t->has_seed && t->seeds < 2)
         (*params)[(*n)++] = (struct lineage_param){"seed", (double)t->first_seed, NULL};
+    if (t->proposer)
+        (*params)[(*n)++] = (struct lineage_param){"proposer", (double)NAN, t->proposer};
     return true;
 }
 

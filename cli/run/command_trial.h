@@ -46,6 +46,7 @@ struct command_trial {
     const char *parent; /* exp_id */
     const char *night;  /* piece of notes that links the row to its night */
     const char *notes;
+    const char *proposer; /* a parameter of its row that the command is not given; NULL: none */
     bool baseline;      /* label a finished one baseline instead of keep or discard by its score */
 
     const char *name;   /* for progress */

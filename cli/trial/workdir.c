@@ -78,19 +78,44 @@ static void remove_left(const char *path)
         closedir(dir);
 }
 
+/* Until it is locked another process may take it for one that was left, and remove it: then it is gone, or its name is. */
+static bool is_there(const struct workdir *workdir)
+{
+    struct stat held, named;
+    return fstat(workdir->fd, &held) == 0 && stat(workdir->path, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+/* False with errno; ENOENT if it was removed meanwhile. */
+static bool make_locked(struct workdir *workdir, const char *dir)
+{
+    int n = snprintf(workdir->path, sizeof workdir->path, "%s/" RUNNING_PREFIX "XXXXXX", dir);
+    errno = ENAMETOOLONG;
+    if (n < 0 || (size_t)n >= sizeof workdir->path || !mkdtemp(workdir->path))
+        return false;
+    workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (workdir->fd < 0 || chmod(workdir->path, 0755) != 0 || flock(workdir->fd, LOCK_EX) != 0)
+        return false;
+    errno = ENOENT;
+    return is_there(workdir);
+}
+
 /* Inside the store, so that freezing a snapshot out of it stays on one file system. Readable by others, as a
  * snapshot is that is made from it; mkdtemp gives 0700. */
 bool workdir_make(struct workdir *workdir, const char *dir)
 {
+    enum { TRIES = 100 };
     remove_left(dir);
     workdir->fd = -1;
-    int n = snprintf(workdir->path, sizeof workdir->path, "%s/" RUNNING_PREFIX "XXXXXX", dir);
-    if (n < 0 || (size_t)n >= sizeof workdir->path)
-        errno = ENAMETOOLONG;
-    else if (mkdtemp(workdir->path))
-        workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (workdir->fd >= 0 && chmod(workdir->path, 0755) == 0 && flock(workdir->fd, LOCK_EX) == 0)
-        return true;
+    for (int i = 0; i < TRIES; i++) {
+        if (make_locked(workdir, dir))
+            return true;
+        if (errno != ENOENT || access(dir, F_OK) != 0)
+            break;
+        if (workdir->fd >= 0)
+            close(workdir->fd);
+        workdir->fd = -1;
+    }
     cli_error(CLI_SYSTEM, "cannot make a work directory in %s: %s", dir, strerror(errno));
     workdir_remove(workdir);
     return false;
