@@ -1,11 +1,12 @@
 /*
- * operation_faults.c: every operation of the store, with each of its allocations, calls on files and file operations of
- * SQLite made to fail, one further each time until none is left.
+ * operation_faults.c: every operation of the store, with each of its allocations, calls on files, file operations of
+ * SQLite and statements made to fail, one further each time until none is left.
  *
  * After each: no crash and no leak (under sanitizers); the right answer, or one with a notice, or an error with a message;
  * the store has the rows it had, or those and the whole of what was added, and answers the next question right.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
+#include <lineage/remarks.h>
 #include <lineage/render.h>
 #include <lineage/report.h>
 #include <lineage/snapshot.h>
 #include <lineage/verify.h>
 
 #include "files/fs.h"
+#include "format/arena.h"
 #include "questions.h"
 #include "sqlite_faults.h"
+#include "statement_faults.h"
 #include "support/files.h"
 
-enum mode { MEMORY, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, N_MODES };
-static const char *const mode_names[] = {"memory", "calls", "sqlite", "sqlite full"};
+enum mode { MEMORY, PIECES, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, STATEMENTS, DAMAGE, N_MODES };
+static const char *const mode_names[] = {"memory", "pieces", "calls", "sqlite", "sqlite full", "statements", "damage"};
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -68,6 +74,55 @@ char *__wrap_strdup(const char *text)
     return strikes(MEMORY) ? NULL : __real_strdup(text);
 }
 
+/* Most texts are pieces of a block that is there already: each of them fails as well, as if it were the one that needs
+ * the next block. */
+void *__real_arena_alloc(struct arena *arena, size_t count, size_t size);
+char *__real_arena_text(struct arena *arena, const char *text, size_t length);
+void __real_buf_add(struct buf *buf, const void *data, size_t length);
+void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size);
+char *__wrap_arena_text(struct arena *arena, const char *text, size_t length);
+void __wrap_buf_add(struct buf *buf, const void *data, size_t length);
+
+void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+    return strikes(PIECES) ? NULL : __real_arena_alloc(arena, count, size);
+}
+
+char *__wrap_arena_text(struct arena *arena, const char *text, size_t length)
+{
+    return strikes(PIECES) ? NULL : __real_arena_text(arena, text, length);
+}
+
+void __wrap_buf_add(struct buf *buf, const void *data, size_t length)
+{
+    if (strikes(PIECES))
+        buf->failed = true;
+    __real_buf_add(buf, data, length);
+}
+
+void __real_buf_puts(struct buf *buf, const char *text);
+void __wrap_buf_puts(struct buf *buf, const char *text);
+void __wrap_buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void __wrap_buf_puts(struct buf *buf, const char *text)
+{
+    if (strikes(PIECES))
+        buf->failed = true;
+    __real_buf_puts(buf, text);
+}
+
+void __wrap_buf_printf(struct buf *buf, const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        abort();
+    va_end(args);
+    __wrap_buf_puts(buf, text);
+    free(text);
+}
+
 static int strike(void *context, const char *call)
 {
     (void)context, (void)call;
@@ -79,7 +134,8 @@ static void arm(enum mode m, unsigned n)
     mode = m;
     countdown = n;
     hit = false;
-    sqlite_faults_arm(m >= SQLITE_CALLS ? n : 0, m == SQLITE_FULL_DISK, false);
+    sqlite_faults_arm(m == SQLITE_CALLS || m == SQLITE_FULL_DISK ? n : 0, m == SQLITE_FULL_DISK, false);
+    statement_faults_arm(m >= STATEMENTS ? n : 0, m == DAMAGE ? SQLITE_CORRUPT : SQLITE_NOMEM);
 }
 
 static bool was_hit(void)
@@ -90,8 +146,9 @@ static bool was_hit(void)
 static void disarm(void)
 {
     countdown = 0;
-    hit = hit || sqlite_faults_hit();
+    hit = hit || sqlite_faults_hit() || statement_faults_hit();
     sqlite_faults_arm(0, false, false);
+    statement_faults_arm(0, SQLITE_OK);
 }
 
 static void hear_notice(void *context, const struct lineage_notice *notice)
@@ -200,10 +257,39 @@ static enum lineage_status do_report(struct lineage_store *store, FILE *out, str
     return status;
 }
 
+static enum lineage_status do_remark(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_remark remark = {.timestamp = "T", .exp_id = "exp_003", .author = "me", .text = "a remark"};
+    (void)out;
+    return lineage_remark_append(store, &remark, err);
+}
+
+static enum lineage_status do_append_many(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_param params[] = {{.name = "alpha", .value = 0.25}};
+    const struct lineage_trial trials[] = {{.exp_id = "a", .parent_exp = "b", .timestamp = "T", .core_metric = {true, 1.0}},
+                                           {.exp_id = "c", .parent_exp = "a", .timestamp = "T", .core_metric = {true, 0.5},
+                                            .params = params, .n_params = 1},
+                                           {.parent_exp = "003", .timestamp = "T", .status = LINEAGE_CRASH}};
+    const bool by_score[] = {false, true, false};
+    struct lineage_append_options options;
+    struct lineage_trial rows[3];
+    lineage_append_options_init(&options);
+    options.allow_missing_parent = true;
+    enum lineage_status status = lineage_store_append_many(store, trials, 3, by_score, &options, rows, err);
+    for (size_t i = 0; i < 3; i++) {
+        if (status == LINEAGE_OK)
+            print_trial(out, &rows[i]);
+        lineage_trial_release(&rows[i]);
+    }
+    return status;
+}
+
 static const struct question writing[] = {
     {"append", do_append},           {"import", do_import},           {"restore", do_restore},
     {"rebuild", do_rebuild},         {"verify", do_verify},           {"render file", do_render_file},
-    {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report}};
+    {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report},
+    {"remark", do_remark},           {"append many", do_append_many}};
 
 /* ---- one fault after the other -------------------------------------------------------------------------------------- */
 
@@ -234,15 +320,31 @@ static struct outcome perform(const char *dir, const struct question *question, 
     return outcome;
 }
 
-static char *make_store(bool torn, bool with_mirror)
+/* What brings the mirror up to date. */
+static void ask_once(const char *dir)
+{
+    struct outcome outcome = perform(dir, &questions[0], MEMORY, 0);
+    free(outcome.text);
+}
+
+/* What an operation is done to. */
+struct subject {
+    void (*make)(const char *dir);
+    bool torn, with_mirror;
+    bool writes; /* each time on a store of its own */
+};
+
+static char *make_store(const struct subject *subject)
 {
     static const char record[] = "900\tT\topt\t003\t\t\tnobody ended this\t\tdiscard\t2.5\t\t\t\t\t\t\tn";
     char *dir = make_dir(), *aside = join(dir, "results.tsv.torn-1"), *mirror = join(dir, "lineage.db");
-    make_asked_store(dir);
-    if (torn)
+    subject->make(dir);
+    if (subject->torn)
         write_file(aside, record, sizeof record - 1);
-    if (!with_mirror)
+    if (!subject->with_mirror)
         unlink(mirror);
+    else if (!file_exists(mirror))
+        ask_once(dir);
     free(aside);
     free(mirror);
     return dir;
@@ -274,19 +376,20 @@ static void check_after(const char *dir, const char *before, size_t length, cons
     free(path);
 }
 
-static unsigned run_all(const struct question *question, enum mode m, bool writes, bool with_mirror)
+static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
 {
-    char *dir = make_store(writes, with_mirror), *path = join(dir, "results.tsv");
+    bool fresh = subject->writes || !subject->with_mirror;
+    char *dir = make_store(subject), *path = join(dir, "results.tsv");
     size_t length;
     char *before = read_file(path, &length);
     struct outcome sound = perform(dir, question, m, 0);
     unsigned n = 1;
     if (sound.status != LINEAGE_OK)
         broken(question, m, 0, "fails without a fault", sound.text);
-    for (; n < 20000; n++) {
-        if (writes || !with_mirror) { /* each on a store of its own */
+    for (; n < 20000; n += m == PIECES ? 1 + n / 64 : 1) { /* of pieces there are many of each kind */
+        if (fresh) {
             remove_dir(dir);
-            dir = make_store(writes, with_mirror);
+            dir = make_store(subject);
             free(before);
             free(path);
             path = join(dir, "results.tsv");
@@ -310,15 +413,16 @@ static unsigned run_all(const struct question *question, enum mode m, bool write
     return n - 1;
 }
 
-static void run_modes(const struct question *question, bool writes, const char *only)
+static void run_modes(const struct question *question, struct subject subject, const char *only)
 {
     if (only && strcmp(only, question->name) != 0)
         return;
     printf("%-14s", question->name);
     for (enum mode m = MEMORY; m < N_MODES; m++)
-        printf(" %s %u", mode_names[m], run_all(question, m, writes, true));
-    for (enum mode m = MEMORY; !writes && m <= CALLS; m++) /* the mirror is made first */
-        printf(", new %s %u", mode_names[m], run_all(question, m, writes, false));
+        printf(" %s %u", mode_names[m], run_all(question, m, &subject));
+    subject.with_mirror = false;
+    for (enum mode m = MEMORY; !subject.writes && m <= CALLS; m++) /* the mirror is made first */
+        printf(", new %s %u", mode_names[m], run_all(question, m, &subject));
     putchar('\n');
     fflush(stdout);
 }
@@ -337,9 +441,11 @@ int main(int argc, char **argv)
     sqlite_faults_install();
     fs_set_fault(strike, NULL);
     for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
-        run_modes(&writing[i], true, only);
+        run_modes(&writing[i], (struct subject){make_asked_store, true, true, true}, only);
     for (size_t i = 0; i < n_questions; i++)
-        run_modes(&questions[i], false, only);
+        run_modes(&questions[i], (struct subject){make_asked_store, false, true, false}, only);
+    for (size_t i = 0; i < n_wide_questions; i++)
+        run_modes(&wide_questions[i], (struct subject){make_wide_store, false, true, false}, only);
     printf("%u failures\n", failures);
     free(file);
     free(foreign);

@@ -1,4 +1,4 @@
-/* questions.h: a small store with something of everything, and everything that can be asked of it, as text. */
+/* questions.h: small stores with something of everything, and everything that can be asked of them, as text. */
 #ifndef FAULT_QUESTIONS_H
 #define FAULT_QUESTIONS_H
 
@@ -17,6 +17,11 @@ struct question {
 };
 extern const struct question questions[];
 extern const size_t n_questions;
+
+/* Rows of another tool: seeds, parameters that are text, columns outside the 17, remarks, best.json. */
+void make_wide_store(const char *dir);
+extern const struct question wide_questions[];
+extern const size_t n_wide_questions;
 
 void print_trial(FILE *out, const struct lineage_trial *trial);
 

@@ -36,6 +36,11 @@ static void what_is_said_about_a_night_is_no_link(void **state)
     assert_link("night a, trial b, key 000000000000000A", "");
     assert_link("night a; trial b, key 0000000000000001", "");
     assert_link("night a, key 0000000000000001", "");
+    assert_link("night with a long name, no other, key 0000000000000001", "");
+    assert_link("night with a long name, trial b key, 0000000000000001", "");
+    assert_link("night with a long name, no, key 0000000000000001, trial b", "");
+    assert_link("night with a, kez 0000000000000001, trial , key 0000000000000001", "with a, kez 0000000000000001||1");
+    assert_link("night with a long name, key, trial, key 00000000000, trial 1", "");
 }
 
 static void what_a_night_writes_reads_back(void **state)
@@ -52,6 +57,13 @@ static void what_a_night_writes_reads_back(void **state)
     assert_true(lineage_night_link_parse(&link, lineage_night_link_format(piece, name, name, 2)));
     assert_int_equal(strlen(link.sweep), LINEAGE_NIGHT_SWEEP_MAX - 2);
     assert_int_equal(strlen(link.trial), LINEAGE_NIGHT_TRIAL_MAX - 1);
+    char notes[2 * sizeof name + 64]; /* a name too long to be what a night wrote: cut, it would be another's */
+    snprintf(notes, sizeof notes, "night %s, trial b, key 0000000000000001", name);
+    assert_link(notes, "");
+    snprintf(notes, sizeof notes, "night a, trial %s, key 0000000000000001", name);
+    assert_link(notes, "");
+    memset(name, '\xbf', sizeof name - 1); /* no byte begins a code point */
+    assert_link(lineage_night_link_format(piece, name, "b", 3), "|b|3");
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 #include "support/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/notes.h>
@@ -250,6 +251,55 @@ static void parameter_names_are_checked(void **state)
                  lineage_param_name_ok("a;b") || lineage_param_name_ok("a=b") || lineage_param_name_ok("é"));
 }
 
+/* Statistics of their own columns are no parameters, whichever way they are written. */
+static void clip_scale_may_stand_as_parameters(void **state)
+{
+    struct lineage_trial trial = {0};
+    (void)state;
+    assert_int_equal(lineage_notes_parse(&trial, "ig_clip_scale_mean=0.5; ig_clip_scale_std=0.25", NULL), LINEAGE_OK);
+    assert_int_equal(trial.n_params, 0);
+    assert_true(trial.ig_clip_scale_mean.present && trial.ig_clip_scale_mean.value == 0.5);
+    assert_true(trial.ig_clip_scale_std.present && trial.ig_clip_scale_std.value == 0.25);
+    lineage_trial_release(&trial);
+}
+
+static void turns_are_whole_numbers(void **state)
+{
+    static const char *const prose[] = {
+        "info_gain turn=-1 mean=1 std=1", "info_gain turn=0.5 mean=1 std=1", "info_gain turn=4294967296 mean=1 std=1",
+        "info_gain turn=1 mean=1", "info_gain turn=1 std=1", "info_gain mean=1 std=1", "info_gain turn=1 n=0.5 mean=1 std=1"};
+    struct lineage_trial trial = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof prose / sizeof *prose; i++) {
+        assert_int_equal(lineage_notes_parse(&trial, prose[i], NULL), LINEAGE_OK);
+        assert_int_equal(trial.n_turns, 0);
+    }
+    const char *notes = "info_gain turn=2 mean=1 std=2; info_gain turn=1 mean=3 std=4 n=5; info_gain turn=2 mean=6 std=7";
+    assert_int_equal(lineage_notes_parse(&trial, notes, NULL), LINEAGE_OK);
+    assert_int_equal(trial.n_turns, 2);
+    assert_true(trial.turns[0].turn == 1 && trial.turns[0].count == 5);
+    assert_true(trial.turns[1].turn == 2 && trial.turns[1].mean == 6); /* the last one said */
+    lineage_trial_release(&trial);
+}
+
+static void a_list_ends_with_what_is_no_text(void **state)
+{
+    char text[LINEAGE_PARAM_TEXT_MAX + 1], *longest = malloc(LINEAGE_PARAM_TEXT_MAX + 2);
+    static const char *const none[] = {"", "7B", "adam,", "'a' b", "a;b", "''", "'a"};
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        const char *rest = none[i];
+        assert_false(lineage_param_text_next(text, &rest));
+        assert_ptr_equal(rest, none[i]);
+    }
+    memset(longest, 'x', LINEAGE_PARAM_TEXT_MAX + 1);
+    longest[LINEAGE_PARAM_TEXT_MAX + 1] = '\0';
+    const char *rest = longest;
+    assert_false(lineage_param_text_next(text, &rest));
+    assert_true(lineage_param_text_next(text, &(const char *){longest + 1}));
+    free(longest);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +310,9 @@ int main(void)
         cmocka_unit_test(a_piece_of_texts_sets_texts),             cmocka_unit_test(prose_sets_no_text),
         cmocka_unit_test(texts_never_change_a_number),             cmocka_unit_test(texts_are_as_long_as_they_may_be),
         cmocka_unit_test(texts_are_composed_and_read_back),        cmocka_unit_test(texts_that_cannot_be_written_are_refused),
-        cmocka_unit_test(a_text_that_notes_contradict_is_refused), cmocka_unit_test(texts_are_typed_as_a_list)};
+        cmocka_unit_test(a_text_that_notes_contradict_is_refused), cmocka_unit_test(texts_are_typed_as_a_list),
+        cmocka_unit_test(clip_scale_may_stand_as_parameters),
+        cmocka_unit_test(turns_are_whole_numbers),
+        cmocka_unit_test(a_list_ends_with_what_is_no_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

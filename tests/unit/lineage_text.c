@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <lineage/render.h>
 #include <lineage/text.h>
@@ -171,6 +172,103 @@ static void messages_show_what_hides_and_leave_the_rest(void **state)
     }
 }
 
+/* Fifteen digits that are all nines and too low: the next decimal is one place longer. */
+static void nines_roll_over(void **state)
+{
+    char text[LINEAGE_NUMBER_MAX];
+    (void)state;
+    assert_string_equal(lineage_number_format(text, 0.9999999999999994), "0.9999999999999994");
+    assert_string_equal(lineage_number_format(text, 9.999999999999994e22), "9.999999999999994e+22");
+    assert_string_equal(lineage_number_format(text, 1e23), "1e+23");
+}
+
+/* 2^-1074 * 3/2, all of its 751 digits, lies between two doubles; what stands behind decides, however far behind. */
+static void numbers_of_any_length_are_rounded_once(void **state)
+{
+    char digits[2000], *text = malloc(200000);
+    double value;
+    (void)state;
+    int n = snprintf(digits, sizeof digits, "%.1074f", 4.9406564584124654e-324); /* exact: one and a half of it is built below */
+    assert_int_equal(n, 1076);
+    int carry = 0;
+    for (int i = n - 1; i > 1; i--) { /* times three, one place further right, halved by times five */
+        int d = (digits[i] - '0') * 15 + carry;
+        digits[i] = (char)('0' + d % 10);
+        carry = d / 10;
+    }
+    assert_int_equal(carry, 0);
+    /* digits is now 15 * 2^-1074: as e-1 it is one and a half. */
+    n = sprintf(text, "%se-1", digits);
+    assert_true(lineage_number_parse(&value, text, (size_t)n));
+    assert_true(value == 2 * 4.9406564584124654e-324); /* to even */
+    n = sprintf(text, "%s%0*d1e-1", digits, 100000, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n));
+    assert_true(value == 2 * 4.9406564584124654e-324);
+    n = sprintf(text, "%0*d%s", 1000, 0, "1.5");
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 1.5);
+    n = sprintf(text, "-0.%0*de5", 900, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 0 && signbit(value));
+    n = sprintf(text, "1%0*d", 1000, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && isinf(value));
+    n = sprintf(text, "+1%0*de-1000", 1000, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 1);
+    /* 2^53 + 1 is half way between two doubles and goes to the even one, unless anything follows. */
+    n = sprintf(text, "9007199254740993.%0*d", 900, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 9007199254740992.0);
+    n = sprintf(text, "9007199254740993.%0*d1", 900, 0);
+    assert_true(lineage_number_parse(&value, text, (size_t)n) && value == 9007199254740994.0);
+    free(text);
+}
+
+static void what_looks_like_a_number_is_none(void **state)
+{
+    static const char *const none[] = {"", " ", "+", ".", "e5", "1e", "1e+", "1.2.3", "0x1", "nan(1)", "na", "infinit", "infinityx",
+                                       "1 2", "-"};
+    double value;
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(lineage_number_parse(&value, none[i], strlen(none[i])));
+    assert_true(lineage_number_parse(&value, "\v\f1e99999999999\r\n", 17) && isinf(value));
+    assert_true(lineage_number_parse(&value, "1e-99999999999", 14) && value == 0);
+    assert_true(lineage_number_parse(&value, "-INFINITY", 9) && value < 0 && isinf(value));
+}
+
+/* A letter with its accents, a hand with its colour, a family: none is cut in two. */
+static void marks_stay_with_what_they_mark(void **state)
+{
+    static const struct {
+        const char *text, *cut; /* to three code points, the mark among them */
+    } cases[] = {{"xa\u0301\u0302b", "x…"}, {"xक\u093Fख", "x…"}, {"x1\u20DDy", "x…"}, {"x👋🏽y", "x…"}, {"xa\u200Dby", "x…"},
+                 {"a\u0301\u0302\u0303b", "…"}, {"\u0301\u0302\u0303b", "…"}, {"xy🏽", "x…"}, {"xyz👋a", "xy…"},
+                 {"xy\u2026z", "xy…"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *cut = lineage_text_safe(cases[i].text, strlen(cases[i].text), 3);
+        if (strcmp(cut, cases[i].cut) != 0 && strcmp(cut, cases[i].text) != 0)
+            fail_msg("'%s' becomes '%s', not '%s'", cases[i].text, cut, cases[i].cut);
+        lineage_free(cut);
+    }
+}
+
+/* What cannot be formatted must not look whole. */
+static void a_text_that_cannot_be_made_fails(void **state)
+{
+    struct buf out = {0};
+    struct arena arena = {0};
+    (void)state;
+    buf_printf(&out, "%lc", (wint_t)0xd800);
+    assert_true(out.failed);
+    buf_puts(&out, "more");
+    assert_true(out.failed);
+    buf_release(&out);
+    assert_false(buf_reserve(&out, SIZE_MAX / 2));
+    assert_true(out.failed);
+    buf_release(&out);
+    assert_null(arena_alloc(&arena, SIZE_MAX / 2, 4)); /* the product is too large */
+    assert_null(arena_alloc(&arena, SIZE_MAX / 4, 3)); /* the sum would be */
+    arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +277,11 @@ int main(void)
         cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(powers_of_two_are_shortest),
         cmocka_unit_test(the_locale_does_not_matter),           cmocka_unit_test(text_is_cut_as_the_table_says),
         cmocka_unit_test(only_valid_utf8_passes),               cmocka_unit_test(hostile_text_is_made_harmless),
-        cmocka_unit_test(cutting_keeps_characters_whole)};
+        cmocka_unit_test(cutting_keeps_characters_whole),
+        cmocka_unit_test(nines_roll_over),
+        cmocka_unit_test(numbers_of_any_length_are_rounded_once),
+        cmocka_unit_test(what_looks_like_a_number_is_none),
+        cmocka_unit_test(marks_stay_with_what_they_mark),
+        cmocka_unit_test(a_text_that_cannot_be_made_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

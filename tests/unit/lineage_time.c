@@ -151,6 +151,52 @@ static void instants_beyond_the_years_are_moved_in(void **state)
     assert_reads("0000-01-01", "0000-03-01T00:00:00Z");
 }
 
+/* One thing wrong in each, which the reader meets at another place. */
+static void almost_dates_are_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "2026-W1", "2026-W00", "2026-W01-0", "2026-W01-8", "2026-W01-", "2026W01x", "2026-000", "2026-366", "2026-13",
+        "2026-00", "2026-1", "202605", "2026-0507", "20260532", "2026-05-00", "2026-05-3", "2026-05-32", "2026-02-30",
+        "2026-05-07T1", "2026-05-07T18:", "2026-05-07T18:5", "2026-05-07T18:05:", "2026-05-07T18:05:7", "2026-05-07T1805x",
+        "2026-05-07T18:05:07.", "2026-05-07T18:05:61", "2026-05-07T18:60", "2026-05-07T25", "2026-05-07T24:01",
+        "2026-05-07T18:05+2", "2026-05-07T18:05+02:", "2026-05-07T18:05+24", "2026-05-07T18:05+02:60", "2026-05-07T18:05Zx",
+        "now then", "3", "3 parsecs", "3 days hence", "3 days ago or so", "1234567890 days", "@", "@1234567890123", "@12x",
+        "ss", "3 ss", "", "x"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_refused(wrong[i], "is not a date");
+    assert_int_equal(lineage_time_parse(&(int64_t){0}, NULL, now(), &err), LINEAGE_EINVAL);
+}
+
+static void more_forms_of_the_standard(void **state)
+{
+    (void)state;
+    assert_reads("2026-w19-4", "2026-05-07T00:00:00Z");
+    assert_reads("2026-05-07T18:05:07,5", "2026-05-07T18:05:07Z");
+    assert_reads("2 MONTHS", "2026-03-07T15:30:10Z");
+    assert_reads("2 DAYS ago", "2026-05-05T15:30:10Z");
+    assert_reads("5s", "2026-05-07T15:30:05Z");
+}
+
+/* Each reads two ways, one way, or no way at all. */
+static void dates_of_other_countries_are_told_how_to_be_written(void **state)
+{
+    (void)state;
+    assert_refused("05/07/2026", "2026-07-05 or 2026-05-07");
+    assert_refused("7.7.2026", "write 2026-07-07");
+    assert_refused("25.12.2026", "write 2026-12-25");
+    assert_refused("12/25/2026", "write 2026-12-25");
+    assert_refused("25.25.2026", "is not a date; write YYYY");
+    assert_refused("32.5.2026", "is not a date; write YYYY");
+    assert_refused("5.32.2026", "is not a date; write YYYY");
+    assert_refused("5.7-2026", "is not a date; write YYYY");
+    assert_refused("5:7:2026", "is not a date; write YYYY");
+    assert_refused("0.7.2026", "is not a date; write YYYY");
+    assert_refused("5.0.2026", "is not a date; write YYYY");
+    assert_refused("5.7.0", "is not a date; write YYYY");
+    assert_refused("2026/05/07", "is not a date; write YYYY");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +204,8 @@ int main(void)
         cmocka_unit_test(words_count_from_now),        cmocka_unit_test(months_keep_to_the_calendar),
         cmocka_unit_test(other_dates_are_refused),     cmocka_unit_test(the_calendar_is_that_of_libc),
         cmocka_unit_test(instants_beyond_the_years_are_moved_in),
-    };
+        cmocka_unit_test(almost_dates_are_refused),
+        cmocka_unit_test(more_forms_of_the_standard),
+        cmocka_unit_test(dates_of_other_countries_are_told_how_to_be_written)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

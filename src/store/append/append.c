@@ -28,6 +28,7 @@
 #include <time.h>
 
 #include <lineage/text.h>
+#include <lineage/time.h>
 
 #include "../format/row.h"
 #include "../index/index.h"
@@ -227,14 +228,10 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
 
 static enum lineage_status give_timestamp(struct appending *a, struct lineage_error *err)
 {
-    char text[32];
-    struct tm tm;
-    time_t now = time(NULL);
+    char text[LINEAGE_TIME_MAX];
     if (!is_empty(a->trial.timestamp))
         return LINEAGE_OK;
-    if (!gmtime_r(&now, &tm) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        return store_fail(err, LINEAGE_EIO, "cannot read the clock");
-    return format_text(a, &a->trial.timestamp, err, "%s", text);
+    return format_text(a, &a->trial.timestamp, err, "%s", lineage_time_format(text, time(NULL)));
 }
 
 /* NAN is "not given" in the options, for 0 is a threshold that one may want. */
@@ -298,10 +295,10 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     const struct append_state *state = a->store->append;
     enum lineage_status status = a->options->auto_status ? decide_status(a, err) : LINEAGE_OK;
     if (is_empty(a->trial.baseline_exp)) {
-        if (state->has_best)
-            a->trial.baseline_exp = arena_text(&a->arena, state->best_id, strlen(state->best_id));
-        else if (a->trial.status == LINEAGE_BASELINE)
-            a->trial.baseline_exp = a->trial.exp_id;
+        if (!state->has_best)
+            a->trial.baseline_exp = a->trial.status == LINEAGE_BASELINE ? a->trial.exp_id : NULL;
+        else if (!(a->trial.baseline_exp = arena_text(&a->arena, state->best_id, strlen(state->best_id))))
+            status = no_memory(err);
     }
     if (!a->trial.delta_vs_best.present && state->has_best && a->score.present)
         a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->score.value, state->best)};

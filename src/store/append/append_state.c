@@ -174,27 +174,28 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
 
 /* The same rule as index_best: kept, finite, and strictly better, so that of equal scores the
  * earlier row stays the best in both. */
-static void note_best(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
+static bool note_best(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
 {
     struct append_state *state = store->append;
     bool higher = store->config.direction == LINEAGE_HIGHER;
     if (!lineage_label_is_kept(trial->status) || !score.present || !isfinite(score.value) ||
         (state->has_best && !(higher ? score.value > state->best : score.value < state->best)))
-        return;
+        return true;
     char *id = strdup(trial->exp_id);
-    state->valid = state->valid && id; /* without the name the next append looks again */
+    if (!id)
+        return false;
     free(state->best_id);
     state->best_id = id;
     state->best = score.value;
-    state->has_best = id != NULL;
+    state->has_best = true;
+    return true;
 }
 
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
 {
     struct append_state *state = store->append;
     row_note_id(trial->exp_id, &state->next_id, &state->id_width);
-    note_best(store, trial, score);
-    return id_set_add(&state->ids, trial->exp_id);
+    return note_best(store, trial, score) && id_set_add(&state->ids, trial->exp_id);
 }
 
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,

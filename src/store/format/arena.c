@@ -27,7 +27,7 @@ struct arena_block {
 static struct arena_block *grow(struct arena *arena, size_t bytes)
 {
     size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-    struct arena_block *block = size < SIZE_MAX - sizeof *block ? malloc(sizeof *block + size) : NULL;
+    struct arena_block *block = malloc(sizeof *block + size);
     if (!block)
         return NULL;
     *block = (struct arena_block){.next = arena->blocks, .size = size};
@@ -132,7 +132,9 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_start(args, format);
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
-    if (length >= 0 && buf_reserve(buf, (size_t)length)) {
+    if (length < 0) {
+        buf->failed = true; /* a text of 2 GiB, say: without it the buffer would look whole */
+    } else if (buf_reserve(buf, (size_t)length)) {
         vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
         buf->length += (size_t)length;
     }

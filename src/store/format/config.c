@@ -34,10 +34,10 @@ static enum lineage_status wrong(const char *key, const char *what, struct linea
 static enum lineage_status read_direction(struct lineage_config *config, const json_t *value,
                                           struct lineage_error *err)
 {
-    const char *text = json_string_value(value);
-    if (text && strcmp(text, "lower") == 0)
+    const char *text = json_is_string(value) ? json_string_value(value) : "";
+    if (strcmp(text, "lower") == 0)
         config->direction = LINEAGE_LOWER;
-    else if (text && strcmp(text, "higher") == 0)
+    else if (strcmp(text, "higher") == 0)
         config->direction = LINEAGE_HIGHER;
     else
         return wrong("direction", "\"lower\" or \"higher\"", err);

@@ -84,7 +84,7 @@ static bool parse_piece(struct lineage_night_link *link, const char *piece, cons
         return false;
     const char *sweep = piece + strlen(begin), *key = end - KEY_DIGITS, *middle = strstr(sweep, between);
     if (strspn(key, "0123456789abcdef") < KEY_DIGITS || strncmp(end - tail, before_key, strlen(before_key)) != 0 ||
-        !middle || middle < sweep || middle + strlen(between) > end - tail)
+        !middle || middle + strlen(between) > end - tail)
         return false;
     link->key = strtoull(key, NULL, 16);
     return take_name(link->sweep, sizeof link->sweep, sweep, middle) &&

@@ -262,7 +262,7 @@ static void put_param(struct notes_builder *b, struct span name, double value, c
 /* Signs beside letters and digits; what stands in prose as a sign of its own (an arrow, a question) is none. */
 static bool is_word_char(char c)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("_.-+/:@", c));
+    return is_letter(c) || (c >= '0' && c <= '9') || memchr("_.-+/:@", c, 7);
 }
 
 /* Bytes of the word at the start, 0 if there is none. A sentence or a range may end with what no word ends with. */

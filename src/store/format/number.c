@@ -223,32 +223,39 @@ static long written_exponent(const char *text, size_t length)
 
 /*
  * text is a checked decimal: give strtod its digits as a whole number and the exponent that goes
- * with it. A cell may have any number of digits; all of them go to strtod, because rounding twice
- * can give the neighbour of the nearest double. 24 bytes hold the exponent of any length and its
- * NUL.
+ * with it. A cell may have any number of digits, and rounding twice could give the neighbour of the
+ * nearest double. What lies between two doubles has at most 767 digits: of those behind the 800th
+ * all that counts is whether one is not 0, which a last 1 says. 24 bytes hold a sign, that 1, the
+ * exponent of any length and its NUL.
  */
-static bool convert(double *value, const char *text, size_t length)
+static double convert(const char *text, size_t length)
 {
-    char small[64], *copy = length + 24 < sizeof small ? small : malloc(length + 24);
-    size_t n = 0, i = 0;
+    enum { DIGITS = 800 };
+    char copy[DIGITS + 32];
+    size_t n = 0, n_digits = 0, i = 0;
     long exponent = 0;
-    bool fraction = false;
-    if (!copy)
-        return false;
+    bool fraction = false, more = false;
+    if (text[0] == '-' || text[0] == '+')
+        copy[n++] = text[i++];
     for (; i < length && (text[i] | 0x20) != 'e'; i++) {
         if (text[i] == '.') {
             fraction = true;
             continue;
         }
-        copy[n++] = text[i];
+        if (n_digits == DIGITS) {
+            more = more || text[i] != '0';
+            exponent += !fraction;
+            continue;
+        }
         exponent -= fraction;
+        if (n_digits || text[i] != '0') {
+            copy[n++] = text[i];
+            n_digits++;
+        }
     }
-    exponent += written_exponent(text + i, length - i);
-    snprintf(copy + n, 24, "e%ld", exponent);
-    *value = strtod(copy, NULL);
-    if (copy != small)
-        free(copy);
-    return true;
+    exponent += written_exponent(text + i, length - i) - more;
+    snprintf(copy + n, 26, "%se%ld", more ? "1" : n_digits ? "" : "0", exponent);
+    return strtod(copy, NULL);
 }
 
 /* Up to 15 digits without exponent are exact in a double: digits / 10^k is correctly rounded.
@@ -307,5 +314,7 @@ bool lineage_number_parse(double *value, const char *text, size_t length)
         return false;
     if (number_length(text, length) != length)
         return parse_word(value, text, length);
-    return convert_short(value, text, length) || convert(value, text, length);
+    if (!convert_short(value, text, length))
+        *value = convert(text, length);
+    return true;
 }

@@ -1,0 +1,74 @@
+/* statement_faults.c: the calls of the library, in front of those of SQLite. A call that fails here has done nothing. */
+#include "statement_faults.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+static unsigned countdown;
+static int code;
+static bool was_hit;
+static bool failing; /* the last call failed here: SQLite knows nothing of it */
+
+void statement_faults_arm(unsigned n, int with)
+{
+    countdown = n;
+    code = with;
+    was_hit = failing = false;
+}
+
+bool statement_faults_hit(void)
+{
+    return was_hit;
+}
+
+static bool strikes(void)
+{
+    failing = countdown && !--countdown;
+    was_hit = was_hit || failing;
+    return failing;
+}
+
+int __real_sqlite3_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **stmt, const char **rest);
+int __real_sqlite3_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **stmt, const char **rest);
+int __real_sqlite3_step(sqlite3_stmt *stmt);
+int __real_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *context, char **message);
+int __real_sqlite3_errcode(sqlite3 *db);
+const char *__real_sqlite3_errmsg(sqlite3 *db);
+int __wrap_sqlite3_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **stmt, const char **rest);
+int __wrap_sqlite3_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **stmt, const char **rest);
+int __wrap_sqlite3_step(sqlite3_stmt *stmt);
+int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *context, char **message);
+int __wrap_sqlite3_errcode(sqlite3 *db);
+const char *__wrap_sqlite3_errmsg(sqlite3 *db);
+
+int __wrap_sqlite3_prepare_v2(sqlite3 *db, const char *sql, int n, sqlite3_stmt **stmt, const char **rest)
+{
+    *stmt = NULL;
+    return strikes() ? code : __real_sqlite3_prepare_v2(db, sql, n, stmt, rest);
+}
+
+int __wrap_sqlite3_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flags, sqlite3_stmt **stmt, const char **rest)
+{
+    *stmt = NULL;
+    return strikes() ? code : __real_sqlite3_prepare_v3(db, sql, n, flags, stmt, rest);
+}
+
+int __wrap_sqlite3_step(sqlite3_stmt *stmt)
+{
+    return strikes() ? code : __real_sqlite3_step(stmt);
+}
+
+int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **), void *context, char **message)
+{
+    return strikes() ? code : __real_sqlite3_exec(db, sql, row, context, message);
+}
+
+int __wrap_sqlite3_errcode(sqlite3 *db)
+{
+    return failing ? code : __real_sqlite3_errcode(db);
+}
+
+const char *__wrap_sqlite3_errmsg(sqlite3 *db)
+{
+    return failing ? sqlite3_errstr(code) : __real_sqlite3_errmsg(db);
+}

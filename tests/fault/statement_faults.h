@@ -1,0 +1,12 @@
+/* statement_faults.h: every statement that the mirror prepares, steps or executes, made to fail, one further each time.
+ * Linked with --wrap of those calls; what SQLite says of the failure follows. */
+#ifndef FAULT_STATEMENT_FAULTS_H
+#define FAULT_STATEMENT_FAULTS_H
+
+#include <stdbool.h>
+
+/* The n-th call from now on fails with that code of SQLite; 0 disarms. */
+void statement_faults_arm(unsigned n, int code);
+bool statement_faults_hit(void);
+
+#endif

@@ -1,0 +1,227 @@
+/* wide_questions.c: see questions.h. */
+#include "questions.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <lineage/compare.h>
+#include <lineage/query.h>
+#include <lineage/remarks.h>
+#include <lineage/render.h>
+#include <lineage/report.h>
+#include <lineage/snapshot.h>
+
+#include "support/files.h"
+
+static const char rows[] =
+    "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
+    "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\tgpu\tpeak\n"
+    "000\t2026-01-01\tgrpo\t\t\tqa\tstart\t\tbaseline\t0.5\t\t\t10\t12\t\t\tseed=1; lr=0.1; drop=0; optimizer=adam\ta100\t30\n"
+    "001\t2026-01-02\tgrpo\t000\t000\tqa\tagain\t+0.1\tkeep\t0.6\t\t0.1\t11\t13\t\t\tseed=2; lr=0.1; drop=-0.0; optimizer=adam\ta100\t31\n"
+    "002\t2026-01-03\tgrpo\t001\t001\tqa\tthird\t\tdiscard\t0.55\t\t-0.05\t12\t14\t\t\tseed=3; lr=0.1; drop=0; optimizer=adam\th100\t\n"
+    "003\t2026-01-04\tadv\t001\t001\tqa\tother\t+1\tkeep\t0.7\t\t0.1\t13\t15\tj\tsnapshots/x\tseed=1; lr=0.2; drop=0.1; optimizer=sgd\ta100\t40\n"
+    "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tseed=2; lr=0.2; drop=-0.0; optimizer='7B'\th100\t41\n"
+    "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tseed=3; lr=0.3; schedule=cosine, optimizer=adam\th100\tx\n"
+    "006\t2026-01-07\tadv\t005\t005\tqa\tdied\t\tcrash\t\t\t\t\t\t\t\tseed=4; lr=0.3\t\t\n"
+    "007\t2026-01-08\tadv\t005\t005\tqa\tstopped\t\tharness_abort\t\t\t\t\t\t\t\tseed=5; lr=0.3; optimizer=adam\t\t\n";
+
+static enum lineage_status print_comparison(struct lineage_store *store, const struct lineage_compare_options *options,
+                                            FILE *out, struct lineage_error *err)
+{
+    struct lineage_comparison c;
+    enum lineage_status status = lineage_compare(store, options, &c, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < c.n_variants; i++) {
+        const struct lineage_variant *v = &c.variants[i];
+        fprintf(out, "%s %zu %.17g %.17g %zu %.17g %zu:", v->name, v->n_trials, v->mean.value, v->std.value, v->n_pairs,
+                v->difference.value, v->n_settings);
+        for (size_t j = 0; j < v->n_settings; j++)
+            fprintf(out, " %s %s %g", v->settings[j].name, v->settings[j].text ? v->settings[j].text : "", v->settings[j].high);
+        fputc('\n', out);
+    }
+    for (size_t i = 0; i < c.n_confounded; i++)
+        fprintf(out, "%s ", c.confounded[i]);
+    lineage_comparison_release(&c);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status ask_specialists(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_condition condition = {.name = "core_metric", .range = {{true, 0.1}, {true, 0.9}}};
+    return print_comparison(store, &(struct lineage_compare_options){.conditions = &condition, .n_conditions = 1}, out, err);
+}
+
+static enum lineage_status ask_variants(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char *const names[] = {"grpo,lr=0.1", "optimizer=sgd", "001,004", "003"};
+    return print_comparison(store, &(struct lineage_compare_options){.variants = names, .n_variants = 4, .over = "seed,lr",
+                                                                     .baseline = "optimizer=sgd"}, out, err);
+}
+
+static enum lineage_status ask_by_value(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    enum lineage_status status = print_comparison(store, &(struct lineage_compare_options){.by = "lr", .baseline = "0.2"}, out, err);
+    if (status == LINEAGE_OK)
+        status = print_comparison(store, &(struct lineage_compare_options){.by = "optimizer", .baseline = "adam"}, out, err);
+    return status;
+}
+
+static enum lineage_status print_sweep(struct lineage_store *store, const char *x, const char *y, FILE *out,
+                                       struct lineage_error *err)
+{
+    struct lineage_sweep sweep;
+    enum lineage_status status = lineage_sweep_load(store, x, y, &sweep, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < sweep.n_cells; i++) {
+        const struct lineage_sweep_cell *cell = &sweep.cells[i];
+        fprintf(out, "%.17g %.17g %s %s %zu %.17g %s\n", cell->x, cell->y, cell->x_text ? cell->x_text : "-",
+                cell->y_text ? cell->y_text : "-", cell->count, cell->best.value, cell->best_id ? cell->best_id : "-");
+    }
+    fprintf(out, "%zu %zu\n", sweep.without, sweep.aborted);
+    lineage_sweep_release(&sweep);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status ask_sweep_texts(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    enum lineage_status status = print_sweep(store, "optimizer", NULL, out, err);
+    return status == LINEAGE_OK ? print_sweep(store, "optimizer", "lr", out, err) : status;
+}
+
+static enum lineage_status ask_sweep_numbers(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    enum lineage_status status = print_sweep(store, "seed", NULL, out, err);
+    return status == LINEAGE_OK ? print_sweep(store, "drop", "lr", out, err) : status;
+}
+
+static enum lineage_status ask_list(struct lineage_store *store, const struct lineage_query *query, FILE *out,
+                                    struct lineage_error *err)
+{
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    size_t n;
+    enum lineage_status status = lineage_query_count(&n, store, query, err);
+    if (status == LINEAGE_OK)
+        status = lineage_query_open(&cursor, store, query, err);
+    if (status != LINEAGE_OK)
+        return status;
+    fprintf(out, "%zu\n", n);
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        print_trial(out, &trial);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status ask_texts(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char *const wanted[] = {"adam", "sgd"}, *const cards[] = {"a100"};
+    const struct lineage_condition conditions[] = {{.name = "optimizer", .texts = wanted, .n_texts = 2},
+                                                   {.name = "gpu", .texts = cards, .n_texts = 1},
+                                                   {.name = "seed", .range = {{true, 1}, {true, 1}}}};
+    return ask_list(store, &(struct lineage_query){.conditions = conditions, .n_conditions = 3, .sort = "-seed"}, out, err);
+}
+
+static enum lineage_status ask_extras(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_condition any = {.name = "peak"};
+    return ask_list(store, &(struct lineage_query){.conditions = &any, .n_conditions = 1, .sort = "peak", .limit = 3, .after = 1},
+                    out, err);
+}
+
+static enum lineage_status ask_newest(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_condition any = {.name = "lr"};
+    return ask_list(store, &(struct lineage_query){.labels = 1u << LINEAGE_KEEP | 1u << LINEAGE_DISCARD, .sort = "-seq",
+                                                   .conditions = &any, .n_conditions = 1, .limit = 2}, out, err);
+}
+
+static enum lineage_status ask_tried_text(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_param wanted[] = {{"optimizer", 0, "adam"}, {"lr", 0.1, NULL}};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    enum lineage_status status = lineage_tried(&cursor, store, wanted, 2, 0.5, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        print_trial(out, &trial);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static bool print_remark(void *context, const struct lineage_remark *remark)
+{
+    fprintf(context, "%s %s %s %s\n", remark->timestamp, remark->exp_id, remark->author, remark->text);
+    return true;
+}
+
+static enum lineage_status ask_remarks(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    return lineage_remarks_read(store, "003", print_remark, out, err);
+}
+
+static enum lineage_status ask_report(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_report_options options;
+    struct lineage_report *report;
+    lineage_report_options_init(&options);
+    options.chain = 2;
+    enum lineage_status status = lineage_report_load(&report, store, &options, err);
+    if (status != LINEAGE_OK)
+        return status;
+    fprintf(out, "%zu %zu %zu %zu %s", report->n_leaders, report->n_params, report->n_full, report->rows,
+            report->best ? report->best->exp_id : "");
+    lineage_report_release(report);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status ask_path(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    char *path = NULL;
+    enum lineage_status status = lineage_find(store, "exp_003", &trial, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = lineage_snapshot_path(&path, store, &trial, err);
+    if (status == LINEAGE_OK)
+        fprintf(out, "%s", strrchr(path, '/'));
+    lineage_free(path);
+    lineage_trial_release(&trial);
+    return status;
+}
+
+const struct question wide_questions[] = {
+    {"list texts", ask_texts},           {"compare", ask_specialists},       {"variants", ask_variants},
+    {"by value", ask_by_value},          {"sweep texts", ask_sweep_texts},   {"sweep numbers", ask_sweep_numbers},
+    {"list extras", ask_extras},         {"list newest", ask_newest},        {"tried text", ask_tried_text},
+    {"remarks", ask_remarks},            {"load report", ask_report},        {"snapshot path", ask_path}};
+const size_t n_wide_questions = sizeof wide_questions / sizeof *wide_questions;
+
+void make_wide_store(const char *dir)
+{
+    static const char config[] = "{\"direction\": \"higher\", \"min_delta\": 0.01}",
+                      remarks[] = "{\"timestamp\": \"T\", \"exp_id\": \"003\", \"author\": \"me\", \"text\": \"look\"}\n",
+                      best[] = "{\"exp_id\": \"005\", \"core_metric\": 0.75, \"specialist\": 7, \"hypothesis\": \"last\","
+                               " \"snapshot_path\": null}\n";
+    const struct {
+        const char *name, *bytes;
+        size_t length;
+    } files[] = {{"results.tsv", rows, sizeof rows - 1},
+                 {"lineage.json", config, sizeof config - 1},
+                 {"remarks.jsonl", remarks, sizeof remarks - 1},
+                 {"best.json", best, sizeof best - 1}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char *path = join(dir, files[i].name);
+        write_file(path, files[i].bytes, files[i].length);
+        free(path);
+    }
+    char *snapshots = join(dir, "snapshots"), *snapshot = join(snapshots, "x");
+    if (mkdir(snapshots, 0755) != 0 || mkdir(snapshot, 0755) != 0)
+        abort();
+    free(snapshots);
+    free(snapshot);
+}
