@@ -5,12 +5,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <lineage/remarks.h>
 
+#include "files/fs.h"
 #include "support/files.h"
 #include "support/rows.h"
 
@@ -105,10 +108,61 @@ static void what_others_left_in_the_file_hides_no_remark(void **state)
     remove_dir(dir);
 }
 
+/* The time is the caller's where it has one, and a pipe in the place of the file is not written to. */
+static void a_remark_has_a_time_and_a_file(void **state)
+{
+    (void)state;
+    struct lineage_remark said = {.timestamp = "\xff", .exp_id = "000", .text = "x"};
+    char *dir = make_dir();
+    size_t length;
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_remark_append(store, &said, &err), LINEAGE_EINVAL);
+    said.timestamp = "2026-01-02T03:04:05Z";
+    assert_int_equal(lineage_remark_append(store, &said, &err), LINEAGE_OK);
+    char *file = read_file(in_dir(dir, "remarks.jsonl"), &length);
+    assert_non_null(strstr(file, "\"time\":\"2026-01-02T03:04:05Z\""));
+    free(file);
+    assert_int_equal(remove(in_dir(dir, "remarks.jsonl")), 0);
+    assert_int_equal(mkfifo(in_dir(dir, "remarks.jsonl"), 0644), 0);
+    assert_int_equal(lineage_remark_append(store, &said, &err), LINEAGE_EIO);
+    assert_int_equal(lineage_remarks_read(store, NULL, hear_remark, NULL, &err), LINEAGE_EINVAL);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* Half a line that could not be written is nobody's remark. */
+static int cut_writes(void *context, const char *call)
+{
+    return strcmp(call, context) != 0 ? 0 : strcmp(call, "write") == 0 ? FS_FAULT_SHORT : EIO;
+}
+
+static void what_fails_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    static char *const calls[] = {"write", "fdatasync", "flock", "read"};
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(remark(store, "000", "", "first"), LINEAGE_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        fs_set_fault(cut_writes, calls[i]);
+        enum lineage_status status = remark(store, "000", "", "second");
+        fs_set_fault(NULL, NULL);
+        assert_true(status == LINEAGE_EIO || status == LINEAGE_ELOCKED);
+        assert_true(err.text[0]);
+        assert_string_equal(remarks_on(store, NULL, 0), "000//first|");
+    }
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_remark_is_kept_with_its_trial),
                                        cmocka_unit_test(what_is_no_remark_is_refused),
-                                       cmocka_unit_test(what_others_left_in_the_file_hides_no_remark)};
+                                       cmocka_unit_test(what_others_left_in_the_file_hides_no_remark),
+                                       cmocka_unit_test(a_remark_has_a_time_and_a_file),
+                                       cmocka_unit_test(what_fails_leaves_the_file_as_it_was)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

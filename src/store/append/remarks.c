@@ -16,79 +16,71 @@
 
 #include <lineage/query.h>
 #include <lineage/text.h>
+#include <lineage/time.h>
 
 #include "../internal.h"
 #include "../files/fs.h"
 #include "../files/places.h"
 
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
 /* Bounded, because a remark is shown to whoever looks at the trial, a model with a limited
  * context among them. */
 static enum lineage_status check(const struct lineage_remark *remark, struct lineage_error *err)
 {
-    const char *author = remark->author ? remark->author : "";
+    const char *author = or_empty(remark->author), *timestamp = or_empty(remark->timestamp);
     if (!remark->text || !*remark->text)
         return store_fail(err, LINEAGE_EINVAL, "a remark needs a text");
     if (strlen(remark->text) > LINEAGE_REMARK_MAX || strlen(author) > LINEAGE_NAME_MAX)
         return store_fail(err, LINEAGE_ELIMIT, "a remark has %d bytes at most, its author %d", LINEAGE_REMARK_MAX,
                           LINEAGE_NAME_MAX);
-    if (!lineage_text_is_utf8(remark->text, strlen(remark->text)) || !lineage_text_is_utf8(author, strlen(author)))
-        return store_fail(err, LINEAGE_EINVAL, "a remark must be UTF-8");
+    if (!lineage_text_is_utf8(remark->text, strlen(remark->text)) || !lineage_text_is_utf8(author, strlen(author)) ||
+        !lineage_text_is_utf8(timestamp, strlen(timestamp)))
+        return store_fail(err, LINEAGE_EINVAL, "a remark, its author and its time must be UTF-8");
     return LINEAGE_OK;
 }
 
-/* In UTC and in the form of a row's timestamp, so that both sort together. */
-static void now_text(char out[32])
+/* The line with its LF, and one in front for a last line that was cut off. The LF in front is used only where the file
+ * ends in half a line: the remark must not become part of it. The time is that of now in the form of a row's timestamp,
+ * so that both sort together. */
+static enum lineage_status write_out(struct buf *line, const struct lineage_remark *remark, const char *exp_id,
+                                     struct lineage_error *err)
 {
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
-/* The line with its LF, and one in front for a last line that was cut off. The LF in front is
- * used only where the file ends in half a line: the remark must not become part of it. */
-static char *line_of(const struct lineage_remark *remark, const char *exp_id)
-{
-    char now[32];
-    now_text(now);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time",
-                             remark->timestamp && *remark->timestamp ? remark->timestamp : now, "exp_id", exp_id,
-                             "author", remark->author ? remark->author : "", "text", remark->text);
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    size_t length = text ? strlen(text) : 0;
-    char *line = text ? malloc(length + 3) : NULL;
-    if (line) {
-        line[0] = '\n';
-        memcpy(line + 1, text, length);
-        memcpy(line + 1 + length, "\n", 2);
-    }
+    char now[LINEAGE_TIME_MAX];
+    const char *given = or_empty(remark->timestamp);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)),
+                             "exp_id", exp_id, "author", or_empty(remark->author), "text", remark->text);
+    char *text = json_dumps(json, JSON_COMPACT); /* NULL of NULL */
+    if (text)
+        buf_printf(line, "\n%s\n", text);
+    bool made = text && !line->failed;
     free(text);
     json_decref(json);
-    return line;
+    return made ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }
 
 /*
  * Under the lock. A write that fails half-way is cut back, so that it is nobody's remark. The lock
  * is that of the file itself, as in the log: readers take none, and skip a line that is not whole.
  */
-static enum lineage_status write_line(int fd, const char *line, struct lineage_error *err)
+static enum lineage_status write_line(int fd, const struct buf *out, struct lineage_error *err)
 {
     char last = '\n';
     off_t size = lseek(fd, 0, SEEK_END);
-    if (size > 0 && fs_read_at(fd, &last, 1, (uint64_t)size - 1) != 1)
+    if (size < 0 || (size > 0 && fs_read_at(fd, &last, 1, (uint64_t)size - 1) != 1))
         return store_fail_errno(err, LINEAGE_EIO, "cannot read " PLACE_REMARKS);
-    if (last == '\n')
-        line++;
-    size_t length = strlen(line);
-    if (size >= 0 && fs_write_once(fd, line, length) == (ssize_t)length && fs_sync_data(fd) == 0)
+    size_t skip = last == '\n', length = out->length - skip;
+    if (fs_write_once(fd, out->data + skip, length) == (ssize_t)length && fs_sync_data(fd) == 0)
         return LINEAGE_OK;
     store_fail_errno(err, LINEAGE_EIO, "cannot write " PLACE_REMARKS);
-    if (size >= 0 && fs_truncate(fd, (uint64_t)size) != 0)
-        return LINEAGE_EIO;
+    (void)!fs_truncate(fd, (uint64_t)size); /* what fails here is passed over by readers */
     return LINEAGE_EIO;
 }
 
-static enum lineage_status append_line(struct lineage_store *store, const char *line, struct lineage_error *err)
+static enum lineage_status append_line(struct lineage_store *store, const struct buf *line, struct lineage_error *err)
 {
     int fd = fs_open(store->dir_fd, PLACE_REMARKS, O_RDWR | O_APPEND | O_CREAT, 0666);
     if (fd < 0)
@@ -108,23 +100,23 @@ enum lineage_status lineage_remark_append(struct lineage_store *store, const str
                                           struct lineage_error *err)
 {
     struct lineage_trial trial = {0};
+    struct buf line = {0};
     enum lineage_status status = check(remark, err);
     if (status == LINEAGE_OK)
-        status = lineage_find(store, remark->exp_id ? remark->exp_id : "", &trial, err);
+        status = lineage_find(store, or_empty(remark->exp_id), &trial, err);
     if (status != LINEAGE_OK)
         return status;
-    char *line = line_of(remark, trial.exp_id);
-    status = line ? append_line(store, line, err)
-                  : store_fail(err, LINEAGE_EINVAL, "the trial's id or the remark's time is not UTF-8");
-    free(line);
+    status = write_out(&line, remark, trial.exp_id, err);
+    if (status == LINEAGE_OK)
+        status = append_line(store, &line, err);
+    buf_release(&line);
     lineage_trial_release(&trial);
     return status;
 }
 
 static const char *text_of(const json_t *json, const char *key)
 {
-    const char *text = json_string_value(json_object_get(json, key));
-    return text ? text : "";
+    return or_empty(json_string_value(json_object_get(json, key)));
 }
 
 /* False to stop. A line that is no JSON is skipped: it is what a kill left, or a person's. */

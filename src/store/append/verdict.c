@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <lineage/store.h>
@@ -61,15 +60,9 @@ bool verdict_is_keep(double difference, double threshold, bool higher)
 
 const char *verdict_reason(char out[VERDICT_REASON_MAX], double difference, double threshold, bool higher)
 {
-    char got[40], needed[40];
     double limit = higher || threshold == 0 ? threshold : -threshold; /* no -0 */
-    /* As short as it can be without the two figures, once rounded, saying the opposite. */
-    for (int digits = 3; digits <= 17; digits++) {
-        snprintf(got, sizeof got, "%+.*g", digits, difference == 0 ? 0 : difference);
-        snprintf(needed, sizeof needed, "%.*g", digits, limit);
-        if (!verdict_is_keep(strtod(got, NULL), fabs(strtod(needed, NULL)), higher))
-            break;
-    }
-    snprintf(out, VERDICT_REASON_MAX, "discarded: %s, needs %s than %s", got, higher ? "more" : "less", needed);
+    /* Three digits of both: rounding keeps their order, so the figures never say the opposite. */
+    snprintf(out, VERDICT_REASON_MAX, "discarded: %+.3g, needs %s than %.3g", difference == 0 ? 0 : difference,
+             higher ? "more" : "less", limit);
     return out;
 }
