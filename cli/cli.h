@@ -37,6 +37,45 @@ struct cli_command {
     int (*run)(const struct cli_command *command, int argc, const char **argv);
 };
 
+/* ---- the terminal -------------------------------------------------------------------------------- */
+
+/*
+ * Where results go. On a terminal they are fitted to its width, and to a pager where they are longer than it; anywhere
+ * else the bytes depend on nothing here but `color`, which was asked for then. Zero is no terminal and no colour.
+ */
+struct cli_screen {
+    char *color_text;   /* --color */
+    int wide, no_pager; /* --wide: nothing is cut or left out; --no-pager */
+    bool terminal, color;
+    size_t width, height; /* columns and lines of the terminal */
+    FILE *pager;          /* while one shows what stdout gets */
+    int terminal_fd;      /* and the stdout of before */
+};
+
+#define CLI_SCREEN_OPTIONS(s)                                                                                     \
+    {"color", 0, POPT_ARG_STRING, &(s)->color_text, 0, "colour by outcome (default: auto, on a terminal)",        \
+     "auto|always|never"},                                                                                        \
+        {"wide", 0, POPT_ARG_NONE, &(s)->wide, 0, "cut nothing, leave no column out", NULL},                      \
+    {                                                                                                             \
+        "no-pager", 0, POPT_ARG_NONE, &(s)->no_pager, 0, "on a terminal: no pager, however long the result", NULL \
+    }
+
+/* Ask stdout and the environment (NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS, LINES); options are set. Prints on failure. */
+bool cli_screen_open(struct cli_screen *screen);
+
+/* That many lines will be printed: a pager gets them if they are more than the terminal shows at once. */
+void cli_screen_expect(struct cli_screen *screen, size_t lines);
+
+/* Wait for the pager, if there is one, and give stdout back. */
+void cli_screen_close(struct cli_screen *screen);
+
+/* Outcomes by colour, never by colour alone: the label stands beside it. Cyan against red and yellow, as everybody tells
+ * them apart. */
+enum cli_style { CLI_PLAIN, CLI_STRONG, CLI_QUIET, CLI_KEPT, CLI_BEST, CLI_LIMIT, CLI_FAILED };
+enum cli_style cli_label_style(enum lineage_label label);
+const char *cli_style_on(const struct cli_screen *screen, enum cli_style style);  /* "" without colour */
+const char *cli_style_off(const struct cli_screen *screen, enum cli_style style);
+
 /* ---- options ------------------------------------------------------------------------------------- */
 
 enum cli_format { CLI_TABLE, CLI_TSV, CLI_JSON };
@@ -145,6 +184,7 @@ struct cli_session {
     struct cli_store_options where;
     char *format_text;
     enum cli_format format;
+    struct cli_screen screen; /* for commands that have CLI_SCREEN_OPTIONS(&session.screen) */
     struct cli_args args;
     struct lineage_store *store;
 };
@@ -206,14 +246,30 @@ void cli_list_number(struct cli_list *list, double value, bool present); /* abse
 void cli_list_count(struct cli_list *list, size_t value);
 /* A statistic: four significant digits and n/a in a table, in full (empty, null) elsewhere. */
 void cli_list_figure(struct cli_list *list, double value, bool present);
-bool cli_list_end_row(struct cli_list *list);       /* false when out of memory */
+
+/* Colour for the cell that was added last; its first `lead` bytes, a drawing before the text, stay quiet. */
+void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead);
+
+/* How a column behaves on a terminal that has no room for all. */
+struct cli_column_fit {
+    const char *title; /* shorter than the column's name; NULL: that name */
+    unsigned rank;     /* 1 comes first; those with high ranks are left out first */
+    size_t least;      /* a text may be cut to so many columns of the terminal; 0: it is never cut */
+    bool words;        /* NAME=VALUE ...: those that all rows have are said once, below */
+};
+/* A table for this screen; columns[n] as in cli_list_new. TSV and JSON stay as they are. Before the first row. */
+void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct cli_column_fit *columns);
+
+/* False when out of memory, and when a pager was left: nobody reads what would follow. */
+bool cli_list_end_row(struct cli_list *list);
 size_t cli_list_rows(const struct cli_list *list);
 int cli_list_finish(struct cli_list *list);         /* prints what is left, frees; an exit status */
 
 /* Trials as a list with the usual columns. */
 struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out);
+void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen);
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial);
 /* All trials of a cursor, which is closed; *n counts them. An exit status. */
-int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, size_t *n);
+int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n);
 
 #endif

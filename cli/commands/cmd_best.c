@@ -1,6 +1,90 @@
 /* cmd_best.c: `lineage best`. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <lineage/text.h>
+
 #include "cli.h"
+#include "output/display.h"
 #include "output/show.h"
+
+enum { SPARKLINE = 60, LABEL = 20 };
+
+/* The best score so far after each trial, from the first that ranks on: values[seq - first]. */
+struct progress {
+    double *values;
+    size_t n, improved; /* improved: how often a trial was better than all before it */
+};
+
+static bool is_better(double score, double than, enum lineage_direction direction)
+{
+    return direction == LINEAGE_HIGHER ? score > than : score < than;
+}
+
+/* Trials that do not rank leave the best what it was, so that a plateau shows as long as it lasted. */
+static bool add_progress(struct progress *p, const struct lineage_trial *trial, enum lineage_direction direction)
+{
+    bool ranks = lineage_label_is_kept(trial->status) && trial->score.present && isfinite(trial->score.value);
+    double before = p->n ? p->values[p->n - 1] : (double)NAN;
+    if (!p->n && !ranks)
+        return true;
+    if ((p->n & (p->n - 1)) == 0) {
+        double *grown = realloc(p->values, (p->n ? 2 * p->n : 1) * sizeof *grown);
+        if (!grown)
+            return false;
+        p->values = grown;
+    }
+    bool better = ranks && (!p->n || is_better(trial->score.value, before, direction));
+    p->improved += better && p->n;
+    p->values[p->n++] = better ? trial->score.value : before;
+    return true;
+}
+
+static enum lineage_status load_progress(struct lineage_store *store, struct progress *p, struct lineage_error *err)
+{
+    const struct lineage_query all = {0};
+    enum lineage_direction direction = lineage_store_config(store)->direction;
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial = {0};
+    enum lineage_status status = lineage_query_open(&cursor, store, &all, err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        if (!add_progress(p, &trial, direction))
+            break;
+    lineage_cursor_close(cursor);
+    return status;
+}
+
+static void print_progress(const struct cli_screen *screen, const struct progress *p)
+{
+    char first[LINEAGE_NUMBER_MAX], last[LINEAGE_NUMBER_MAX], *text = NULL;
+    size_t length = 0, room = screen->width > LABEL + 10 ? screen->width - LABEL : 10;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return;
+    display_sparkline(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
+    fprintf(out, " %s to %s in %zu trials, %zu improvement%s", lineage_number_format(first, p->values[0]),
+            lineage_number_format(last, p->values[p->n - 1]), p->n, p->improved,
+            p->improved == 1 ? "" : "s");
+    if (fclose(out) == 0)
+        cli_show_line(stdout, screen, "best so far", text, CLI_PLAIN);
+    free(text);
+}
+
+/* For people only, and only where there is a way to see. */
+static int show_progress(struct cli_session *session)
+{
+    struct progress p = {0};
+    struct lineage_error err;
+    enum lineage_status status = load_progress(session->store, &p, &err);
+    if (status == LINEAGE_ENOTFOUND && p.improved)
+        print_progress(&session->screen, &p);
+    free(p.values);
+    return status == LINEAGE_ENOTFOUND ? CLI_OK
+           : status == LINEAGE_OK      ? cli_error(CLI_SYSTEM, "out of memory")
+                                       : cli_fail(&err);
+}
 
 /* 1 for a store in which nothing ranks yet: scripts ask that before their first trial, and it
  * is no error then. */
@@ -14,15 +98,17 @@ static int work(struct cli_session *session, void *context)
         return cli_error(CLI_NO, "%s", err.text);
     if (found != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_show_trial(&trial, session->format);
+    int status = cli_show_trial(&trial, session->format, &session->screen);
     lineage_trial_release(&trial);
+    if (status == CLI_OK && session->screen.terminal && session->format == CLI_TABLE)
+        status = show_progress(session);
     return status;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
 }
 

@@ -1,9 +1,13 @@
 /* cmd_chain.c: `lineage chain`. */
+#include <math.h>
 #include <stdlib.h>
 
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/display.h"
+
+enum { NARROW = 60 }; /* columns; less is no room for the scores beside their line */
 
 static const char *end_name(enum lineage_chain_end end)
 {
@@ -47,31 +51,101 @@ static void print_passed(size_t n)
 }
 
 /* Cut, since a chain is looked at as a whole; `show` has the rest. */
-static void print_line(const struct lineage_trial *trial, size_t depth)
+static void print_line(const struct cli_screen *screen, const struct lineage_trial *trial, size_t depth)
 {
+    enum cli_style style = cli_label_style(trial->status);
     char score[LINEAGE_NUMBER_MAX] = "-";
     char *id = cli_text_line(trial->exp_id, 60), *specialist = cli_text_line(trial->specialist, 40);
     char *hypothesis = cli_text_line(trial->hypothesis, 100);
     if (trial->score.present)
         lineage_number_format(score, trial->score.value);
-    printf("%s%s  %s  %s  [%s]  %s\n", depth ? " └─ " : "", id, lineage_label_name(trial->status), score,
-           specialist, hypothesis);
+    printf("%s%s  %s%s  %s%s  [%s]  %s\n", depth ? " └─ " : "", id, cli_style_on(screen, style),
+           lineage_label_name(trial->status), score, cli_style_off(screen, style), specialist, hypothesis);
     free(id);
     free(specialist);
     free(hypothesis);
 }
 
-static int print_lines(const struct lineage_chain *chain)
+static void print_end(const struct lineage_chain *chain)
 {
     char *end_id = cli_text_line(chain->end_id, 60);
     if (chain->end != LINEAGE_CHAIN_ROOT)
         printf("!! %s: %s\n", end_name(chain->end), end_id);
     free(end_id);
+}
+
+static int print_lines(const struct lineage_chain *chain, const struct cli_screen *screen)
+{
+    print_end(chain);
     for (size_t i = 0; i < chain->n; i++) {
         print_passed(chain->passed_over[i]);
-        print_line(&chain->trials[i], i);
+        print_line(screen, &chain->trials[i], i);
     }
     return CLI_OK;
+}
+
+/* ---- on a terminal ---- */
+
+static bool has_score(const struct lineage_trial *trial)
+{
+    return trial->score.present && isfinite(trial->score.value);
+}
+
+/* What each step gained over the one above it, which the file does not hold: delta_vs_best is against another trial. */
+static void add_step(struct cli_list *list, const struct lineage_chain *chain, size_t i)
+{
+    const struct lineage_trial *trial = &chain->trials[i];
+    bool both = i && has_score(trial) && has_score(trial - 1);
+    enum cli_style style = cli_label_style(trial->status);
+    cli_list_text(list, trial->exp_id);
+    cli_list_style(list, style, 0);
+    cli_list_text(list, lineage_label_name(trial->status));
+    cli_list_style(list, style, 0);
+    cli_list_number(list, trial->score.value, trial->score.present);
+    cli_list_style(list, style, 0);
+    cli_list_number(list, both ? trial->score.value - trial[-1].score.value : 0, both);
+    if (chain->passed_over[i])
+        cli_list_count(list, chain->passed_over[i]);
+    else
+        cli_list_number(list, 0, false);
+    cli_list_text(list, trial->specialist);
+    cli_list_text(list, trial->hypothesis);
+    cli_list_end_row(list);
+}
+
+static void print_sparkline(const struct lineage_chain *chain, const struct cli_screen *screen)
+{
+    double *scores = calloc(chain->n, sizeof *scores);
+    size_t n = 0;
+    for (size_t i = 0; scores && i < chain->n; i++)
+        if (has_score(&chain->trials[i]))
+            scores[n++] = chain->trials[i].score.value;
+    if (n > 1) {
+        printf("%sscore%s  ", cli_style_on(screen, CLI_QUIET), cli_style_off(screen, CLI_QUIET));
+        display_sparkline(stdout, scores, n, screen->width / 2);
+        printf("%s%.6g to %.6g\n", screen->width < NARROW ? "\n" : "  ", scores[0], scores[n - 1]);
+    }
+    free(scores);
+}
+
+static int print_fitted(const struct lineage_chain *chain, struct cli_screen *screen)
+{
+    static const char *const names[] = {"id", "status", "score", "gain", "passed over", "specialist", "hypothesis"};
+    size_t reason = screen->width * 3 / 10;
+    const struct cli_column_fit fit[] = {
+        {.rank = 1, .least = 12},          {.rank = 2, .least = 8}, {.rank = 3}, {.rank = 5},
+        {.title = "passed", .rank = 6}, {.rank = 7, .least = 8}, {.rank = 4, .least = reason < 12 ? 12 : reason},
+    };
+    struct cli_list *list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
+    cli_list_fit(list, screen, fit);
+    cli_screen_expect(screen, chain->n + 4);
+    print_end(chain);
+    for (size_t i = 0; list && i < chain->n; i++)
+        add_step(list, chain, i);
+    int status = cli_list_finish(list);
+    if (status == CLI_OK)
+        print_sparkline(chain, screen);
+    return status;
 }
 
 /* Rows alone: what was passed over has no row, and a column of its own would change the trials' columns. */
@@ -83,11 +157,13 @@ static int print_tsv(const struct lineage_chain *chain)
     return cli_list_finish(list);
 }
 
-static int print_chain(const struct lineage_chain *chain, enum cli_format format)
+static int print_chain(const struct lineage_chain *chain, enum cli_format format, struct cli_screen *screen)
 {
     if (format == CLI_TSV)
         return print_tsv(chain);
-    return format == CLI_JSON ? print_json(chain) : print_lines(chain);
+    if (format == CLI_JSON)
+        return print_json(chain);
+    return screen->terminal ? print_fitted(chain, screen) : print_lines(chain, screen);
 }
 
 /* Without an ID, the chain of the best trial. A store without one has no chain: the answer is no, not an error. */
@@ -112,7 +188,7 @@ static int work(struct cli_session *session, void *context)
     (void)context;
     int status = load(session->store, session->args.n_positional ? session->args.positional[0] : NULL, &chain);
     if (status == CLI_GO_ON)
-        status = print_chain(&chain, session->format);
+        status = print_chain(&chain, session->format, &session->screen);
     lineage_chain_release(&chain);
     return status;
 }
@@ -120,7 +196,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 1, argc, argv, work, NULL);
 }
 

@@ -109,7 +109,7 @@ static int work(struct cli_session *session, void *context)
         return cli_error(CLI_USAGE, "--limit 0 asks for nothing");
     if (lineage_query_open(&cursor, session->store, &o->query, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_print_cursor(cursor, session->format, &n);
+    int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }
 
@@ -141,6 +141,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"sort", 0, POPT_ARG_STRING, &o.sort, 0, "column or parameter; -NAME sorts down", "[-]NAME"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "at most N trials", "N"},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit 1 if nothing matched", NULL},
+        CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     int status = cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
     free(session.where.metric); /* chosen by split_metrics, not by an option of its own */

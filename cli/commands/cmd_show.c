@@ -9,7 +9,7 @@ static int work(struct cli_session *session, void *context)
     (void)context;
     if (lineage_find(session->store, session->args.positional[0], &trial, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_show_trial(&trial, session->format);
+    int status = cli_show_trial(&trial, session->format, &session->screen);
     lineage_trial_release(&trial);
     return status;
 }
@@ -17,7 +17,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 1, argc, argv, work, NULL);
 }
 

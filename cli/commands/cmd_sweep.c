@@ -1,4 +1,5 @@
 /* cmd_sweep.c: `lineage sweep`. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,8 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/display.h"
+#include "output/heat_map.h"
 
 /* "1 crash, 2 keep" */
 static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
@@ -26,12 +29,24 @@ static void add_value(struct cli_list *list, double value, const char *text)
         cli_list_number(list, value, true);
 }
 
-static int print_cells(const struct lineage_sweep *sweep, const char *x, const char *y, enum cli_format format)
+static void fit(struct cli_list *list, bool pairs, struct cli_screen *screen)
+{
+    const struct cli_column_fit columns[] = {
+        {.rank = 1, .least = 12}, {.rank = 2, .least = 12}, {.rank = 4},
+        {.rank = 3},              {.rank = 5, .least = 12}, {.rank = 6, .least = 12},
+    };
+    const struct cli_column_fit single[] = {columns[0], columns[2], columns[3], columns[4], columns[5]};
+    cli_list_fit(list, screen, pairs ? columns : single);
+}
+
+static int print_cells(const struct lineage_sweep *sweep, const char *x, const char *y, enum cli_format format,
+                       struct cli_screen *screen)
 {
     const char *columns[6] = {x, y ? y : "trials", y ? "trials" : "best", y ? "best" : "best_id",
                               y ? "best_id" : "labels", "labels"};
     struct cli_list *list = cli_list_new(format, stdout, y ? 6 : 5, columns);
     char labels[256];
+    fit(list, y, screen);
     for (size_t i = 0; list && i < sweep->n_cells; i++) {
         const struct lineage_sweep_cell *cell = &sweep->cells[i];
         labels_text(labels, cell);
@@ -40,6 +55,7 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
             add_value(list, cell->y, cell->y_text);
         cli_list_count(list, cell->count);
         cli_list_number(list, cell->best.value, cell->best.present);
+        cli_list_style(list, cell->labels[LINEAGE_KEEP] + cell->labels[LINEAGE_BASELINE] ? CLI_KEPT : CLI_PLAIN, 0);
         cli_list_text(list, cell->best_id);
         cli_list_text(list, labels);
         cli_list_end_row(list);
@@ -69,23 +85,23 @@ static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, 
 }
 
 /* Untried cells lie between tried values: combinations whose x and y were both tried, but not together. */
-static void print_untried(const struct lineage_sweep *sweep, const char *x, const char *y)
+static void print_untried(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     char a[LINEAGE_PARAM_QUOTED_MAX], b[LINEAGE_PARAM_QUOTED_MAX];
     size_t next = 0, shown = 0, untried = sweep->n_xs * sweep->n_ys - sweep->n_cells;
     if (!y || !untried)
         return;
-    printf("untried (%zu):", untried);
+    fprintf(out, "untried (%zu):", untried);
     for (size_t i = 0; i < sweep->n_xs && shown < 20; i++)
         for (size_t j = 0; j < sweep->n_ys && shown < 20; j++)
             if (is_next(sweep, next, i, j)) {
                 next++;
             } else {
-                printf("%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
+                fprintf(out, "%s %s=%s %s=%s", shown ? "," : "", x, value_text(a, sweep->xs[i], sweep->x_texts[i]), y,
                        value_text(b, sweep->ys[j], sweep->y_texts[j]));
                 shown++;
             }
-    puts(untried > shown ? ", ..." : "");
+    fputs(untried > shown ? ", ...\n" : "\n", out);
 }
 
 static json_t *value_json(double value, const char *text)
@@ -139,6 +155,53 @@ static int print_json(const struct lineage_sweep *sweep, const char *x, const ch
     return CLI_OK;
 }
 
+static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    if (sweep->without)
+        fprintf(out, "%zu trials name no %s%s%s\n", sweep->without, x, y ? " and " : "", y ? y : "");
+    if (sweep->aborted)
+        fprintf(out, "%zu harness_abort left out\n", sweep->aborted);
+}
+
+/* What stands below: on a terminal each line in as many as it needs. A map shows itself what was not tried. */
+static void print_below(const struct cli_screen *screen, const struct lineage_sweep *sweep, const char *x, const char *y,
+                        bool untried)
+{
+    char *text = NULL, *rest, *line;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return;
+    if (untried)
+        print_untried(out, sweep, x, y);
+    print_remarks(out, sweep, x, y);
+    if (fclose(out) == 0)
+        for (rest = text; (line = strsep(&rest, "\n")) && *line;)
+            display_wrapped(stdout, line, screen->terminal ? screen->width : SIZE_MAX);
+    free(text);
+}
+
+static int print_table(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    int status = print_cells(sweep, x, y, CLI_TABLE, &session->screen);
+    print_below(&session->screen, sweep, x, y, true);
+    return status;
+}
+
+/* A map only where nobody asked for a table. */
+static int print_sweep(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
+{
+    if (session->format == CLI_JSON)
+        return print_json(sweep, x, y);
+    if (session->format == CLI_TSV)
+        return print_cells(sweep, x, y, CLI_TSV, &session->screen);
+    if (!session->screen.terminal || session->format_text || !y || !heat_map_suits(sweep))
+        return print_table(session, sweep, x, y);
+    int status = heat_map_print(sweep, x, y, lineage_store_config(session->store)->direction, &session->screen);
+    print_below(&session->screen, sweep, x, y, false);
+    return status;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_sweep sweep;
@@ -149,14 +212,7 @@ static int work(struct cli_session *session, void *context)
     enum lineage_status found = lineage_sweep_load(session->store, x, y, &sweep, &err);
     if (found != LINEAGE_OK)
         return found == LINEAGE_ENOTFOUND ? cli_error(CLI_NO, "%s", err.text) : cli_fail(&err);
-    int status = session->format == CLI_JSON ? print_json(&sweep, x, y) : print_cells(&sweep, x, y, session->format);
-    if (session->format == CLI_TABLE) {
-        print_untried(&sweep, x, y);
-        if (sweep.without)
-            printf("%zu trials name no %s%s%s\n", sweep.without, x, y ? " and " : "", y ? y : "");
-        if (sweep.aborted)
-            printf("%zu harness_abort left out\n", sweep.aborted);
-    }
+    int status = print_sweep(session, &sweep, x, y);
     lineage_sweep_release(&sweep);
     return status;
 }
@@ -164,7 +220,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 2, argc, argv, work, NULL);
 }
 
@@ -174,7 +230,9 @@ const struct cli_command cmd_sweep = {
     .description = "One line per value (or pair of values): trials, best score among kept, discarded and\n"
                    "baseline trials, labels. For two parameters the pairs that were not tried, although\n"
                    "both values were, are named. harness_abort trials are left out. Exit status 1 if no\n"
-                   "trial has the parameters.",
+                   "trial has the parameters.\n\n"
+                   "On a terminal two parameters are a map: a tile for each pair, shaded by its best score;\n"
+                   "--format table lists them instead.",
     .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
                 "  lineage sweep optimizer alpha",
     .run = run,

@@ -4,9 +4,11 @@
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/tree_graph.h"
 
 struct tree_print {
     struct cli_list *list; /* TSV and JSON */
+    const struct cli_screen *screen;
     bool failed;
 };
 
@@ -36,6 +38,7 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
     struct tree_print *print = context;
     const struct lineage_trial *trial = node->trial;
     char score[LINEAGE_NUMBER_MAX] = "-", depth[40] = "";
+    enum cli_style style = cli_label_style(trial->status);
     bool deep = node->depth > DEEPEST_INDENT;
     char *id = cli_text_line(trial->exp_id, 60), *hypothesis = cli_text_line(trial->hypothesis, 80);
     if (trial->score.present)
@@ -44,9 +47,9 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
         snprintf(depth, sizeof depth, "  (depth %zu)", node->depth);
     print->failed = !id || !hypothesis;
     if (!print->failed)
-        printf("%*s%s%s  %s  %s%s%s%s  %s\n", deep ? DEEPEST_INDENT * 2 : (int)(node->depth * 2), "",
-               node->depth ? "└─ " : "", id, lineage_label_name(trial->status), score, depth,
-               node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
+        printf("%*s%s%s  %s%s  %s%s%s%s%s  %s\n", deep ? DEEPEST_INDENT * 2 : (int)(node->depth * 2), "",
+               node->depth ? "└─ " : "", id, cli_style_on(print->screen, style), lineage_label_name(trial->status), score,
+               cli_style_off(print->screen, style), depth, node->parent_missing ? "  (parent missing)" : "", node->in_cycle ? "  (in a cycle)" : "", hypothesis);
     free(id);
     free(hypothesis);
     return !print->failed;
@@ -55,8 +58,10 @@ static bool draw_node(void *context, const struct lineage_tree_node *node)
 static int work(struct cli_session *session, void *context)
 {
     (void)context;
-    struct tree_print print = {0};
+    struct tree_print print = {.screen = &session->screen};
     struct lineage_error err;
+    if (session->format == CLI_TABLE && session->screen.terminal)
+        return tree_graph_print(session->store, &session->screen);
     if (session->format != CLI_TABLE)
         print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     enum lineage_status status =
@@ -70,7 +75,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
+    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), CLI_SCREEN_OPTIONS(&session.screen), POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
 }
 
@@ -79,7 +84,10 @@ const struct cli_command cmd_tree = {
     .arguments = "",
     .description = "Every trial under its parent, roots and children in file order. A trial whose\n"
                    "parent is not in the store is a root with a mark. Below depth 64 lines move no\n"
-                   "further to the right and say their depth.",
+                   "further to the right and say their depth.\n\n"
+                   "On a terminal a trial's line goes straight on to the child that leads to the best trial,\n"
+                   "marked with a star, or to the one with most descendants; its other children branch off\n"
+                   "before that.",
     .examples = "  lineage tree\n  lineage tree --format tsv",
     .run = run,
 };

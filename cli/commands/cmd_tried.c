@@ -76,7 +76,7 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    int status = cli_print_cursor(cursor, session->format, &n);
+    int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
     return status == CLI_OK && n == 0 ? say_aborted(session->store, o, tolerance) : status;
 }
 
@@ -92,6 +92,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter to look for", "NAME=NUMBER|TEXT"},
         {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
          "how near is the same, times max(1, |value|) (default: 1e-9)", "NUMBER"},
+        CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }

@@ -2,25 +2,22 @@
  * list.c: lists of rows as aligned table, TSV or JSON.
  *
  * TSV and JSON stream, so that a query of everything does not fill memory; a table waits for the widths of its first
- * rows and streams from there on. Running out of memory is remembered and told once, at the end: callers add cells
- * without checks.
+ * rows and streams from there on. On a terminal it is fitted to it (fit.c). Running out of memory is remembered and
+ * told once, at the end: callers add cells without checks.
  */
-#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lineage/text.h>
 
 #include "cli.h"
+#include "output/common_words.h"
+#include "output/fit.h"
 
 /* More than anybody reads in a terminal, and a few MB at most; a list that ends before has
  * exact widths. */
 enum { ROWS_OF_WIDTHS = 10000 };
-
-struct cell {
-    char *text;
-    bool number;
-};
 
 struct cli_list {
     enum cli_format format;
@@ -28,7 +25,10 @@ struct cli_list {
     size_t n, column, rows, capacity;
     char **columns;
     size_t *widths; /* of a table's columns, once its first rows are printed */
-    struct cell *cells; /* table: all rows until then; else the current one */
+    struct cli_screen *screen; /* NULL: nothing known of it */
+    struct fit_column *fit; /* [n] of a table on a terminal, else NULL */
+    char *common; /* words that stand in all rows */
+    struct fit_cell *cells; /* table: all rows until widths are known; else the current one */
     bool failed;
 };
 
@@ -74,7 +74,15 @@ static void add(struct cli_list *list, char *text, bool number)
         free(text);
         return;
     }
-    list->cells[base + list->column++] = (struct cell){text, number};
+    list->cells[base + list->column++] = (struct fit_cell){.text = text, .number = number};
+}
+
+/* Code points of a text that a table may show; 0 for all. */
+static size_t text_limit(const struct cli_list *list)
+{
+    if ((list->screen && list->screen->wide) || (list->fit && list->fit[list->column % list->n].words))
+        return 0;
+    return list->fit ? list->screen->width : 80;
 }
 
 /* A table is for a terminal, on which cells of other people's text must neither act nor break the row; in TSV
@@ -82,15 +90,44 @@ static void add(struct cli_list *list, char *text, bool number)
 void cli_list_text(struct cli_list *list, const char *text)
 {
     bool table = list->format == CLI_TABLE;
-    add(list, table ? cli_text_line(text ? text : "", 80) : strdup(text ? text : ""), false);
+    add(list, table ? cli_text_line(text ? text : "", text_limit(list)) : strdup(text ? text : ""), false);
 }
+
+/* A column of seventeen digits takes the room of the hypothesis, and tells noise. */
+enum { FITTED_NUMBER = 9 };
 
 void cli_list_number(struct cli_list *list, double value, bool present)
 {
     char text[LINEAGE_NUMBER_MAX] = "";
     if (present)
         lineage_number_format(text, value);
+    if (list->fit && !list->screen->wide && strlen(text) > FITTED_NUMBER)
+        snprintf(text, sizeof text, "%.6g", value);
     add(list, strdup(text), true);
+}
+
+void cli_list_style(struct cli_list *list, enum cli_style style, size_t lead)
+{
+    size_t base = waits(list) ? list->rows * list->n : 0;
+    if (list->failed || !list->column)
+        return;
+    list->cells[base + list->column - 1].style = style;
+    list->cells[base + list->column - 1].lead = lead;
+}
+
+void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct cli_column_fit *columns)
+{
+    if (!list || list->failed || list->format != CLI_TABLE)
+        return;
+    list->screen = screen;
+    if (!screen->terminal)
+        return;
+    list->fit = calloc(list->n, sizeof *list->fit);
+    list->failed = !list->fit;
+    for (size_t i = 0; list->fit && i < list->n; i++)
+        list->fit[i] = (struct fit_column){.title = columns[i].title ? columns[i].title : list->columns[i],
+                                           .rank = columns[i].rank, .least = columns[i].least,
+                                           .words = columns[i].words, .empty = !screen->wide};
 }
 
 /* Four digits are what the spread between seeds leaves of a statistic; scripts get all of them. */
@@ -137,7 +174,7 @@ static void print_tsv_row(const struct cli_list *list)
 }
 
 /* Counts stay integers: a reader that compares 3 with "3.0" would find them different. */
-static json_t *cell_json(const struct cell *cell)
+static json_t *cell_json(const struct fit_cell *cell)
 {
     double value;
     if (!cell->number)
@@ -173,7 +210,7 @@ static void free_cells(struct cli_list *list, size_t from, size_t n)
 {
     for (size_t i = from; i < from + n; i++) {
         free(list->cells[i].text);
-        list->cells[i] = (struct cell){0};
+        list->cells[i] = (struct fit_cell){0};
     }
 }
 
@@ -183,7 +220,7 @@ static void make_room(struct cli_list *list)
     size_t needed = (list->rows + 1) * list->n;
     if (needed <= list->capacity)
         return;
-    struct cell *grown = realloc(list->cells, needed * 2 * sizeof *grown);
+    struct fit_cell *grown = realloc(list->cells, needed * 2 * sizeof *grown);
     if (!grown) {
         list->failed = true;
         return;
@@ -210,22 +247,48 @@ static size_t width(const char *text)
 
 /* A cell may be wider than those that the widths are of. The last column is not padded: blanks at the end of a line
  * break pasting and diffs. */
-static void print_padded(const struct cli_list *list, const char *text, size_t column, bool right)
+static void print_padded(const struct cli_list *list, const char *text, size_t column, bool right, enum cli_style style)
 {
     size_t taken = width(text), to = list->widths[column];
     int pad = taken < to ? (int)(to - taken) : 0;
     bool last = column + 1 == list->n;
-    if (right)
-        fprintf(list->out, "%*s%s", pad, "", text);
-    else
-        fprintf(list->out, "%s%*s", text, last ? 0 : pad, "");
-    fputs(last ? "\n" : "  ", list->out);
+    fprintf(list->out, "%*s%s%s%s%*s%s", right ? pad : 0, "", cli_style_on(list->screen, style), text,
+            cli_style_off(list->screen, style), right || last ? 0 : pad, "", last ? "\n" : "  ");
 }
 
 static void print_table_rows(const struct cli_list *list, size_t rows)
 {
-    for (size_t i = 0; i < rows * list->n; i++)
-        print_padded(list, list->cells[i].text, i % list->n, list->cells[i].number);
+    if (list->fit)
+        for (size_t row = 0; row < rows; row++)
+            fit_print_row(list->screen, list->out, list->fit, list->n, list->cells + row * list->n);
+    else
+        for (size_t i = 0; i < rows * list->n; i++)
+            print_padded(list, list->cells[i].text, i % list->n, list->cells[i].number, list->cells[i].style);
+}
+
+/* What all rows have says nothing of any, and would fill the column that shows where they differ. */
+static void part_common(struct cli_list *list, size_t column)
+{
+    char **texts = calloc(list->rows, sizeof *texts);
+    for (size_t row = 0; texts && row < list->rows; row++)
+        texts[row] = list->cells[row * list->n + column].text;
+    list->common = texts ? common_words(texts, list->rows) : NULL;
+    free(texts);
+}
+
+/* The head and the rows that waited, fitted; the pager is chosen by what is known to come. */
+static void begin_fitted(struct cli_list *list)
+{
+    bool all_are_here = list->rows < ROWS_OF_WIDTHS;
+    for (size_t i = 0; all_are_here && !list->screen->wide && i < list->n; i++)
+        if (list->fit[i].words && list->rows > 1)
+            part_common(list, i);
+    for (size_t i = 0; i < list->rows * list->n; i++)
+        fit_measure(&list->fit[i % list->n], &list->cells[i]);
+    fit_choose(list->fit, list->n, list->screen->wide ? SIZE_MAX : list->screen->width);
+    cli_screen_expect(list->screen, list->rows + (list->common ? 3 : 2));
+    fit_print_head(list->screen, list->out, list->fit, list->n);
+    print_table_rows(list, list->rows);
 }
 
 /* The head of a table and the rows that waited for it. Heads stand on the side on which their
@@ -238,14 +301,18 @@ static void begin_table(struct cli_list *list)
         free(widths);
         return;
     }
+    list->widths = widths;
+    if (list->fit) {
+        begin_fitted(list);
+        return;
+    }
     for (size_t i = 0; i < list->n; i++)
         widths[i] = width(list->columns[i]);
     for (size_t i = 0; i < list->rows * list->n; i++)
         if (width(list->cells[i].text) > widths[i % list->n])
             widths[i % list->n] = width(list->cells[i].text);
-    list->widths = widths;
     for (size_t i = 0; i < list->n; i++)
-        print_padded(list, list->columns[i], i, list->cells[i].number);
+        print_padded(list, list->columns[i], i, list->cells[i].number, CLI_PLAIN);
     print_table_rows(list, list->rows);
 }
 
@@ -273,7 +340,7 @@ bool cli_list_end_row(struct cli_list *list)
         return false;
     if (list->format == CLI_TABLE) {
         end_table_row(list);
-        return !list->failed;
+        return !list->failed && !(list->fit && list->screen->pager && ferror(list->out));
     }
     if (list->format == CLI_TSV)
         print_tsv_row(list);
@@ -292,6 +359,8 @@ static void free_list(struct cli_list *list)
         free(list->columns[i]);
     free(list->columns);
     free(list->widths);
+    free(list->fit);
+    free(list->common);
     free(list->cells);
     free(list);
 }
@@ -305,6 +374,12 @@ int cli_list_finish(struct cli_list *list)
     if (waits(list) && list->rows)
         begin_table(list);
     bool failed = list->failed;
+    if (list->fit && list->widths && !failed) {
+        for (size_t i = 0; i < list->n; i++)
+            if (list->fit[i].words && (list->fit[i].shown || list->fit[i].empty))
+                fit_print_note(list->screen, list->out, "all: ", list->common);
+        fit_print_left_out(list->screen, list->out, list->fit, list->n);
+    }
     if (list->format == CLI_JSON && !failed)
         fputs(list->rows ? "\n]\n" : "]\n", list->out);
     free_list(list);

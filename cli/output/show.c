@@ -1,58 +1,127 @@
 /* show.c: one trial in full. */
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <lineage/text.h>
 
+#include "output/display.h"
 #include "output/show.h"
 
-static void print_number(const char *name, struct lineage_number number)
+enum { NAMES = 19, NARROW = 60 }; /* columns for the names; a terminal without room beside them */
+
+/* Whole words to a line, and what is too long for one. Beside a name on a narrow terminal there is no room for a text:
+ * it goes below. */
+static void print_wrapped(FILE *out, const struct cli_screen *screen, const char *text, enum cli_style style)
+{
+    size_t indent = NAMES + 1, room = screen->wide ? SIZE_MAX : screen->width - indent, next;
+    bool below = screen->width < NARROW && !screen->wide && display_width(text) > room;
+    if (below)
+        fputc('\n', out), indent = 2, room = screen->width - indent;
+    for (bool first = !below;; first = false) {
+        size_t bytes = display_line(text, room, &next);
+        fprintf(out, "%*s%s%.*s%s\n", first ? 0 : (int)indent, "", cli_style_on(screen, style), (int)bytes, text,
+                cli_style_off(screen, style));
+        if (!*(text += next))
+            break;
+    }
+}
+
+void cli_show_line(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style)
+{
+    if (!screen || !screen->terminal) {
+        fprintf(out, "%-*s %s%s%s\n", NAMES, name, cli_style_on(screen, style), text, cli_style_off(screen, style));
+        return;
+    }
+    fputs(cli_style_on(screen, CLI_QUIET), out);
+    size_t taken = display_cut(out, name, screen->wide ? SIZE_MAX : NAMES);
+    fprintf(out, "%s%*s ", cli_style_off(screen, CLI_QUIET), taken < NAMES ? (int)(NAMES - taken) : 0, "");
+    print_wrapped(out, screen, text, style);
+}
+
+static void print_number(FILE *out, const struct cli_screen *screen, const char *name, struct lineage_number number,
+                         enum cli_style style)
 {
     char text[LINEAGE_NUMBER_MAX];
     if (number.present)
-        printf("%-19s %s\n", name, lineage_number_format(text, number.value));
+        cli_show_line(out, screen, name, lineage_number_format(text, number.value), style);
 }
 
 /* Empty cells are left out: most of 17 columns are, and a person looks for those that are not. */
-static void print_text(const char *name, const char *text)
+static void print_text(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style)
 {
     char *line = text && *text ? cli_text_line(text, 0) : NULL;
     char *column = cli_text_line(name, 80); /* of an extra column: as much a stranger's text as its cells */
     if (line && column)
-        printf("%-19s %s\n", column, line);
+        cli_show_line(out, screen, column, line, style);
     free(column);
     free(line);
 }
 
-static void print_column(const struct lineage_trial *trial, size_t i)
+static void print_column(FILE *out, const struct cli_screen *screen, const struct lineage_trial *trial, size_t i)
 {
     const struct lineage_column *column = lineage_column(i);
+    const void *member = (const char *)trial + column->offset;
+    enum cli_style style = cli_label_style(trial->status);
     if (column->kind == LINEAGE_COLUMN_TEXT)
-        print_text(column->name, lineage_trial_text(trial, i));
+        print_text(out, screen, column->name, lineage_trial_text(trial, i), i ? CLI_PLAIN : style);
     else if (column->kind == LINEAGE_COLUMN_LABEL)
-        print_text(column->name, lineage_label_name(trial->status));
+        print_text(out, screen, column->name, lineage_label_name(trial->status), style);
     else
-        print_number(column->name,
-                     *(const struct lineage_number *)(const void *)((const char *)trial + column->offset));
+        print_number(out, screen, column->name, *(const struct lineage_number *)member,
+                     member == (const void *)&trial->core_metric ? style : CLI_PLAIN);
 }
 
-static int print_lines(const struct lineage_trial *trial)
+static void print_turn(FILE *out, const struct cli_screen *screen, const struct lineage_turn_stat *turn)
 {
-    char a[LINEAGE_NUMBER_MAX], b[LINEAGE_NUMBER_MAX];
+    char a[LINEAGE_NUMBER_MAX], b[LINEAGE_NUMBER_MAX], name[40], text[2 * LINEAGE_NUMBER_MAX + 20];
+    snprintf(name, sizeof name, "info_gain turn %-4u", turn->turn);
+    snprintf(text, sizeof text, "mean %s, std %s", lineage_number_format(a, turn->mean),
+             lineage_number_format(b, turn->std));
+    cli_show_line(out, screen, name, text, CLI_PLAIN);
+}
+
+static void print_lines(FILE *out, const struct lineage_trial *trial, const struct cli_screen *screen)
+{
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
-        print_column(trial, i);
+        print_column(out, screen, trial, i);
     for (size_t i = 0; i < trial->n_extras; i++)
-        print_text(trial->extras[i].column, trial->extras[i].text);
-    print_number("ig_clip_scale_mean", trial->ig_clip_scale_mean);
-    print_number("ig_clip_scale_std", trial->ig_clip_scale_std);
+        print_text(out, screen, trial->extras[i].column, trial->extras[i].text, CLI_PLAIN);
+    print_number(out, screen, "ig_clip_scale_mean", trial->ig_clip_scale_mean, CLI_PLAIN);
+    print_number(out, screen, "ig_clip_scale_std", trial->ig_clip_scale_std, CLI_PLAIN);
     for (size_t i = 0; i < trial->n_params; i++)
         if (trial->params[i].text)
-            print_text(trial->params[i].name, trial->params[i].text);
+            print_text(out, screen, trial->params[i].name, trial->params[i].text, CLI_PLAIN);
         else
-            print_number(trial->params[i].name, (struct lineage_number){true, trial->params[i].value});
+            print_number(out, screen, trial->params[i].name, (struct lineage_number){true, trial->params[i].value}, CLI_PLAIN);
     for (size_t i = 0; i < trial->n_turns; i++)
-        printf("info_gain turn %-4u mean %s, std %s\n", trial->turns[i].turn,
-               lineage_number_format(a, trial->turns[i].mean), lineage_number_format(b, trial->turns[i].std));
-    return CLI_OK;
+        print_turn(out, screen, &trial->turns[i]);
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+/* Wrapped first and counted then, as only that tells whether a pager is wanted. */
+static int print_fitted(const struct lineage_trial *trial, struct cli_screen *screen)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    print_lines(out, trial, screen);
+    int failed = fclose(out);
+    if (!failed) {
+        cli_screen_expect(screen, count_lines(text) + 1);
+        fputs(text, stdout);
+    }
+    free(text);
+    return failed ? cli_error(CLI_SYSTEM, "out of memory") : CLI_OK;
 }
 
 /* The 17 columns alone, as results.tsv has them. */
@@ -77,10 +146,12 @@ static int print_tsv(const struct lineage_trial *trial)
     return cli_list_finish(list);
 }
 
-int cli_show_trial(const struct lineage_trial *trial, enum cli_format format)
+int cli_show_trial(const struct lineage_trial *trial, enum cli_format format, struct cli_screen *screen)
 {
+    if (format == CLI_TABLE && screen && screen->terminal)
+        return print_fitted(trial, screen);
     if (format == CLI_TABLE)
-        return print_lines(trial);
+        return print_lines(stdout, trial, screen), CLI_OK;
     if (format == CLI_TSV)
         return print_tsv(trial);
     json_t *object = cli_trial_json(trial);

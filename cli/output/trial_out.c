@@ -106,6 +106,24 @@ struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out)
     return cli_list_new(format, out, n, trial_columns);
 }
 
+/* What identifies a trial and how it ended, then why; when and by whom only where there is room. */
+void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
+{
+    size_t reason = screen->width * 3 / 10;
+    const struct cli_column_fit columns[] = {
+        {.title = "id", .rank = 1, .least = 12},
+        {.title = "time", .rank = 9},
+        {.rank = 8, .least = 8},
+        {.title = "parent", .rank = 7, .least = 8},
+        {.rank = 2, .least = screen->width < 60 ? 9 : 12},
+        {.rank = 3},
+        {.title = "delta", .rank = 5},
+        {.rank = 6, .least = 12, .words = true},
+        {.rank = 4, .least = reason < 12 ? 12 : reason},
+    };
+    cli_list_fit(list, screen, columns);
+}
+
 static char *params_text(const struct lineage_trial *trial)
 {
     char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -123,12 +141,16 @@ static char *params_text(const struct lineage_trial *trial)
 bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial)
 {
     char *params = params_text(trial);
+    enum cli_style style = cli_label_style(trial->status);
     cli_list_text(list, trial->exp_id);
+    cli_list_style(list, style, 0);
     cli_list_text(list, trial->timestamp);
     cli_list_text(list, trial->specialist);
     cli_list_text(list, trial->parent_exp);
     cli_list_text(list, lineage_label_name(trial->status));
+    cli_list_style(list, style, 0);
     cli_list_number(list, trial->score.value, trial->score.present);
+    cli_list_style(list, style, 0);
     cli_list_number(list, trial->delta_vs_best.value, trial->delta_vs_best.present);
     cli_list_text(list, params);
     cli_list_text(list, trial->hypothesis);
@@ -162,7 +184,7 @@ static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_e
     return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(err);
 }
 
-static int print_list(struct lineage_cursor *cursor, enum cli_format format, size_t *n,
+static int print_list(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n,
                       struct lineage_error *err)
 {
     struct lineage_trial trial = {0};
@@ -170,18 +192,19 @@ static int print_list(struct lineage_cursor *cursor, enum cli_format format, siz
     struct cli_list *list = cli_trial_list_new(format, stdout);
     if (!list)
         return cli_error(CLI_SYSTEM, "out of memory");
-    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
-        cli_trial_list_add(list, &trial);
+    cli_trial_list_fit(list, screen);
+    while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && cli_trial_list_add(list, &trial))
+        ;
     *n = cli_list_rows(list);
     int result = cli_list_finish(list);
-    return status == LINEAGE_ENOTFOUND ? result : cli_fail(err);
+    return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? result : cli_fail(err);
 }
 
-int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, size_t *n)
+int cli_print_cursor(struct lineage_cursor *cursor, enum cli_format format, struct cli_screen *screen, size_t *n)
 {
     struct lineage_error err;
     *n = 0;
-    int status = format == CLI_JSON ? print_json(cursor, n, &err) : print_list(cursor, format, n, &err);
+    int status = format == CLI_JSON ? print_json(cursor, n, &err) : print_list(cursor, format, screen, n, &err);
     lineage_cursor_close(cursor);
     return status;
 }

@@ -1,0 +1,122 @@
+/* display.c: text measured in columns of a terminal (utf8proc's widths and graphemes), and a line of blocks. */
+#include "output/display.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include <utf8proc.h>
+
+/* The code point at text and its bytes; a byte that is none counts as one column. */
+static size_t decode(const char *text, utf8proc_int32_t *point)
+{
+    utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, point);
+    if (n > 0 && *point >= 0)
+        return (size_t)n;
+    *point = 0xfffd;
+    return 1;
+}
+
+/* utf8proc gives no width to what Unicode has not assigned; terminals draw a box for it. */
+static size_t point_width(utf8proc_int32_t point)
+{
+    int width = utf8proc_charwidth(point);
+    if (width == 0 && utf8proc_category(point) == UTF8PROC_CATEGORY_CN)
+        return 1;
+    return width > 0 ? (size_t)width : 0;
+}
+
+/* Bytes of the next character and the columns it takes. Between ASCII there is nothing to join. */
+static size_t next_character(const char *text, size_t *columns)
+{
+    utf8proc_int32_t point, next, state = 0;
+    size_t bytes = decode(text, &point);
+    *columns = point_width(point);
+    if (point < 0x80 && (unsigned char)text[bytes] < 0x80)
+        return bytes;
+    for (size_t n; text[bytes]; bytes += n, point = next) {
+        n = decode(text + bytes, &next);
+        if (utf8proc_grapheme_break_stateful(point, next, &state))
+            break;
+        *columns += point_width(next);
+    }
+    return bytes;
+}
+
+size_t display_prefix(const char *text, size_t columns, size_t *taken)
+{
+    size_t bytes = 0, width;
+    *taken = 0;
+    while (text[bytes]) {
+        size_t n = next_character(text + bytes, &width);
+        if (*taken + width > columns)
+            break;
+        *taken += width;
+        bytes += n;
+    }
+    return bytes;
+}
+
+size_t display_width(const char *text)
+{
+    size_t taken;
+    display_prefix(text, SIZE_MAX, &taken);
+    return taken;
+}
+
+size_t display_cut(FILE *out, const char *text, size_t columns)
+{
+    size_t taken, bytes = display_prefix(text, columns, &taken);
+    if (!text[bytes] || columns == 0)
+        return fwrite(text, 1, bytes, out), taken;
+    bytes = display_prefix(text, columns - 1, &taken);
+    while (bytes && text[bytes - 1] == ' ')
+        bytes--, taken--;
+    fwrite(text, 1, bytes, out);
+    fputs("…", out);
+    return taken + 1;
+}
+
+size_t display_line(const char *text, size_t columns, size_t *next)
+{
+    size_t taken, bytes = display_prefix(text, columns, &taken);
+    if (bytes == 0)
+        bytes = next_character(text, &taken);
+    *next = bytes;
+    if (!text[bytes])
+        return bytes;
+    size_t blank = bytes;
+    while (blank && text[blank] != ' ')
+        blank--;
+    if (blank)
+        *next = bytes = blank;
+    while (text[*next] == ' ')
+        ++*next;
+    return bytes;
+}
+
+void display_wrapped(FILE *out, const char *text, size_t columns)
+{
+    for (size_t next; *text; text += next)
+        fprintf(out, "%.*s\n", (int)display_line(text, columns, &next), text);
+}
+
+/* The i-th of `shown` values evenly among n, the first and the last among them. */
+static double sample(const double *values, size_t n, size_t shown, size_t i)
+{
+    return values[shown > 1 ? i * (n - 1) / (shown - 1) : n - 1];
+}
+
+void display_sparkline(FILE *out, const double *values, size_t n, size_t columns)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    size_t shown = n < columns ? n : columns;
+    double low = sample(values, n, shown, 0), high = low;
+    for (size_t i = 1; i < shown; i++) {
+        low = fmin(low, sample(values, n, shown, i));
+        high = fmax(high, sample(values, n, shown, i));
+    }
+    for (size_t i = 0; i < shown; i++) {
+        double value = sample(values, n, shown, i) / 2 - low / 2; /* halves, as the range may overflow */
+        fputs(blocks[high > low ? (size_t)(value / (high / 2 - low / 2) * 7 + 0.5) : 0], out);
+    }
+}

@@ -1,0 +1,303 @@
+/* heat_map.c: the coverage of two parameters as tiles. */
+#include "output/heat_map.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+#include <lineage/text.h>
+
+#include "output/display.h"
+
+#define NONE SIZE_MAX
+
+enum { MOST_VALUES = 64, SHADES = 6, LABEL = 10, TILE_TEXT = 40, NARROW = 50 };
+
+struct tile {
+    char score[TILE_TEXT], count[TILE_TEXT]; /* "★35.10", "3 !1" */
+    int shade; /* -1: no score */
+};
+
+struct axis {
+    const char *name;
+    char *labels[MOST_VALUES];
+    size_t n, width; /* of the widest label */
+};
+
+struct map {
+    const struct cli_screen *screen;
+    struct axis down, across;
+    struct tile *tiles; /* [down.n * across.n] */
+    size_t tile_width;
+    char worst[TILE_TEXT], best[TILE_TEXT];
+};
+
+bool heat_map_suits(const struct lineage_sweep *sweep)
+{
+    return sweep->n_xs <= MOST_VALUES && sweep->n_ys <= MOST_VALUES;
+}
+
+/* ---- what stands in it ---- */
+
+static char *label_of(double value, const char *text)
+{
+    char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    if (text)
+        return cli_text_line(lineage_param_text_format(quoted, text), 0);
+    if (strlen(lineage_number_format(number, value)) > LABEL)
+        snprintf(number, sizeof number, "%.4g", value);
+    return strdup(number);
+}
+
+static bool fill_axis(struct axis *axis, const char *name, const double *values, const char **texts, size_t n)
+{
+    axis->name = name;
+    for (axis->n = 0; axis->n < n; axis->n++) {
+        char *label = label_of(values[axis->n], texts[axis->n]);
+        if (!label)
+            return false;
+        axis->labels[axis->n] = label;
+        size_t width = display_width(label);
+        width = width < LABEL ? width : LABEL;
+        axis->width = width > axis->width ? width : axis->width;
+    }
+    return true;
+}
+
+struct range {
+    double worst, best;
+    int digits; /* after the point: four in all, and more where the range is narrow */
+};
+
+static bool is_measured(const struct lineage_sweep_cell *cell)
+{
+    return cell->best.present && isfinite(cell->best.value);
+}
+
+static struct range range_of(const struct lineage_sweep *sweep, enum lineage_direction direction)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (size_t i = 0; i < sweep->n_cells; i++)
+        if (is_measured(&sweep->cells[i])) {
+            low = fmin(low, sweep->cells[i].best.value);
+            high = fmax(high, sweep->cells[i].best.value);
+        }
+    double digits = high > low ? fmax(ceil(-log10(high - low)) + 2, 3 - floor(log10(fmax(fabs(low), fabs(high))))) : 4;
+    return (struct range){.worst = direction == LINEAGE_HIGHER ? low : high, .best = direction == LINEAGE_HIGHER ? high : low,
+                          .digits = digits < 0 ? 0 : digits > 6 ? 6 : (int)digits};
+}
+
+static void score_text(char out[TILE_TEXT], double score, const struct range *range)
+{
+    bool plain = fabs(score) < 1e7 && fabs(range->best - range->worst) > 1e-6;
+    snprintf(out, TILE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
+}
+
+static size_t failures_of(const struct lineage_sweep_cell *cell)
+{
+    return cell->count - cell->labels[LINEAGE_KEEP] - cell->labels[LINEAGE_DISCARD] - cell->labels[LINEAGE_BASELINE];
+}
+
+static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, const struct range *range)
+{
+    size_t failures = failures_of(cell);
+    double width = range->best - range->worst;
+    int n = snprintf(tile->count, sizeof tile->count, "%zu", cell->count);
+    if (failures)
+        snprintf(tile->count + n, sizeof tile->count - (size_t)n, " !%zu", failures);
+    if (!is_measured(cell)) {
+        strcpy(tile->score, "-");
+        return;
+    }
+    double part = width != 0 ? (cell->best.value - range->worst) / width : 1;
+    tile->shade = part >= 1 ? SHADES - 1 : (int)(part * SHADES);
+    bool best = cell->best.value == range->best;
+    strcpy(tile->score, best ? "★" : "");
+    score_text(tile->score + strlen(tile->score), cell->best.value, range);
+}
+
+static size_t find_value(double value, const char *text, const double *values, const char **texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text && texts[i] ? strcmp(text, texts[i]) == 0 : !text && !texts[i] && value == values[i])
+            return i;
+    return NONE;
+}
+
+/* A nan has no place of its own, and is in no cell of a map. */
+static void fill_tiles(struct map *map, const struct lineage_sweep *sweep, const struct range *range, bool turned)
+{
+    for (size_t i = 0; i < map->down.n * map->across.n; i++)
+        map->tiles[i] = (struct tile){.score = "·", .shade = -1};
+    for (size_t i = 0; i < sweep->n_cells; i++) {
+        const struct lineage_sweep_cell *cell = &sweep->cells[i];
+        size_t x = find_value(cell->x, cell->x_text, sweep->xs, sweep->x_texts, sweep->n_xs);
+        size_t y = find_value(cell->y, cell->y_text, sweep->ys, sweep->y_texts, sweep->n_ys);
+        if (x != NONE && y != NONE)
+            fill_tile(&map->tiles[turned ? y * map->across.n + x : x * map->across.n + y], cell, range);
+    }
+}
+
+/* A blank on either side, and before it the block that stands for colour. */
+static void measure_tiles(struct map *map)
+{
+    size_t widest = map->across.width;
+    for (size_t i = 0; i < map->down.n * map->across.n; i++) {
+        size_t score = display_width(map->tiles[i].score), count = display_width(map->tiles[i].count);
+        widest = score > widest ? score : widest;
+        widest = count > widest ? count : widest;
+    }
+    map->tile_width = widest + (map->screen->color ? 2 : 3);
+}
+
+/* ---- printing ---- */
+
+/* Of the 256 colours those whose lightness rises by even steps (24 to 95 of 100), blue over green to yellow, with the
+ * ink that is readable on each. */
+static void shade_on(const struct map *map, int shade)
+{
+    static const int colors[SHADES] = {54, 25, 30, 36, 78, 191};
+    if (map->screen->color && shade >= 0)
+        printf("\033[48;5;%d;38;5;%dm", colors[shade], shade < 3 ? 231 : 16);
+}
+
+static void shade_off(const struct map *map, int shade)
+{
+    if (map->screen->color && shade >= 0)
+        fputs("\033[0m", stdout);
+}
+
+static const char *block(const struct map *map, int shade)
+{
+    static const char *const blocks[SHADES] = {"▁", "▂", "▄", "▅", "▇", "█"};
+    return map->screen->color ? "" : shade >= 0 ? blocks[shade] : " ";
+}
+
+static void print_right(const char *text, size_t width)
+{
+    size_t taken, bytes = display_prefix(text, width, &taken);
+    printf("%*s", (int)(width - taken), "");
+    if (text[bytes])
+        display_cut(stdout, text, width);
+    else
+        fputs(text, stdout);
+}
+
+static void print_tile_line(const struct map *map, const struct tile *tile, const char *text, bool first)
+{
+    const char *lead = block(map, first ? tile->shade : -1);
+    shade_on(map, tile->shade);
+    printf("%s ", lead);
+    print_right(text, map->tile_width - 2 - display_width(lead));
+    putchar(' ');
+    shade_off(map, tile->shade);
+}
+
+static void print_row(const struct map *map, size_t row, size_t from, size_t until)
+{
+    const struct tile *tiles = map->tiles + row * map->across.n;
+    print_right(map->down.labels[row], map->down.width);
+    fputs("  ", stdout);
+    for (size_t i = from; i < until; i++)
+        print_tile_line(map, &tiles[i], tiles[i].score, true);
+    printf("\n%*s", (int)map->down.width + 2, "");
+    for (size_t i = from; i < until; i++)
+        print_tile_line(map, &tiles[i], tiles[i].count, false);
+    putchar('\n');
+}
+
+static void print_block(const struct map *map, size_t from, size_t until)
+{
+    fputs(cli_style_on(map->screen, CLI_QUIET), stdout);
+    printf("%*s", (int)map->down.width + 2, "");
+    for (size_t i = from; i < until; i++) {
+        print_right(map->across.labels[i], map->tile_width - 1);
+        putchar(' ');
+    }
+    printf("%s\n", cli_style_off(map->screen, CLI_QUIET));
+    for (size_t row = 0; row < map->down.n; row++)
+        print_row(map, row, from, until);
+}
+
+static void print_title(const struct map *map)
+{
+    char *down = cli_text_line(map->down.name, LINEAGE_NAME_MAX), *across = cli_text_line(map->across.name, LINEAGE_NAME_MAX);
+    char title[8 * LINEAGE_NAME_MAX + 80];
+    snprintf(title, sizeof title, "%s down, %s across: best score, and below it trials, of them !failed", down ? down : "?",
+             across ? across : "?");
+    display_wrapped(stdout, title, map->screen->width);
+    free(down);
+    free(across);
+}
+
+static void print_scale(const struct map *map)
+{
+    bool narrow = map->screen->width < NARROW;
+    printf("%s ", map->worst);
+    for (int shade = 0; shade < SHADES; shade++) {
+        shade_on(map, shade);
+        fputs(!map->screen->color ? block(map, shade) : narrow ? " " : "  ", stdout);
+        shade_off(map, shade);
+    }
+    printf("%s★%s best%s· untried\n", narrow ? "\n" : " ", map->best, narrow ? "\n" : "   ");
+}
+
+static size_t per_block(const struct map *map)
+{
+    size_t room = map->screen->wide ? SIZE_MAX : map->screen->width - map->down.width - 2;
+    size_t fit = room / map->tile_width;
+    return fit < 1 ? 1 : fit < map->across.n ? fit : map->across.n;
+}
+
+static void print_map(const struct map *map, struct cli_screen *screen)
+{
+    size_t step = per_block(map), blocks = (map->across.n + step - 1) / step;
+    cli_screen_expect(screen, blocks * (2 * map->down.n + 2) + 5);
+    print_title(map);
+    for (size_t from = 0; from < map->across.n; from += step) {
+        if (from)
+            putchar('\n');
+        print_block(map, from, from + step < map->across.n ? from + step : map->across.n);
+    }
+    print_scale(map);
+}
+
+static bool fill(struct map *map, const struct lineage_sweep *sweep, const char *x, const char *y,
+                 const struct range *range, bool turned)
+{
+    bool filled = fill_axis(turned ? &map->across : &map->down, x, sweep->xs, sweep->x_texts, sweep->n_xs) &&
+                  fill_axis(turned ? &map->down : &map->across, y, sweep->ys, sweep->y_texts, sweep->n_ys) &&
+                  (map->tiles = calloc(sweep->n_xs * sweep->n_ys, sizeof *map->tiles));
+    if (!filled)
+        return false;
+    fill_tiles(map, sweep, range, turned);
+    measure_tiles(map);
+    score_text(map->worst, range->worst, range);
+    score_text(map->best, range->best, range);
+    return true;
+}
+
+static void release(struct map *map)
+{
+    for (size_t i = 0; i < MOST_VALUES; i++) {
+        free(map->down.labels[i]);
+        free(map->across.labels[i]);
+    }
+    free(map->tiles);
+}
+
+int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char *y, enum lineage_direction direction,
+                   struct cli_screen *screen)
+{
+    struct range range = range_of(sweep, direction);
+    struct map map = {.screen = screen}, other = {.screen = screen};
+    bool filled = fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
+    bool turn = filled && per_block(&map) < map.across.n && per_block(&other) == other.across.n;
+    if (filled)
+        print_map(turn ? &other : &map, screen);
+    release(&map);
+    release(&other);
+    return filled ? CLI_OK : cli_error(CLI_SYSTEM, "out of memory");
+}

@@ -1,0 +1,158 @@
+/*
+ * screen.c: what results are shown on: terminal or not, its size, colour, a pager.
+ *
+ * A pipe gets the same bytes whatever the environment says: scripts read them. Only colour may be forced on it
+ * (--color always, CLICOLOR_FORCE), which adds escape sequences and changes nothing else.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Below LEAST nothing can be told apart; above MOST a terminal is a mistake in COLUMNS. */
+enum { USUAL_WIDTH = 80, USUAL_HEIGHT = 24, LEAST_WIDTH = 20, MOST = 10000 };
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+/* The variable if it is a number from 1 to MOST, else what the terminal says if that is one, else the usual. */
+static size_t extent(const char *name, size_t told, size_t usual)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    unsigned long n = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (n >= 1 && n <= MOST && !*end)
+        return n;
+    return told ? told : usual;
+}
+
+static bool is_dumb(void)
+{
+    const char *term = getenv("TERM");
+    return !term || !*term || strcmp(term, "dumb") == 0;
+}
+
+/* https://no-color.org and https://bixense.com/clicolors: who forbids colour goes before who forces it. */
+static bool wants_color(bool terminal)
+{
+    const char *force = getenv("CLICOLOR_FORCE"), *color = getenv("CLICOLOR");
+    if (is_set("NO_COLOR"))
+        return false;
+    if (force && *force && strcmp(force, "0") != 0)
+        return true;
+    return terminal && !is_dumb() && !(color && strcmp(color, "0") == 0);
+}
+
+bool cli_screen_open(struct cli_screen *screen)
+{
+    const char *text = screen->color_text ? screen->color_text : "auto";
+    struct winsize size = {0};
+    screen->terminal = isatty(STDOUT_FILENO);
+    if (strcmp(text, "auto") == 0)
+        screen->color = wants_color(screen->terminal);
+    else if (strcmp(text, "always") == 0 || strcmp(text, "never") == 0)
+        screen->color = text[0] == 'a';
+    else
+        return cli_error(CLI_USAGE, "--color '%s': known are auto, always, never", text), false;
+    if (screen->terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        size = (struct winsize){0};
+    screen->width = extent("COLUMNS", size.ws_col, USUAL_WIDTH);
+    screen->height = extent("LINES", size.ws_row, USUAL_HEIGHT);
+    if (screen->width < LEAST_WIDTH)
+        screen->width = LEAST_WIDTH;
+    return true;
+}
+
+/* ---- pager ---- */
+
+/* A pager that cannot be run (the shell's 126 and 127) has read nothing, so cat still finds all of it. Where nobody
+ * named one, a machine without less is not worth a message. NULL: none is wanted. */
+static const char *pager_script(char *out, size_t size, bool wide)
+{
+    const char *chosen = getenv("LINEAGE_PAGER") ? getenv("LINEAGE_PAGER") : getenv("PAGER");
+    if (chosen && (!*chosen || strcmp(chosen, "cat") == 0))
+        return NULL;
+    int n = chosen ? snprintf(out, size, "%s\ncase $? in 126 | 127) exec cat ;; esac", chosen)
+                   : snprintf(out, size, "command -v less >/dev/null || exec cat\nexec less -FRX%s", wide ? "S" : "");
+    return n > 0 && (size_t)n < size ? out : NULL;
+}
+
+/* The pager has the keyboard: ^C is its business, and its early end is no reason to die. It inherits neither. LESS lets
+ * a plain `less` show colour as colour, and leave a short text alone. */
+static void start_pager(struct cli_screen *screen, const char *script)
+{
+    fflush(stdout);
+    setenv("LESS", screen->wide ? "FRXS" : "FRX", 0);
+    screen->terminal_fd = dup(STDOUT_FILENO);
+    screen->pager = screen->terminal_fd < 0 ? NULL : popen(script, "w");
+    if (!screen->pager) {
+        close(screen->terminal_fd);
+        return;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    dup2(fileno(screen->pager), STDOUT_FILENO);
+}
+
+void cli_screen_expect(struct cli_screen *screen, size_t lines)
+{
+    char script[4096];
+    if (!screen->terminal || screen->no_pager || screen->pager || lines < screen->height || is_dumb())
+        return;
+    if (pager_script(script, sizeof script, screen->wide))
+        start_pager(screen, script);
+}
+
+/* What a pager that was left did not take is nobody's loss: it must not come out behind it, nor as an error. */
+void cli_screen_close(struct cli_screen *screen)
+{
+    if (!screen->pager)
+        return;
+    fflush(stdout);
+    __fpurge(stdout);
+    dup2(screen->terminal_fd, STDOUT_FILENO);
+    close(screen->terminal_fd);
+    pclose(screen->pager);
+    clearerr(stdout);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    screen->pager = NULL;
+}
+
+/* ---- colour ---- */
+
+enum cli_style cli_label_style(enum lineage_label label)
+{
+    switch (label) {
+    case LINEAGE_BASELINE: return CLI_STRONG;
+    case LINEAGE_KEEP: return CLI_KEPT;
+    case LINEAGE_DISCARD:
+    case LINEAGE_HARNESS_ABORT: return CLI_QUIET;
+    case LINEAGE_EVAL_BUDGET_OVERRUN:
+    case LINEAGE_TRAIN_BUDGET_OVERRUN:
+    case LINEAGE_SIZE_BLOCKED: return CLI_LIMIT;
+    default: return CLI_FAILED;
+    }
+}
+
+/* The terminal's own sixteen colours, which its owner chose to be readable on the background chosen too. */
+const char *cli_style_on(const struct cli_screen *screen, enum cli_style style)
+{
+    static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[36m", "\033[1;36m", "\033[33m", "\033[31m"};
+    return screen && screen->color ? sequences[style] : "";
+}
+
+const char *cli_style_off(const struct cli_screen *screen, enum cli_style style)
+{
+    return screen && screen->color && style != CLI_PLAIN ? "\033[0m" : "";
+}

@@ -1,0 +1,213 @@
+/* tree_graph.c: the tree of all trials as a graph of lines. */
+#include "output/tree_graph.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+#define NONE SIZE_MAX
+
+/* Above the two columns of each of at most 64 levels, in UTF-8, and an id. */
+enum { DRAWING_MAX = 64 * 6, ID_MAX = 60 };
+
+struct node {
+    char *id, *specialist, *hypothesis;
+    enum lineage_label status;
+    struct lineage_number score, delta;
+    size_t parent, size; /* size: trials in the tree below and with it */
+    size_t first, last, next; /* children in file order; next: of the same parent */
+    bool to_best; /* the best trial or an ancestor */
+};
+
+struct graph {
+    struct node *nodes; /* [n] each behind its parent */
+    size_t n, room, best;
+    size_t *above; /* [depth] the last trial at each depth */
+    size_t above_room;
+    const char *best_id;
+    size_t hypothesis_max;
+    struct cli_list *list;
+    bool failed;
+};
+
+/* ---- loading ---- */
+
+static bool grow(void **memory, size_t *room, size_t needed, size_t size)
+{
+    if (needed <= *room)
+        return true;
+    size_t more = needed < 64 ? 64 : needed + needed / 2;
+    void *grown = realloc(*memory, more * size);
+    if (!grown)
+        return false;
+    *memory = grown;
+    *room = more;
+    return true;
+}
+
+/* The hypothesis says first what is odd about the trial's place. */
+static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
+{
+    const char *mark = node->parent_missing ? "(parent missing) " : node->in_cycle ? "(in a cycle) " : "";
+    char *line = cli_text_line(node->trial->hypothesis, g->hypothesis_max), *text = NULL;
+    size_t size = line ? strlen(mark) + strlen(line) + 1 : 0;
+    if (line && (text = malloc(size)))
+        snprintf(text, size, "%s%s", mark, line);
+    free(line);
+    return text;
+}
+
+static void add_child(struct graph *g, size_t parent, size_t child)
+{
+    struct node *node = &g->nodes[parent];
+    if (node->first == NONE)
+        node->first = child;
+    else
+        g->nodes[node->last].next = child;
+    node->last = child;
+}
+
+static bool add_node(void *context, const struct lineage_tree_node *visited)
+{
+    struct graph *g = context;
+    const struct lineage_trial *trial = visited->trial;
+    size_t depth = visited->depth;
+    g->failed = !grow((void **)&g->nodes, &g->room, g->n + 1, sizeof *g->nodes) ||
+                !grow((void **)&g->above, &g->above_room, depth + 1, sizeof *g->above);
+    if (g->failed)
+        return false;
+    struct node *node = &g->nodes[g->n];
+    *node = (struct node){.id = cli_text_line(trial->exp_id, ID_MAX), .specialist = strdup(trial->specialist),
+                          .hypothesis = hypothesis_of(g, visited), .status = trial->status, .score = trial->score,
+                          .delta = trial->delta_vs_best, .parent = depth ? g->above[depth - 1] : NONE, .size = 1,
+                          .first = NONE, .last = NONE, .next = NONE};
+    if (g->best_id && strcmp(trial->exp_id, g->best_id) == 0)
+        g->best = g->n;
+    g->above[depth] = g->n++;
+    g->failed = !node->id || !node->specialist || !node->hypothesis;
+    return !g->failed;
+}
+
+static void link_nodes(struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->nodes[i].parent != NONE)
+            add_child(g, g->nodes[i].parent, i);
+    for (size_t i = g->n; i-- > 0;)
+        if (g->nodes[i].parent != NONE)
+            g->nodes[g->nodes[i].parent].size += g->nodes[i].size;
+    for (size_t i = g->best; i != NONE; i = g->nodes[i].parent)
+        g->nodes[i].to_best = true;
+}
+
+/* ---- drawing ---- */
+
+/* The child that a trial's line goes straight on to; of equals the last, which is mostly the newest. */
+static size_t straight_child(const struct graph *g, size_t i)
+{
+    size_t straight = NONE;
+    for (size_t c = g->nodes[i].first; c != NONE; c = g->nodes[c].next)
+        if (straight == NONE || g->nodes[c].to_best ||
+            (!g->nodes[straight].to_best && g->nodes[c].size >= g->nodes[straight].size))
+            straight = c;
+    return straight;
+}
+
+/* Lines of the levels to the left all go on: a trial's branches are drawn before its straight child. */
+static size_t draw(char out[DRAWING_MAX + 1], size_t level, bool begins, bool ends)
+{
+    size_t n = 0, through = begins && level ? level - 1 : level;
+    out[0] = '\0';
+    for (size_t i = 0; i < through && n + 24 < DRAWING_MAX; i++)
+        n += (size_t)snprintf(out + n, DRAWING_MAX - n, "│ ");
+    if (!begins)
+        return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s ", ends ? "└" : "├");
+    return n + (size_t)snprintf(out + n, DRAWING_MAX - n, "%s%s ", level ? "├─" : "",
+                                !ends ? (level ? "┬" : "┌") : "─");
+}
+
+static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool ends)
+{
+    const struct node *node = &g->nodes[i];
+    bool on_chain = node->to_best && lineage_label_is_kept(node->status);
+    enum cli_style style = on_chain ? CLI_BEST : cli_label_style(node->status);
+    char text[DRAWING_MAX + ID_MAX * 16];
+    size_t lead = draw(text, level, begins, ends);
+    snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? " ★" : "");
+    cli_list_text(g->list, text);
+    cli_list_style(g->list, style, lead);
+    cli_list_text(g->list, lineage_label_name(node->status));
+    cli_list_style(g->list, style, 0);
+    cli_list_number(g->list, node->score.value, node->score.present);
+    cli_list_style(g->list, style, 0);
+    cli_list_number(g->list, node->delta.value, node->delta.present);
+    cli_list_text(g->list, node->specialist);
+    cli_list_text(g->list, node->hypothesis);
+    g->failed = !cli_list_end_row(g->list);
+}
+
+/* Calls itself for branches alone: each has at most half of the trials, so the depth is a logarithm. */
+static void add_line(struct graph *g, size_t i, size_t level)
+{
+    for (bool begins = true; i != NONE && !g->failed; begins = false) {
+        size_t straight = straight_child(g, i);
+        add_row(g, i, level, begins, straight == NONE);
+        for (size_t c = g->nodes[i].first; c != NONE; c = g->nodes[c].next)
+            if (c != straight && !g->failed)
+                add_line(g, c, level + 1);
+        i = straight;
+    }
+}
+
+static int print_rows(struct graph *g, struct cli_screen *screen)
+{
+    static const char *const names[] = {"id", "status", "score", "delta", "specialist", "hypothesis"};
+    size_t reason = screen->width * 3 / 10;
+    const struct cli_column_fit fit[] = {
+        {.rank = 1, .least = 16}, {.rank = 2, .least = screen->width < 60 ? 8 : 12},
+        {.rank = 3},              {.rank = 5},
+        {.rank = 6, .least = 8},  {.rank = 4, .least = reason < 12 ? 12 : reason},
+    };
+    g->list = cli_list_new(CLI_TABLE, stdout, sizeof names / sizeof *names, names);
+    cli_list_fit(g->list, screen, fit);
+    for (size_t i = 0; g->list && i < g->n; i++)
+        if (g->nodes[i].parent == NONE)
+            add_line(g, i, 0);
+    return cli_list_finish(g->list);
+}
+
+static void release(struct graph *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        free(g->nodes[i].id);
+        free(g->nodes[i].specialist);
+        free(g->nodes[i].hypothesis);
+    }
+    free(g->nodes);
+    free(g->above);
+}
+
+int tree_graph_print(struct lineage_store *store, struct cli_screen *screen)
+{
+    struct graph g = {.best = NONE, .hypothesis_max = screen->wide ? 0 : screen->width};
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    enum lineage_status status = lineage_best(store, &best, &err);
+    int result = CLI_OK;
+    g.best_id = status == LINEAGE_OK ? best.exp_id : NULL;
+    if (status == LINEAGE_OK || status == LINEAGE_ENOTFOUND)
+        status = lineage_tree_walk(store, add_node, &g, &err);
+    if (status != LINEAGE_OK)
+        result = cli_fail(&err);
+    else if (g.failed)
+        result = cli_error(CLI_SYSTEM, "out of memory");
+    if (result == CLI_OK) {
+        link_nodes(&g);
+        result = print_rows(&g, screen);
+    }
+    lineage_trial_release(&best);
+    release(&g);
+    return result;
+}
