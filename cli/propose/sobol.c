@@ -73,7 +73,7 @@ static void fill_directions(uint32_t v[32], size_t dimension)
 
 uint32_t sobol_point(uint32_t index, size_t dimension)
 {
-    uint32_t v[32], gray = index ^ (index >> 1), point = 0;
+    uint32_t v[32] = {0}, gray = index ^ (index >> 1), point = 0;
     fill_directions(v, dimension);
     for (int i = 0; i < 32; i++)
         if (gray >> i & 1)
