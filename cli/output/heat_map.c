@@ -13,7 +13,7 @@
 
 #define NONE SIZE_MAX
 
-enum { MOST_VALUES = 64, SHADES = 6, LABEL = 10, TILE_TEXT = 40, NARROW = 50 };
+enum { MOST_VALUES = 64, SHADES = 6, LABEL = 10, SCORE_TEXT = 30, TILE_TEXT = 40, NARROW = 50 };
 
 struct tile {
     char score[TILE_TEXT], count[TILE_TEXT]; /* "★35.10", "3 !1" */
@@ -31,7 +31,7 @@ struct map {
     struct axis down, across;
     struct tile *tiles; /* [down.n * across.n] */
     size_t tile_width;
-    char worst[TILE_TEXT], best[TILE_TEXT];
+    char worst[TILE_TEXT], best[TILE_TEXT]; /* "" where nothing was measured */
 };
 
 bool heat_map_suits(const struct lineage_sweep *sweep)
@@ -67,8 +67,9 @@ static bool fill_axis(struct axis *axis, const char *name, const double *values,
 }
 
 struct range {
-    double worst, best;
-    int digits; /* after the point: four in all, and more where the range is narrow */
+    double worst, best; /* where the scale begins and ends */
+    bool open;          /* there are worse scores than worst */
+    int digits;         /* after the point: four in all, and more where the range is narrow */
 };
 
 static bool is_measured(const struct lineage_sweep_cell *cell)
@@ -76,23 +77,45 @@ static bool is_measured(const struct lineage_sweep_cell *cell)
     return cell->best.present && isfinite(cell->best.value);
 }
 
-static struct range range_of(const struct lineage_sweep *sweep, enum lineage_direction direction)
+static int by_value(const void *a, const void *b)
 {
-    double low = (double)INFINITY, high = -(double)INFINITY;
-    for (size_t i = 0; i < sweep->n_cells; i++)
-        if (is_measured(&sweep->cells[i])) {
-            low = fmin(low, sweep->cells[i].best.value);
-            high = fmax(high, sweep->cells[i].best.value);
-        }
-    double digits = high > low ? fmax(ceil(-log10(high - low)) + 2, 3 - floor(log10(fmax(fabs(low), fabs(high))))) : 4;
-    return (struct range){.worst = direction == LINEAGE_HIGHER ? low : high, .best = direction == LINEAGE_HIGHER ? high : low,
-                          .digits = digits < 0 ? 0 : digits > 6 ? 6 : (int)digits};
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
-static void score_text(char out[TILE_TEXT], double score, const struct range *range)
+/* One score that is far off would leave a single shade for all others: the scale begins no further from the best than
+ * four times as far as the median lies. scores[n] are sorted, n > 0. */
+static struct range scale_of(const double *scores, size_t n, bool higher)
+{
+    double best = higher ? scores[n - 1] : scores[0], worst = higher ? scores[0] : scores[n - 1];
+    double limit = best + 4 * (scores[n / 2] - best);
+    bool open = limit != best && fabs(limit - best) < fabs(worst - best);
+    double from = open ? limit : worst, largest = fmax(fabs(scores[0]), fabs(scores[n - 1]));
+    double digits = from != best ? fmax(ceil(-log10(fabs(best - from))) + 2, 3 - floor(log10(largest))) : 4;
+    return (struct range){from, best, open, digits < 0 ? 0 : digits > 6 ? 6 : (int)digits};
+}
+
+static bool range_of(struct range *range, const struct lineage_sweep *sweep, enum lineage_direction direction)
+{
+    double *scores = calloc(sweep->n_cells + 1, sizeof *scores);
+    size_t n = 0;
+    for (size_t i = 0; scores && i < sweep->n_cells; i++)
+        if (is_measured(&sweep->cells[i]))
+            scores[n++] = sweep->cells[i].best.value;
+    *range = (struct range){.worst = (double)NAN, .best = (double)NAN};
+    if (n) {
+        qsort(scores, n, sizeof *scores, by_value);
+        *range = scale_of(scores, n, direction == LINEAGE_HIGHER);
+    }
+    bool loaded = scores != NULL;
+    free(scores);
+    return loaded;
+}
+
+static void score_text(char *out, double score, const struct range *range)
 {
     bool plain = fabs(score) < 1e7 && fabs(range->best - range->worst) > 1e-6;
-    snprintf(out, TILE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
+    snprintf(out, SCORE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
 }
 
 static size_t failures_of(const struct lineage_sweep_cell *cell)
@@ -112,7 +135,7 @@ static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, 
         return;
     }
     double part = width != 0 ? (cell->best.value - range->worst) / width : 1;
-    tile->shade = part >= 1 ? SHADES - 1 : (int)(part * SHADES);
+    tile->shade = part >= 1 ? SHADES - 1 : part > 0 ? (int)(part * SHADES) : 0;
     bool best = cell->best.value == range->best;
     strcpy(tile->score, best ? "★" : "");
     score_text(tile->score + strlen(tile->score), cell->best.value, range);
@@ -235,6 +258,10 @@ static void print_title(const struct map *map)
 static void print_scale(const struct map *map)
 {
     bool narrow = map->screen->width < NARROW;
+    if (!map->best[0]) {
+        puts("· untried");
+        return;
+    }
     printf("%s ", map->worst);
     for (int shade = 0; shade < SHADES; shade++) {
         shade_on(map, shade);
@@ -274,7 +301,11 @@ static bool fill(struct map *map, const struct lineage_sweep *sweep, const char 
         return false;
     fill_tiles(map, sweep, range, turned);
     measure_tiles(map);
-    score_text(map->worst, range->worst, range);
+    if (isnan(range->best))
+        return true;
+    if (range->open)
+        strcpy(map->worst, range->best > range->worst ? "≤" : "≥");
+    score_text(map->worst + strlen(map->worst), range->worst, range);
     score_text(map->best, range->best, range);
     return true;
 }
@@ -291,9 +322,9 @@ static void release(struct map *map)
 int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char *y, enum lineage_direction direction,
                    struct cli_screen *screen)
 {
-    struct range range = range_of(sweep, direction);
+    struct range range;
     struct map map = {.screen = screen}, other = {.screen = screen};
-    bool filled = fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
+    bool filled = range_of(&range, sweep, direction) && fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
     bool turn = filled && per_block(&map) < map.across.n && per_block(&other) == other.across.n;
     if (filled)
         print_map(turn ? &other : &map, screen);

@@ -137,7 +137,8 @@ must_have out 'score  ▁▃█  33.21 to 35.5'
 must_have out '  1.5  '
 on_terminal 80 100 sweep alpha gamma --color never
 must_have out 'alpha down, gamma across'
-must_have out '█  33.21'
+must_have out '▅  33.21'
+must_have out '≤29.50 ▁▂▄▅▇█ ★35.50 best'
 must_have out '█ ★35.50'
 must_have out '2 !1'
 must_have out '·'
@@ -148,8 +149,16 @@ must_have out "${esc}[48;5;54;38;5;231m"
 on_terminal 80 100 sweep alpha gamma --format table
 must_have out 'best_id'
 must_have out 'untried (1): alpha=0.1 gamma=1.0'
-on_terminal 80 100 sweep optimizer alpha
+on_terminal 80 100 sweep optimizer alpha --direction lower
 must_have out 'a⟨U+20'
+
+mkdir failed
+{ header && trial 000 '' crash '' none 'alpha=1.0; gamma=2.0' && trial 001 '' keep nan none 'alpha=2.0; gamma=2.0'; } >failed/results.tsv
+on_terminal 80 100 sweep alpha gamma -C failed --color never
+must_have out '1 !1'
+must_lack out nan
+on_terminal 80 100 best -C failed
+must_exit 1
 
 # ---- colour ----
 on_terminal 80 100 query
