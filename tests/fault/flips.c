@@ -4,6 +4,9 @@
  * usage: flips N [SEED]              N flips at random places; `flips 20s`: for twenty seconds
  *        flips all [SEED [I/N]]      one in every byte of every file, or in every N-th byte from the I-th on
  *
+ * Before that every bit of lineage.db is flipped, and must not get past its page's digest. What is in the free space of its
+ * pages (long runs of zeros) is left at that by `flips all`.
+ *
  * Each answer is the right one, or comes with a notice, or is an error that says why. The row that is appended is the
  * right one in any case: what its rules rest on is checked, or is not from the damaged file. A flip in a file that people
  * write (settings, telemetry) may also mean what it says: then the answers are those of a store that never knew better.
@@ -25,6 +28,7 @@
 #include <lineage/verify.h>
 
 #include "marathon.h"
+#include "mirror/checked_pages.h"
 #include "questions.h"
 #include "support/files.h"
 #include "support/last_words.h"
@@ -59,14 +63,14 @@ struct laboratory {
 /* Which bytes. */
 struct plan {
     bool all;
-    size_t flips, step, first;
+    size_t flips, step, first; /* of `all`, `flips` counts those that are passed over */
     time_t until; /* 0: no such end */
     uint64_t seed;
 };
 
 /* Shared with the child: where it is, so that a crash is known by its place. */
 struct place {
-    size_t done, failures;
+    size_t done, passed_over, failures;
     int file;
     size_t byte;
     unsigned bit;
@@ -362,6 +366,70 @@ static void flip(const struct laboratory *lab, struct place *place)
     free(flipped.bytes);
 }
 
+/* ---- pages --------------------------------------------------------------------------------------------------------- */
+
+static void write_byte(int fd, char byte, size_t at)
+{
+    if (pwrite(fd, &byte, 1, (off_t)at) != 1)
+        abort();
+}
+
+/* The size of a page stands at byte 16 of the first. */
+static size_t page_size(const struct file *db)
+{
+    return (size_t)(unsigned char)db->bytes[16] << 8 | (unsigned char)db->bytes[17];
+}
+
+/* How many bits of lineage.db can be flipped so that the page is handed to SQLite all the same. */
+static size_t count_blind_bits(const struct laboratory *lab, const struct file *db)
+{
+    char *path = join(lab->dir, db->name), *page = malloc(page_size(db));
+    size_t n = page_size(db), blind = 0;
+    sqlite3 *connection;
+    sqlite3_file *file = NULL;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || !page || sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, checked_pages_vfs()) != SQLITE_OK ||
+        sqlite3_exec(connection, "SELECT * FROM sqlite_schema", NULL, NULL, NULL) != SQLITE_OK ||
+        sqlite3_file_control(connection, NULL, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
+        abort();
+    for (size_t at = 0; at < db->length; at += n) /* sound pages pass */
+        blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)at) != SQLITE_OK;
+    for (size_t i = 0; i < 8 * db->length; i++) {
+        write_byte(fd, (char)(db->bytes[i / 8] ^ (1 << i % 8)), i / 8);
+        blind += file->pMethods->xRead(file, page, (int)n, (sqlite3_int64)(i / 8 / n * n)) == SQLITE_OK;
+        write_byte(fd, db->bytes[i / 8], i / 8);
+    }
+    sqlite3_close(connection);
+    close(fd);
+    free(page);
+    free(path);
+    return blind;
+}
+
+static bool judge_pages(const struct laboratory *lab)
+{
+    const struct file *db = &lab->files[1];
+    size_t blind = count_blind_bits(lab, db);
+    restore(lab);
+    printf("%zu flipped bits of %s, %zu unseen by the digests of its pages\n", 8 * db->length, db->name, blind);
+    return blind == 0;
+}
+
+enum { FREE_RUN = 32 };
+
+/* Whether a byte is one of many zeros. */
+static bool is_free(const struct file *file, size_t byte)
+{
+    size_t from = byte, to = byte;
+    while (from && byte - from < FREE_RUN && !file->bytes[from - 1])
+        from--;
+    while (to < file->length && to - byte < FREE_RUN && !file->bytes[to])
+        to++;
+    return to - from >= FREE_RUN;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------------- */
+
 static size_t all_bytes(const struct laboratory *lab)
 {
     size_t n = 0;
@@ -387,7 +455,10 @@ static void work(const struct laboratory *lab, const struct plan *plan, struct p
     restore(lab);
     while (place->done < plan->flips && place->failures < 50 && (!plan->until || time(NULL) < plan->until)) {
         aim(lab, plan, place->done++, place);
-        flip(lab, place);
+        if (plan->all && is_free(&lab->files[place->file], place->byte))
+            place->passed_over++;
+        else
+            flip(lab, place);
     }
     place->over = true;
     leave(0);
@@ -419,6 +490,7 @@ int main(int argc, char **argv)
     prepare(&lab);
     if (!read_plan(&plan, argc, argv, all_bytes(&lab)))
         return 2;
+    bool pages_ok = judge_pages(&lab);
     while (!place->over && place->failures + crashes < 50) {
         fflush(stdout);
         pid_t child = fork();
@@ -432,9 +504,9 @@ int main(int argc, char **argv)
             crashes++;
         }
     }
-    printf("%zu flips, of %zu bytes in %d files, %zu crashes, %zu failures\n", place->done, all_bytes(&lab), lab.n_files,
-           crashes, place->failures);
-    size_t failures = crashes + place->failures;
+    printf("%zu flips asked everything, %zu more in free space; %zu bytes in %d files; %zu crashes, %zu failures\n",
+           place->done - place->passed_over, place->passed_over, all_bytes(&lab), lab.n_files, crashes, place->failures);
+    size_t failures = crashes + place->failures + !pages_ok;
     forget_answers(&lab.sound);
     forget_answers(&lab.sound_then);
     free(lab.sound_row);

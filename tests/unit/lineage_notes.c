@@ -55,6 +55,19 @@ static void prose_sets_nothing(void **state)
     assert_params("em_curve=[31.5, 33.0]; d={'a': 1}", "");
     assert_params("the best had; a note, alpha=0.3", "");
     assert_params("alpha=; =3; alpha=nan; alpha=inf; alpha=0x10", "");
+    assert_params("alpha=1e999; beta=-1e999; gamma=2, delta=1e400, eta=1; tau=1e300 or 1e999", "gamma=2 tau=1e+300 ");
+}
+
+static void no_statistic_is_infinite(void **state)
+{
+    struct lineage_trial trial = {0};
+    (void)state;
+    assert_int_equal(lineage_notes_parse(&trial, "ig_clip_scale mean=1e999 std=2; ig_clip_scale_std=1e999; info_gain turn=1 "
+                                                 "mean=-1e999 std=0; info_gain turn=2 mean=1 std=1e999", NULL),
+                     LINEAGE_OK);
+    assert_false(trial.ig_clip_scale_mean.present || trial.ig_clip_scale_std.present);
+    assert_int_equal(trial.n_turns, 0);
+    lineage_trial_release(&trial);
 }
 
 static void a_piece_of_texts_sets_texts(void **state)
@@ -305,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_piece_that_begins_with_a_setting_sets), cmocka_unit_test(the_last_value_of_a_key_wins),
         cmocka_unit_test(prose_sets_nothing),                      cmocka_unit_test(clip_scale_takes_only_its_own_numbers),
+        cmocka_unit_test(no_statistic_is_infinite),
         cmocka_unit_test(information_gain_per_turn),               cmocka_unit_test(notes_are_composed_and_read_back),
         cmocka_unit_test(what_notes_say_already_is_not_said_again), cmocka_unit_test(parameter_names_are_checked),
         cmocka_unit_test(a_piece_of_texts_sets_texts),             cmocka_unit_test(prose_sets_no_text),

@@ -65,12 +65,48 @@ static void one_trial_has_one_id(void **state)
     assert_null(strstr(err.text, "same trial"));
 }
 
+static void import_foreign(struct place *p, const char *rows, enum lineage_status status, const char *text)
+{
+    static const char header[] = "exp_id\tstatus\tcore_metric\n";
+    struct lineage_import_stats stats;
+    char *path = join(p->dir, "foreign.tsv"), *bytes = malloc(strlen(rows) + sizeof header);
+    assert_non_null(bytes);
+    strcat(strcpy(bytes, header), rows);
+    write_file(path, bytes, strlen(bytes));
+    assert_int_equal(lineage_import(p->store, path, NULL, &stats, NULL, NULL, &err), status);
+    if (text && !strstr(err.text, text))
+        fail_msg("'%s' is not in '%s'", text, err.text);
+    free(bytes);
+    free(path);
+}
+
+/* Imported, or written by a tool that knows of no prefix. */
+static void one_trial_has_one_id_wherever_it_comes_from(void **state)
+{
+    struct place *p = *state;
+    struct heard heard = {0};
+    size_t n;
+    assert_int_equal(append(p->store, "exp_014", ""), LINEAGE_OK);
+    import_foreign(p, "013\tkeep\t1\n014\tkeep\t1\n", LINEAGE_EEXIST, "names the same trial as 'exp_014'");
+    import_foreign(p, "020\tkeep\t1\nexp_020\tkeep\t1\n", LINEAGE_EEXIST, "names the same trial as '020'");
+    import_foreign(p, "020\tkeep\t1\nexp_021\tkeep\t1\n", LINEAGE_OK, NULL);
+    assert_int_equal(lineage_verify(p->store, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(n, 0);
+    add_rows(p->dir, (const struct row[]){{"014", "s", .status = "crash"}, {.id = NULL}});
+    assert_int_equal(lineage_verify(p->store, &n, hear_finding, &heard, &err), LINEAGE_OK);
+    assert_int_equal(n, 1);
+    assert_string_equal(heard.kinds, "id:2 ");
+    assert_string_equal(heard.text, "names the same trial as '014' in line 5");
+}
+
 static void a_setting_is_a_number_that_exists(void **state)
 {
     struct place *p = *state;
     assert_int_equal(append(p->store, NULL, "beta=1; alpha=1e999"), LINEAGE_EINVAL);
     assert_non_null(strstr(err.text, "alpha"));
     assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+    assert_int_equal(append(p->store, NULL, "info_gain turn=1 mean=1e999 std=1"), LINEAGE_EINVAL);
+    assert_int_equal(append(p->store, NULL, "ig_clip_scale mean=1 std=1e999"), LINEAGE_EINVAL);
     assert_int_equal(append(p->store, NULL, "alpha=1e99"), LINEAGE_OK);
 }
 
@@ -243,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_trial_has_one_id, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_trial_has_one_id_wherever_it_comes_from, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_setting_is_a_number_that_exists, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_child_may_not_use_its_parents_handle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_import_may_come_through_a_pipe, set_up, tear_down),

@@ -40,12 +40,26 @@ static void tell(struct importing *in, const char *kind, const struct tsv_record
         in->report(in->context, &finding);
 }
 
-static bool is_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
+/* In either spelling, since readers resolve one to the other: the one that is in use, NULL if none is. */
+static const char *find_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
 {
-    bool found = id_set_has(&in->taken, id);
-    if (!found)
-        *status = append_has_id(in->store, id, &found, err);
-    return found;
+    struct buf prefixed = {0};
+    buf_printf(&prefixed, "exp_%s", id);
+    const char *other = strncmp(id, "exp_", 4) == 0 ? id + 4
+                        : prefixed.failed           ? NULL
+                                                    : arena_text(&in->arena, prefixed.data, prefixed.length);
+    buf_release(&prefixed);
+    if (!other)
+        *status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    const char *const spellings[] = {id, other};
+    for (size_t i = 0; *status == LINEAGE_OK && i < 2; i++) {
+        bool found = id_set_has(&in->taken, spellings[i]);
+        if (!found)
+            *status = append_has_id(in->store, spellings[i], &found, err);
+        if (found)
+            return spellings[i];
+    }
+    return NULL;
 }
 
 /*
@@ -56,13 +70,17 @@ static bool is_taken(struct importing *in, const char *id, enum lineage_status *
 static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial,
                                        const struct tsv_record *record, struct lineage_error *err)
 {
-    const char *id = trial->exp_id;
+    const char *id = trial->exp_id, *there;
     enum lineage_status status = LINEAGE_OK;
-    for (unsigned n = 2; is_taken(in, trial->exp_id, &status, err) && status == LINEAGE_OK; n++) {
+    for (unsigned n = 2; (there = find_taken(in, trial->exp_id, &status, err)) && status == LINEAGE_OK; n++) {
         struct buf text = {0};
-        if (in->layout.shape != ROW_AUTORESEARCH)
+        if (in->layout.shape != ROW_AUTORESEARCH && strcmp(there, id) == 0)
             return store_fail(err, LINEAGE_EEXIST, "line %llu: exp_id '%.80s' is already in the store",
                               (unsigned long long)record->line, id);
+        if (in->layout.shape != ROW_AUTORESEARCH)
+            return store_fail(err, LINEAGE_EEXIST,
+                              "line %llu: exp_id '%.80s' names the same trial as '%.80s', which is already in the store",
+                              (unsigned long long)record->line, id, there);
         buf_printf(&text, "%s-%u", id, n);
         trial->exp_id = text.failed ? NULL : arena_text(&in->arena, text.data, text.length);
         buf_release(&text);

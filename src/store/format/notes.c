@@ -155,7 +155,7 @@ static bool ends_value(struct span s)
 
 /* NAME=NUMBER at the start of *s, which is moved behind it. A digit is not enough, the number
  * must end like one: `lr=1e-4x`, `acc=0.93→0.95` are remarks about values. */
-static bool take_setting(struct span *s, struct span *name, double *value)
+static bool take_any_setting(struct span *s, struct span *name, double *value)
 {
     size_t n = name_length(*s);
     if (!n || n >= s->length || s->text[n] != '=')
@@ -167,6 +167,17 @@ static bool take_setting(struct span *s, struct span *name, double *value)
     *name = (struct span){s->text, n};
     *s = skip(number, digits);
     return lineage_number_parse(value, number.text, digits);
+}
+
+/* 1e999 is a decimal, but no number that a trial can have run with: taken for infinity it would be found by every range
+ * that is open above. */
+static bool take_setting(struct span *s, struct span *name, double *value)
+{
+    struct span from = *s;
+    if (take_any_setting(s, name, value) && isfinite(*value))
+        return true;
+    *s = from;
+    return false;
 }
 
 static bool is(struct span s, const char *word)
@@ -442,6 +453,36 @@ static size_t count(const char *text, char c)
         text++;
     }
     return n;
+}
+
+/* A piece's settings with blanks or commas between them, as far as they can be read. */
+static bool has_infinity(struct span s, struct span *name)
+{
+    double value = 0;
+    s = trim(s);
+    if (!begins_with(&s, "ig_clip_scale"))
+        begins_with(&s, "info_gain");
+    while (isfinite(value) && take_any_setting(&s, name, &value)) {
+        s = skip_blanks(s);
+        if (s.length && s.text[0] == ',')
+            s = skip_blanks(skip(s, 1));
+    }
+    return !isfinite(value);
+}
+
+bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX])
+{
+    struct span found;
+    for (; notes; notes = *notes ? notes + 1 : NULL) {
+        size_t length = strcspn(notes, ";");
+        if (has_infinity((struct span){notes, length}, &found)) {
+            memcpy(name, found.text, found.length);
+            name[found.length] = '\0';
+            return true;
+        }
+        notes += length;
+    }
+    return false;
 }
 
 /* Counting `=` and `;` gives upper bounds for both arrays, so that they are allocated once; most

@@ -88,6 +88,9 @@ const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell);
  */
 const char *notes_remark(const char *notes, struct arena *arena);
 
+/* Whether notes give a setting a number that is too large for a double, which sets nothing; name is that of the first. */
+bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX]);
+
 /* lineage_notes_parse with the arrays in a given arena. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err);

@@ -46,6 +46,10 @@ static const struct {
      "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
      " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
      " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
+    {"id", /* from the spelling with the prefix, which most stores have not at all or in every row */
+     "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
+     " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND f.exp_id <> '' AND f.exp_id = substr(t.exp_id, 5)"
+     " AND f.seq = (SELECT min(seq) FROM trials g WHERE g.exp_id = f.exp_id) ORDER BY t.seq"},
     {"parent",
      "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
      " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
