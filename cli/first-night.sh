@@ -1,8 +1,8 @@
 #!/bin/sh
 # From a bare Debian 12 machine to a real short night and the block the next agent reads: installs what is
-# missing, builds, warm-starts a small policy on noisy demonstrations of multi-hop questions, trains the six
-# trials of an A2TGPO ladder from it (GRPO, the four modes, one with more weight on information gain), each a
-# child process whose measured row is appended, and prints KNOWLEDGE.md.
+# missing, builds, warm-starts a small policy on noisy demonstrations of multi-hop questions, trains GRPO from it,
+# then five variants of A2TGPO of which each goes on from the best so far (one from a trial that was not kept), each
+# a child process whose measured row is appended, and prints KNOWLEDGE.md with the chain that led to the best.
 #
 # usage: sh cli/first-night.sh [STORE]      (default: build/first-night, made anew)
 set -eu
@@ -33,7 +33,7 @@ lineage() { "$build/cli/lineage" "$@"; }
 
 # Between seeds, the score of this ladder varies with a standard deviation of about 0.02 (README).
 lineage init "$store" --direction higher --noise-std 0.02 --noise-seeds 1
-lineage night "$here/fixtures/recipes/ladder.json" -C "$store"
+lineage night "$here/fixtures/recipes/first-night.json" -C "$store"
 
 echo
 echo '$ lineage query --alpha 0.1:0.5'
