@@ -9,7 +9,7 @@
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *stop_after, *method, *planner, *trials, *seed;
+    char *hours, *jobs, *stop_after, *method, *planner, *planner_seconds, *trials, *seed;
     char **slots;
     int list, quiet, report;
     const char *const **environments; /* of the slots */
@@ -164,7 +164,9 @@ static int read_sweep(struct cli_session *session, void *context)
     night->report = o->report;
     night->hours = INFINITY;
     night->stop_after = NIGHT_STOP_AFTER;
+    night->planner_seconds = NIGHT_PLANNER_SECONDS;
     if ((o->hours && !cli_amount_parse(&night->hours, "hours", o->hours)) ||
+        (o->planner_seconds && !cli_amount_parse(&night->planner_seconds, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->stop_after, "stop-after", o->stop_after)) || !read_slots(o))
         return CLI_USAGE;
     int status = night_read(night, session->args.positional[0]);
@@ -209,6 +211,8 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                     "after the list, trials in the sweep's ranges by this method", "sobol|tpe|random|grid"},
                                    {"planner", 0, POPT_ARG_STRING, &o->planner, 0,
                                     "after the list, trials that this shell command proposes", "COMMAND"},
+                                   {"planner-seconds", 0, POPT_ARG_STRING, &o->planner_seconds, 0,
+                                    "it may think for so long (default: 600)", "N"},
                                    {"trials", 0, POPT_ARG_STRING, &o->trials, 0,
                                     "propose so many in all, earlier nights' included", "N"},
                                    {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of what is drawn (default: the sweep's, else 0)",

@@ -90,6 +90,8 @@ void night_close(struct night *night)
     free(night->trials);
     night->trials = NULL;
     night->n = 0;
+    json_decref(night->queue);
+    night->queue = NULL;
     night_sweep_release(&night->sweep);
     if (night->lock >= 0)
         close(night->lock);

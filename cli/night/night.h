@@ -9,7 +9,9 @@
  *   night_sweep        the file: its list, and what a proposed trial is made of
  *   night              what was run before; files that trials leave to each other
  *   night_forecast     how long a trial will take
- *   night_propose      the next trial of a night that plans itself
+ *   night_propose      the next trial of a night that plans itself, by a proposer of ours
+ *   night_planner      or by a command: planner_request, planner_call, night_gate
+ *   night_jobs         several trials at once
  *   night_run          one trial after another
  */
 #ifndef CLI_NIGHT_H
@@ -36,6 +38,12 @@ struct night_ending {
 /* Failures with the same evidence after which a night stops unless told otherwise. */
 enum { NIGHT_STOP_AFTER = 5 };
 
+/* A planner's proposal this near to a trial in every range, as a share of it, was tried. */
+#define NIGHT_NEAR 0.01
+
+/* Seconds that a planner has unless told otherwise. */
+enum { NIGHT_PLANNER_SECONDS = 600 };
+
 struct night {
     struct lineage_store *store;
     struct night_sweep sweep;
@@ -45,6 +53,8 @@ struct night {
     enum night_planning planning;
     enum propose_method method; /* of what is proposed */
     const char *planner;        /* shell command; NULL: none */
+    double planner_seconds;     /* it may think for so long */
+    json_t *queue;              /* what it said beyond what was run, first first */
     const char *const *options; /* words behind `night SWEEP -C DIR` to go on by, ended by NULL; NULL: none */
 
     size_t n_slots;             /* trials at once, 1 at least */
@@ -102,6 +112,9 @@ enum { NIGHT_LEAST_SECONDS = 60 };
 void night_learn_row(struct night *night, size_t i, double seconds);
 void night_learn_turn(struct night *night, size_t i, bool warmed_up, double seconds);
 
+/* Seconds that a trial will take that is of no list. */
+double night_forecast_of(const struct night *night, const struct night_trial *trial);
+
 /* Seconds that trial i will take, and whether a warm start will be a part of them. */
 double night_forecast(const struct night *night, size_t i, bool *warms_up);
 
@@ -118,6 +131,9 @@ int night_read_past(struct propose_past *past, const struct night *night);
 
 /* Add a trial that somebody proposed; x [ranges], or NULL. Takes the trial. CLI_GO_ON with *i, or an exit status. */
 int night_add_proposed(struct night *night, struct night_trial *trial, const double *x, const char *proposer, size_t *i);
+
+/* Whether another trial may be proposed: as many are not yet run or at work as were asked for. */
+bool night_has_room(const struct night *night);
 
 /* How many more will be proposed; 0 without a number. */
 size_t night_proposals_left(const struct night *night);

@@ -54,6 +54,12 @@ void night_learn_turn(struct night *night, size_t i, bool warmed_up, double seco
     night->pace = fmax(night->pace, seconds / work(trial->recipe, warmed_up));
 }
 
+double night_forecast_of(const struct night *night, const struct night_trial *trial)
+{
+    bool warms_up = trial->parent == TRAINER_PARENT_BASE && trial->recipe && !trial->recipe->checkpoint[0];
+    return night->pace > 0 ? night->pace * work(trial->recipe, warms_up) : NIGHT_LEAST_SECONDS;
+}
+
 /* While nothing was measured a minute is assumed, so that --hours 0.01 begins nothing and any
  * real night its first trial. */
 double night_forecast(const struct night *night, size_t i, bool *warms_up)

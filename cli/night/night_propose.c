@@ -97,11 +97,14 @@ static int propose(struct night *night, struct propose_past *past, size_t *i)
                      REFUSALS_MAX, why);
 }
 
+bool night_has_room(const struct night *night)
+{
+    return !night->sweep.plan.trials || night_proposals_left(night) > count_at_work(night);
+}
+
 int night_propose(struct night *night, size_t *i)
 {
     struct propose_past past = {0};
-    if (night->sweep.plan.trials && night_proposals_left(night) <= count_at_work(night))
-        return CLI_OK;
     int status = night_read_past(&past, night);
     if (status == CLI_GO_ON)
         status = propose(night, &past, i);

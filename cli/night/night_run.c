@@ -17,6 +17,7 @@
 #include <lineage/render.h>
 
 #include "night/night_jobs.h"
+#include "night/night_planner.h"
 #include "night/night_turn.h"
 #include "report/page_file.h"
 
@@ -81,15 +82,22 @@ static int next_of_list(const struct night *night, size_t *next)
     return night->at_work > 0 ? waits : CLI_OK;
 }
 
+/* The fallback takes the turn of a planner that has nothing worth it: no night idles. */
+static int propose(struct night *night, size_t *i)
+{
+    int status = night->planner ? night_plan(night, i) : CLI_NO;
+    return status == CLI_NO ? night_propose(night, i) : status;
+}
+
 /* Proposals come once the list is at work: they are made from what came of it. */
 static int next_trial(struct night *night, size_t *i)
 {
     int next = next_of_list(night, i);
-    if (next != CLI_OK || !night->planning || night->out_of_time)
+    if (next != CLI_OK || !night->planning || night->out_of_time || !night_has_room(night))
         return next;
     if (night->at_work > 0 && night_needs_baseline(night))
         return NIGHT_WAIT;
-    return night_propose(night, i);
+    return propose(night, i);
 }
 
 /* No trial is begun that would run into the morning. */

@@ -1,0 +1,173 @@
+#!/bin/sh
+# night_planner.sh: a night whose trials a command proposes: what it is told, the gate, refusals, and that no night idles.
+# shellcheck disable=SC2016,SC2034,SC2154 # $ is for the planners
+. "$SOURCE/tests/support/shell.sh"
+
+cat >train.sh <<'END'
+[ "$2" != fails ] || exit 7
+awk -v x="$1" 'BEGIN { print "METRIC loss=" (x - 0.3) ^ 2 }'
+END
+cat >space.json <<'END'
+{
+  "name": "space", "direction": "lower", "score": "loss", "command": ["sh", "train.sh", "{x}", "{o}"],
+  "ranges": {"x": "0:1", "o": ["a", "b", "fails"]}
+}
+END
+rows()
+{
+    sed 1d "$1/results.tsv" 2>/dev/null | wc -l
+}
+param() # STORE ID NAME
+{
+    "$LINEAGE" show -C "$1" "$2" --format json | "$JSON_GET" "params.$3"
+}
+planner() # a planner from standard input; it is asked for how often in ./asked
+{
+    { echo 'cat >request.json; echo >>asked'; cat; } >planner.sh
+    rm -f asked request.json
+}
+night() # STORE TRIALS [OPTION...]
+{
+    store=$1 trials=$2
+    shift 2
+    run night space.json -C "$store" --planner 'sh planner.sh' --trials "$trials" "$@"
+}
+asked()
+{
+    wc -l <asked 2>/dev/null || echo 0
+}
+
+# ---- what it says is run, and the row says who said it ----
+
+planner <<'END'
+echo 'I thought about it:'
+n=$(wc -l <asked)
+echo "{\"params\": {\"x\": 0.$n, \"o\": \"a\"}, \"parent\": \"best\", \"hypothesis\": \"try 0.$n\", \"expected_delta\": -0.1, \"proposer\": \"thinker\"}"
+END
+night p 3
+must_exit 0
+must_equal '3 3' "$(rows p) $(asked)"
+must_equal '0.1 0.2 0.3' "$(param p 000 x) $(param p 001 x) $(param p 002 x)"
+must_equal 'thinker' "$(param p 002 proposer)"
+must_run show -C p 002 --format json
+must_equal 'try 0.3|-0.1|001' "$(json hypothesis)|$(json expected_delta)|$(json parent_exp)"
+[ ! -e p/telemetry/proposals.jsonl ] || fail 'refusals where none was'
+must_run verify -C p
+
+# What it was told.
+cp request.json out
+must_equal 'space core_metric lower' "$(json sweep) $(json score.name) $(json score.better)"
+must_equal '1 null' "$(json budget.trials_left) $(json budget.seconds_left)"
+must_equal '0.0 1.0 linear a' "$(json ranges.x.low) $(json ranges.x.high) $(json ranges.x.scale) $(json ranges.o.values.0)"
+must_equal 'sh' "$(json template.command.0)"
+must_equal '000 001' "$(json chain.0.exp_id) $(json chain.1.exp_id)"
+must_equal '001 best' "$(json parents.0.exp_id) $(json parents.0.why)"
+must_equal '8 1' "$(json 'untried.#') $(json 'suggestions.#')"
+must_equal 0 "$(json 'refused.#')"
+checks=$((checks + 1))
+case $(json knowledge) in *'try 0.2'*) ;; *) fail "no block: $(json knowledge)" ;; esac
+
+# Several lines are several trials, without asking again.
+planner <<'END'
+for x in 0.41 0.43 0.45; do echo "{\"params\": {\"x\": $x, \"o\": \"b\"}}"; done
+END
+night p 6 -q
+must_equal '6 1' "$(rows p) $(asked)"
+must_equal '0.41 0.45 planner' "$(param p 003 x) $(param p 005 x) $(param p 003 proposer)"
+
+# ---- the gate ----
+
+# It is told once why; what is right then is run.
+planner <<'END'
+if grep -q 'must be a number from 0.0 to 1.0' request.json; then echo '{"params": {"x": 0.91, "o": "b"}}'
+else echo '{"params": {"x": 7, "o": "b"}}'; fi
+END
+night p 7
+must_equal '7 2 0.91' "$(rows p) $(asked) $(param p 006 x)"
+must_have err 'params.x must be a number from 0.0 to 1.0'
+must_equal 1 "$(wc -l <p/telemetry/proposals.jsonl)"
+cp p/telemetry/proposals.jsonl out
+must_equal 'space 7 params.x must be a number from 0.0 to 1.0' "$(json sweep) $(json proposal.params.x) $(json reasons.0)"
+must_run verify -C p
+
+# Each of these is refused twice, and the fallback takes the turn.
+cp request.json told.json
+n=7
+refused() # TEXT LINE
+{
+    planner <<END
+echo '$2'
+END
+    n=$((n + 1))
+    night p $n --propose sobol
+    must_exit 0
+    must_have err "$1"
+    must_equal "$n 2" "$(rows p) $(asked)" "$1"
+    must_equal sobol "$(param p "$(printf %03d $((n - 1)))" proposer)" "$1"
+}
+refused 'params.y is not one of the ranges' '{"params": {"x": 0.77, "o": "a", "y": 1}}'
+refused 'params.x is missing' '{"params": {"o": "a"}}'
+refused 'params.o is none of the values to choose from' '{"params": {"x": 0.5, "o": "c"}}'
+refused 'it was tried: trial 001, 0.01' '{"params": {"x": 0.2, "o": "a"}, "parent": "000"}'
+refused 'a setting near it (ranges are compared to one part in a hundred) was tried: trial 003' '{"params": {"x": 0.4107, "o": "b"}}'
+refused "there is no trial '999'" '{"params": {"x": 0.77, "o": "a"}, "parent": "999"}'
+refused "unknown key 'param'" '{"param": {"x": 0.77, "o": "a"}}'
+refused 'hypothesis must be a text' '{"params": {"x": 0.77, "o": "a"}, "hypothesis": 7}'
+refused 'no line that is a JSON object' 'I cannot help with that.'
+refused 'no line that is a JSON object' '{"params": '
+refused 'no line that is a JSON object' ''
+run night space.json -C t --planner "echo '{\"params\": {\"x\": 0.5, \"o\": \"a\"}}'" --hours 0.01 --trials 1
+must_have err 'it would take about 60 s' # nothing was measured, and a minute is taken for granted then
+must_equal 0 "$(rows t)"
+
+# ---- planners that fail ----
+
+fails() # TEXT COMMAND [OPTION...]
+{
+    text=$1 command=$2
+    shift 2
+    n=$((n + 1))
+    run night space.json -C p --planner "$command" --trials $n --propose random "$@"
+    must_exit 0
+    must_have err "$text"
+    must_equal $n "$(rows p)" "$command"
+}
+fails 'the planner left with exit status 3' 'exit 3'
+fails 'the planner left with exit status 127' 'no-such-program-here'
+fails 'the planner was killed by signal 9' 'kill -9 $$'
+fails 'did not answer within 1 s' 'sleep 60' --planner-seconds 1
+fails 'did not answer within 1 s' 'sleep 60 & sleep 60' --planner-seconds 1
+fails 'the planner said more than 1048576 bytes' 'head -c 3000000 /dev/zero | tr "\0" x'
+fails 'no line that is a JSON object' 'exec <&- >&-'
+# One that leaves a process behind which holds the pipe: the answer is the first line, and the clock decides.
+fails 'did not answer within 1 s' 'setsid sleep 5 & echo "{}"' --planner-seconds 1
+must_run verify -C p
+
+# An answer counts although its planner failed afterwards.
+n=$((n + 1))
+run night space.json -C p --planner 'echo "{\"params\": {\"x\": 0.987, \"o\": \"b\"}}"; exit 4' --trials $n
+must_equal '0.987 planner' "$(param p "$(printf %03d $((n - 1)))" x) $(param p "$(printf %03d $((n - 1)))" proposer)"
+
+# Failures and near misses are told.
+cp told.json out
+must_equal '{}' "$(json failures)"
+planner <<'END'
+echo '{"params": {"x": 0.66, "o": "fails"}}'
+END
+n=$((n + 1))
+night p $n
+night p $((n + 1))
+cp request.json out
+must_equal 'crash' "$(json failures | sed 's/^{"\([a-z]*\)".*/\1/')"
+checks=$((checks + 1))
+case $(json failures.crash) in *'"x":0.66'*) ;; *) fail "no 0.66: $(json failures.crash)" ;; esac
+must_equal discard "$(json near_misses.0.status)"
+
+# An interruption while the planner thinks ends the night.
+planner <<'END'
+kill -INT $(cat pid); sleep 30
+END
+(sh -c 'echo $$ >pid; exec "$@"' sh "$LINEAGE" night space.json -C i --planner 'sh planner.sh' --trials 3 >out 2>err; echo $? >code)
+must_equal 130 "$(cat code)" 'exit status of an interrupted night'
+must_equal 0 "$(rows i)"
+finish
