@@ -10,6 +10,7 @@
 #include "output/show.h"
 #include "recipe/recipe_store.h"
 #include "recipe/recipe_trial.h"
+#include "run/left_trial.h"
 
 struct train_options {
     struct cli_session session;
@@ -149,6 +150,8 @@ static int work(struct cli_session *session, void *context)
 {
     struct train_options *o = context;
     int status = recipe_store_check(session->store);
+    if (status == CLI_GO_ON)
+        status = left_trial_record_all(session->store);
     if (status == CLI_GO_ON)
         status = o->parent ? find_parent(o) : find_parent_of_checkpoint(o);
     if (status == CLI_GO_ON && o->parent)

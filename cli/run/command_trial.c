@@ -17,13 +17,20 @@
 #include <sys/stat.h>
 
 #include "run/command_environment.h"
+#include "run/left_trial.h"
 #include "run/protected_files.h"
+#include "run/run_log.h"
+#include "support/running_files.h"
 
 /* Of a phase in telemetry. A curve has no use for more, and a program may print one a millisecond. */
 enum { STEPS_KEPT = 4096 };
 
 struct command_run {
     const struct command_trial *trial;
+    struct lineage_store *store;
+    const struct trial_plan *plan;
+    char dir[PATH_MAX]; /* as the store has it */
+    struct run_log log;
     char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute: the command may work elsewhere */
     struct protected_files protected;
     size_t measured; /* seeds */
@@ -67,9 +74,14 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
 {
     struct command_run *run = context;
     const struct command_trial *t = run->trial;
-    if (!realpath(dir->path, run->workdir))
-        return cli_error(CLI_SYSTEM, "cannot find %s: %s", dir->path, strerror(errno)), false;
-    if (!put_path(run->params, run->workdir, "params.json") || !put_path(run->events, run->workdir, "events"))
+    char own[PATH_MAX], absolute[PATH_MAX];
+    snprintf(run->dir, sizeof run->dir, "%s", dir->path);
+    if (!put_path(own, dir->path, RUNNING_WORK))
+        return false;
+    if (mkdir(own, 0777) != 0 || !realpath(dir->path, absolute))
+        return cli_error(CLI_SYSTEM, "cannot make %s: %s", own, strerror(errno)), false;
+    if (!put_path(run->workdir, absolute, RUNNING_WORK) || !put_path(run->events, absolute, RUNNING_PIPE) ||
+        !put_path(run->params, run->workdir, "params.json"))
         return false;
     job->events_path = run->events;
     job->guarded = true;
@@ -80,7 +92,20 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->score_name = t->score ? t->score : t->n_metrics ? t->metrics[0] : NULL;
     job->silence_seconds = t->silence_seconds;
     job->stop_on_nan = t->stop_on_nan;
-    return write_params(run);
+    return write_params(run) && run_log_open(&run->log, dir->path) && left_trial_write(dir->path, run->plan, t->name);
+}
+
+static void on_output(void *context, const char *bytes, size_t n)
+{
+    struct command_run *run = context;
+    run_log_write(&run->log, bytes, n);
+}
+
+static void beside(void *context, const char *exp_id)
+{
+    struct command_run *run = context;
+    run_log_close(&run->log);
+    left_trial_put_beside(run->store, run->dir, exp_id);
 }
 
 /* ---- a stage ---- */
@@ -321,11 +346,20 @@ static bool watch(void *context, struct trial_outcome *outcome, struct trial_job
 
 /* ---- the row ---- */
 
+/* What a person would look for first. */
+static void note_last_lines(const struct command_run *run, char *out, size_t size)
+{
+    char *lines = run_log_last_lines(&run->log);
+    if (lines)
+        snprintf(out, size, "; last lines: %s", lines);
+    free(lines);
+}
+
 static void remark(void *context, const struct trial_record *record, const struct trial_outcome *outcome, char *out)
 {
     static const char *const channels[] = {"", "a line of its output that was asked for", "METRIC lines", "events"};
     const struct command_run *run = context;
-    size_t size = TRIAL_TEXT_MAX, n = 0;
+    size_t size = TRIAL_REMARK_MAX, n = 0;
     out[0] = '\0';
     if (record->score.present && run->channel)
         n += (size_t)snprintf(out, size, "score by %s", channels[run->channel]);
@@ -336,7 +370,9 @@ static void remark(void *context, const struct trial_record *record, const struc
     if (outcome->unseen > 0)
         n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
     if (outcome->unseen < 0)
-        snprintf(out + n, size - n, ", processes outside of its group could not be looked for: no /proc");
+        n += (size_t)snprintf(out + n, size - n, ", processes outside of its group could not be looked for: no /proc");
+    if (has_failed(outcome) && outcome->end != TRIAL_INTERRUPTED)
+        note_last_lines(run, out + n, size - n);
 }
 
 /* The seed of a trial of one run is a parameter like others: compare pairs rows by it. */
@@ -388,16 +424,24 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
         cli_error(CLI_SYSTEM, "out of memory");
     } else {
         run->trial = trial;
+        run->store = store;
+        run->log.fd = -1;
         struct trial_request request = {.plan = make_plan(trial, params, n_params),
                                         .prepare = prepare,
                                         .watch = watch,
-                                        .takes_output = true,
+                                        .output = on_output,
+                                        .beside = beside,
+                                        .snapshot = RUNNING_WORK,
                                         .remark = remark,
                                         .context = run,
                                         .name = trial->name,
                                         .quiet = trial->quiet,
                                         .interrupts = trial->interrupts};
-        status = trial_run(store, &request, outcome, row);
+        run->plan = &request.plan;
+        status = left_trial_record_all(store);
+        if (status == CLI_GO_ON)
+            status = trial_run(store, &request, outcome, row);
+        run_log_close(&run->log);
         protected_files_release(&run->protected);
     }
     free(params);

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -16,31 +15,46 @@ static bool is_locked(int fd)
     return false;
 }
 
-/* O_NOFOLLOW and O_NONBLOCK: a trial owns its directory, and may have put a link or a pipe there. */
-static bool visit_one(int store, const char *name, void (*visit)(void *context, int events), void *context)
-{
-    int work = openat(store, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (work < 0)
-        return false;
-    bool held = is_locked(work);
-    if (held) {
-        int events = openat(work, RUNNING_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-        visit(context, events);
-        if (events >= 0)
-            close(events);
-    }
-    close(work);
-    return held;
-}
-
-void running_each(const char *store, void (*visit)(void *context, int events), void *context)
+/* O_NOFOLLOW: a link by that name leads somewhere else. */
+void running_each_dir(const char *store, void (*visit)(void *context, const char *name, int dir, bool held), void *context)
 {
     DIR *dir = opendir(store);
     struct dirent *entry;
     int found = 0;
-    while (dir && found < RUNNING_SHOWN && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0)
-            found += visit_one(dirfd(dir), entry->d_name, visit, context);
+    while (dir && found < RUNNING_SHOWN && (entry = readdir(dir))) {
+        if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) != 0)
+            continue;
+        int work = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (work < 0)
+            continue;
+        visit(context, entry->d_name, work, is_locked(work));
+        close(work);
+        found++;
+    }
     if (dir)
         closedir(dir);
+}
+
+struct event_visit {
+    void (*visit)(void *context, int events);
+    void *context;
+};
+
+/* O_NOFOLLOW and O_NONBLOCK: a trial owns its directory, and may have put a link or a pipe there. */
+static void visit_events(void *context, const char *name, int dir, bool held)
+{
+    const struct event_visit *v = context;
+    (void)name;
+    if (!held)
+        return;
+    int events = openat(dir, RUNNING_EVENTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    v->visit(v->context, events);
+    if (events >= 0)
+        close(events);
+}
+
+void running_each(const char *store, void (*visit)(void *context, int events), void *context)
+{
+    struct event_visit v = {visit, context};
+    running_each_dir(store, visit_events, &v);
 }

@@ -30,7 +30,7 @@ void metric_lines_release(struct metric_lines *lines)
 static void set_number(struct metric_lines *lines, bool first, const char *name, double value)
 {
     json_t *there = json_object_get(lines->line, name);
-    if (first && (!json_is_real(there) || json_object_size(lines->line) != 1)) {
+    if (first && (!json_is_real(there) || json_object_size(lines->line) != 2)) { /* the name and the step */
         json_object_clear(lines->line);
         there = NULL;
     }
@@ -151,6 +151,11 @@ static bool finish(struct reading *r)
 {
     if (r->n == 0)
         json_object_clear(r->lines->line);
+    json_t *step = json_object_get(r->lines->line, "step");
+    if (step)
+        json_integer_set(step, (json_int_t)r->lines->step);
+    else
+        json_object_set_new(r->lines->line, "step", json_integer((json_int_t)r->lines->step));
     r->event->line = r->lines->line;
     r->event->has_step = r->n > 0;
     r->event->step = r->lines->step;

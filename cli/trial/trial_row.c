@@ -45,7 +45,8 @@ static enum lineage_label label(const struct trial_record *record, const struct 
     case TRIAL_TRAIN_OVERRUN: return LINEAGE_TRAIN_BUDGET_OVERRUN;
     case TRIAL_EVAL_OVERRUN: return LINEAGE_EVAL_BUDGET_OVERRUN;
     case TRIAL_ARTIFACT_OVERRUN: return LINEAGE_SIZE_BLOCKED;
-    case TRIAL_INTERRUPTED: break;
+    case TRIAL_INTERRUPTED:
+    case TRIAL_ABANDONED: break;
     }
     return LINEAGE_HARNESS_ABORT;
 }
@@ -77,10 +78,24 @@ static void __attribute__((format(printf, 2, 3))) note(struct trial_record *reco
     va_start(args, format);
     vsnprintf(piece, sizeof piece, format, args);
     va_end(args);
+    bool is_text = lineage_text_is_utf8(piece, strlen(piece));
     for (char *c = piece; *c; c++)
-        if (*c == ';')
-            *c = ',';
+        if (*c == ';' || (unsigned char)*c < 0x20)
+            *c = *c == ';' ? ',' : ' ';
+        else if (!is_text && (unsigned char)*c >= 0x80)
+            *c = '?'; /* a row must not be lost for the name of a file */
     note_pieces(record, piece);
+}
+
+/* Pieces that a remark parts by `; `; what a piece may not begin with was left out by who wrote them. */
+static void note_all(struct trial_record *record, const char *pieces)
+{
+    for (const char *at = pieces, *end; *at; at = *end ? end + 2 : end) {
+        end = strstr(at, "; ");
+        end = end ? end : at + strlen(at);
+        if (end > at)
+            note(record, "%.*s", (int)(end - at), at);
+    }
 }
 
 /* " after step 37 of 120", " after step 3 of 450 of the warm start". */
@@ -91,6 +106,8 @@ static void where(const struct trial_record *record, char text[64 + TRIAL_PHASE_
     if (record->begun && record->steps > 0)
         snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld of %lld%s%s", (long long)record->step,
                  (long long)record->steps, own ? " of the " : "", own ? record->phase : "");
+    else if (record->begun && record->step > 0)
+        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)record->step);
 }
 
 /* Numbers with their units and the limit beside them, as the notes are all that is left when
@@ -125,6 +142,9 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
     case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
     case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", plan->silence_seconds, at); break;
     case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;
+    case TRIAL_ABANDONED:
+        snprintf(reason, size, "the process that watched it was killed%s", at);
+        break;
     case TRIAL_INTERRUPTED: snprintf(reason, size, "interrupted by the user%s", at); break;
     }
 }
@@ -140,7 +160,7 @@ static void fill_notes(struct trial_record *record, struct trial_outcome *outcom
         note(record, "%s %.4f at step %lld", record->plan->score_label ? record->plan->score_label : "score",
              record->score.value, (long long)record->score_step);
     if (remark && *remark)
-        note(record, "%s", remark);
+        note_all(record, remark);
 }
 
 /* ---- statistics ---- */
@@ -210,6 +230,10 @@ static void print_phase(FILE *out, const char *phase, const json_t *steps)
     for (char *c = name; *c; c++)
         if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
             *c = '_';
+    /* The child's own word for one that has a meaning there would be a second member of that name. */
+    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 ||
+        (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
+        snprintf(name, sizeof name, "phase_%s", phase);
     print_steps(out, name, steps);
 }
 

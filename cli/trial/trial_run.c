@@ -77,6 +77,7 @@ static void on_output(void *context, const char *bytes, size_t n)
 {
     struct work *work = context;
     progress_output(&work->progress, bytes, n);
+    work->request->output(work->request->context, bytes, n);
 }
 
 /* False after printing why nothing ran. The directory is made before prepare(), which writes
@@ -96,9 +97,9 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
     if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
         return false;
     progress_begin(&work->progress, request->name, request->plan.score_label, request->quiet);
-    work->progress.rapid = request->takes_output;
+    work->progress.rapid = request->output != NULL;
     begin_saying(work, request->name);
-    if (request->takes_output)
+    if (request->output)
         job.output = on_output;
     bool watched = request->watch ? request->watch(request->context, outcome, &job, &work->record)
                                   : trial_watch(outcome, &job);
@@ -144,17 +145,21 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     struct lineage_append_options options;
     struct lineage_trial trial;
     struct lineage_error err;
-    char remark[TRIAL_TEXT_MAX] = "";
+    char remark[TRIAL_REMARK_MAX] = "", snapshot[PATH_MAX];
     if (request->remark)
         request->remark(request->context, &work->record, outcome, remark);
     if (!trial_record_finish(&work->record, outcome, remark, &trial, &options))
         return cli_error(CLI_SYSTEM, "out of memory");
     if (outcome->end == TRIAL_FINISHED)
-        options.snapshot_dir = work->dir.path;
+        options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
+    if (request->output)
+        trial.job_name = strrchr(work->dir.path, '/') + 2; /* without the dot; see cli/run/left_trial.h */
+    options.beside = request->beside;
+    options.beside_context = request->context;
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
-    if (status != LINEAGE_OK && options.snapshot_dir) {
-        cli_error(CLI_SYSTEM, "%s; the row is written without a snapshot", err.text);
-        options.snapshot_dir = NULL;
+    if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
+        cli_error(CLI_SYSTEM, "%s; the row is written without snapshot and telemetry", err.text);
+        options.snapshot_dir = options.telemetry = NULL;
         status = lineage_store_append(store, &trial, &options, row, &err);
     }
     return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);

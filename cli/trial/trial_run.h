@@ -9,6 +9,8 @@
 /* Exit status of a command that the user interrupted, as shells give it for SIGINT. */
 #define CLI_INTERRUPTED 130
 
+enum { TRIAL_REMARK_MAX = 2048 };
+
 struct trial_request {
     struct trial_plan plan;
     const char *refused; /* why there is nothing to run, NULL: run it */
@@ -17,7 +19,7 @@ struct trial_request {
      * environment, budgets and artifacts. False after printing why not.
      */
     bool (*prepare)(void *context, const struct workdir *dir, struct trial_job *job);
-    /* A last piece of notes about a trial that is over; NULL: none. Writes at most TRIAL_TEXT_MAX bytes. */
+    /* A last piece of notes about a trial that is over; NULL: none. Writes at most TRIAL_REMARK_MAX bytes. */
     void (*remark)(void *context, const struct trial_record *record, const struct trial_outcome *outcome,
                    char *out);
     /*
@@ -25,8 +27,11 @@ struct trial_request {
      * after printing why nothing could be started or watched.
      */
     bool (*watch)(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_record *record);
-    bool takes_output;         /* read what it prints: shown unless quiet, looked through for metrics */
-    void *context;             /* of all three */
+    void (*output)(void *context, const char *bytes, size_t n); /* what it prints; it is shown and looked through for
+                                                                   metrics too. NULL: it is not read at all */
+    void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
+    const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
+    void *context;             /* of all of them */
     const char *keep_artifact; /* file in the work directory that is to be kept .. */
     const char *keep_as;       /* .. under this name when the trial finished; NULL: none */
     const char *name;          /* for progress */

@@ -64,6 +64,7 @@ enum trial_end {
     TRIAL_SILENT,           /* it said nothing for too long */
     TRIAL_NOT_FINITE,       /* a metric was not a finite number: text */
     TRIAL_PREFLIGHT_FAILED, /* the check before it did: text */
+    TRIAL_ABANDONED,        /* the process that watched it is gone */
     TRIAL_DISQUALIFIED      /* what it may not change has changed: text */
 };
 

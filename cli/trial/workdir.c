@@ -62,8 +62,17 @@ static void remove_if_left(int parent, const char *name)
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && faccessat(fd, RUNNING_TRIAL, F_OK, 0) != 0)
         remove_dir(parent, name, fd);
+    close(fd);
+}
+
+void workdir_remove_tree(int parent, const char *name)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    remove_dir(parent, name, fd);
     close(fd);
 }
 

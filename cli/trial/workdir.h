@@ -13,7 +13,10 @@ struct workdir {
     int fd; /* holds the lock */
 };
 
-/* Make one in dir, after removing those that were left there. False after printing why. */
+/*
+ * Make one in dir, after removing those that were left there, but for a command's, of which there is still a row to be
+ * made (cli/run/left_trial.h). False after printing why.
+ */
 bool workdir_make(struct workdir *workdir, const char *dir);
 
 /* Path of a file in it; out holds PATH_MAX bytes. Returns out, or NULL after printing that it is
@@ -21,5 +24,8 @@ bool workdir_make(struct workdir *workdir, const char *dir);
 char *workdir_file(char *out, const struct workdir *workdir, const char *name);
 
 void workdir_remove(struct workdir *workdir);
+
+/* Remove a directory with all that it holds, by name in the open directory parent. Nothing to be removed is no error. */
+void workdir_remove_tree(int parent, const char *name);
 
 #endif

@@ -130,7 +130,9 @@ enum lineage_place {
     LINEAGE_PLACE_SNAPSHOTS,   /* snapshots/, ID_SPECIALIST/ each */
     LINEAGE_PLACE_CHECKPOINTS, /* checkpoints/: of a night, policies that later trials start from */
     LINEAGE_PLACE_KNOWLEDGE,   /* KNOWLEDGE.md, the block that a night keeps up to date */
-    LINEAGE_PLACE_RENDERED     /* lineage_snapshots/, blocks as they were shown */
+    LINEAGE_PLACE_RENDERED,    /* lineage_snapshots/, blocks as they were shown */
+    LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: what a command printed */
+    LINEAGE_PLACE_PROVENANCE   /* provenance/, ID/ each: what a command was run from */
 };
 
 /* Its path, the directory as given to open in front, in *path (free with lineage_free). */
@@ -150,6 +152,12 @@ struct lineage_append_options {
     double noise_std;          /* with auto_status: noise floor, NAN = as configured */
     unsigned noise_seeds;      /* with auto_status: 0 = as configured */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
+    /*
+     * Called once the id is settled and before the row is written, so that files of the trial may be put beside it under
+     * its id and are there when the row is. If the row is refused after all they stay, as what a killed append leaves.
+     */
+    void (*beside)(void *context, const char *exp_id);
+    void *beside_context;
     const char *telemetry;     /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
     size_t telemetry_length;
 };

@@ -156,6 +156,9 @@ kill -KILL "$parent"
 wait "$parent" 2>/dev/null
 must_equal 0 "$(wait_for none_alive && echo 0)" "kill -9 of lineage run: something lives on"
 gone 'kill -9 of lineage run'
+must_run -C k status --format tsv
+must_have out "${tab}killed${tab}"
+must_equal '' "$(sed 1d k/results.tsv 2>/dev/null)" "no row yet"
 
 begin "$everything"
 wait_for three
@@ -164,6 +167,8 @@ wait "$parent" 2>/dev/null
 status=$?
 must_exit 1
 must_equal crash "$(field k 9)"
+must_have err 'recorded 000 as harness_abort: the process that watched it was killed'
+must_equal 2 "$(sed 1d k/results.tsv | wc -l)" "the killed one, and this one"
 gone 'kill -9 of its guardian'
 
 begin "$everything"

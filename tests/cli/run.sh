@@ -112,6 +112,37 @@ run run -C n -q --seeds 3 -- sh -c '[ {seed} -lt 2 ] && echo METRIC score=1'
 must_exit 1
 must_equal crash "$(field n 9)"
 
+# ---- while it runs, and what it printed ----
+"$LINEAGE" run -C r --direction lower -q --specialist me --train-seconds 3000 -p a=2 -- sh -c \
+    'echo first; echo "METRIC step=3 loss=0.25"; touch up; until [ -e down ]; do sleep 0.02; done; echo last; echo METRIC score=1' >id &
+until [ -e up ] && "$LINEAGE" -C r status | grep -q 0.25; do sleep 0.05; done
+must_run -C r status --format json
+must_equal 'me 3 loss 0.25 running' "$(json 0.name) $(json 0.step) $(json 0.metrics) $(json 0.phase)"
+must_equal yes "$(awk "BEGIN {if ($(json 0.left) > 100) print \"yes\"}")" "time left"
+at=$(json 0.trial)
+must_run -C r logs "$at"
+must_have out first
+must_lack out last
+"$LINEAGE" -C r logs -f "$at" >followed &
+touch down
+wait
+must_have followed last
+must_equal 000 "$(cat id)"
+must_run -C r logs 000
+must_match_file followed out
+run -C r status
+must_exit 1
+must_fail 2 "no trial '77'" -C r logs 77
+run run -C r -q -- sh -c 'seq 1 2000000; echo "the end; alpha=3"; printf "\033[1mred\377"; exit 1'
+must_exit 1
+must_equal yes "$([ "$(wc -c <r/logs/001.log)" -lt 3300000 ] && echo yes)" "a log of bounded size"
+must_equal '1 yes' "$(head -n 1 r/logs/001.log) $(grep -q 'bytes are left out here' r/logs/001.log && echo yes)"
+must_have r/logs/001.log 'the end; alpha=3'
+case $(field r 17) in *'last lines: '*'the end, alpha=3 | '*red*) ;; *) fail "notes: $(field r 17)" ;; esac
+must_run -C r show 001 --format json
+must_equal '' "$(json params.alpha 2>/dev/null)" "a parameter out of the log"
+must_run -C r verify
+
 # ---- whose child ----
 must_run run -C n -q --parent best -- sh -c 'echo METRIC score=9'
 must_equal '000 keep' "$(field n 4) $(field n 9)"

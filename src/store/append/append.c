@@ -370,6 +370,8 @@ static enum lineage_status put_beside(struct appending *a, struct lineage_error 
     }
     if (status == LINEAGE_OK && a->snapshot.copied && lineage_label_is_kept(a->trial.status))
         status = publish_snapshot(a, err);
+    if (status == LINEAGE_OK && a->options->beside)
+        a->options->beside(a->options->beside_context, a->trial.exp_id);
     return status;
 }
 

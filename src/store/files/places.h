@@ -17,6 +17,8 @@
 #define PLACE_SNAPSHOTS "snapshots"      /* EXP_ID_SPECIALIST/ each, .copy-* while one is made */
 #define PLACE_CHECKPOINTS "checkpoints"  /* of a night: policies that later trials start from */
 #define PLACE_RENDERED "lineage_snapshots" /* blocks as they were shown */
+#define PLACE_LOGS "logs"                  /* EXP_ID.log each: what a command printed */
+#define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: what a command was run from */
 #define PLACE_KNOWLEDGE "KNOWLEDGE.md"
 #define PLACE_REMARKS "remarks.jsonl"      /* said about trials afterwards */
 #define PLACE_BEST_JSON "best.json"      /* the blackboard's note of its best trial, read only */

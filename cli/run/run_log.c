@@ -1,0 +1,239 @@
+/*
+ * run_log.c: parts of a log.
+ *
+ * Parts and no circle in one file: whoever follows a log reads on in the next part, and a kill leaves nothing that has
+ * to be turned round.
+ */
+#include "run/run_log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "support/running_files.h"
+
+enum { LINES = 3, LINE_CHARACTERS = 160, COPY_BYTES = 1 << 16 };
+
+static bool part_path(char out[PATH_MAX], const char *dir, unsigned part)
+{
+    int n = snprintf(out, PATH_MAX, "%s/" RUNNING_OUTPUT "%u", dir, part);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int open_part(const char *dir, unsigned part, int flags)
+{
+    char path[PATH_MAX];
+    if (!part_path(path, dir, part)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
+bool run_log_open(struct run_log *log, const char *dir)
+{
+    snprintf(log->dir, sizeof log->dir, "%s", dir);
+    log->fd = open_part(dir, 0, O_WRONLY | O_CREAT | O_TRUNC);
+    if (log->fd >= 0)
+        return true;
+    return cli_error(CLI_SYSTEM, "cannot write a log in %s: %s", dir, strerror(errno)), false;
+}
+
+/* Behind part 0, which stays, the last two are kept. */
+static void next_part(struct run_log *log)
+{
+    char path[PATH_MAX];
+    close(log->fd);
+    log->part++;
+    log->in_part = 0;
+    log->fd = open_part(log->dir, log->part, O_WRONLY | O_CREAT | O_TRUNC);
+    if (log->part > 2 && part_path(path, log->dir, log->part - 2))
+        unlink(path);
+}
+
+static void remember(struct run_log *log, const char *bytes, size_t n)
+{
+    if (n > RUN_LOG_LAST) {
+        log->total += n - RUN_LOG_LAST;
+        bytes += n - RUN_LOG_LAST;
+        n = RUN_LOG_LAST;
+    }
+    size_t at = (size_t)(log->total % RUN_LOG_LAST), first = n < RUN_LOG_LAST - at ? n : RUN_LOG_LAST - at;
+    memcpy(log->last + at, bytes, first);
+    memcpy(log->last, bytes + first, n - first);
+    log->total += n;
+}
+
+/* A full disk costs the log, not the trial. */
+void run_log_write(struct run_log *log, const char *bytes, size_t n)
+{
+    remember(log, bytes, n);
+    while (n > 0 && log->fd >= 0) {
+        size_t room = RUN_LOG_BYTES - log->in_part;
+        ssize_t written = write(log->fd, bytes, n < room ? n : room);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            run_log_close(log);
+            return;
+        }
+        bytes += written;
+        n -= (size_t)written;
+        log->in_part += (size_t)written;
+        if (log->in_part == RUN_LOG_BYTES)
+            next_part(log);
+    }
+}
+
+void run_log_close(struct run_log *log)
+{
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
+}
+
+/* ---- one file ---- */
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno != EINTR)
+            return false;
+        bytes += written > 0 ? written : 0;
+        n -= written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool append_part(int to, int from)
+{
+    char *buffer = malloc(COPY_BYTES);
+    ssize_t n = -1;
+    bool ok = buffer != NULL;
+    while (ok && (n = read(from, buffer, COPY_BYTES)) > 0)
+        ok = write_all(to, buffer, (size_t)n);
+    free(buffer);
+    return ok && n == 0;
+}
+
+/* The number of the last part; 0 if there is only the beginning. */
+static unsigned last_part(const char *dir)
+{
+    static const char prefix[] = RUNNING_OUTPUT;
+    unsigned last = 0, part;
+    struct dirent *entry;
+    DIR *in = opendir(dir);
+    while (in && (entry = readdir(in)))
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0 &&
+            sscanf(entry->d_name + sizeof prefix - 1, "%u", &part) == 1 && part > last)
+            last = part;
+    if (in)
+        closedir(in);
+    return last;
+}
+
+static bool join_parts(const char *dir, unsigned last, int to)
+{
+    char line[80], path[PATH_MAX];
+    bool ok = true;
+    if (last > 2) {
+        int n = snprintf(line, sizeof line, "\n[lineage: %llu bytes are left out here]\n",
+                         (unsigned long long)(last - 2) * RUN_LOG_BYTES);
+        ok = write_all(to, line, (size_t)n);
+    }
+    for (unsigned part = last > 2 ? last - 1 : 1; ok && part <= last; part++) {
+        int from = open_part(dir, part, O_RDONLY);
+        ok = from >= 0 && append_part(to, from);
+        if (from >= 0)
+            close(from);
+        if (ok && part_path(path, dir, part))
+            unlink(path);
+    }
+    return ok;
+}
+
+bool run_log_join(const char *dir)
+{
+    unsigned last = last_part(dir);
+    int to = open_part(dir, 0, O_WRONLY | O_APPEND);
+    bool ok = to >= 0 && join_parts(dir, last, to);
+    return to >= 0 && close(to) == 0 && ok;
+}
+
+/* ---- the last lines ---- */
+
+/* The circle made straight; NUL bytes as blanks, so that it is one text. */
+static char *straighten(const struct run_log *log)
+{
+    size_t n = log->total < RUN_LOG_LAST ? (size_t)log->total : RUN_LOG_LAST;
+    char *text = malloc(n + 1);
+    for (size_t i = 0; text && i < n; i++) {
+        char c = log->last[(size_t)((log->total - n + i) % RUN_LOG_LAST)];
+        text[i] = c ? c : ' ';
+    }
+    if (text)
+        text[n] = '\0';
+    return text;
+}
+
+static bool is_empty(const char *line)
+{
+    return line[strspn(line, " \t\r")] == '\0';
+}
+
+/* The last line of text that is not empty, cut off it with all behind it; NULL: no more. */
+static char *take_last_line(char *text)
+{
+    while (*text) {
+        char *at = strrchr(text, '\n'), *line = at ? at + 1 : text;
+        bool empty = is_empty(line);
+        if (at)
+            *at = '\0';
+        if (!empty)
+            return line;
+        if (!at)
+            *text = '\0';
+    }
+    return NULL;
+}
+
+/* Behind the last carriage return, as a terminal would show it; without what ends a piece of notes. */
+static char *harmless(char *line)
+{
+    size_t n = strlen(line);
+    while (n > 0 && line[n - 1] == '\r')
+        line[--n] = '\0';
+    char *again = strrchr(line, '\r'), *safe = cli_text_line(again ? again + 1 : line, LINE_CHARACTERS);
+    for (char *c = safe; c && *c; c++)
+        if (*c == ';')
+            *c = ',';
+    return safe;
+}
+
+char *run_log_last_lines(const struct run_log *log)
+{
+    char *text = straighten(log), *lines[LINES] = {0}, *out = NULL;
+    size_t n = 0, length;
+    for (char *line; text && n < LINES && (line = take_last_line(text)) != NULL;) {
+        lines[n++] = harmless(line);
+        if (line == text) /* the first of all */
+            *text = '\0';
+    }
+    FILE *to = n ? open_memstream(&out, &length) : NULL;
+    while (n-- > 0) {
+        if (to)
+            fprintf(to, "%s%s", lines[n] ? lines[n] : "", n ? " | " : "");
+        free(lines[n]);
+    }
+    if (to)
+        fclose(to);
+    free(text);
+    return out;
+}
