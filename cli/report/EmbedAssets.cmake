@@ -1,6 +1,6 @@
 # cmake -DOUT=FILE.h "-DFILES=a.js;b.css" -P EmbedAssets.cmake
 # A string constant report_NAME_EXT for each file and its SHA-256 in base64, report_NAME_EXT_hash, by which the page's
-# content-security policy allows that text and no other.
+# content-security policy allows that text and no other. Scripts go in without comments and blanks.
 set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 function(base64_of_hex out hex)
@@ -20,12 +20,40 @@ function(base64_of_hex out hex)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
+# Blanks beside punctuation, and line ends where a statement cannot end. What stands in quotes is left alone; there are
+# no escaped quotes, and no two signs in a row, which would grow together.
+function(strip_script out text)
+  if(text MATCHES "[+-] [+-]|\\\\'")
+    message(FATAL_ERROR "a script has what strip_script cannot read: ${CMAKE_MATCH_0}")
+  endif()
+  string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
+  set(stripped "")
+  while(NOT text STREQUAL "")
+    string(REGEX MATCH "^([^'`]*)('[^'\n]*'|`[^`]*`|$)" part "${text}")
+    set(code "${CMAKE_MATCH_1}")
+    set(quoted "${CMAKE_MATCH_2}")
+    string(LENGTH "${part}" length)
+    string(SUBSTRING "${text}" ${length} -1 text)
+    string(REGEX REPLACE "[ \t]*\n[ \t\n]*" "\n" code "${code}")
+    string(REGEX REPLACE " *([][{}()=,;:?<>|&*!]) *" "\\1" code "${code}")
+    string(REGEX REPLACE " ([+-]) " "\\1" code "${code}")
+    string(APPEND stripped "${code}${quoted}")
+  endwhile()
+  string(REGEX REPLACE "([;{},(])\n" "\\1" stripped "${stripped}")
+  string(REPLACE ";}" "}" stripped "${stripped}")
+  set(${out} "${stripped}" PARENT_SCOPE)
+endfunction()
+
 set(header "/* Made from cli/report/assets by EmbedAssets.cmake. */\n")
 foreach(file IN LISTS FILES)
   get_filename_component(name "${file}" NAME)
   string(REPLACE "." "_" name "${name}")
-  file(READ "${file}" bytes HEX)
-  file(SHA256 "${file}" hex)
+  file(READ "${file}" text)
+  if(name MATCHES "_js$")
+    strip_script(text "${text}")
+  endif()
+  string(HEX "${text}" bytes)
+  string(SHA256 hex "${text}")
   base64_of_hex(hash "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
   string(APPEND header "static const char report_${name}[] = {${bytes}0};\n"

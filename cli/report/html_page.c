@@ -19,14 +19,15 @@ enum { ROWS = 100, TEXTS = 3 << 20 };
 static void print_head(FILE *out, const struct model *models, size_t n, const struct page_options *options)
 {
     fprintf(out,
-            "<!DOCTYPE html>\n<html lang=\"en\"%s><head><meta charset=\"utf-8\">\n"
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s' 'sha256-%s'; "
-            "script-src 'sha256-%s'; %simg-src data:; base-uri 'none'; form-action 'none'\">\n"
+            "script-src 'sha256-%s'%s%s%s; img-src data:; base-uri 'none'; form-action 'none'\">\n"
             "<meta name=\"generator\" content=\"lineage report\">\n"
             "<meta name=\"referrer\" content=\"no-referrer\">\n"
             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
             "<link rel=\"icon\" href=\"data:,\">\n<title>",
-            options->live ? " data-live" : "", report_page_css_hash, report_picture_css_hash, report_page_js_hash, options->live ? "connect-src 'self'; " : "");
+            report_page_css_hash, report_picture_css_hash, report_page_js_hash, options->live ? " 'sha256-" : "",
+            options->live ? report_live_js_hash : "", options->live ? "'; connect-src 'self'" : "");
     for (size_t i = 0; i < n; i++) {
         fputs(i ? ", " : "", out);
         html_text(out, models[i].name, 60);
@@ -35,13 +36,13 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
             report_picture_css);
 }
 
-static void print_foot(FILE *out)
+static void print_foot(FILE *out, bool live)
 {
     fprintf(out,
             "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of results.tsv.</p></footer>\n"
             "<div id=\"tip\" role=\"status\" hidden></div><aside id=\"panel\" role=\"dialog\" aria-label=\"Trial\" hidden></aside>\n"
-            "<script>%s</script>\n</body></html>\n",
-            report_page_js);
+            "<script>%s</script>\n%s%s%s</body></html>\n",
+            report_page_js, live ? "<script>" : "", live ? report_live_js : "", live ? "</script>\n" : "");
 }
 
 /* ---- what the script knows ---- */
@@ -316,7 +317,7 @@ void page_print(FILE *out, const struct model *models, size_t n, const struct pa
         print_overview(out, models, n);
     for (size_t i = 0; i < n; i++)
         print_store(out, &models[i], i, n > 1, options);
-    print_foot(out);
+    print_foot(out, options->live);
 }
 
 void page_card(FILE *out, const struct model *model, size_t i)

@@ -115,6 +115,9 @@ must_check hostile.html
 must_hold '&lt;img src=x onerror' hostile.html
 must_lack '<img' hostile.html
 must_equal 2 "$(grep -c '<script' hostile.html)"
+checks=$((checks + 1))
+script=$(sed -n '/^<script>/,/<\/script>/p' hostile.html | wc -c)
+[ "$script" -gt 5000 ] && [ "$script" -le 12000 ] || fail "the page's script is $script bytes"
 for view in $views; do
     run report -C hostile --svg "$view"
     cp out "$view.svg"
