@@ -4,15 +4,15 @@
 #
 # usage: sh tests/run.sh [core] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
-# core leaves out the tests that need large programs: a browser, a database server, PyTorch, Node (labels browser,
-# server, pytorch, node); it neither installs those nor skips anything else.
+# core leaves out the tests that need large things: a browser, a database server, PyTorch, Node, a bare Debian to install
+# packages into (labels browser, server, pytorch, node, package); it neither installs those nor skips anything else.
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
-large='browser|server|pytorch|node'
+large='browser|server|pytorch|node|package'
 without=none
 if [ "${1:-}" = core ]; then
     without=$large
@@ -28,6 +28,7 @@ if [ "$without" = none ] && ! command -v npm >/dev/null; then
 fi
 if [ "$without" = none ]; then
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
+    need_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish # packages, manual pages, completions
 fi
 
 configure() {
