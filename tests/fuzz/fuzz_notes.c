@@ -14,9 +14,10 @@ static void compose_and_compare(const struct lineage_trial *trial)
 {
     struct lineage_trial bare = *trial, again = {0};
     struct arena arena = {0};
-    char *notes;
+    struct buf scratch = {0};
+    const char *notes;
     bare.notes = "";
-    fuzz_assert(row_compose_notes(&notes, &bare, &arena, NULL) == LINEAGE_OK);
+    fuzz_assert(row_compose_notes(&notes, &bare, &scratch, &arena, NULL) == LINEAGE_OK);
     fuzz_assert(lineage_notes_parse(&again, notes, NULL) == LINEAGE_OK);
     fuzz_assert(again.n_params == trial->n_params && again.n_turns == trial->n_turns);
     for (size_t i = 0; i < again.n_params; i++) {
@@ -26,6 +27,7 @@ static void compose_and_compare(const struct lineage_trial *trial)
         fuzz_assert(text ? text_again && strcmp(text, text_again) == 0 : !text_again);
     }
     lineage_trial_release(&again);
+    buf_release(&scratch);
     arena_release(&arena);
 }
 

@@ -126,6 +126,48 @@ static void a_replaced_file_is_followed(void **state)
     free(other);
 }
 
+/* Each in turn makes the log another one than it was, or its claim one to wait for. */
+static void only_an_unchanged_log_is_claimed_at_one_look(void **state)
+{
+    struct place *p = *state;
+    struct log_state before, now;
+    char *other = join(p->dir, "other"), *staged = join(p->dir, "results.tsv.import");
+    now = (struct log_state){0};
+    assert_false(log_claim_unchanged(p->log, &now));
+    append(p, "h\na\n");
+    assert_int_equal(log_look(p->log, &before, &err), LINEAGE_OK);
+    now = before;
+    assert_true(log_claim_unchanged(p->log, &now));
+    assert_false(can_lock(p->dir));
+    assert_int_equal(log_append(p->log, &now, "b\n", 2, false, &err), LINEAGE_OK);
+    log_release(p->log);
+    assert_holds(p->dir, "results.tsv", "h\na\nb\n");
+
+    assert_false(log_claim_unchanged(p->log, &(struct log_state){.exists = true})); /* grown, and its size not known */
+    assert_false(log_claim_unchanged(p->log, &before));
+    assert_int_equal(log_look(p->log, &before, &err), LINEAGE_OK);
+    write_file(staged, "00000000000000000006\nc\n", 23); /* left by an import that was killed */
+    now = before;
+    assert_false(log_claim_unchanged(p->log, &now));
+    assert_int_equal(unlink(staged), 0);
+    int held = open(in_dir(p->dir, "results.tsv"), O_RDONLY);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    now = before;
+    assert_false(log_claim_unchanged(p->log, &now));
+    close(held);
+    write_file(other, "h\nx\ny\n", 6); /* of the same size */
+    assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
+    now = before;
+    assert_false(log_claim_unchanged(p->log, &now));
+    assert_true(can_lock(p->dir));
+    assert_int_equal(unlink(in_dir(p->dir, "results.tsv")), 0);
+    now = before;
+    assert_false(log_claim_unchanged(p->log, &now));
+    assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+    free(other);
+    free(staged);
+}
+
 static void torn_bytes_are_moved_aside_and_numbered(void **state)
 {
     struct place *p = *state;
@@ -172,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_made_for_nothing_is_removed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_replaced_file_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_an_unchanged_log_is_claimed_at_one_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(torn_bytes_are_moved_aside_and_numbered, set_up,
                                         tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);

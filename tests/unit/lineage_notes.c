@@ -129,19 +129,21 @@ static void texts_are_composed_and_read_back(void **state)
 {
     static const char *const texts[] = {"adam", "7B", "it's", "'", "a, b", "nan", "0.3", "x=y", "é→", "a ", "v1.", "(a)"};
     struct arena arena = {0};
+    struct buf scratch = {0};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct lineage_param params[] = {{"alpha", 0.3, NULL}, {"t", 0, texts[i]}};
         struct lineage_trial said = {0}, trial = {.notes = "words", .params = params, .n_params = 2};
-        char *notes;
+        const char *notes;
         assert_int_equal(row_check(&trial, NULL), LINEAGE_OK);
-        assert_int_equal(row_compose_notes(&notes, &trial, &arena, NULL), LINEAGE_OK);
+        assert_int_equal(row_compose_notes(&notes, &trial, &scratch, &arena, NULL), LINEAGE_OK);
         assert_int_equal(lineage_notes_parse(&said, notes, NULL), LINEAGE_OK);
         assert_int_equal(said.n_params, 2);
         assert_string_equal(said.params[1].text, texts[i]);
         assert_string_equal(notes_remark(notes, &arena), "words");
         lineage_trial_release(&said);
     }
+    buf_release(&scratch);
     arena_release(&arena);
 }
 
@@ -164,18 +166,20 @@ static void a_text_that_notes_contradict_is_refused(void **state)
     struct lineage_param param = {"optimizer", 0, "adam"}, number = {"optimizer", 1, NULL};
     struct lineage_error err;
     struct arena arena = {0};
-    char *out;
+    struct buf scratch = {0};
+    const char *out;
     (void)state;
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
         struct lineage_trial trial = {.notes = notes[i], .params = &param, .n_params = 1};
-        assert_int_equal(row_compose_notes(&out, &trial, &arena, &err), LINEAGE_EINVAL);
+        assert_int_equal(row_compose_notes(&out, &trial, &scratch, &arena, &err), LINEAGE_EINVAL);
         assert_non_null(strstr(err.text, "optimizer"));
     }
     struct lineage_trial same = {.notes = "words; optimizer='adam'", .params = &param, .n_params = 1};
-    assert_int_equal(row_compose_notes(&out, &same, &arena, &err), LINEAGE_OK);
+    assert_int_equal(row_compose_notes(&out, &same, &scratch, &arena, &err), LINEAGE_OK);
     assert_string_equal(out, "words; optimizer='adam'");
     struct lineage_trial other = {.notes = "optimizer=adam", .params = &number, .n_params = 1};
-    assert_int_equal(row_compose_notes(&out, &other, &arena, &err), LINEAGE_EINVAL);
+    assert_int_equal(row_compose_notes(&out, &other, &scratch, &arena, &err), LINEAGE_EINVAL);
+    buf_release(&scratch);
     arena_release(&arena);
 }
 
@@ -231,12 +235,14 @@ static void notes_are_composed_and_read_back(void **state)
     struct lineage_trial trial = {.notes = "words; more", .params = params, .n_params = 2, .turns = turns, .n_turns = 1,
                                   .ig_clip_scale_mean = {true, 1.014}, .ig_clip_scale_std = {true, 0.087}};
     struct arena arena = {0};
-    char *notes;
+    struct buf scratch = {0};
+    const char *notes;
     (void)state;
-    assert_int_equal(row_compose_notes(&notes, &trial, &arena, NULL), LINEAGE_OK);
+    assert_int_equal(row_compose_notes(&notes, &trial, &scratch, &arena, NULL), LINEAGE_OK);
     assert_string_equal(notes, "ig_clip_scale mean=1.014 std=0.087; alpha=0.3; gamma=1.0; "
                                "info_gain turn=0 mean=0.25 std=0.5 n=8; words; more");
     assert_params(notes, "alpha=0.3 gamma=1 ");
+    buf_release(&scratch);
     arena_release(&arena);
 }
 
@@ -246,13 +252,15 @@ static void what_notes_say_already_is_not_said_again(void **state)
     struct lineage_trial trial = {.notes = "alpha=0.3 fixed", .params = params, .n_params = 1};
     struct lineage_error err;
     struct arena arena = {0};
-    char *notes;
+    struct buf scratch = {0};
+    const char *notes;
     (void)state;
-    assert_int_equal(row_compose_notes(&notes, &trial, &arena, NULL), LINEAGE_OK);
+    assert_int_equal(row_compose_notes(&notes, &trial, &scratch, &arena, NULL), LINEAGE_OK);
     assert_string_equal(notes, "alpha=0.3 fixed");
     params[0].value = 0.4;
-    assert_int_equal(row_compose_notes(&notes, &trial, &arena, &err), LINEAGE_EINVAL);
+    assert_int_equal(row_compose_notes(&notes, &trial, &scratch, &arena, &err), LINEAGE_EINVAL);
     assert_non_null(strstr(err.text, "alpha"));
+    buf_release(&scratch);
     arena_release(&arena);
 }
 

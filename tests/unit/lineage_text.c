@@ -77,6 +77,73 @@ static void any_double_reads_back(void **state)
     }
 }
 
+/* The digits that printf gives for so many places, laid out as CPython's repr lays them out. */
+static void reference(char *out, double value, int places)
+{
+    char text[64], digits[32];
+    int n = 0, exponent;
+    snprintf(text, sizeof text, "%.*e", places - 1, fabs(value));
+    for (const char *c = text; *c != 'e'; c++)
+        if (*c != '.')
+            digits[n++] = *c;
+    exponent = atoi(strchr(text, 'e') + 1);
+    if (signbit(value))
+        *out++ = '-';
+    if (exponent >= 16 || exponent < -4)
+        sprintf(out, "%c%s%.*se%+03d", digits[0], n > 1 ? "." : "", n - 1, digits + 1, exponent);
+    else if (exponent < 0)
+        sprintf(out, "0.%.*s%.*s", -exponent - 1, "000", n, digits);
+    else if (n <= exponent + 1)
+        sprintf(out, "%.*s%.*s.0", n, digits, exponent + 1 - n, "0000000000000000");
+    else
+        sprintf(out, "%.*s.%.*s", exponent + 1, digits, n - exponent - 1, digits + exponent + 1);
+}
+
+/* Digits from the first to the last that is not 0. */
+static int count_digits(const char *text)
+{
+    int n = 0, last = 0;
+    for (; *text && *text != 'e'; text++) {
+        n += *text >= '0' && *text <= '9' && (n || *text != '0');
+        last = *text >= '1' && *text <= '9' ? n : last;
+    }
+    return last;
+}
+
+/* It reads back, no shorter decimal does, and it is the nearest of its length. */
+static void assert_shortest(double value)
+{
+    char text[LINEAGE_NUMBER_MAX], want[64], shorter[64];
+    lineage_number_format(text, value);
+    int places = count_digits(text);
+    assert_in_range(places, 1, 17);
+    assert_true(strtod(text, NULL) == value);
+    reference(want, value, places);
+    assert_string_equal(text, want);
+    snprintf(shorter, sizeof shorter, "%.*e", places > 1 ? places - 2 : 0, value);
+    assert_true(places == 1 || strtod(shorter, NULL) != value);
+}
+
+/* Decimals of up to 17 digits and up to 24 places, and the doubles beside them, which are as long as can be. */
+static void short_decimals_are_what_printf_finds(void **state)
+{
+    uint64_t x = 362436069362436069u;
+    double powers[25] = {1};
+    (void)state;
+    for (int i = 1; i < 25; i++)
+        powers[i] = powers[i - 1] * 10;
+    for (int i = 0; i < 700000; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        double whole = (double)(x % (uint64_t)powers[1 + x / 64 % 17] + 1);
+        double value = (x & 32 ? -whole : whole) / powers[(x >> 40) % (i % 2 ? 7 : 25)];
+        assert_shortest(value);
+        if (frexp(value, &(int){0}) == 0.5 || i % 4)
+            continue;
+        assert_shortest(nextafter(value, INFINITY));
+        assert_shortest(nextafter(value, -INFINITY));
+    }
+}
+
 static void powers_of_two_are_shortest(void **state)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -123,7 +190,13 @@ static void only_valid_utf8_passes(void **state)
     assert_true(lineage_text_is_utf8("Δα漢🙂", strlen("Δα漢🙂")));
     assert_true(lineage_text_is_utf8("", 0));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_false(lineage_text_is_utf8(bad[i], strlen(bad[i])));
+        for (size_t before = 0; before < 20; before++) {
+            char text[64];
+            int length = snprintf(text, sizeof text, "%.*s%s and more", (int)before, "letters before what is bad", bad[i]);
+            assert_false(lineage_text_is_utf8(bad[i], strlen(bad[i])));
+            assert_false(lineage_text_is_utf8(text, (size_t)length));
+            assert_true(lineage_text_is_utf8(text, before));
+        }
 }
 
 static void assert_safe(const char *text, size_t n, const char *want)
@@ -274,7 +347,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_show_what_hides_and_leave_the_rest),
         cmocka_unit_test(floats_are_written_as_the_table_says), cmocka_unit_test(numbers_are_read_as_the_table_says),
-        cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(powers_of_two_are_shortest),
+        cmocka_unit_test(any_double_reads_back),                cmocka_unit_test(short_decimals_are_what_printf_finds),
+        cmocka_unit_test(powers_of_two_are_shortest),
         cmocka_unit_test(the_locale_does_not_matter),           cmocka_unit_test(text_is_cut_as_the_table_says),
         cmocka_unit_test(only_valid_utf8_passes),               cmocka_unit_test(hostile_text_is_made_harmless),
         cmocka_unit_test(cutting_keeps_characters_whole),

@@ -84,6 +84,26 @@ static void a_lone_carriage_return_is_quoted(void **state)
     buf_release(&out);
 }
 
+/* Wherever it stands in a cell of whatever length, each byte is quoted or is not. */
+static void four_bytes_and_no_other_make_a_quoted_cell(void **state)
+{
+    char text[20];
+    (void)state;
+    for (size_t length = 1; length <= sizeof text; length++)
+        for (size_t at = 0; at < length; at++)
+            for (int c = 0; c < 256; c++) {
+                struct buf out = {0};
+                memset(text, ' ', sizeof text);
+                text[at] = (char)c;
+                tsv_write_cell(&out, text, length);
+                bool quoted = c == '\t' || c == '\n' || c == '\r' || c == '"';
+                assert_int_equal(out.length, length + (quoted ? 2 : 0) + (c == '"'));
+                assert_memory_equal(out.data + quoted, text, at + 1);
+                assert_memory_equal(out.data + quoted + at + 1 + (c == '"'), text + at + 1, length - at - 1);
+                buf_release(&out);
+            }
+}
+
 static void positions_count_physical_lines(void **state)
 {
     static const char bytes[] = "h\r\n\"a\nb\r\nc\rd\"\n\nx\ry";
@@ -160,7 +180,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_read_as_the_table_says), cmocka_unit_test(records_are_written_as_the_table_says),
-        cmocka_unit_test(a_lone_carriage_return_is_quoted), cmocka_unit_test(positions_count_physical_lines),
+        cmocka_unit_test(a_lone_carriage_return_is_quoted),
+        cmocka_unit_test(four_bytes_and_no_other_make_a_quoted_cell), cmocka_unit_test(positions_count_physical_lines),
         cmocka_unit_test(an_open_quote_at_the_end_is_seen), cmocka_unit_test(what_is_written_reads_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,14 @@
 struct appending {
     struct lineage_store *store;
     const struct lineage_append_options *options;
-    struct lineage_trial trial; /* members are the caller's, or in arena */
-    struct arena arena;
-    struct lineage_number score;
+    const struct lineage_trial *given;
+    struct lineage_trial checked; /* with the notes that its parameters become */
+    struct lineage_trial trial;   /* and filled in: members are the caller's, or in arena */
+    struct arena *arena;
+    time_t clock; /* of the time that a row was given last */
+    const char *timestamp;
     struct log_state end;
-    struct snapshot snapshot;
+    struct snapshot *snapshot; /* NULL: none was asked for */
     bool wrote_telemetry;
     struct id_set *missing; /* of a batch: parents that are not there, without prefix; NULL: a row by itself */
 };
@@ -70,30 +73,17 @@ static enum lineage_status format_text(struct appending *a, const char **out, st
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    *out = arena_text(&a->arena, text, (size_t)length);
+    *out = arena_text(a->arena, text, (size_t)length);
     return *out ? LINEAGE_OK : no_memory(err);
 }
 
-/*
- * The member that holds the score: that of the score column, else core_metric. A configured score
- * column that is one of the 17 is written to its own member, so that it is read back from there.
- */
-static struct lineage_number *score_member(struct appending *a)
-{
-    int column = lineage_column_find(lineage_store_metric(a->store));
-    if (column >= 0 && lineage_column((size_t)column)->kind == LINEAGE_COLUMN_NUMBER)
-        return trial_number_member(&a->trial, (size_t)column);
-    return &a->trial.core_metric;
-}
-
-/* In a file whose score column is another one, a core_metric given is meant for that column. */
 static void place_score(struct appending *a)
 {
-    const struct row_layout *layout = index_layout(a->store->index);
-    struct lineage_number *member = score_member(a);
-    if (layout && layout->column[lineage_column_find("core_metric")] < 0 && !member->present)
+    const struct append_state *state = a->store->append;
+    struct lineage_number *member = trial_number_member(&a->trial, state->score_column);
+    if (state->takes_core_metric && !member->present)
         *member = a->trial.core_metric;
-    a->score = *member;
+    a->trial.score = *member;
 }
 
 /*
@@ -153,18 +143,27 @@ static enum lineage_status find_spelling(struct appending *a, const char *id, co
     return status;
 }
 
+/* Padded to the widest there is, since people sort these ids as text. */
+static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    char text[32];
+    size_t at = sizeof text, width = state->id_width < 20 ? state->id_width : 20; /* a damaged mirror may say anything */
+    for (uint64_t left = state->next_id; left || sizeof text - at < width; left /= 10)
+        text[--at] = (char)('0' + left % 10);
+    a->trial.exp_id = arena_text(a->arena, text + at, sizeof text - at);
+    return a->trial.exp_id ? LINEAGE_OK : no_memory(err);
+}
+
 /*
  * A given id is refused in either spelling, because readers resolve one to the other: exp_014
- * beside 014 would make two trials answer to one name. The next number is padded to the widest
- * there is, since people sort these ids as text.
+ * beside 014 would make two trials answer to one name.
  */
 static enum lineage_status give_id(struct appending *a, struct lineage_error *err)
 {
-    const struct append_state *state = a->store->append;
     const char *there;
     if (is_empty(a->trial.exp_id))
-        return format_text(a, &a->trial.exp_id, err, "%0*llu", (int)state->id_width,
-                           (unsigned long long)state->next_id);
+        return give_next_id(a, err);
     enum lineage_status status = find_spelling(a, a->trial.exp_id, &there, err);
     if (status != LINEAGE_OK || !there)
         return status;
@@ -226,12 +225,21 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     return status;
 }
 
+/* Rows of one second share what the calendar makes of it. */
 static enum lineage_status give_timestamp(struct appending *a, struct lineage_error *err)
 {
-    char text[LINEAGE_TIME_MAX];
+    struct append_state *state = a->store->append;
     if (!is_empty(a->trial.timestamp))
         return LINEAGE_OK;
-    return format_text(a, &a->trial.timestamp, err, "%s", lineage_time_format(text, time(NULL)));
+    time_t now = time(NULL);
+    if (!a->timestamp || now != a->clock) {
+        if (now != state->clock || !state->timestamp[0])
+            lineage_time_format(state->timestamp, now);
+        a->clock = state->clock = now;
+        a->timestamp = arena_text(a->arena, state->timestamp, strlen(state->timestamp));
+    }
+    a->trial.timestamp = a->timestamp;
+    return a->timestamp ? LINEAGE_OK : no_memory(err);
 }
 
 /* NAN is "not given" in the options, for 0 is a threshold that one may want. */
@@ -248,7 +256,7 @@ static double threshold(const struct appending *a)
  * before ids are given or files made: it is the mistake of a caller that has no score yet. */
 static enum lineage_status check_score(const struct appending *a, struct lineage_error *err)
 {
-    if (a->score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
+    if (a->trial.score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
         return LINEAGE_OK;
     return store_fail(err, LINEAGE_EINVAL,
                       "status %s needs a score (%s); a trial that has none is crash, or another label of a failure",
@@ -270,7 +278,7 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     buf_printf(&text, "%s; %s", notes, reason);
     enum lineage_status status = LINEAGE_OK;
     if (text.failed || (text.length <= LINEAGE_CELL_MAX &&
-                        !(a->trial.notes = arena_text(&a->arena, text.data, text.length))))
+                        !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
         status = no_memory(err);
     buf_release(&text);
     return status;
@@ -282,7 +290,7 @@ static enum lineage_status decide_status(struct appending *a, struct lineage_err
 {
     const struct append_state *state = a->store->append;
     bool higher = a->store->config.direction == LINEAGE_HIGHER;
-    double difference = verdict_difference(a->score.value, state->best);
+    double difference = verdict_difference(a->trial.score.value, state->best);
     bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
     a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
     return keep ? LINEAGE_OK : note_reason(a, difference, higher, err);
@@ -297,11 +305,11 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     if (is_empty(a->trial.baseline_exp)) {
         if (!state->has_best)
             a->trial.baseline_exp = a->trial.status == LINEAGE_BASELINE ? a->trial.exp_id : NULL;
-        else if (!(a->trial.baseline_exp = arena_text(&a->arena, state->best_id, strlen(state->best_id))))
+        else if (!(a->trial.baseline_exp = arena_text(a->arena, state->best_id, strlen(state->best_id))))
             status = no_memory(err);
     }
-    if (!a->trial.delta_vs_best.present && state->has_best && a->score.present)
-        a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->score.value, state->best)};
+    if (!a->trial.delta_vs_best.present && state->has_best && a->trial.score.present)
+        a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->trial.score.value, state->best)};
     return status;
 }
 
@@ -353,8 +361,8 @@ static enum lineage_status publish_snapshot(struct appending *a, struct lineage_
     char path[PLACE_MAX];
     enum lineage_status status = name_snapshot(a, path, err);
     if (status == LINEAGE_OK)
-        status = snapshot_publish(&a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
-    a->trial.snapshot_path = a->snapshot.path;
+        status = snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
+    a->trial.snapshot_path = a->snapshot->path;
     return status;
 }
 
@@ -368,7 +376,7 @@ static enum lineage_status put_beside(struct appending *a, struct lineage_error 
                                  a->options->telemetry_length, !a->options->no_sync, err);
         a->wrote_telemetry = status == LINEAGE_OK;
     }
-    if (status == LINEAGE_OK && a->snapshot.copied && lineage_label_is_kept(a->trial.status))
+    if (status == LINEAGE_OK && a->snapshot && a->snapshot->copied && lineage_label_is_kept(a->trial.status))
         status = publish_snapshot(a, err);
     if (status == LINEAGE_OK && a->options->beside)
         a->options->beside(a->options->beside_context, a->trial.exp_id);
@@ -381,7 +389,8 @@ static void take_back(struct appending *a)
 {
     if (a->wrote_telemetry)
         telemetry_remove(a->store->dir_fd, a->trial.exp_id);
-    snapshot_remove(&a->snapshot, a->store->dir_fd);
+    if (a->snapshot)
+        snapshot_remove(a->snapshot, a->store->dir_fd);
 }
 
 /* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
@@ -391,23 +400,23 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
 {
     struct append_state *state = a->store->append;
     const struct row_layout *layout = index_layout(a->store->index); /* none yet: this handle made the file */
-    struct buf bytes = {0};
+    struct buf *bytes = &state->bytes;
+    buf_reset(bytes);
     if (state->finish_line)
-        buf_puts(&bytes, "\n");
+        buf_puts(bytes, "\n");
     if (a->end.size == 0)
-        row_write_header(&bytes);
-    size_t row = bytes.length;
-    row_write(&bytes, &a->trial, layout);
-    enum lineage_status status = bytes.failed ? no_memory(err) : LINEAGE_OK;
-    if (status == LINEAGE_OK && memchr(bytes.data + row, '\n', bytes.length - row - 1))
-        status = log_append_many(a->store->log, &a->end, bytes.data, bytes.length, !a->options->no_sync, err);
+        row_write_header(bytes);
+    size_t row = bytes->length;
+    row_write(bytes, &a->trial, layout);
+    enum lineage_status status = bytes->failed ? no_memory(err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && memchr(bytes->data + row, '\n', bytes->length - row - 1))
+        status = log_append_many(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     else if (status == LINEAGE_OK)
-        status = log_append(a->store->log, &a->end, bytes.data, bytes.length, !a->options->no_sync, err);
+        status = log_append(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
-        append_note(a->store, &a->trial, a->score, &a->end);
+        append_note(a->store, &a->trial, &a->end);
     else
         append_forget(state);
-    buf_release(&bytes);
     return status;
 }
 
@@ -415,16 +424,15 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
  * in was judged by an index that turned out damaged. */
 static enum lineage_status append_locked(struct appending *a, struct lineage_error *err)
 {
-    const struct lineage_trial given = a->trial;
     enum lineage_status status;
     do {
-        a->trial = given;
+        a->trial = a->checked;
         status = append_catch_up(a->store, &a->end, err);
         if (status == LINEAGE_OK)
             status = fill_in(a, err);
     } while (status != LINEAGE_OK && append_mended(a->store));
     if (status == LINEAGE_OK)
-        status = row_check(&a->trial, err); /* again: generated cells count too */
+        status = row_check_cells(&a->trial, a->given, err); /* generated cells count too */
     if (status == LINEAGE_OK)
         status = put_beside(a, err);
     if (status == LINEAGE_OK)
@@ -436,8 +444,8 @@ static enum lineage_status append_locked(struct appending *a, struct lineage_err
 
 /*
  * Refuse for a store without a file before the lock makes one: nothing is written then, and nobody
- * can be waiting on a file that is taken away again. On a copy, as everything that is filled in
- * here is decided once more under the claim, when another process may have come first.
+ * can be waiting on a file that is taken away again. What is filled in here is decided once more
+ * under the claim, when another process may have come first.
  */
 static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
 {
@@ -445,46 +453,64 @@ static enum lineage_status try_without_file(struct appending *a, struct lineage_
     enum lineage_status status = log_look(a->store->log, &state, err);
     if (status != LINEAGE_OK || state.exists)
         return status;
-    struct appending trial = *a;
+    a->trial = a->checked;
     status = append_catch_up(a->store, &state, err);
     if (status == LINEAGE_OK)
-        status = fill_in(&trial, err);
+        status = fill_in(a, err);
     if (status == LINEAGE_OK)
-        status = row_check(&trial.trial, err);
-    a->arena = trial.arena;
+        status = row_check_cells(&a->trial, a->given, err);
     append_forget(a->store->append);
     return status;
 }
 
-/* It would set nothing, which whoever wrote it does not expect. */
-static enum lineage_status check_notes(const struct appending *a, struct lineage_error *err)
+/* Where nobody has come in between, one look under the claim tells all that the others tell. */
+static enum lineage_status claim(struct appending *a, struct lineage_error *err)
 {
-    char name[LINEAGE_NAME_MAX];
-    return notes_have_infinity(a->trial.notes, name)
-               ? store_fail(err, LINEAGE_EINVAL, "notes set %s to a number that is too large", name)
-               : LINEAGE_OK;
+    const struct append_state *state = a->store->append;
+    a->end = state->end;
+    if (state->valid && log_claim_unchanged(a->store->log, &a->end))
+        return LINEAGE_OK;
+    enum lineage_status status = try_without_file(a, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(a->store, err);
+    return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
+}
+
+/* The row's own texts, and the notes that its parameters and statistics become. */
+static enum lineage_status check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    a->given = trial;
+    a->checked = *trial;
+    if (a->options->auto_status) /* not known yet; a discard needs least */
+        a->checked.status = LINEAGE_DISCARD;
+    enum lineage_status status = row_check(&a->checked, err);
+    if (status == LINEAGE_OK)
+        status = row_compose_notes(&a->checked.notes, &a->checked, &a->store->append->bytes, a->arena, err);
+    return status;
 }
 
 /*
  * With auto the label is not known yet, and the snapshot is copied all the same: it takes long, and
- * under the claim others would wait for it. A discarded one is removed again. For the checks alone
- * the trial is a discard, which needs least.
+ * under the claim others would wait for it. A discarded one is removed again.
  */
-static enum lineage_status prepare(struct appending *a, struct lineage_error *err)
+static enum lineage_status copy_snapshot(struct appending *a, struct snapshot *snapshot, struct lineage_error *err)
 {
-    char *notes = NULL;
-    enum lineage_status status = LINEAGE_OK;
-    if (a->options->auto_status)
-        a->trial.status = LINEAGE_DISCARD;
-    status = row_check(&a->trial, err);
+    if (!a->options->snapshot_dir || (!a->options->auto_status && !lineage_label_is_kept(a->checked.status)))
+        return LINEAGE_OK;
+    *snapshot = (struct snapshot){0};
+    a->snapshot = snapshot;
+    return snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+}
+
+/* Once for a handle: looking through snapshots/ for each row of a night would cost more than the row. */
+static enum lineage_status begin(struct appending *a, struct lineage_error *err)
+{
+    struct lineage_store *store = a->store;
+    if (!store->append)
+        snapshot_clean_up(store->dir_fd);
+    enum lineage_status status = append_state_make(store, err);
     if (status == LINEAGE_OK)
-        status = row_compose_notes(&notes, &a->trial, &a->arena, err);
-    a->trial.notes = notes;
-    if (status == LINEAGE_OK)
-        status = check_notes(a, err);
-    if (status == LINEAGE_OK && a->options->snapshot_dir &&
-        (a->options->auto_status || lineage_label_is_kept(a->trial.status)))
-        status = snapshot_copy(&a->snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+        a->arena = &store->append->arena;
     return status;
 }
 
@@ -507,8 +533,7 @@ static void follow(struct lineage_store *store, const struct lineage_append_opti
  * settings under their canonical names, as every reader of the store will. */
 static enum lineage_status give_row(struct lineage_trial *row, struct appending *a, struct lineage_error *err)
 {
-    a->trial.score = a->score;
-    enum lineage_status status = notes_parse(&a->trial, a->trial.notes, &a->arena, err);
+    enum lineage_status status = notes_parse(&a->trial, a->trial.notes, a->arena, err);
     return status == LINEAGE_OK ? trial_copy(row, &a->trial, err) : status;
 }
 
@@ -517,24 +542,24 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
                                          struct lineage_error *err)
 {
     struct lineage_append_options defaults;
-    struct appending a = {.store = store, .trial = *trial};
-    lineage_append_options_init(&defaults);
-    a.options = options ? options : &defaults;
+    struct snapshot snapshot;
+    struct appending a = {.store = store, .options = options};
+    if (!options) {
+        lineage_append_options_init(&defaults);
+        a.options = &defaults;
+    }
     if (row)
         *row = (struct lineage_trial){0};
     enum lineage_status status = store_check_owner(store, err);
-    /* Once for a handle: looking through snapshots/ for each row of a night would cost more than
-     * the row. */
-    if (status == LINEAGE_OK && !store->append)
-        snapshot_clean_up(store->dir_fd);
     if (status == LINEAGE_OK)
-        status = prepare(&a, err);
+        status = begin(&a, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = check(&a, trial, err);
     if (status == LINEAGE_OK)
-        status = try_without_file(&a, err);
+        status = copy_snapshot(&a, &snapshot, err);
     if (status == LINEAGE_OK)
-        status = append_get_ready(store, err);
-    if (status == LINEAGE_OK)
-        status = log_claim(store->log, &a.end, err);
+        status = claim(&a, err);
     if (status == LINEAGE_OK) {
         status = append_locked(&a, err);
         log_release(store->log);
@@ -543,21 +568,22 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
     }
     if (status == LINEAGE_OK && row)
         status = give_row(row, &a, err);
-    snapshot_release(&a.snapshot, store->dir_fd);
-    arena_release(&a.arena);
+    if (a.snapshot)
+        snapshot_release(a.snapshot, store->dir_fd);
+    arena_reset(a.arena);
     return status;
 }
 
 /* ---- many rows in one append ---- */
 
 struct batch {
-    struct appending row;                   /* the one at hand; its arena has the texts of all */
+    struct appending row;                   /* the one at hand */
     struct lineage_append_options by_score; /* of rows that are kept or discarded by their score */
     const struct lineage_append_options *options;
     const bool *auto_status;
-    struct lineage_trial *trials; /* [n] checked, as given */
-    struct lineage_trial *rows;   /* [n] as they go into the log */
-    struct lineage_number *scores;
+    const struct lineage_trial *trials; /* [n] as given */
+    const char **notes;                 /* [n] that theirs become */
+    struct lineage_trial *rows;         /* [n] as they go into the log; NULL: nobody asks */
     size_t n;
     struct id_set missing;
     struct buf out;
@@ -585,45 +611,51 @@ static enum lineage_status fail_row(size_t i, enum lineage_status status, struct
 
 /* Every row is checked before the first is filled in: a mistake in the last one should cost no
  * claim. */
-static enum lineage_status prepare_batch(struct batch *batch, const struct lineage_trial *trials,
-                                         struct lineage_error *err)
+static enum lineage_status check_batch(struct batch *batch, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
         choose_options(batch, i);
-        batch->row.trial = trials[i];
-        status = fail_row(i, prepare(&batch->row, err), err);
-        batch->trials[i] = batch->row.trial;
+        status = fail_row(i, check(&batch->row, &batch->trials[i], err), err);
+        batch->notes[i] = batch->row.checked.notes;
     }
     return status;
+}
+
+/* Row i once it was checked, filled in and at the end of out. */
+static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    choose_options(batch, i);
+    a->given = &batch->trials[i];
+    a->checked = *a->given;
+    a->checked.notes = batch->notes[i];
+    if (a->options->auto_status)
+        a->checked.status = LINEAGE_DISCARD;
+    a->trial = a->checked;
+    enum lineage_status status = fill_in(a, err);
+    if (status == LINEAGE_OK)
+        status = row_check_cells(&a->trial, a->given, err);
+    if (status != LINEAGE_OK)
+        return status;
+    row_write(&batch->out, &a->trial, index_layout(a->store->index));
+    if (batch->rows)
+        batch->rows[i] = a->trial;
+    return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : no_memory(err);
 }
 
 /* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
 static enum lineage_status fill_in_batch(struct batch *batch, struct lineage_error *err)
 {
-    struct appending *a = &batch->row;
-    struct append_state *state = a->store->append;
-    const struct row_layout *layout = index_layout(a->store->index);
     enum lineage_status status = LINEAGE_OK;
-    batch->out.length = 0;
+    buf_reset(&batch->out);
     id_set_clear(&batch->missing);
-    if (state->finish_line)
+    if (batch->row.store->append->finish_line)
         buf_puts(&batch->out, "\n");
-    if (a->end.size == 0)
+    if (batch->row.end.size == 0)
         row_write_header(&batch->out);
-    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
-        choose_options(batch, i);
-        a->trial = batch->trials[i];
-        status = fill_in(a, err);
-        if (status == LINEAGE_OK)
-            status = row_check(&a->trial, err);
-        row_write(&batch->out, &a->trial, layout);
-        batch->rows[i] = a->trial;
-        batch->scores[i] = a->score;
-        if (status == LINEAGE_OK && (!append_note_row(a->store, &a->trial, a->score) || batch->out.failed))
-            status = no_memory(err);
-        status = fail_row(i, status, err);
-    }
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++)
+        status = fail_row(i, add_row(batch, i, err), err);
     return status;
 }
 
@@ -686,37 +718,32 @@ static enum lineage_status give_rows(struct batch *batch, struct lineage_trial *
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
         batch->row.trial = batch->rows[i];
-        batch->row.score = batch->scores[i];
         status = give_row(&rows[i], &batch->row, err);
     }
     return status;
 }
 
-static enum lineage_status make_room(struct batch *batch, struct lineage_error *err)
+static enum lineage_status make_room(struct batch *batch, bool rows, struct lineage_error *err)
 {
-    batch->trials = calloc(batch->n, sizeof *batch->trials);
-    batch->rows = calloc(batch->n, sizeof *batch->rows);
-    batch->scores = calloc(batch->n, sizeof *batch->scores);
-    return batch->trials && batch->rows && batch->scores ? LINEAGE_OK : no_memory(err);
+    batch->notes = calloc(batch->n, sizeof *batch->notes);
+    batch->rows = rows ? calloc(batch->n, sizeof *batch->rows) : NULL;
+    return batch->notes && (!rows || batch->rows) ? LINEAGE_OK : no_memory(err);
 }
 
 static void release_batch(struct batch *batch)
 {
-    arena_release(&batch->row.arena);
+    if (batch->row.arena)
+        arena_release(batch->row.arena); /* not kept for reuse: it has the texts of all rows */
     id_set_clear(&batch->missing);
     buf_release(&batch->out);
-    free(batch->trials);
+    free(batch->notes);
     free(batch->rows);
-    free(batch->scores);
 }
 
-static enum lineage_status append_batch(struct batch *batch, const struct lineage_trial *trials,
-                                        struct lineage_error *err)
+static enum lineage_status append_batch(struct batch *batch, struct lineage_error *err)
 {
     struct lineage_store *store = batch->row.store;
-    enum lineage_status status = make_room(batch, err);
-    if (status == LINEAGE_OK)
-        status = prepare_batch(batch, trials, err);
+    enum lineage_status status = check_batch(batch, err);
     if (status == LINEAGE_OK)
         status = try_batch_without_file(batch, err);
     if (status == LINEAGE_OK)
@@ -740,7 +767,7 @@ enum lineage_status lineage_store_append_many(struct lineage_store *store, const
                                               struct lineage_trial *rows, struct lineage_error *err)
 {
     struct lineage_append_options defaults;
-    struct batch batch = {.row.store = store, .n = n, .auto_status = auto_status};
+    struct batch batch = {.row.store = store, .trials = trials, .n = n, .auto_status = auto_status};
     lineage_append_options_init(&defaults);
     if (options)
         defaults = *options;
@@ -754,9 +781,14 @@ enum lineage_status lineage_store_append_many(struct lineage_store *store, const
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK && (defaults.snapshot_dir || defaults.telemetry))
         status = store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
-    if (status == LINEAGE_OK && n)
-        status = append_batch(&batch, trials, err);
-    if (status == LINEAGE_OK && n && rows)
+    if (status != LINEAGE_OK || !n)
+        return status;
+    status = begin(&batch.row, err);
+    if (status == LINEAGE_OK)
+        status = make_room(&batch, rows != NULL, err);
+    if (status == LINEAGE_OK)
+        status = append_batch(&batch, err);
+    if (status == LINEAGE_OK && rows)
         status = give_rows(&batch, rows, err);
     release_batch(&batch);
     return status;

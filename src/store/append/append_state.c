@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../format/row.h"
 #include "../index/index.h"
 #include "append_state.h"
 #include "tail.h"
@@ -39,9 +40,31 @@ void append_close(struct lineage_store *store)
     if (state->follow_at_close)
         index_follow(store->index);
     append_forget(state);
+    arena_release(&state->arena);
+    buf_release(&state->bytes);
     free(state->best_id);
     free(state);
     store->append = NULL;
+}
+
+enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err)
+{
+    if (!store->append && !(store->append = calloc(1, sizeof *store->append)))
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return LINEAGE_OK;
+}
+
+/* A configured score column that is one of the 17 is written to its own member, so that it is read
+ * back from there. */
+static void find_score(struct lineage_store *store)
+{
+    const struct row_layout *layout = index_layout(store->index);
+    const int core_metric = lineage_column_find("core_metric");
+    const char *configured = store->config.metric[0] ? store->config.metric : "core_metric";
+    int column = lineage_column_find(layout ? layout->metric : configured);
+    bool number = column >= 0 && trial_columns[column].kind == LINEAGE_COLUMN_NUMBER;
+    store->append->score_column = (size_t)(number ? column : core_metric);
+    store->append->takes_core_metric = layout && layout->column[core_metric] < 0;
 }
 
 /* The name of the best is kept beside its score, since it becomes the baseline_exp of rows to
@@ -115,6 +138,8 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     const struct index_position *at = index_position(store->index);
     if (end->taken_back)
         return forget_taken_back(store, end, err);
+    if (!end->size && !at->watermark && !index_layout(store->index)) /* new: making tables while others wait would gain nothing */
+        return LINEAGE_OK;
     bool near = log_is_same(&at->log, end) && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
     bool readable = end->size ? at->watermark > 0 : !at->watermark && !index_layout(store->index); /* of a cut header */
     bool ends = false;
@@ -129,13 +154,12 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
  */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
-    if (!store->append && !(store->append = calloc(1, sizeof *store->append)))
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
-    if (state->valid && log_is_same(&state->end, end) && state->end.size == end->size)
-        return LINEAGE_OK;
+    if (status != LINEAGE_OK || (state->valid && log_is_same(&state->end, end) && state->end.size == end->size))
+        return status;
     append_forget(state);
-    enum lineage_status status = meet_index(store, end, err);
+    status = meet_index(store, end, err);
     if (status == LINEAGE_OK)
         status = tail_mend(store, end, err);
     if (status == LINEAGE_OK)
@@ -145,6 +169,8 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     state->id_width = at->id_width < 3 ? 3 : at->id_width;
     if (status == LINEAGE_OK)
         status = tail_read(store, end, err);
+    if (status == LINEAGE_OK)
+        find_score(store);
     state->end = *end;
     state->valid = status == LINEAGE_OK;
     return status;
@@ -174,9 +200,10 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
 
 /* The same rule as index_best: kept, finite, and strictly better, so that of equal scores the
  * earlier row stays the best in both. */
-static bool note_best(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
+static bool note_best(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
+    struct lineage_number score = trial->score;
     bool higher = store->config.direction == LINEAGE_HIGHER;
     if (!lineage_label_is_kept(trial->status) || !score.present || !isfinite(score.value) ||
         (state->has_best && !(higher ? score.value > state->best : score.value < state->best)))
@@ -191,20 +218,19 @@ static bool note_best(struct lineage_store *store, const struct lineage_trial *t
     return true;
 }
 
-bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score)
+bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
     row_note_id(trial->exp_id, &state->next_id, &state->id_width);
-    return note_best(store, trial, score) && id_set_add(&state->ids, trial->exp_id);
+    return note_best(store, trial) && id_set_add(&state->ids, trial->exp_id);
 }
 
-void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
-                 const struct log_state *end)
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end)
 {
     struct append_state *state = store->append;
     state->end = *end;
     state->finish_line = false;
     state->follow_at_close = true;
-    if (!append_note_row(store, trial, score)) /* nothing is lost: the next append reads the end again */
+    if (!append_note_row(store, trial)) /* nothing is lost: the next append reads the end again */
         state->valid = false;
 }

@@ -2,7 +2,12 @@
 #ifndef APPEND_APPEND_STATE_H
 #define APPEND_APPEND_STATE_H
 
+#include <time.h>
+
+#include <lineage/time.h>
+
 #include "../internal.h"
+#include "../format/arena.h"
 #include "../log/log.h"
 #include "id_set.h"
 
@@ -25,7 +30,17 @@ struct append_state {
     bool finish_line; /* the file ends in its header, without line end */
     bool parents_behind; /* rows behind the index name parents */
     bool follow_at_close;
+    size_t score_column; /* which of the 17 holds the score */
+    bool takes_core_metric; /* the file has another score column and no core_metric: one given is meant for it */
+    /* Reused from row to row. */
+    struct arena arena;
+    struct buf bytes;
+    time_t clock; /* of the last row that was given its time */
+    char timestamp[LINEAGE_TIME_MAX];
 };
+
+/* store->append, made if there is none. */
+enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err);
 
 /* Before the log is claimed: have the index read what there is, which may take long. */
 enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err);
@@ -41,11 +56,10 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
                                   struct lineage_error *err);
 
 /* Take note of a row behind the index; false without memory. */
-bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score);
+bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial);
 
 /* Take note of a row just written; `end` is the state of the log now. */
-void append_note(struct lineage_store *store, const struct lineage_trial *trial, struct lineage_number score,
-                 const struct log_state *end);
+void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end);
 
 /* Forget everything: the file is not what was thought. */
 void append_forget(struct append_state *state);

@@ -1,9 +1,10 @@
 /*
- * id_set.c: a hash table of ids.
+ * id_set.c: a set of ids.
  *
  * Rows that the mirror has not seen must still be found by id, or an id would be given twice. A
- * table because a handle may be 65536 rows ahead (APPEND_LAG); entries and ids lie in one arena,
- * since they are only ever dropped together.
+ * hash table because a handle may be 65536 rows ahead (APPEND_LAG); entries lie in one arena, since
+ * they are only ever dropped together. Ids that append counts are one after another, and two
+ * numbers tell all of them.
  */
 #include "id_set.h"
 
@@ -15,12 +16,55 @@
 
 struct id_entry {
     UT_hash_handle hh;
-    const char *id;
+    char id[];
 };
+
+/* As many digits as fit 64 bits whatever they are. */
+static bool is_number(const char *id, uint64_t *value, size_t *digits)
+{
+    size_t n = 0;
+    *value = 0;
+    for (; n < 19 && id[n] >= '0' && id[n] <= '9'; n++)
+        *value = *value * 10 + (uint64_t)(id[n] - '0');
+    *digits = n;
+    return n && !id[n];
+}
+
+/* 7 padded to three digits is 007 and nothing else. */
+static bool is_padded_so(const char *id, size_t digits, size_t width)
+{
+    return digits == width || (digits > width && id[0] != '0');
+}
+
+static bool is_in_run(const struct id_set *set, const char *id)
+{
+    uint64_t value;
+    size_t digits;
+    return is_number(id, &value, &digits) && value >= set->run_from && value < set->run_to &&
+           is_padded_so(id, digits, set->run_width);
+}
+
+static bool add_to_run(struct id_set *set, const char *id)
+{
+    uint64_t value;
+    size_t digits;
+    if (!is_number(id, &value, &digits))
+        return false;
+    if (set->run_from == set->run_to) {
+        set->run_from = set->run_to = value;
+        set->run_width = digits;
+    }
+    if (value != set->run_to || !is_padded_so(id, digits, set->run_width))
+        return false;
+    set->run_to++;
+    return true;
+}
 
 bool id_set_has(const struct id_set *set, const char *id)
 {
     struct id_entry *entry = NULL;
+    if (is_in_run(set, id))
+        return true;
     if (set->table)
         HASH_FIND(hh, set->table, id, strlen(id), entry);
     return entry != NULL;
@@ -28,10 +72,16 @@ bool id_set_has(const struct id_set *set, const char *id)
 
 bool id_set_add(struct id_set *set, const char *id)
 {
-    struct id_entry *entry = arena_alloc(&set->arena, 1, sizeof *entry);
-    if (!entry || !(entry->id = arena_text(&set->arena, id, strlen(id))))
+    size_t length = strlen(id);
+    if (add_to_run(set, id)) {
+        set->n++;
+        return true;
+    }
+    struct id_entry *entry = arena_alloc(&set->arena, 1, sizeof *entry + length + 1);
+    if (!entry)
         return false;
-    HASH_ADD_KEYPTR(hh, set->table, entry->id, strlen(entry->id), entry);
+    memcpy(entry->id, id, length);
+    HASH_ADD_KEYPTR(hh, set->table, entry->id, length, entry);
     set->n++;
     return entry->hh.tbl != NULL; /* uthash's own tables are allocated apart */
 }
@@ -41,4 +91,5 @@ void id_set_clear(struct id_set *set)
     HASH_CLEAR(hh, set->table);
     arena_release(&set->arena);
     set->n = 0;
+    set->run_from = set->run_to = 0;
 }

@@ -236,7 +236,7 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     if (read.trial.parent_exp && read.trial.parent_exp[0])
         status = awaits_parent(tail, read.trial.parent_exp, &awaits, err);
     state->parents_behind = state->parents_behind || awaits;
-    if (status == LINEAGE_OK && !append_note_row(tail->store, &read.trial, read.trial.score))
+    if (status == LINEAGE_OK && !append_note_row(tail->store, &read.trial))
         status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
     return status;
 }

@@ -35,13 +35,10 @@ static struct arena_block *grow(struct arena *arena, size_t bytes)
     return block;
 }
 
-/* Zeroed, because structs grow members and a forgotten one should be empty. The product is
- * checked: counts come from files. */
-void *arena_alloc(struct arena *arena, size_t count, size_t size)
+static void *take(struct arena *arena, size_t bytes)
 {
-    size_t bytes;
     const size_t align = sizeof(max_align_t);
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+    if (bytes > SIZE_MAX / 2)
         return NULL;
     bytes = (bytes + align - 1) / align * align;
     struct arena_block *block = arena->blocks;
@@ -49,17 +46,27 @@ void *arena_alloc(struct arena *arena, size_t count, size_t size)
         block = grow(arena, bytes);
     if (!block)
         return NULL;
-    void *out = (char *)block->data + block->used;
     block->used += bytes;
-    return memset(out, 0, bytes);
+    return (char *)block->data + block->used - bytes;
 }
 
-/* The NUL is the zero of arena_alloc. */
+/* Zeroed, because structs grow members and a forgotten one should be empty. The product is
+ * checked: counts come from files. */
+void *arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    void *out = __builtin_mul_overflow(count, size, &bytes) ? NULL : take(arena, bytes);
+    return out ? memset(out, 0, bytes) : NULL;
+}
+
 char *arena_text(struct arena *arena, const char *text, size_t length)
 {
-    char *out = arena_alloc(arena, length + 1, 1);
-    if (out && length)
+    char *out = take(arena, length + 1);
+    if (!out)
+        return NULL;
+    if (length)
         memcpy(out, text, length);
+    out[length] = '\0';
     return out;
 }
 
@@ -85,7 +92,7 @@ void arena_release(struct arena *arena)
     }
 }
 
-bool buf_reserve(struct buf *buf, size_t length)
+bool buf_grow(struct buf *buf, size_t length)
 {
     if (buf->failed || length > SIZE_MAX / 4 - buf->length) { /* doubling below must not wrap around */
         buf->failed = true;

@@ -22,11 +22,27 @@ struct buf {
     bool failed;
 };
 /* Room for length more bytes and a NUL; false when out of memory. */
-bool buf_reserve(struct buf *buf, size_t length);
+bool buf_grow(struct buf *buf, size_t length);
+static inline bool buf_reserve(struct buf *buf, size_t length)
+{
+    return (!buf->failed && length < buf->capacity - buf->length) || buf_grow(buf, length);
+}
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);
+static inline void buf_put(struct buf *buf, char c) /* one byte */
+{
+    if (!buf_reserve(buf, 1))
+        return;
+    buf->data[buf->length++] = c;
+    buf->data[buf->length] = '\0';
+}
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_truncate(struct buf *buf, size_t length);
+static inline void buf_reset(struct buf *buf) /* empty again, its memory kept */
+{
+    buf->length = 0;
+    buf->failed = false;
+}
 void buf_release(struct buf *buf);
 
 #endif

@@ -65,7 +65,7 @@ static const struct {
 const char *lineage_param_canonical(const char *name)
 {
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcmp(aliases[i].alias, name) == 0)
+        if (aliases[i].alias[0] == name[0] && strcmp(aliases[i].alias, name) == 0)
             return aliases[i].name;
     return name;
 }
@@ -604,33 +604,45 @@ bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **
 /* Adds the setting unless notes say it already; false if they say something else. */
 static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
 {
-    char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
+    char quoted[LINEAGE_PARAM_QUOTED_MAX];
     const char *name = lineage_param_canonical(param->name);
     const struct lineage_param *other = lineage_trial_find_param(said, name);
     if (other && (other->text || param->text))
         return other->text && param->text && strcmp(other->text, param->text) == 0;
     if (other)
         return same(other->value, param->value);
-    buf_printf(out, "%s=%s; ", name,
-               param->text ? lineage_param_text_format(quoted, param->text)
-                           : lineage_number_format(number, param->value));
+    buf_puts(out, name);
+    buf_put(out, '=');
+    if (param->text)
+        buf_puts(out, lineage_param_text_format(quoted, param->text));
+    else
+        buf_add_number(out, param->value);
+    buf_put(out, ';');
+    buf_put(out, ' ');
     return true;
 }
 
 /* Member by member: notes may say the mean and the caller the spread. */
 static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
-    char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
     struct lineage_number m = trial->ig_clip_scale_mean, s = trial->ig_clip_scale_std;
     if ((m.present && said->ig_clip_scale_mean.present && !same(m.value, said->ig_clip_scale_mean.value)) ||
         (s.present && said->ig_clip_scale_std.present && !same(s.value, said->ig_clip_scale_std.value)))
         return false;
     m.present = m.present && !said->ig_clip_scale_mean.present;
     s.present = s.present && !said->ig_clip_scale_std.present;
-    if (m.present || s.present)
-        buf_printf(out, "ig_clip_scale%s%s%s%s; ", m.present ? " mean=" : "",
-                   m.present ? lineage_number_format(mean, m.value) : "", s.present ? " std=" : "",
-                   s.present ? lineage_number_format(std, s.value) : "");
+    if (!m.present && !s.present)
+        return true;
+    buf_puts(out, "ig_clip_scale");
+    if (m.present) {
+        buf_puts(out, " mean=");
+        buf_add_number(out, m.value);
+    }
+    if (s.present) {
+        buf_puts(out, " std=");
+        buf_add_number(out, s.value);
+    }
+    buf_puts(out, "; ");
     return true;
 }
 
@@ -638,11 +650,12 @@ static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, c
  * afterwards. */
 static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
-    char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < trial->n_turns && !said->n_turns; i++) {
         const struct lineage_turn_stat *turn = &trial->turns[i];
-        buf_printf(out, "info_gain turn=%u mean=%s std=%s", turn->turn,
-                   lineage_number_format(mean, turn->mean), lineage_number_format(std, turn->std));
+        buf_printf(out, "info_gain turn=%u mean=", turn->turn);
+        buf_add_number(out, turn->mean);
+        buf_puts(out, " std=");
+        buf_add_number(out, turn->std);
         if (turn->count)
             buf_printf(out, " n=%llu", (unsigned long long)turn->count);
         buf_puts(out, "; ");
@@ -664,24 +677,35 @@ static enum lineage_status compose(struct buf *out, const struct lineage_trial *
             return store_fail(err, LINEAGE_EINVAL, "notes: %s is set to another value than the parameter %s",
                               lineage_param_canonical(trial->params[i].name), trial->params[i].name);
     add_turns(out, trial, said);
-    if (trial->notes && *trial->notes)
-        buf_puts(out, trial->notes);
-    else if (out->length)
-        buf_truncate(out, out->length - 2);
-    return out->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    return LINEAGE_OK;
 }
 
-enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *trial, struct arena *arena,
-                                      struct lineage_error *err)
+/* It would set nothing, which whoever wrote it does not expect. */
+static enum lineage_status check_infinity(const char *notes, struct lineage_error *err)
 {
-    struct lineage_trial said = {0};
-    struct buf out = {0};
-    *notes = NULL;
-    enum lineage_status status = notes_parse(&said, trial->notes, arena, err);
+    char name[LINEAGE_NAME_MAX];
+    return *notes && notes_have_infinity(notes, name)
+               ? store_fail(err, LINEAGE_EINVAL, "notes set %s to a number that is too large", name)
+               : LINEAGE_OK;
+}
+
+enum lineage_status row_compose_notes(const char **notes, const struct lineage_trial *trial, struct buf *scratch,
+                                      struct arena *arena, struct lineage_error *err)
+{
+    struct lineage_trial said;
+    *notes = trial->notes ? trial->notes : "";
+    buf_reset(scratch);
+    enum lineage_status status = notes_parse(&said, *notes, arena, err);
     if (status == LINEAGE_OK)
-        status = compose(&out, trial, &said, err);
-    if (status == LINEAGE_OK && !(*notes = arena_text(arena, out.data ? out.data : "", out.length)))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    buf_release(&out);
-    return status;
+        status = compose(scratch, trial, &said, err);
+    if (status == LINEAGE_OK)
+        status = check_infinity(*notes, err);
+    if (status != LINEAGE_OK || (!scratch->length && !scratch->failed))
+        return status;
+    if (**notes)
+        buf_puts(scratch, *notes);
+    else
+        buf_truncate(scratch, scratch->length - 2);
+    *notes = scratch->failed ? NULL : arena_text(arena, scratch->data, scratch->length);
+    return *notes ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }

@@ -10,6 +10,7 @@
  */
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,73 +92,141 @@ static struct decimal shortest(double value)
     return d;
 }
 
-/*
- * Most numbers in a store are short decimals. n / 10^k is correctly rounded, so if it gives the
- * value back, the at most 15 digits of n are its shortest form: no other decimal of 15 digits or
- * fewer reads back as the same double. The bounds keep n below 1e15, where it and the power of ten
- * are exact doubles: only then is the quotient the nearest double. Tried first because printf and
- * strtod work with numbers of any length, and a store is full of these.
- */
-static bool short_decimal(struct decimal *d, double value)
+static char *put(char *out, const char *text, int n)
 {
-    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-    char digits[24];
-    if (value < 1e-3 || value >= 1e9)
-        return false;
-    for (int k = 0; k < (int)(sizeof powers / sizeof *powers); k++) {
-        double n = rint(value * powers[k]);
-        if (n / powers[k] != value)
-            continue;
-        int length = 0;
-        for (unsigned long long left = (unsigned long long)n; left; left /= 10)
-            digits[length++] = (char)('0' + left % 10);
-        for (int i = 0; i < length; i++)
-            d->digits[i] = digits[length - 1 - i];
-        d->n = length;
-        d->point = length - k;
-        return true;
-    }
-    return false;
+    memcpy(out, text, (size_t)n);
+    return out + n;
+}
+
+/* -5 as e-05, 16 as e+16. */
+static char *put_exponent(char *out, int exponent)
+{
+    unsigned size = (unsigned)abs(exponent);
+    *out++ = 'e';
+    *out++ = exponent < 0 ? '-' : '+';
+    if (size > 99)
+        *out++ = (char)('0' + size / 100);
+    *out++ = (char)('0' + size / 10 % 10);
+    *out++ = (char)('0' + size % 10);
+    return out;
 }
 
 /* Python's thresholds: an exponent from 1e16 up and below 1e-4, at least two digits in it, and
- * `.0` on whole numbers so that they read back as floats. */
-static void lay_out(char *out, const struct decimal *d)
+ * `.0` on whole numbers so that they read back as floats. Returns the end. */
+static char *lay_out(char *out, const struct decimal *d)
 {
     int n = d->n;
     while (n > 1 && d->digits[n - 1] == '0')
         n--;
     if (d->point > 16 || d->point <= -4) {
-        sprintf(out, "%c%s%.*se%c%02d", d->digits[0], n > 1 ? "." : "", n - 1, d->digits + 1,
-                d->point <= 0 ? '-' : '+', abs(d->point - 1));
-    } else if (d->point <= 0) {
-        sprintf(out, "0.%.*s%.*s", -d->point, "0000", n, d->digits);
-    } else if (n <= d->point) {
-        sprintf(out, "%.*s%.*s.0", n, d->digits, d->point - n, "0000000000000000");
-    } else {
-        sprintf(out, "%.*s.%.*s", d->point, d->digits, n - d->point, d->digits + d->point);
+        *out++ = d->digits[0];
+        if (n > 1)
+            *out++ = '.';
+        out = put(out, d->digits + 1, n - 1);
+        return put_exponent(out, d->point - 1);
     }
+    if (d->point <= 0) {
+        out = put(out, "0.0000", 2 - d->point);
+        return put(out, d->digits, n);
+    }
+    if (n <= d->point) {
+        out = put(out, d->digits, n);
+        out = put(out, "0000000000000000", d->point - n);
+        return put(out, ".0", 2);
+    }
+    out = put(out, d->digits, d->point);
+    *out++ = '.';
+    return put(out, d->digits + d->point, n - d->point);
+}
+
+/*
+ * value as n / 10^places with n of at most 15 digits, if there is such an n. n / 10^places is
+ * correctly rounded, so if it gives the value back, the digits of n are its shortest form: no other
+ * decimal of 15 digits or fewer reads back as the same double. The bounds keep n below 1e15 and
+ * places at most 22, so that n and the power of ten are exact doubles: only then is the quotient
+ * the nearest double. And value * 10^places is off by less than n / 2^52, a quarter, so that cutting
+ * its sum with a half finds the n that there is. Tried first because printf and strtod work with
+ * numbers of any length, and most numbers in a store are such decimals.
+ */
+static bool short_decimal(uint64_t *n, int *places, double value)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
+        double scaled = value * powers[k] + 0.5;
+        if (scaled >= 1e15)
+            return false;
+        int64_t whole = (int64_t)scaled;
+        if ((double)whole / powers[k] == value) {
+            *n = (uint64_t)whole;
+            *places = (int)k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct decimal decimal_of(uint64_t n, int places)
+{
+    struct decimal d = {.n = 0};
+    uint64_t unit = 1;
+    while (n / unit > 9)
+        unit *= 10;
+    for (; unit; unit /= 10)
+        d.digits[d.n++] = (char)('0' + n / unit % 10);
+    d.point = d.n - places;
+    return d;
+}
+
+/* n / 10^places without an exponent, from its last digit on. Returns the end. */
+static char *write_plain(char *out, uint64_t n, int places)
+{
+    char text[LINEAGE_NUMBER_MAX], *at = text + sizeof text;
+    if (!places)
+        *--at = '0';
+    for (int i = 0; i < places; i++, n /= 10)
+        *--at = (char)('0' + n % 10);
+    *--at = '.';
+    do
+        *--at = (char)('0' + n % 10);
+    while (n /= 10);
+    size_t length = (size_t)(text + sizeof text - at);
+    memcpy(out, at, length);
+    return out + length;
+}
+
+/* A finite number above 0. An exponent is due below 1e-4; from 1e16 up no decimal is a short one. */
+static char *write_positive(char *out, double value)
+{
+    uint64_t n;
+    int places;
+    bool is_short = short_decimal(&n, &places, value);
+    if (is_short && value >= 1e-4)
+        return write_plain(out, n, places);
+    struct decimal d = is_short ? decimal_of(n, places) : shortest(value);
+    return lay_out(out, &d);
+}
+
+size_t number_write(char out[LINEAGE_NUMBER_MAX], double value)
+{
+    char *end = out;
+    if (!isnan(value) && signbit(value))
+        *end++ = '-';
+    if (isnan(value))
+        end = put(end, "nan", 3);
+    else if (isinf(value))
+        end = put(end, "inf", 3);
+    else if (value == 0)
+        end = put(end, "0.0", 3);
+    else
+        end = write_positive(end, fabs(value));
+    *end = '\0';
+    return (size_t)(end - out);
 }
 
 const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
 {
-    char *start = out;
-    if (isnan(value))
-        return strcpy(out, "nan");
-    if (signbit(value))
-        *start++ = '-';
-    if (isinf(value)) {
-        strcpy(start, "inf");
-        return out;
-    }
-    if (value == 0) {
-        strcpy(start, "0.0");
-        return out;
-    }
-    struct decimal d;
-    if (!short_decimal(&d, fabs(value)))
-        d = shortest(fabs(value));
-    lay_out(start, &d);
+    number_write(out, value);
     return out;
 }
 

@@ -1,10 +1,23 @@
-/* number.h: what the notes grammar needs of numbers beyond lineage/text.h. */
+/* number.h: what rows and the notes grammar need of numbers beyond lineage/text.h. */
 #ifndef FORMAT_NUMBER_H
 #define FORMAT_NUMBER_H
 
 #include <stddef.h>
 
+#include <lineage/text.h>
+
+#include "arena.h"
+
 /* Length of the longest prefix of text[0..length) that is a decimal number; 0 if none. */
 size_t number_length(const char *text, size_t length);
+
+/* lineage_number_format, returning the length of the text. */
+size_t number_write(char out[LINEAGE_NUMBER_MAX], double value);
+
+static inline void buf_add_number(struct buf *buf, double value)
+{
+    if (buf_reserve(buf, LINEAGE_NUMBER_MAX))
+        buf->length += number_write(buf->data + buf->length, value);
+}
 
 #endif

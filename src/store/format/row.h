@@ -62,12 +62,23 @@ void row_write_header(struct buf *out);
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err);
 
 /*
- * notes with the trial's clip-scale statistics, parameters and turn statistics in front, in the grammar of
- * lineage/notes.h; parts that notes already say are not repeated. LINEAGE_EINVAL if notes set a parameter to
- * another value than the trial does.
+ * The 17 cells alone, without those texts that `checked` has as well: the same pointers, found right before.
+ * checked NULL: all of them.
  */
-enum lineage_status row_compose_notes(char **notes, const struct lineage_trial *trial, struct arena *arena,
-                                      struct lineage_error *err);
+enum lineage_status row_check_cells(const struct lineage_trial *trial, const struct lineage_trial *checked,
+                                    struct lineage_error *err);
+
+/*
+ * notes with the trial's clip-scale statistics, parameters and turn statistics in front, in the grammar of
+ * lineage/notes.h; parts that notes already say are not repeated. What there is to write is written over what was
+ * in `scratch`, and *notes is a copy in arena; else *notes is the trial's. LINEAGE_EINVAL if notes set a parameter
+ * to another value than the trial does, or to a number that is too large for a double.
+ */
+enum lineage_status row_compose_notes(const char **notes, const struct lineage_trial *trial, struct buf *scratch,
+                                      struct arena *arena, struct lineage_error *err);
+
+/* The 17, in their order. */
+extern const struct lineage_column trial_columns[LINEAGE_N_COLUMNS];
 
 /* Members by column, for filling in. */
 const char **trial_text_member(struct lineage_trial *trial, size_t column);

@@ -15,26 +15,32 @@
 #include <lineage/text.h>
 
 #include "../fail.h"
+#include "number.h"
 #include "row.h"
 
 static const struct lineage_number *number_at(const struct lineage_trial *trial, size_t column)
 {
-    return (const struct lineage_number *)(const void *)((const char *)trial + lineage_column(column)->offset);
+    return (const struct lineage_number *)(const void *)((const char *)trial + trial_columns[column].offset);
+}
+
+static const char *text_at(const struct lineage_trial *trial, size_t column)
+{
+    return *(const char *const *)(const void *)((const char *)trial + trial_columns[column].offset);
 }
 
 static void write_column(struct buf *out, const struct lineage_trial *trial, size_t i)
 {
-    char number[LINEAGE_NUMBER_MAX];
-    const char *text = "";
-    switch (lineage_column(i)->kind) {
-    case LINEAGE_COLUMN_TEXT: text = lineage_trial_text(trial, i); break;
+    const char *text = NULL;
+    switch (trial_columns[i].kind) {
+    case LINEAGE_COLUMN_TEXT: text = text_at(trial, i); break;
     case LINEAGE_COLUMN_LABEL: text = lineage_label_name(trial->status); break;
     case LINEAGE_COLUMN_NUMBER:
         if (number_at(trial, i)->present)
-            text = lineage_number_format(number, number_at(trial, i)->value);
+            buf_add_number(out, number_at(trial, i)->value);
         break;
     }
-    tsv_write_cell(out, text, strlen(text));
+    if (text && *text)
+        tsv_write_cell(out, text, strlen(text));
 }
 
 /* Searched for each cell: 17 comparisons a cell are nothing beside writing a row, and the layout
@@ -55,29 +61,44 @@ static int column_of_cell(const struct row_layout *layout, size_t cell)
 static void write_other(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout,
                         size_t cell)
 {
-    char number[LINEAGE_NUMBER_MAX];
     for (size_t i = 0; i < trial->n_extras; i++)
         if (strcmp(trial->extras[i].column, layout->names[cell]) == 0) {
             tsv_write_cell(out, trial->extras[i].text, strlen(trial->extras[i].text));
             return;
         }
     if (layout->score == (int)cell && trial->core_metric.present)
-        buf_puts(out, lineage_number_format(number, trial->core_metric.value));
+        buf_add_number(out, trial->core_metric.value);
 }
 
-void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)
+static void write_canonical(struct buf *out, const struct lineage_trial *trial)
 {
-    size_t n = layout && !layout->identical ? layout->n_cells : LINEAGE_N_COLUMNS;
-    for (size_t cell = 0; cell < n; cell++) {
-        int column = layout && !layout->identical ? column_of_cell(layout, cell) : (int)cell;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        if (i)
+            buf_put(out, '\t');
+        write_column(out, trial, i);
+    }
+}
+
+static void write_in_order(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)
+{
+    for (size_t cell = 0; cell < layout->n_cells; cell++) {
+        int column = column_of_cell(layout, cell);
         if (cell)
-            buf_add(out, "\t", 1);
+            buf_put(out, '\t');
         if (column >= 0)
             write_column(out, trial, (size_t)column);
         else
             write_other(out, trial, layout, cell);
     }
-    buf_add(out, "\n", 1);
+}
+
+void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout)
+{
+    if (!layout || layout->identical)
+        write_canonical(out, trial);
+    else
+        write_in_order(out, trial, layout);
+    buf_put(out, '\n');
 }
 
 /* The same table as for rows, so that the two cannot get out of step. */
@@ -85,16 +106,16 @@ void row_write_header(struct buf *out)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
         if (i)
-            buf_add(out, "\t", 1);
-        buf_puts(out, lineage_column(i)->name);
+            buf_put(out, '\t');
+        buf_puts(out, trial_columns[i].name);
     }
-    buf_add(out, "\n", 1);
+    buf_put(out, '\n');
 }
 
 /* The limit is that of Python's csv module (131072): fieldkit stops at a longer cell. */
 static enum lineage_status check_text(const char *name, const char *text, struct lineage_error *err)
 {
-    size_t length = strlen(text);
+    size_t length = text ? strlen(text) : 0;
     if (length > LINEAGE_CELL_MAX)
         return store_fail(err, LINEAGE_ELIMIT, "%s is %zu bytes long, %d are allowed", name, length,
                           LINEAGE_CELL_MAX);
@@ -114,18 +135,20 @@ static enum lineage_status check_number(const char *name, struct lineage_number 
                       name, lineage_number_format(text, number.value));
 }
 
-static enum lineage_status check_columns(const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status row_check_cells(const struct lineage_trial *trial, const struct lineage_trial *checked,
+                                    struct lineage_error *err)
 {
+    static const struct lineage_trial empty;
     enum lineage_status status = LINEAGE_OK;
-    for (size_t i = 0; status == LINEAGE_OK && i < LINEAGE_N_COLUMNS; i++) {
-        const struct lineage_column *column = lineage_column(i);
-        if (column->kind == LINEAGE_COLUMN_TEXT)
-            status = check_text(column->name, lineage_trial_text(trial, i), err);
-        else if (column->kind == LINEAGE_COLUMN_NUMBER)
-            status = check_number(column->name, *number_at(trial, i), err);
-        else if (!lineage_label_name(trial->status))
-            status = store_fail(err, LINEAGE_EINVAL, "status %d is no label", (int)trial->status);
-    }
+    if (!lineage_label_name(trial->status))
+        return store_fail(err, LINEAGE_EINVAL, "status %d is no label", (int)trial->status);
+    if (!checked)
+        checked = &empty;
+    for (size_t i = 0; status == LINEAGE_OK && i < LINEAGE_N_COLUMNS; i++)
+        if (trial_columns[i].kind == LINEAGE_COLUMN_NUMBER)
+            status = check_number(trial_columns[i].name, *number_at(trial, i), err);
+        else if (trial_columns[i].kind == LINEAGE_COLUMN_TEXT && text_at(trial, i) != text_at(checked, i))
+            status = check_text(trial_columns[i].name, text_at(trial, i), err);
     return status;
 }
 
@@ -157,7 +180,7 @@ static enum lineage_status check_turn(const struct lineage_turn_stat *turn, stru
  * message names the field that was given and not a cell that the caller never saw. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err)
 {
-    enum lineage_status status = check_columns(trial, err);
+    enum lineage_status status = row_check_cells(trial, NULL, err);
     if (status == LINEAGE_OK)
         status = check_number("ig_clip_scale_mean", trial->ig_clip_scale_mean, err);
     if (status == LINEAGE_OK)

@@ -36,9 +36,24 @@ static size_t step(const char *text, size_t length, int32_t *point)
     return n > 0 ? (size_t)n : 1;
 }
 
+/* Bytes of ASCII at the start, eight at a time: cells are hardly anything else, and each is checked. */
+static size_t ascii_length(const char *text, size_t length)
+{
+    size_t i = 0;
+    uint64_t eight;
+    for (; length - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, text + i, sizeof eight);
+        if (eight & 0x8080808080808080u)
+            break;
+    }
+    while (i < length && (unsigned char)text[i] < 0x80)
+        i++;
+    return i;
+}
+
 bool lineage_text_is_utf8(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length;) {
+    for (size_t i = ascii_length(text, length); i < length; i += ascii_length(text + i, length - i)) {
         int32_t point;
         size_t bytes = step(text + i, length - i, &point);
         if (point < 0 || (point == 0 && bytes == 2))

@@ -66,7 +66,7 @@ bool lineage_label_is_kept(enum lineage_label label)
 #define TEXT(member) {#member, LINEAGE_COLUMN_TEXT, offsetof(struct lineage_trial, member)}
 #define NUMBER(member) {#member, LINEAGE_COLUMN_NUMBER, offsetof(struct lineage_trial, member)}
 
-static const struct lineage_column columns[LINEAGE_N_COLUMNS] = {
+const struct lineage_column trial_columns[LINEAGE_N_COLUMNS] = {
     TEXT(exp_id),
     TEXT(timestamp),
     TEXT(specialist),
@@ -88,33 +88,33 @@ static const struct lineage_column columns[LINEAGE_N_COLUMNS] = {
 
 const struct lineage_column *lineage_column(size_t i)
 {
-    return i < LINEAGE_N_COLUMNS ? &columns[i] : NULL;
+    return i < LINEAGE_N_COLUMNS ? &trial_columns[i] : NULL;
 }
 
 int lineage_column_find(const char *name)
 {
     for (int i = 0; i < LINEAGE_N_COLUMNS; i++)
-        if (strcmp(columns[i].name, name) == 0)
+        if (strcmp(trial_columns[i].name, name) == 0)
             return i;
     return -1;
 }
 
 const char *lineage_trial_text(const struct lineage_trial *trial, size_t column)
 {
-    if (column >= LINEAGE_N_COLUMNS || columns[column].kind != LINEAGE_COLUMN_TEXT)
+    if (column >= LINEAGE_N_COLUMNS || trial_columns[column].kind != LINEAGE_COLUMN_TEXT)
         return NULL;
-    const char *text = *(const char *const *)(const void *)((const char *)trial + columns[column].offset);
+    const char *text = *(const char *const *)(const void *)((const char *)trial + trial_columns[column].offset);
     return text ? text : "";
 }
 
 const char **trial_text_member(struct lineage_trial *trial, size_t column)
 {
-    return (const char **)(void *)((char *)trial + columns[column].offset);
+    return (const char **)(void *)((char *)trial + trial_columns[column].offset);
 }
 
 struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column)
 {
-    return (struct lineage_number *)(void *)((char *)trial + columns[column].offset);
+    return (struct lineage_number *)(void *)((char *)trial + trial_columns[column].offset);
 }
 
 const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name)
@@ -143,10 +143,12 @@ bool lineage_trial_param(double *value, const struct lineage_trial *trial, const
 void row_note_id(const char *id, uint64_t *next, size_t *width)
 {
     const char *digits = strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
-    size_t n = strspn(digits, "0123456789");
+    uint64_t value = 0;
+    size_t n = 0;
+    for (; n <= 18 && digits[n] >= '0' && digits[n] <= '9'; n++)
+        value = value * 10 + (uint64_t)(digits[n] - '0');
     if (!n || digits[n] || n > 18)
         return;
-    uint64_t value = strtoull(digits, NULL, 10);
     if (value + 1 > *next)
         *next = value + 1;
     if (n > *width)
@@ -215,7 +217,7 @@ enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_t
     if (!arena)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
-        if (columns[i].kind == LINEAGE_COLUMN_TEXT)
+        if (trial_columns[i].kind == LINEAGE_COLUMN_TEXT)
             *trial_text_member(out, i) = copy(arena, lineage_trial_text(in, i), &ok);
     copy_arrays(out, in, arena, &ok);
     if (ok)

@@ -224,6 +224,26 @@ static enum lineage_status file_claim(struct log *log, struct log_state *state, 
     return status;
 }
 
+/* Whatever is not as expected, and each failure, is left to the claim that waits, looks and says what is wrong. */
+static bool file_claim_unchanged(struct log *log, struct log_state *state)
+{
+    struct log_file *file = file_of(log);
+    const struct log_state expected = *state;
+    struct stat st, staged;
+    if (file->write_fd < 0 || !expected.size || fs_try_lock(file->write_fd) != 0)
+        return false;
+    bool unchanged = fs_stat(file->dir_fd, log->name, 0, &st) == 0;
+    if (unchanged)
+        *state = to_state(&st);
+    unchanged = unchanged && log_is_same(state, &file->write_state) && log_is_same(state, &expected) &&
+                state->size == expected.size &&
+                fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &staged) != 0 && errno == ENOENT;
+    file->created = file->empty = false;
+    if (!unchanged)
+        fs_unlock(file->write_fd);
+    return unchanged;
+}
+
 /*
  * A file that was made for nothing goes again, so that no other tool takes it for one with a
  * header. Under the lock, so that no row can be in it: whoever waits for this lock finds the name
@@ -535,6 +555,7 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
 static const struct log_kind kind = {.look = file_look,
                                      .read = file_read,
                                      .claim = file_claim,
+                                     .claim_unchanged = file_claim_unchanged,
                                      .append = file_append,
                                      .append_many = file_append_many,
                                      .set_aside = file_set_aside,
