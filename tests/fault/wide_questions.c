@@ -18,12 +18,12 @@
 static const char rows[] =
     "exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
     "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\tgpu\tpeak\n"
-    "000\t2026-01-01\tgrpo\t\t\tqa\tstart\t\tbaseline\t0.5\t\t\t10\t12\t\t\tseed=1; lr=0.1; drop=0; optimizer=adam\ta100\t30\n"
-    "001\t2026-01-02\tgrpo\t000\t000\tqa\tagain\t+0.1\tkeep\t0.6\t\t0.1\t11\t13\t\t\tseed=2; lr=0.1; drop=-0.0; optimizer=adam\ta100\t31\n"
+    "000\t2026-01-01\tgrpo\t\t\tqa\tstart\t\tbaseline\t0.5\t\t\t10\t12\t\t\tmix=1; seed=1; lr=0.1; drop=0; optimizer=adam\ta100\t30\n"
+    "001\t2026-01-02\tgrpo\t000\t000\tqa\tagain\t+0.1\tkeep\t0.6\t\t0.1\t11\t13\t\t\tmix=big; seed=2; lr=0.1; drop=-0.0; optimizer=adam\ta100\t31\n"
     "002\t2026-01-03\tgrpo\t001\t001\tqa\tthird\t\tdiscard\t0.55\t\t-0.05\t12\t14\t\t\tseed=3; lr=0.1; drop=0; optimizer=adam\th100\t\n"
-    "003\t2026-01-04\tadv\t001\t001\tqa\tother\t+1\tkeep\t0.7\t\t0.1\t13\t15\tj\tsnapshots/x\tseed=1; lr=0.2; drop=0.1; optimizer=sgd\ta100\t40\n"
-    "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tseed=2; lr=0.2; drop=-0.0; optimizer='7B'\th100\t41\n"
-    "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tseed=3; lr=0.3; schedule=cosine, optimizer=adam\th100\tx\n"
+    "003\t2026-01-04\tadv\t001\t001\tqa\tother\t+1\tkeep\t0.7\t\t0.1\t13\t15\tj\tsnapshots/x\tmix=2; seed=1; lr=0.2; drop=0.1; optimizer=sgd\ta100\t40\n"
+    "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tmix=big; seed=2; lr=0.2; drop=-0.0; optimizer='7B'\th100\t41\n"
+    "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tmix=small; seed=3; lr=0.3; schedule=cosine, optimizer=adam\th100\tx\n"
     "006\t2026-01-07\tadv\t005\t005\tqa\tdied\t\tcrash\t\t\t\t\t\t\t\tseed=4; lr=0.3\t\t\n"
     "007\t2026-01-08\tadv\t005\t005\tqa\tstopped\t\tharness_abort\t\t\t\t\t\t\t\tseed=5; lr=0.3; optimizer=adam\t\t\n";
 
@@ -89,7 +89,11 @@ static enum lineage_status print_sweep(struct lineage_store *store, const char *
 static enum lineage_status ask_sweep_texts(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     enum lineage_status status = print_sweep(store, "optimizer", NULL, out, err);
-    return status == LINEAGE_OK ? print_sweep(store, "optimizer", "lr", out, err) : status;
+    if (status == LINEAGE_OK)
+        status = print_sweep(store, "mix", "seed", out, err);
+    if (status == LINEAGE_OK)
+        status = print_sweep(store, "seed", "mix", out, err);
+    return status == LINEAGE_OK ? print_sweep(store, "optimizer", "mix", out, err) : status;
 }
 
 static enum lineage_status ask_sweep_numbers(struct lineage_store *store, FILE *out, struct lineage_error *err)

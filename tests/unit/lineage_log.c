@@ -1,6 +1,7 @@
 /* results.tsv as bytes: what a lock means, what torn bytes become, which file is followed. */
 #include "support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/fs.h"
 #include "log/log_file.h"
 #include "support/files.h"
 #include "support/rows.h"
@@ -206,6 +208,161 @@ static void what_is_no_regular_file_is_refused(void **state)
     buf_release(&out);
 }
 
+/* ---- what an import left that was cut off ---- */
+
+/* The log and the staged file as they are found, the log as the next claim makes it. */
+static void what_an_import_left_is_taken_back(void **state)
+{
+    struct place *p = *state;
+    static const char staged[] = "00000000000000000002\na\nbb\n";
+    static const struct {
+        const char *found, *left, *aside; /* aside: what is in torn-1, NULL if nothing */
+        bool taken_back, size_only;
+    } cases[] = {
+        {"h\n", "h\n", NULL, true, false},                 /* nothing of it was written */
+        {"h\na", "h\n", NULL, true, false},                /* a piece of the first record */
+        {"h\na\n", "h\n", NULL, true, false},              /* a record */
+        {"h\na\nb", "h\n", NULL, true, false},             /* and a piece */
+        {"h\na\nbb\n", "h\na\nbb\n", NULL, false, false},  /* all of it */
+        {"h\na\nbb\nc\n", "h\na\nbb\nc\n", NULL, false, false},
+        {"h\na\nc\n", "h\n\n\nc\n", "a\n", true, false},   /* another tool wrote behind a record of it */
+        {"h\nac\n", "h\nac\n", NULL, true, false},         /* behind a piece, which is its own now */
+        {"h\nc\n", "h\nc\n", NULL, true, false},           /* instead of it */
+        {"h", "h", NULL, true, false},                     /* another tool cut the file */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct log_state now;
+        write_file(in_dir(p->dir, "results.tsv"), cases[i].found, strlen(cases[i].found));
+        write_file(in_dir(p->dir, "results.tsv.import"), staged, sizeof staged - 1);
+        assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+        assert_int_equal(now.taken_back, cases[i].taken_back);
+        assert_int_equal(now.size, strlen(cases[i].left));
+        assert_holds(p->dir, "results.tsv", cases[i].left);
+        assert_int_equal(file_exists(in_dir(p->dir, "results.tsv.import")), cases[i].taken_back); /* until it is settled */
+        assert_int_equal(log_settle(p->log, &err), LINEAGE_OK);
+        assert_false(file_exists(in_dir(p->dir, "results.tsv.import")));
+        log_release(p->log);
+        assert_int_equal(file_exists(in_dir(p->dir, "results.tsv.torn-1")), cases[i].aside != NULL);
+        if (cases[i].aside) {
+            assert_holds(p->dir, "results.tsv.torn-1", cases[i].aside);
+            assert_int_equal(remove(in_dir(p->dir, "results.tsv.torn-1")), 0);
+        }
+    }
+}
+
+/* A crash of the machine without sync, or another's file of that name. */
+static void what_no_import_left_changes_nothing(void **state)
+{
+    struct place *p = *state;
+    struct log_state now;
+    append(p, "h\na\n");
+    write_file(in_dir(p->dir, "results.tsv.import"), "0000", 4);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    assert_false(now.taken_back);
+    log_release(p->log);
+    assert_false(file_exists(in_dir(p->dir, "results.tsv.import")));
+    assert_int_equal(symlink("results.tsv", in_dir(p->dir, "results.tsv.import")), 0);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    log_release(p->log);
+    assert_holds(p->dir, "results.tsv", "h\na\n");
+    assert_int_equal(mkdir(in_dir(p->dir, "results.tsv.import"), 0755), 0);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_EIO);
+    assert_non_null(strstr(err.text, "end the import into"));
+    assert_true(can_lock(p->dir));
+}
+
+/* ---- another tool meanwhile, and calls that fail ---- */
+
+static void a_file_that_changes_under_the_lock_is_left_alone(void **state)
+{
+    struct place *p = *state;
+    struct log_state now;
+    char name[64], *other = join(p->dir, "other");
+    append(p, "h\nabc\n");
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    assert_int_equal(truncate(in_dir(p->dir, "results.tsv"), 3), 0);
+    assert_int_equal(log_set_aside(p->log, &now, 2, name, &err), LINEAGE_EIO);
+    assert_non_null(strstr(err.text, "changed while its lock was held"));
+    assert_int_equal(log_blank(p->log, &now, 2, 99, name, &err), LINEAGE_EIO);
+    assert_holds(p->dir, "results.tsv", "h\na");
+    now.size = 3;
+    write_file(other, "x\nyyy\nz\n", 8);
+    assert_int_equal(rename(other, in_dir(p->dir, "results.tsv")), 0);
+    assert_int_equal(log_blank(p->log, &now, 2, 3, name, &err), LINEAGE_EIO); /* the locked file is not that one */
+    assert_holds(p->dir, "results.tsv", "x\nyyy\nz\n");
+    log_release(p->log);
+    free(other);
+}
+
+/* The n-th call of a kind. */
+struct failing {
+    const char *call;
+    unsigned at;
+    int error;
+};
+
+static int fail_nth(void *context, const char *call)
+{
+    struct failing *failing = context;
+    return strcmp(call, failing->call) == 0 && failing->at && !--failing->at ? failing->error : 0;
+}
+
+static void a_record_is_kept_or_moved_whole(void **state)
+{
+    struct place *p = *state;
+    static const struct failing calls[] = {{"read", 1, EIO},      {"open", 1, EACCES}, {"write", 1, ENOSPC}, {"fsync", 1, EIO},
+                                           {"fsync", 2, EIO},     {"open", 2, EMFILE}, {"stat", 2, EIO},     {"write", 2, EIO},
+                                           {"fdatasync", 1, EIO}, {"open", 3, EMFILE}, {"stat", 3, EIO}};
+    append(p, "h\nabc\nd\n");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct failing failing = calls[i];
+        struct log_state now;
+        size_t length;
+        char name[64];
+        assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+        fs_set_fault(fail_nth, &failing);
+        enum lineage_status status = log_blank(p->log, &now, 2, 6, name, &err);
+        fs_set_fault(NULL, NULL);
+        log_release(p->log);
+        char *text = read_file(in_dir(p->dir, "results.tsv"), &length);
+        assert_int_equal(length, 8);
+        if (status == LINEAGE_OK || memcmp(text, "h\nabc\nd\n", 8) != 0) { /* then the copy is there and whole */
+            assert_memory_equal(text, "h\n\n\n\n\nd\n", 8);
+            assert_holds(p->dir, "results.tsv.torn-1", "abc\n");
+            write_file(in_dir(p->dir, "results.tsv"), "h\nabc\nd\n", 8);
+        }
+        free(text);
+        remove(in_dir(p->dir, "results.tsv.torn-1"));
+    }
+}
+
+/* For a second the lock is asked for, then waited for; what is no waiting is an error at once. */
+static int busy(void *context, const char *call)
+{
+    unsigned *times = context;
+    return strcmp(call, "flock") == 0 && *times && --*times ? EWOULDBLOCK : 0;
+}
+
+static void a_lock_is_waited_for(void **state)
+{
+    struct place *p = *state;
+    struct log_state now;
+    unsigned times = 3;
+    struct failing failing = {"flock", 1, ENOLCK};
+    append(p, "h\n");
+    fs_set_fault(busy, &times);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+    log_release(p->log);
+    times = 1000; /* more than the second lasts, and nobody to tell */
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
+    fs_set_fault(fail_nth, &failing);
+    assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_ELOCKED);
+    assert_non_null(strstr(err.text, "cannot lock"));
+    fs_set_fault(NULL, NULL);
+    append(p, "a\n");
+    assert_holds(p->dir, "results.tsv", "h\na\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +373,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_replaced_file_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_an_unchanged_log_is_claimed_at_one_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(torn_bytes_are_moved_aside_and_numbered, set_up,
-                                        tear_down)};
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_an_import_left_is_taken_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_no_import_left_changes_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_changes_under_the_lock_is_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_record_is_kept_or_moved_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lock_is_waited_for, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

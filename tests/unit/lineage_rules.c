@@ -3,6 +3,7 @@
 #include "support/unit.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -275,6 +276,210 @@ static void a_cycle_through_fresh_rows_is_refused(void **state)
     assert_non_null(strstr(err.text, "a cycle"));
 }
 
+/* In either spelling a row to come may be what the ancestors above end at. */
+static void a_cycle_is_met_in_either_spelling(void **state)
+{
+    struct place *p = *state;
+    static const struct row rows[] = {{"a", .parent = "exp_b", .status = "keep", .metric = "1"},
+                                      {"c", .parent = "d", .status = "keep", .metric = "1"},
+                                      {"e", .parent = "elsewhere", .status = "keep", .metric = "1"},
+                                      {"f", .parent = "y", .status = "discard", .metric = "1"},
+                                      {.id = NULL}};
+    static const struct {
+        const char *id, *parent;
+        enum lineage_status status;
+    } cases[] = {{"b", "a", LINEAGE_EINVAL}, {"exp_d", "c", LINEAGE_EINVAL}, {"d", "c", LINEAGE_EINVAL}, {"y", "e", LINEAGE_OK}};
+    add_rows(p->dir, rows);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct lineage_trial trial = {.exp_id = cases[i].id, .parent_exp = cases[i].parent, .status = LINEAGE_CRASH};
+        assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), cases[i].status);
+        if (cases[i].status != LINEAGE_OK)
+            assert_non_null(strstr(err.text, "a cycle"));
+    }
+}
+
+static void what_cannot_be_written_is_refused(void **state)
+{
+    struct place *p = *state;
+    const struct lineage_param no_name[] = {{NULL, 1, NULL}}, clip[] = {{"ig_clip_scale_mean", 0, "text"}}, large[] = {{"lr", (double)INFINITY, NULL}};
+    const struct lineage_turn_stat no_mean[] = {{.turn = 1, .mean = (double)NAN}}, no_std[] = {{.turn = 1, .std = (double)INFINITY}};
+    const struct lineage_trial wrong[] = {
+        {.params = no_name, .n_params = 1}, {.params = clip, .n_params = 1}, {.params = large, .n_params = 1},
+        {.turns = no_mean, .n_turns = 1},   {.turns = no_std, .n_turns = 1}, {.status = (enum lineage_label)99},
+        {.train_s = {true, (double)NAN}},   {.ig_clip_scale_std = {true, (double)INFINITY}},
+        {.exp_id = "x", .parent_exp = "exp_x", .status = LINEAGE_CRASH}, {.status = LINEAGE_KEEP}, {.domain = "\xff"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct lineage_trial trial = wrong[i];
+        trial.core_metric = trial.status == LINEAGE_KEEP && i == 9 ? (struct lineage_number){0} : (struct lineage_number){true, 1};
+        assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+        assert_true(err.text[0]);
+    }
+    assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+}
+
+/* Statistics said in notes and by the caller: once, and never two values. */
+static void statistics_are_said_once(void **state)
+{
+    struct place *p = *state;
+    struct lineage_trial row, trial = {.status = LINEAGE_CRASH, .notes = "ig_clip_scale mean=0.5 std=0.25 of all"};
+    trial.ig_clip_scale_mean = (struct lineage_number){true, 0.5};
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
+    assert_string_equal(row.notes, "ig_clip_scale mean=0.5 std=0.25 of all");
+    lineage_trial_release(&row);
+    trial.ig_clip_scale_std = (struct lineage_number){true, 0.5};
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+    trial.ig_clip_scale_std = (struct lineage_number){true, 0.25};
+    trial.ig_clip_scale_mean.value = 0.75;
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "ig_clip_scale"));
+    trial.notes = "ig_clip_scale_std=0.25";
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
+    assert_string_equal(row.notes, "ig_clip_scale mean=0.75; ig_clip_scale_std=0.25");
+    assert_true(row.ig_clip_scale_std.value == 0.25 && row.ig_clip_scale_mean.value == 0.75);
+    lineage_trial_release(&row);
+    trial.ig_clip_scale_mean.present = false;
+    trial.notes = "";
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
+    assert_string_equal(row.notes, "ig_clip_scale std=0.25");
+    lineage_trial_release(&row);
+}
+
+/* A store with a log that has these columns and this setting. */
+static void reopen_with(struct place *p, const char *header, const char *config)
+{
+    lineage_store_close(p->store);
+    write_file(in_dir(p->dir, "results.tsv"), header, strlen(header));
+    write_file(in_dir(p->dir, "lineage.json"), config, strlen(config));
+    assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
+}
+
+static void assert_ends_with(struct place *p, const char *end)
+{
+    size_t length;
+    char *text = read_file(in_dir(p->dir, "results.tsv"), &length);
+    assert_true(length > strlen(end));
+    assert_string_equal(text + length - strlen(end), end);
+    free(text);
+}
+
+/* The columns of a file of another tool: what it has is filled in, what it lacks is not lost without a word. */
+static void a_row_has_the_columns_of_its_file(void **state)
+{
+    struct place *p = *state;
+    const struct lineage_extra extras[] = {{"gpu", "a\t100"}, {"elsewhere", "x"}};
+    struct lineage_trial trial = {.status = LINEAGE_KEEP, .core_metric = {true, 0.75}, .extras = extras, .n_extras = 2};
+    reopen_with(p, "exp_id\tstatus\tgpu\tnode\tval_bpb\tnotes\n", "{\"metric\": \"val_bpb\"}");
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    assert_ends_with(p, "\n000\tkeep\t\"a\t100\"\t\t0.75\t\n");
+    trial.hypothesis = "why";
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "has no column hypothesis"));
+    trial.hypothesis = NULL;
+    reopen_with(p, "exp_id\tstatus\tem\tgpu\n", "{\"metric\": \"em\"}");
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    assert_ends_with(p, "\n000\tkeep\t0.75\t\"a\t100\"\n");
+    trial.core_metric.present = false;
+    trial.status = LINEAGE_CRASH;
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    assert_ends_with(p, "\n001\tcrash\t\t\"a\t100\"\n");
+    reopen_with(p, "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n", "{}");
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "five-column log"));
+}
+
+/* A new file has the 17 columns: a score of another name would have no place. */
+static void a_new_file_has_a_column_for_the_score(void **state)
+{
+    struct place *p = *state;
+    static const char config[] = "{\"metric\": \"em\"}";
+    const struct lineage_trial trial = {.status = LINEAGE_KEEP, .core_metric = {true, 0.75}};
+    lineage_store_close(p->store);
+    write_file(in_dir(p->dir, "lineage.json"), config, sizeof config - 1);
+    assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, NULL, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "has no column 'em'"));
+    assert_false(file_exists(in_dir(p->dir, "results.tsv")));
+}
+
+/* Canonical, but for its end: another tool was cut off behind the header, or an editor saved without a line end. */
+static void a_whole_header_without_line_end_is_finished(void **state)
+{
+    struct place *p = *state;
+    size_t length, header;
+    assert_int_equal(append(p->store, "first", ""), LINEAGE_OK);
+    lineage_store_close(p->store);
+    char *text = read_file(in_dir(p->dir, "results.tsv"), &length);
+    header = strcspn(text, "\n");
+    write_file(in_dir(p->dir, "results.tsv"), text, header);
+    assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(append(p->store, "second", ""), LINEAGE_OK);
+    free(text);
+    text = read_file(in_dir(p->dir, "results.tsv"), &length);
+    assert_memory_equal(text + header, "\nsecond\t", 8);
+    assert_false(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
+    lineage_store_close(p->store);
+    write_file(in_dir(p->dir, "results.tsv"), text, header - 3); /* cut: nothing tells which columns there were */
+    assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(append(p->store, "third", ""), LINEAGE_OK);
+    assert_true(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
+    free(text);
+    text = read_file(in_dir(p->dir, "results.tsv"), &length);
+    assert_memory_equal(text + header, "\nthird\t", 7);
+    free(text);
+}
+
+/* Rows that another tool adds while a handle is open: ids that only it can read are used up all the same. */
+static void rows_of_others_are_read_at_the_next_append(void **state)
+{
+    struct place *p = *state;
+    static const struct row rows[] = {{"exp_007", .parent = "006", .status = "keep", .metric = "0.5"},
+                                      {"009", .parent = "exp_007", .status = "nonsense", .metric = "1"},
+                                      {"exp_008", .parent = "nowhere", .status = "crash"},
+                                      {.id = NULL}};
+    struct lineage_trial row, trial = {.status = LINEAGE_DISCARD, .core_metric = {true, 1}};
+    assert_int_equal(append(p->store, "006", ""), LINEAGE_OK);
+    add_rows(p->dir, rows);
+    add_bytes(p->dir, "\n\xff\tT\t\n");
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
+    assert_string_equal(row.exp_id, "010");
+    assert_string_equal(row.baseline_exp, "exp_007");
+    lineage_trial_release(&row);
+    add_bytes(p->dir, "011\tT\ts\r"); /* perhaps half of CR LF: not yet a record */
+    assert_int_equal(lineage_store_append(p->store, &trial, NULL, &row, &err), LINEAGE_OK);
+    assert_true(file_exists(in_dir(p->dir, "results.tsv.torn-1")));
+    lineage_trial_release(&row);
+}
+
+static void side_files_need_an_id_that_names_them(void **state)
+{
+    struct place *p = *state;
+    struct lineage_append_options options;
+    struct lineage_trial trial = {.exp_id = ".hidden", .status = LINEAGE_KEEP, .core_metric = {true, 1}};
+    char *work = make_dir();
+    static const char *const wrong[] = {"[]", "{\"steps\": 1}", "{\"steps\": [{\"loss\": 1}]}", "{\"steps\": [{\"step\": 1, \"loss\": \"x\"}]}",
+                                        "{", "{\"steps\": [{\"step\": 0.5}]}", "{\"steps\": [1]}",
+                                        "{\"steps\": [{\"step\": 1, \"loss\": null}]}"};
+    lineage_append_options_init(&options);
+    options.telemetry = "{}";
+    options.telemetry_length = 2;
+    assert_int_equal(lineage_store_append(p->store, &trial, &options, NULL, &err), LINEAGE_EINVAL);
+    options.telemetry = NULL;
+    options.snapshot_dir = work;
+    assert_int_equal(lineage_store_append(p->store, &trial, &options, NULL, &err), LINEAGE_EINVAL);
+    options.snapshot_dir = NULL;
+    trial.exp_id = "";
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.telemetry = wrong[i];
+        options.telemetry_length = strlen(wrong[i]);
+        assert_int_equal(lineage_store_append(p->store, &trial, &options, NULL, &err), LINEAGE_EINVAL);
+        assert_non_null(strstr(err.text, "telemetry"));
+    }
+    options.telemetry = "{\"steps\": [{\"step\": 0, \"loss\": 1.5}, {\"step\": 1}], \"more\": true}";
+    options.telemetry_length = strlen(options.telemetry);
+    assert_int_equal(lineage_store_append(p->store, &trial, &options, NULL, &err), LINEAGE_OK);
+    remove_dir(work);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +491,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_rows_are_as_if_appended_one_by_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_rows_are_all_there_or_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_cycle_through_fresh_rows_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pipe_in_the_place_of_telemetry_is_not_waited_for, set_up, tear_down)};
+        cmocka_unit_test_setup_teardown(a_pipe_in_the_place_of_telemetry_is_not_waited_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_cycle_is_met_in_either_spelling, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_written_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(statistics_are_said_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_has_the_columns_of_its_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_new_file_has_a_column_for_the_score, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_whole_header_without_line_end_is_finished, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_others_are_read_at_the_next_append, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(side_files_need_an_id_that_names_them, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
