@@ -1,0 +1,474 @@
+/* What a trial says: lines that are understood in part, what is gathered of them, and what a person is shown, on a terminal
+ * and in a file. No process is run. */
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "trial/progress.h"
+#include "trial/trial_record.h"
+
+static int error_before = -1; /* standard error as it was, where it is looked at */
+
+/* What fails is said where it can be read. */
+static void speak_again(void)
+{
+    fflush(stderr);
+    if (error_before >= 0)
+        dup2(error_before, STDERR_FILENO);
+}
+
+#define assert_has(text, part)                                 \
+    do {                                                       \
+        const char *text_ = text;                              \
+        if (!strstr(text_, part)) {                            \
+            speak_again();                                     \
+            fail_msg("'%s' is not in '%s'", part, text_);      \
+        }                                                      \
+    } while (0)
+#define assert_lacks(text, part)                               \
+    do {                                                       \
+        const char *text_ = text;                              \
+        if (strstr(text_, part)) {                             \
+            speak_again();                                     \
+            fail_msg("'%s' is in '%s'", part, text_);          \
+        }                                                      \
+    } while (0)
+#define assert_shown(wanted)                                   \
+    do {                                                       \
+        const char *text_ = seen(&screen);                     \
+        if (strcmp(text_, wanted) != 0) {                      \
+            speak_again();                                     \
+            fail_msg("'%s' is not '%s'", text_, wanted);       \
+        }                                                      \
+    } while (0)
+
+/* ---- lines ---- */
+
+static json_t *read_line(struct trial_event *event, const char *line, const char *score_name)
+{
+    return trial_wire_read(event, line, strlen(line), score_name);
+}
+
+static void members_of_another_type_are_not_there(void **state)
+{
+    struct trial_event event;
+    static const char line[] = "{\"phase\": 1, \"text\": [], \"step\": \"3\", \"steps\": true, \"score\": \"0.5\","
+                               " \"train_s\": null, \"eval_s\": {}, \"param\": [], \"turns\": {}, \"failed\": 0, \"kind\": 7}";
+    json_t *json = read_line(&event, line, NULL);
+    (void)state;
+    assert_non_null(json);
+    assert_true(!event.phase && !event.text && !event.has_step && !event.has_score && !event.lost_score && !event.param &&
+                !event.turns && !event.failed && !event.not_finite);
+    assert_true(event.step == 0 && event.steps == 0 && event.train_s < 0 && event.eval_s < 0);
+    assert_int_equal(event.failure, TRIAL_FAILURE_OTHER);
+    json_decref(json);
+}
+
+static void numbers_are_taken_as_far_as_they_count(void **state)
+{
+    struct trial_event event;
+    static const struct {
+        const char *line;
+        int64_t step;
+        bool has_score;
+    } cases[] = {{"{\"step\": 3.0, \"score\": 1}", 3, true},       {"{\"step\": -1, \"score\": 1e308}", 0, true},
+                 {"{\"step\": 9e15}", 9000000000000000, false},   {"{\"step\": 9.1e15}", 0, false},
+                 {"{\"step\": 2, \"score\": NaN}", 2, false},      {"{\"step\": 2, \"score\": -Infinity}", 2, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *json = read_line(&event, cases[i].line, NULL);
+        assert_non_null(json);
+        assert_true(event.has_step && event.step == cases[i].step);
+        assert_int_equal(event.has_score, cases[i].has_score);
+        assert_int_equal(event.lost_score, i >= 4);
+        json_decref(json);
+    }
+}
+
+/* Python writes NaN and Infinity bare, which is no JSON; inside of texts they are words. */
+static void what_is_not_finite_is_said_and_not_lost(void **state)
+{
+    struct trial_event event;
+    json_t *json = read_line(&event, "{\"text\": \"a \\\"NaN\\\" \\\\\", \"loss\": NaN, \"em\": Infinity}", "em");
+    (void)state;
+    assert_non_null(json);
+    assert_string_equal(event.text, "a \"NaN\" \\");
+    assert_true(event.lost_score && !event.has_score && event.not_finite != NULL);
+    json_decref(json);
+    json = read_line(&event, "{\"word\": \"inf\", \"other\": \"infinite\"}", NULL);
+    assert_string_equal(event.not_finite, "word");
+    json_decref(json);
+    static const char *const none[] = {"", "NaN", "{\"a\": NaN", "[Infinity]", "{\"a\": nan}", "{\"a\": \"NaN", "3", "{} x"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_null(read_line(&event, none[i], NULL));
+}
+
+static void metrics_are_finite_numbers_of_other_names(void **state)
+{
+    static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status"};
+    json_t *number = json_real(0.5), *whole = json_integer(3), *text = json_string("x");
+    (void)state;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        assert_false(trial_wire_is_metric(reserved[i], number));
+    assert_true(trial_wire_is_metric("loss", number) && trial_wire_is_metric("loss", whole));
+    assert_false(trial_wire_is_metric("loss", text));
+    json_decref(number);
+    json_decref(whole);
+    json_decref(text);
+    assert_string_equal(trial_failure_name(TRIAL_FAILURE_SIZE), "size");
+}
+
+/* ---- what is gathered ---- */
+
+static void take(struct trial_record *record, const char *line)
+{
+    struct trial_event event;
+    json_t *json = read_line(&event, line, NULL);
+    assert_non_null(json);
+    trial_record_event(record, &event);
+    json_decref(json);
+}
+
+static void settings_and_turns_are_those_that_notes_can_hold(void **state)
+{
+    const struct trial_plan plan = {0};
+    struct trial_record record;
+    char line[8192];
+    (void)state;
+    trial_record_init(&record, &plan);
+    take(&record, "{\"param\": {\"lr\": 1, \"a name\": 2, \"mode\": \"x\", \"wd\": NaN}}");
+    take(&record, "{\"param\": {\"lr\": 0.5, \"0123456789012345678901234567890123456789012345678901234567890123\": 1}}");
+    assert_int_equal(record.n_params, 1);
+    assert_true(record.params[0].value == 0.5); /* the later one */
+    int n = snprintf(line, sizeof line, "{\"param\": {\"p\": 1");
+    for (int i = 0; i < TRIAL_PARAMS_MAX + 4; i++)
+        n += snprintf(line + n, sizeof line - (size_t)n, ", \"p%d\": %d", i, i);
+    snprintf(line + n, sizeof line - (size_t)n, "}}");
+    take(&record, line);
+    assert_int_equal(record.n_params, TRIAL_PARAMS_MAX);
+    take(&record, "{\"turns\": [{\"turn\": -1}, {\"turn\": 4294967296}, {\"turn\": 2, \"mean\": 1, \"std\": 2, \"n\": 5}, {\"n\": -5}]}");
+    assert_int_equal(record.n_turns, 2);
+    assert_true(record.turns[0].turn == 2 && record.turns[0].count == 5 && record.turns[1].count == 0);
+    n = snprintf(line, sizeof line, "{\"turns\": [{}");
+    for (int i = 0; i < TRIAL_TURNS_MAX + 4; i++)
+        n += snprintf(line + n, sizeof line - (size_t)n, ", {}");
+    snprintf(line + n, sizeof line - (size_t)n, "]}");
+    take(&record, line);
+    assert_int_equal(record.n_turns, TRIAL_TURNS_MAX);
+    trial_record_release(&record);
+}
+
+static void what_was_measured_at_the_end_is_asked_by_name(void **state)
+{
+    const struct trial_plan plan = {.score_key = "em"};
+    struct trial_record record;
+    double value = -1;
+    (void)state;
+    trial_record_init(&record, &plan);
+    take(&record, "{\"step\": 1, \"score\": 0.25, \"ig_clip_scale_mean\": 1, \"ig_clip_scale_std\": \"x\"}");
+    assert_false(trial_record_final(&value, &record, "em"));
+    take(&record, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 7, \"train_s\": 3, \"eval_s\": 4}");
+    take(&record, "{\"phase\": \"done\", \"std\": 1}");
+    assert_true(trial_record_final(&value, &record, "em") && value == 0.5);
+    assert_true(trial_record_final(&value, &record, "acc") && value == 7);
+    assert_true(trial_record_final(&value, &record, "std") && value == 1);
+    assert_false(trial_record_final(&value, &record, "none"));
+    assert_true(record.train_s == 3 && record.eval_s == 4);
+    assert_true(record.clip_scale_mean.present && !record.clip_scale_std.present);
+    trial_record_release(&record);
+}
+
+/* Of many steps every second one goes, again and again; what is left covers the whole way. */
+static void long_telemetry_is_thinned_out(void **state)
+{
+    const struct trial_plan plan = {.max_steps = 4};
+    struct trial_record record;
+    char line[64];
+    (void)state;
+    trial_record_init(&record, &plan);
+    trial_record_next_run(&record, 2);
+    for (int i = 0; i < 100; i++) {
+        snprintf(line, sizeof line, "{\"step\": %d, \"loss\": %d}", i, i);
+        take(&record, line);
+    }
+    const json_t *steps = json_object_get(record.phases, "run 2");
+    assert_true(json_array_size(steps) > 1 && json_array_size(steps) < 4);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(steps, 0), "step")), 0);
+    assert_true(record.skipped);
+    take(&record, "{\"phase\": \"warm\", \"step\": 1, \"loss\": 1}");
+    assert_false(record.skipped);
+    assert_non_null(json_object_get(record.phases, "run 2 warm"));
+    trial_record_release(&record);
+}
+
+/* ---- what is shown ---- */
+
+struct screen {
+    int fd; /* of the reader */
+};
+
+/* A terminal of so many columns (0: it does not say), or with -1 a file. */
+static bool look(struct screen *screen, int columns)
+{
+    int shown;
+    if (columns < 0) {
+        char name[] = "/tmp/lineage-test-XXXXXX";
+        shown = mkstemp(name);
+        screen->fd = open(name, O_RDONLY);
+        unlink(name);
+    } else {
+        struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+        screen->fd = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+        if (screen->fd < 0 || grantpt(screen->fd) != 0 || unlockpt(screen->fd) != 0)
+            return false;
+        shown = open(ptsname(screen->fd), O_RDWR | O_NOCTTY);
+        if (shown < 0 || ioctl(shown, TIOCSWINSZ, &size) != 0)
+            return false;
+    }
+    fflush(stderr);
+    error_before = dup(STDERR_FILENO);
+    dup2(shown, STDERR_FILENO);
+    close(shown);
+    return true;
+}
+
+/* What came up to now. A terminal hands on what was written to it when it finds the time. */
+static const char *seen(const struct screen *screen)
+{
+    static char text[16384];
+    struct pollfd fd = {screen->fd, POLLIN, 0};
+    ssize_t n, length = 0;
+    fflush(stderr);
+    for (int patience = 200; poll(&fd, 1, patience) > 0; patience = 20) {
+        n = read(screen->fd, text + length, sizeof text - 1 - (size_t)length);
+        if (n <= 0)
+            break;
+        length += n;
+    }
+    text[length] = '\0';
+    return text;
+}
+
+static void look_away(struct screen *screen)
+{
+    speak_again();
+    close(error_before);
+    error_before = -1;
+    close(screen->fd);
+}
+
+static void show(struct progress *progress, const char *line)
+{
+    struct trial_event event;
+    json_t *json = read_line(&event, line, NULL);
+    assert_non_null(json);
+    progress_event(progress, &event);
+    json_decref(json);
+}
+
+static void a_file_gets_a_line_for_what_is_worth_one(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    char line[128];
+    (void)state;
+    assert_true(look(&screen, -1));
+    progress_begin(&progress, "na\nme", "EM", false);
+    show(&progress, "{\"text\": \"2 parameters\\u001b[2J\"}");
+    for (int i = 1; i <= 100; i++) {
+        snprintf(line, sizeof line, "{\"phase\": \"warm start\", \"step\": %d, \"steps\": 100, \"loss\": 0.5, \"tokens_s\": 1234.5}", i);
+        show(&progress, line);
+    }
+    const char *text = seen(&screen);
+    assert_has(text, "2 parameters");
+    assert_lacks(text, "\033");
+    assert_has(text, "warm start 50/100, loss 0.500, 1234 tokens/s");
+    assert_has(text, "warm start 100/100");
+    assert_lacks(text, "warm start 10/100");
+    for (int i = 1; i <= 100; i++) {
+        snprintf(line, sizeof line, "{\"phase\": \"train\", \"step\": %d, \"steps\": 100%s}", i, i > 50 && i % 30 == 0 ? ", \"score\": 0.25" : "");
+        show(&progress, line);
+    }
+    text = seen(&screen);
+    assert_has(text, "step 10/100");
+    assert_has(text, "step 60/100, EM 0.250");
+    assert_has(text, "step 90/100, EM 0.250");
+    assert_lacks(text, "step 80/100"); /* scores rather than steps */
+    show(&progress, "{\"phase\": \"eval\"}");
+    show(&progress, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 0.75, \"ig_clip_scale_mean\": 1, \"train_s\": 2, \"eval_s\": 3}");
+    text = seen(&screen);
+    assert_has(text, "final evaluation\n");
+    assert_has(text, " EM 0.500, acc 0.750, trained 2.0 s, evaluated 3.0 s\n");
+    assert_lacks(text, "ig_clip");
+    show(&progress, "{\"phase\": \"done\", \"acc\": 0.75}");
+    show(&progress, "{\"failed\": \"no data\", \"text\": \"not shown here\"}");
+    text = seen(&screen);
+    assert_has(text, ": acc 0.750\n");
+    assert_lacks(text, "shown");
+    progress_end(&progress);
+    assert_shown("");
+    look_away(&screen);
+}
+
+/* Nobody knows how far it is: a line now, and another half a minute later. */
+static void a_way_without_end_is_told_now_and_then(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    (void)state;
+    assert_true(look(&screen, -1));
+    progress_begin(&progress, "name", NULL, false);
+    show(&progress, "{\"step\": 1}");
+    assert_has(seen(&screen), "name: step 1\n");
+    show(&progress, "{\"step\": 2, \"score\": 1}");
+    assert_shown("");
+    progress.told.tv_sec -= 31;
+    show(&progress, "{\"step\": 3}");
+    assert_has(seen(&screen), "step 3, score 1.000\n");
+    look_away(&screen);
+}
+
+static void on_a_terminal_one_line_is_written_over(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    (void)state;
+    if (!look(&screen, 30)) {
+        print_message("SKIP: there are no pseudo-terminals here\n");
+        return;
+    }
+    progress_begin(&progress, "a long name of a trial", NULL, false);
+    assert_true(progress.terminal);
+    show(&progress, "{\"step\": 1, \"steps\": 100000, \"loss\": 0.5}");
+    const char *text = seen(&screen);
+    assert_memory_equal(text, "\r\033[K", 4);
+    assert_lacks(text, "loss"); /* cut where it would wrap */
+    assert_lacks(text, "\n");
+    progress.began.tv_sec -= 7200;
+    show(&progress, "{\"step\": 2, \"steps\": 3, \"text\": \"x\"}");
+    show(&progress, "{\"text\": \"a word\"}");
+    assert_has(seen(&screen), ": a wo");
+    progress.rapid = true;
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* too soon to be read */
+    assert_shown("");
+    progress_output(&progress, "of its own", 10);
+    assert_has(seen(&screen), "\r\033[Kof its own");
+    progress.told.tv_sec -= 1;
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* not into the middle of that */
+    assert_shown("");
+    progress_end(&progress);
+    assert_shown("\r\n\r\033[K");
+    look_away(&screen);
+}
+
+/* The time left, from the first step on that was seen. */
+static void the_time_left_is_that_of_the_steps_left(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    (void)state;
+    setenv("COLUMNS", "100", 1);
+    if (!look(&screen, 0)) {
+        print_message("SKIP: there are no pseudo-terminals here\n");
+        return;
+    }
+    progress_begin(&progress, "name", NULL, false);
+    show(&progress, "{\"step\": 1, \"steps\": 3}");
+    assert_lacks(seen(&screen), "left");
+    progress.began.tv_sec -= 7199;
+    show(&progress, "{\"step\": 2, \"steps\": 3}");
+    assert_has(seen(&screen), ", 1:59:59 left");
+    progress.began.tv_sec += 7139;
+    show(&progress, "{\"step\": 2, \"steps\": 3}");
+    assert_has(seen(&screen), ", 1:00 left");
+    progress.began.tv_sec -= 100000000;
+    show(&progress, "{\"step\": 2, \"steps\": 3}");
+    assert_has(seen(&screen), ", 1000:00:00 left"); /* at most */
+    progress.began.tv_sec += 200000000;
+    show(&progress, "{\"step\": 2, \"steps\": 3}"); /* a clock that went back */
+    assert_has(seen(&screen), ", 0:00 left");
+    show(&progress, "{\"step\": 3, \"steps\": 3}");
+    assert_lacks(seen(&screen), "left");
+    unsetenv("COLUMNS");
+    show(&progress, "{\"step\": 4}");
+    setenv("COLUMNS", "many", 1);
+    show(&progress, "{\"step\": 5}");
+    setenv("COLUMNS", "99999999", 1);
+    show(&progress, "{\"step\": 6}");
+    assert_has(seen(&screen), "step 6");
+    unsetenv("COLUMNS");
+    look_away(&screen);
+}
+
+static void who_wants_no_word_gets_none(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    (void)state;
+    assert_true(look(&screen, -1));
+    progress_begin(&progress, "name", NULL, true);
+    show(&progress, "{\"text\": \"a word\"}");
+    show(&progress, "{\"phase\": \"done\", \"score\": 1}");
+    progress_output(&progress, "printed\n", 8);
+    progress_end(&progress);
+    assert_shown("");
+    progress_begin(&progress, "name", NULL, false);
+    progress_output(&progress, "", 0);
+    progress_output(&progress, "printed\n", 8);
+    progress_end(&progress);
+    assert_shown("printed\n");
+    look_away(&screen);
+}
+
+/* A person stopped the terminal: the trial goes on, and what was not shown is counted. */
+static void a_terminal_that_takes_nothing_holds_nobody_up(void **state)
+{
+    struct progress progress;
+    struct screen screen;
+    char bytes[4096];
+    int ends[2];
+    (void)state;
+    memset(bytes, 'x', sizeof bytes);
+    assert_int_equal(pipe(ends), 0);
+    screen.fd = ends[0];
+    fflush(stderr);
+    error_before = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[1]);
+    progress_begin(&progress, "name", NULL, false);
+    for (int i = 0; i < 64; i++)
+        progress_output(&progress, bytes, sizeof bytes);
+    assert_true(progress.unshown > 0 && progress.unshown % sizeof bytes == 0);
+    fcntl(screen.fd, F_SETFL, O_NONBLOCK);
+    while (read(screen.fd, bytes, sizeof bytes) > 0)
+        ;
+    progress_end(&progress);
+    assert_has(seen(&screen), "bytes that it printed were not shown");
+    look_away(&screen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_of_another_type_are_not_there),
+        cmocka_unit_test(numbers_are_taken_as_far_as_they_count),
+        cmocka_unit_test(what_is_not_finite_is_said_and_not_lost),
+        cmocka_unit_test(metrics_are_finite_numbers_of_other_names),
+        cmocka_unit_test(settings_and_turns_are_those_that_notes_can_hold),
+        cmocka_unit_test(what_was_measured_at_the_end_is_asked_by_name),
+        cmocka_unit_test(long_telemetry_is_thinned_out),
+        cmocka_unit_test(a_file_gets_a_line_for_what_is_worth_one),
+        cmocka_unit_test(a_way_without_end_is_told_now_and_then),
+        cmocka_unit_test(on_a_terminal_one_line_is_written_over),
+        cmocka_unit_test(the_time_left_is_that_of_the_steps_left),
+        cmocka_unit_test(who_wants_no_word_gets_none),
+        cmocka_unit_test(a_terminal_that_takes_nothing_holds_nobody_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
