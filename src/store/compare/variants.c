@@ -399,8 +399,10 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
         if (strcmp(c->groups[i].variant.name, text) == 0)
             return store_fail(err, LINEAGE_EINVAL, "variant '%.80s' is named twice", text);
     struct group *g = new_group(c, text, err);
-    if (!pieces || !g)
-        return pieces ? err->status : no_memory(err);
+    if (!g)
+        return err->status;
+    if (!pieces)
+        return no_memory(err);
     enum lineage_status status = is_specialist(c, text, &specialist, err);
     if (status != LINEAGE_OK)
         return status;
