@@ -99,4 +99,10 @@ must_fail 2 "cannot read nowhere" append --status keep --core-metric 1 --telemet
 must_fail 2 "telemetry" append --status keep --core-metric 1 --exp-id ../../evil --telemetry steps.json
 must_match_file before results.tsv
 must_equal "$id.json" "$(ls telemetry)"
+# ---- a copy does not copy itself ----
+mkdir -p again/work && echo 1 >again/work/f
+must_run -C again append --status keep --specialist s --snapshot again/work --core-metric 1
+must_run -C again append --status keep --specialist t --snapshot again/snapshots --core-metric 2
+must_equal 'again/snapshots/001_t/000_s/f ' "$(find again/snapshots/001_t -type f | tr '\n' ' ')"
+must_run -C again verify
 finish

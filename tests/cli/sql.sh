@@ -58,6 +58,8 @@ must_run sql "SELECT sum(value), max(score), json_extract('[1,2]', '\$[1]'), upp
 endless='WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT'
 must_fail 2 "not done after 0.2 seconds" sql --max-seconds 0.2 "$endless count(*) FROM c"
 must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$(echo "$endless" | sed 's/ALL//') count(*) FROM c"
+must_fail 2 "a value of more than 8388608 bytes (limit: memory)" sql --max-memory 8 \
+    "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 200) SELECT length(group_concat(printf('%100000d', n))) FROM c"
 must_fail 2 "more than 8 MiB of memory" sql --max-memory 8 "$endless group_concat(n) FROM (SELECT n FROM c ORDER BY -n)"
 run sql --max-rows 3 "$endless n FROM c" --format tsv
 must_exit 2

@@ -27,6 +27,7 @@ struct copying {
     bool sync;
     unsigned depth;
     struct stat store; /* whose own files are not part of anybody's work */
+    struct stat copy;  /* nor is the copy itself */
     struct lineage_error *err;
 };
 
@@ -119,6 +120,11 @@ static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir,
     return status;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 static enum lineage_status copy_entry(struct copying *c, int from, int to, const char *name)
 {
     struct stat st;
@@ -126,6 +132,8 @@ static enum lineage_status copy_entry(struct copying *c, int from, int to, const
         return failed(c, "look at", name);
     if (S_ISREG(st.st_mode))
         return copy_file(c, from, to, name, st.st_mode);
+    if (S_ISDIR(st.st_mode) && is_same(&st, &c->copy))
+        return LINEAGE_OK;
     if (S_ISDIR(st.st_mode))
         return copy_dir(c, from, to, name, st.st_mode);
     if (S_ISLNK(st.st_mode))
@@ -141,7 +149,7 @@ static enum lineage_status copy_tree(struct copying *c, int from, int to)
     struct stat st;
     /* The store's own files are left out where the work directory holds the store: the copy
      * would otherwise contain snapshots/, and with it itself. */
-    bool is_store = fs_stat_open(from, &st) == 0 && st.st_dev == c->store.st_dev && st.st_ino == c->store.st_ino;
+    bool is_store = fs_stat_open(from, &st) == 0 && is_same(&st, &c->store);
     DIR *dir = fs_list(from);
     if (!dir)
         return failed(c, "list", "a directory");
@@ -181,7 +189,8 @@ static enum lineage_status make_copy_dir(struct copying *c, struct snapshot *sna
     }
     if (made) {
         snapshot->lock_fd = fs_open(dir_fd, snapshot->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-        made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0;
+        made = snapshot->lock_fd >= 0 && fs_try_lock(snapshot->lock_fd) == 0 &&
+               fs_stat_open(snapshot->lock_fd, &c->copy) == 0;
         snapshot->locked = snapshot->lock_fd >= 0;
     }
     enum lineage_status status = made ? LINEAGE_OK : failed(c, "make a directory in", PLACE_SNAPSHOTS);

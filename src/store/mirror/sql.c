@@ -111,6 +111,11 @@ static int look(void *context)
     return asking->ended != WITHIN;
 }
 
+static size_t longest_value(const struct lineage_sql_limits *limits)
+{
+    return limits->bytes < LONGEST_VALUE ? limits->bytes : LONGEST_VALUE;
+}
+
 /* The authorizer stands for this statement only: the library's own statements use more than a
  * user may. */
 static void begin(struct asking *asking)
@@ -122,8 +127,7 @@ static void begin(struct asking *asking)
     asking->limits.rows = given->rows ? given->rows : LINEAGE_SQL_ROWS;
     asking->memory_at_start = sqlite3_memory_used();
     clock_gettime(CLOCK_MONOTONIC, &asking->start);
-    size_t longest = asking->limits.bytes < LONGEST_VALUE ? asking->limits.bytes : LONGEST_VALUE;
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
     sqlite3_set_authorizer(db, allow, asking);
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
 }
@@ -149,8 +153,12 @@ static enum lineage_status say_why_ended(const struct asking *asking, enum linea
     case TOO_LARGE:
         return store_fail(err, LINEAGE_ELIMIT, "sql: more than %zu MiB of memory wanted (limit: memory)",
                           asking->limits.bytes >> 20);
-    default: return status;
+    default: break;
     }
+    if (status != LINEAGE_OK && sqlite3_errcode(mirror_db(asking->mirror)) == SQLITE_TOOBIG)
+        return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)",
+                          longest_value(&asking->limits));
+    return status;
 }
 
 static bool is_only_blank(const char *text)
