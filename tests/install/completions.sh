@@ -103,7 +103,9 @@ types()
     timeout 60 script -qec "$1" /dev/null <typed 2>err | tr -d '\r' >out
 }
 
-if command -v bash >/dev/null && command -v script >/dev/null; then
+terminal=no # of a test: script makes one, where there are devices for it
+command -v script >/dev/null && script -qec true /dev/null </dev/null >out 2>&1 && terminal=yes
+if command -v bash >/dev/null && [ "$terminal" = yes ]; then
     cat printer "$scripts/lineage.bash" >rc.bash
     # completes TYPED WANTED
     completes()
@@ -124,10 +126,10 @@ if command -v bash >/dev/null && command -v script >/dev/null; then
     completes 'lineage init direc\t' '<init><directory/>'
     completes 'lineage core a2tgpo_tu\t' '<core><a2tgpo_turn_loss>'
 else
-    printf 'SKIP bash on a terminal: needs bash and script\n'
+    printf 'SKIP bash: it is not installed, or there are no terminals here\n'
 fi
 
-if command -v zsh >/dev/null && command -v script >/dev/null; then
+if command -v zsh >/dev/null && [ "$terminal" = yes ]; then
     mkdir -p zsh
     {
         cat printer
@@ -145,7 +147,7 @@ if command -v zsh >/dev/null && command -v script >/dev/null; then
     completes 'lineage query -C store --param opt\tad\t' '<--param><optimizer=adam>'
     completes 'lineage train filen\t' '<train><filename.json>'
 else
-    printf 'SKIP zsh: it is not installed\n'
+    printf 'SKIP zsh: it is not installed, or there are no terminals here\n'
 fi
 
 if command -v fish >/dev/null; then

@@ -51,6 +51,8 @@ sed '/^# /d; s/](\([^)]*\))/ /g; /^|/{ N; /\n|[-|]*$/d; }' "$SOURCE/schema/FORMA
 words <page >got
 must_equal '' "$(comm -23 wanted got | tr '\n' ' ')" "results.tsv(5) lacks words of FORMAT.md"
 
+man=no
+command -v man >/dev/null && man --warnings -l "$pages/lineage.7" >out 2>/dev/null && [ -s out ] && man=yes
 for page in "$pages"/*.[1-9]; do
     name=$(basename "$page")
     must_equal '' "$(grep -n '@[A-Z]*@' "$page")" "$name: places left to be filled"
@@ -58,10 +60,10 @@ for page in "$pages"/*.[1-9]; do
     if command -v mandoc >/dev/null; then
         must_equal '' "$(mandoc -T lint -W warning "$page" 2>&1)" "mandoc: $name"
     fi
-    if command -v man >/dev/null && man --warnings -l "$pages/lineage.7" >out 2>/dev/null && [ -s out ]; then
+    if [ "$man" = yes ]; then
         must_equal '' "$(MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)" "man: $name"
     fi
 done
 command -v mandoc >/dev/null || printf 'SKIP mandoc: it is not installed\n'
-[ -s out ] || printf 'SKIP man: it is not installed, or has no formatter\n'
+[ "$man" = yes ] || printf 'SKIP man: it is not installed, or has no formatter\n'
 finish
