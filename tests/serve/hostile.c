@@ -1,6 +1,7 @@
 /*
  * hostile.c: `lineage serve` among clients that mean it ill: other hosts and origins, wrong tokens, other methods, noise,
- * heads cut off or without end, connections that say nothing, many of each; afterwards it still answers, and ends when told.
+ * heads cut off or without end, connections that say nothing, many of each, while the store grows; afterwards it still
+ * answers, its listeners hear of new rows, and it ends when told.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,8 +26,8 @@ enum { WAIT_MS = 20000, NOISE = 400, SILENT = 80, LISTENERS = 24 };
 struct served {
     pid_t pid;
     unsigned port;
-    char token[40];
-    int checks, failures;
+    char token[40], path[512]; /* path: results.tsv */
+    int rows, checks, failures;
 };
 
 static void check(struct served *s, bool ok, const char *what)
@@ -147,6 +148,15 @@ static void guards(struct served *s)
     }
 }
 
+/* Another trial, as a night would append it. */
+static void grow(struct served *s)
+{
+    FILE *out = fopen(s->path, "a");
+    if (out)
+        fprintf(out, "%03d\t2026-01-01T00:00:00Z\tgrpo\t000\t\tqa\tmore\t\tkeep\t1.4\t\t\t\t\t\t\talpha=0.3\n", ++s->rows);
+    check(s, out && fclose(out) == 0, "a row can be appended");
+}
+
 /* Whatever bytes: an answer that is no success, or none. */
 static void noise(struct served *s)
 {
@@ -162,6 +172,8 @@ static void noise(struct served *s)
             state = state * 1664525u + 1013904223u;
             bytes[n] = (char)(state >> 24);
         }
+        if (i % 40 == 0)
+            grow(s);
         int fd = dial(s);
         if (fd < 0)
             continue;
@@ -210,20 +222,32 @@ static void slow(struct served *s)
 static void listeners(struct served *s)
 {
     int fds[LISTENERS], admitted = 0, refused = 0;
+    bool open[LISTENERS] = {false};
     char request[256], answer[2048];
+    grow(s);
+    usleep(1200000); /* the server looks at its store twice a second: once while nobody listens */
     snprintf(request, sizeof request, "GET /events?token=%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", s->token, s->port);
     for (int i = 0; i < LISTENERS; i++) {
         fds[i] = dial(s);
         if (fds[i] < 0 || send(fds[i], request, strlen(request), MSG_NOSIGNAL) < 0)
             continue;
         receive(fds[i], answer, sizeof answer, "\r\n\r\n");
-        admitted += strncmp(answer, "HTTP/1.1 200", 12) == 0;
+        open[i] = strncmp(answer, "HTTP/1.1 200", 12) == 0;
+        admitted += open[i];
         refused += strncmp(answer, "HTTP/1.1 503", 12) == 0;
     }
     check(s, admitted == 16 && refused == LISTENERS - 16, "16 listeners are admitted, the others refused");
     char here[64];
     snprintf(here, sizeof here, "127.0.0.1:%u", s->port);
+    grow(s);
     check(s, get(s, "/?token=", here, "") == 200, "it answers beside its listeners");
+    int told = 0;
+    for (int i = 0; i < LISTENERS; i++)
+        if (open[i])
+            told += receive(fds[i], answer, sizeof answer, "event: rows") > 0 && strstr(answer, "event: rows");
+    check(s, told == admitted, "every listener hears of a new row");
+    snprintf(request, sizeof request, "/trial?i=%d&token=", s->rows);
+    check(s, get(s, request, here, "") == 200, "the new trial is there");
     for (int i = 0; i < LISTENERS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
@@ -239,11 +263,11 @@ static void end(struct served *s)
 int main(void)
 {
     struct served s = {0};
-    char *dir = make_dir(), path[512];
+    char *dir = make_dir();
     if (!dir)
         return 3;
-    snprintf(path, sizeof path, "%s/results.tsv", dir);
-    FILE *out = fopen(path, "w");
+    snprintf(s.path, sizeof s.path, "%s/results.tsv", dir);
+    FILE *out = fopen(s.path, "w");
     if (!out)
         return 3;
     fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\tval_bpb\t"
