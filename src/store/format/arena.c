@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts of a usual row, so that a sync goes on with one block. */
+/* Room for the texts of a usual row, so that a sync goes on with one block. Each further one is twice as large, so that
+ * the one that arena_reset keeps soon holds a thousand rows. */
 #define BLOCK_BYTES 4096u
+#define LARGEST_DOUBLED ((size_t)512 << 10)
 
 struct arena_block {
     struct arena_block *next;
@@ -26,7 +28,11 @@ struct arena_block {
 
 static struct arena_block *grow(struct arena *arena, size_t bytes)
 {
-    size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+    size_t size = BLOCK_BYTES;
+    if (arena->blocks)
+        size = arena->blocks->size < LARGEST_DOUBLED ? arena->blocks->size * 2 : LARGEST_DOUBLED;
+    if (size < bytes)
+        size = bytes;
     struct arena_block *block = malloc(sizeof *block + size);
     if (!block)
         return NULL;

@@ -18,6 +18,7 @@
 #define SMALLEST_PAGE 512
 #define LARGEST_PAGE 65536
 #define HEADER 100
+#define MEMORY_VFS "memdb" /* part of SQLite since 3.36, unless it was built without */
 #define OP_TRUST 0x6c6e6765 /* of xFileControl; those below 100 are SQLite's */
 
 struct checked_file {
@@ -199,6 +200,21 @@ static const sqlite3_io_methods methods = {.iVersion = 2, .xClose = close_file, 
     .xSectorSize = sector_size, .xDeviceCharacteristics = characteristics, .xShmMap = shm_map, .xShmLock = shm_lock,
     .xShmBarrier = shm_barrier, .xShmUnmap = shm_unmap};
 
+/*
+ * Files without a name are SQLite's own scratch, foremost what it sorts. In memory, as sorting must not need a writable
+ * /tmp, and as files and not as SQLite's lists in memory (temp_store), because it sorts a file in stretches that fit
+ * into the cache of a core: twice as fast when there are a million rows. SQLite's memory files end at 1 GiB unless told
+ * otherwise.
+ */
+static int open_in_memory(sqlite3_vfs *memory, sqlite3_file *out, int flags, int *out_flags)
+{
+    sqlite3_int64 limit = INT64_MAX;
+    int code = memory->xOpen(memory, NULL, out, flags, out_flags);
+    if (code == SQLITE_OK)
+        out->pMethods->xFileControl(out, SQLITE_FCNTL_SIZE_LIMIT, &limit);
+    return code;
+}
+
 /* pMethods stays NULL after a failure, which tells SQLite that there is nothing to close. */
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int flags, int *out_flags)
 {
@@ -206,6 +222,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *out, int 
     struct checked_file *file = checked(out);
     /* Journals, the write-ahead log and temporary files are not made of pages alone; their
      * writers and readers are SQLite itself. */
+    sqlite3_vfs *memory = name ? NULL : sqlite3_vfs_find(MEMORY_VFS);
+    if (memory)
+        return open_in_memory(memory, out, flags, out_flags);
     if (!(flags & SQLITE_OPEN_MAIN_DB))
         return real->xOpen(real, name, out, flags, out_flags);
     memset(file, 0, sizeof *file);
@@ -235,7 +254,10 @@ const char *checked_pages_vfs(void)
         vfs.zName = name;
         vfs.pNext = NULL;
         vfs.pAppData = real;
+        sqlite3_vfs *memory = sqlite3_vfs_find(MEMORY_VFS);
         vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile;
+        if (memory && memory->szOsFile > vfs.szOsFile)
+            vfs.szOsFile = memory->szOsFile;
         vfs.xOpen = open_file;
         ready = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
         if (!ready)
@@ -243,6 +265,11 @@ const char *checked_pages_vfs(void)
     }
     sqlite3_mutex_leave(lock);
     return ready ? name : NULL;
+}
+
+bool checked_pages_scratch_in_memory(void)
+{
+    return checked_pages_vfs() && sqlite3_vfs_find(MEMORY_VFS);
 }
 
 /* Counts for a file without pages, and for one that VACUUM writes anew (make_empty); others keep

@@ -11,6 +11,9 @@
 /* Name of the VFS to open a mirror with; NULL without memory. */
 const char *checked_pages_vfs(void);
 
+/* Whether that VFS keeps SQLite's temporary files in memory, as files that end at 2 GiB each. */
+bool checked_pages_scratch_in_memory(void);
+
 /* Have the pages that this connection makes leave room for the digest. Before the first write to a new file. */
 void checked_pages_reserve(sqlite3 *db);
 

@@ -256,7 +256,8 @@ static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mi
 {
     *file = MIRROR_FILE_NEW;
     return on_disk ? open_on_disk(mirror, file, err)
-                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL, err);
+                   : open_connection(mirror, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs(),
+                                     err);
 }
 
 /* Below it the load is short either way, and the many small syncs of a night are what is paid
@@ -277,19 +278,34 @@ static enum lineage_status choose_page_size(struct index *mirror, struct lineage
     return mirror_exec(mirror, "PRAGMA page_size = 16384", err);
 }
 
-/* temp_store: sorting must not need a writable /tmp. cache_size, in KiB when negative, is four
- * times SQLite's default: a load goes through several trees in turn. */
+/* SQLite allocates no more at once, and a memory file is one allocation. What is sorted for an index is smaller than the
+ * log that it comes from. */
+#define LARGEST_SORTED ((uint64_t)2 << 30)
+
+/* Sorting must not need a writable /tmp: it goes to files in memory (checked_pages.c), or to lists in memory, which are
+ * slower when there are a million rows. */
+static enum lineage_status choose_sorting(struct index *mirror, struct lineage_error *err)
+{
+    struct log_state log;
+    enum lineage_status status = log_look(mirror->store->log, &log, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bool files = log.size < LARGEST_SORTED && checked_pages_scratch_in_memory();
+    return mirror_exec(mirror, files ? "PRAGMA temp_store = FILE" : "PRAGMA temp_store = MEMORY", err);
+}
+
+/* cache_size, in KiB when negative, is four times SQLite's default: a load goes through several trees in turn. */
 static enum lineage_status set_up(struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK && !mirror->frozen)
         status = choose_page_size(mirror, err);
     if (status == LINEAGE_OK)
-        status = mirror_exec(
-            mirror,
-            "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
-            "PRAGMA cache_size = -8192;",
-            err);
+        status = choose_sorting(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror,
+                             "PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192;",
+                             err);
     return status == LINEAGE_OK ? migrate(mirror, err) : status;
 }
 

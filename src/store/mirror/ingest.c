@@ -9,22 +9,33 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "beside.h"
 #include "mirror_internal.h"
+#include "row_batch.h"
 #include "tally.h"
 
-/* Read and parsed at a time, and also what counts as much: below it a sync is one row or a few,
- * above it a load. */
-#define CHUNK ((size_t)4 << 20)
+/* What counts as much: below it a sync is one row or a few, above it a load. */
+#define MUCH ((size_t)4 << 20)
 
-/* One arena for the row at hand, emptied with each: a load of a million rows needs the memory of
- * the longest. */
+/* Read and parsed at a time: a thousand rows, which with all that is made of them stay in a core's cache. */
+#define CHUNK ((size_t)256 << 10)
+
+/* Where reading stands, ahead of what is in the tables by a batch. */
+struct reading {
+    uint64_t offset, line;
+    size_t want;
+    bool at_end;
+};
+
 struct ingest {
     struct index *mirror;
     uint64_t size; /* read up to here */
-    struct buf bytes;
-    struct arena arena;
+    struct reading reading;
+    struct row_batch batches[2]; /* one is parsed while the other's rows go into the tables */
+    struct row_parser *parser;   /* from the header on */
     struct tally *tally;
     struct param_batch *params;
+    bool much;
     bool telemetry; /* the store may have some: it is not sure that there is no such directory */
 };
 
@@ -69,18 +80,19 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
 
 /* The row comes before what refers to it, the sums last, when it is known whether they must be
  * kept aside. */
-static enum lineage_status add_row(struct ingest *in, struct lineage_trial *trial,
-                                   const struct tsv_record *record, struct lineage_error *err)
+static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct index *mirror = in->mirror;
-    enum lineage_status status = record->terminated ? LINEAGE_OK : flush(in, err);
+    struct lineage_trial *trial = &parsed->trial;
+    bool terminated = parsed->record.terminated;
+    enum lineage_status status = terminated ? LINEAGE_OK : flush(in, err);
     trial->seq = ++mirror->meta.at.rows;
-    trial->line = record->line;
+    trial->line = parsed->record.line;
     if (status == LINEAGE_OK)
-        status = mirror_insert(mirror, trial, record, in->params, err);
+        status = mirror_insert(mirror, trial, &parsed->record, parsed->digest, in->params, err);
     if (status == LINEAGE_OK && in->telemetry)
         status = mirror_insert_telemetry(mirror, trial, err);
-    if (status == LINEAGE_OK && !record->terminated)
+    if (status == LINEAGE_OK && !terminated)
         status = add_provisional(in, trial, err);
     if (status == LINEAGE_OK)
         status = tally_add(in->tally, trial, err);
@@ -90,55 +102,50 @@ static enum lineage_status add_row(struct ingest *in, struct lineage_trial *tria
 
 /* A damaged record is a row in findings and not in trials, so that the watermark can move on:
  * one bad line must not hide all behind it. */
-static enum lineage_status add_record(struct ingest *in, const struct tsv_record *record,
-                                      struct lineage_error *err)
+static enum lineage_status add_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
     struct index *mirror = in->mirror;
-    struct lineage_trial trial;
-    const struct tsv_cell *cells;
-    enum row_fault fault;
-    char reason[160];
-    size_t n;
-    enum lineage_status status = tsv_parse(mirror->reader, record, &cells, &n, err);
-    if (status != LINEAGE_OK)
+    enum lineage_status status = parsed->is_row ? add_row(in, parsed, err) : LINEAGE_OK;
+    if (status != LINEAGE_OK || parsed->fault == ROW_SOUND)
         return status;
-    arena_reset(&in->arena);
-    bool is_row = row_read(&trial, &mirror->layout, cells, n, &in->arena, &fault, reason, &status);
-    if (status != LINEAGE_OK)
-        return store_fail(err, status, "out of memory");
-    if (is_row)
-        status = add_row(in, &trial, record, err);
-    if (status == LINEAGE_OK && fault != ROW_SOUND) {
-        int id = mirror->layout.column[0];
-        bool readable = fault != ROW_NOT_UTF8 && (size_t)id < n;
-        status = mirror_insert_finding(mirror, record, fault, is_row,
-                                       readable ? cells[id].text : "", reason, err);
-        if (readable && record->terminated) /* other tools read the row: its id is used up */
-            mirror_note_id(&mirror->meta.at, cells[id].text);
-    }
+    const char *id = parsed->fault_id;
+    status = mirror_insert_finding(mirror, &parsed->record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
+                                   parsed->reason, err);
+    if (id && parsed->record.terminated) /* other tools read the row: its id is used up */
+        mirror_note_id(&mirror->meta.at, id);
     return status;
 }
 
 /* Only a terminated record moves the watermark. Bytes behind it are read again at every sync
  * until their line end is there. */
-static enum lineage_status take_record(struct ingest *in, const struct tsv_record *record,
-                                       uint64_t next_line, struct lineage_error *err)
+static enum lineage_status take_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
+    struct mirror_meta *meta = &in->mirror->meta;
+    const struct tsv_record *record = &parsed->record;
     enum lineage_status status = LINEAGE_OK;
-    if (record->content && !mirror->has_layout)
-        status = mirror_set_header(mirror, record->bytes, record->length, err);
-    else if (record->content)
-        status = add_record(in, record, err);
+    if (record->content && !parsed->is_header)
+        status = add_record(in, parsed, err);
     if (status != LINEAGE_OK || !record->terminated)
         return status;
-    mirror->meta.at.watermark = record->offset + record->length;
-    mirror->meta.at.line = next_line;
+    meta->at.watermark = record->offset + record->length;
+    meta->at.line = parsed->next_line;
     if (record->content) {
-        mirror->meta.last_offset = record->offset;
-        mirror->meta.last_digest = mirror_digest(record->bytes, record->length);
+        meta->last_offset = record->offset;
+        meta->last_digest = parsed->digest;
     }
     return LINEAGE_OK;
+}
+
+/* The parser can begin when the header is known, by which it reads the rows. */
+static enum lineage_status start_parser(struct ingest *in, const struct tsv_record *header, struct lineage_error *err)
+{
+    struct index *mirror = in->mirror;
+    enum lineage_status status =
+        header ? mirror_set_header(mirror, header->bytes, header->length, err) : LINEAGE_OK;
+    if (status != LINEAGE_OK || !mirror->has_layout)
+        return status;
+    in->parser = row_parser_new(&mirror->layout, mirror->reader, in->much);
+    return in->parser ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }
 
 /*
@@ -146,44 +153,66 @@ static enum lineage_status take_record(struct ingest *in, const struct tsv_recor
  * record that the buffer ends in may go on in the next chunk; only at the end of the file is there
  * nothing to wait for.
  */
-static enum lineage_status take_records(struct ingest *in, uint64_t offset, bool at_end,
-                                        struct lineage_error *err)
+static enum lineage_status cut_records(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
+    struct reading *reading = &in->reading;
     struct tsv_scanner scanner;
     struct tsv_record record;
     enum lineage_status status = LINEAGE_OK;
-    tsv_scanner_init(&scanner, in->bytes.data, in->bytes.length, offset, in->mirror->meta.at.line);
+    tsv_scanner_init(&scanner, batch->bytes.data, batch->bytes.length, reading->offset, reading->line);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {
+        bool is_header = record.content && !in->parser;
         if (scanner.position == scanner.length && record.bytes[record.length - 1] == '\r')
             record.terminated = false; /* perhaps half of CR LF */
-        if (!at_end && !record.terminated)
+        if (!reading->at_end && !record.terminated)
             break;
-        status = take_record(in, &record, scanner.line, err);
+        if (is_header)
+            status = start_parser(in, &record, err);
+        if (status == LINEAGE_OK && !row_batch_add(batch, &record, scanner.line, is_header))
+            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        if (record.terminated) {
+            reading->offset = record.offset + record.length;
+            reading->line = scanner.line;
+        }
     }
     return status;
 }
 
-/* Each chunk begins at the watermark, so a record that a chunk cuts in half is read again with
- * the next and never put together from pieces. */
-static enum lineage_status read_chunks(struct ingest *in, struct lineage_error *err)
+/* The next stretch of the log, given to the parser. Each begins behind the last whole record, so one that a chunk cuts in
+ * half is read again with the next and never put together from pieces. */
+static enum lineage_status read_batch(struct ingest *in, struct row_batch *batch, struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
-    size_t want = CHUNK;
+    struct reading *reading = &in->reading;
     enum lineage_status status = LINEAGE_OK;
-    uint64_t offset;
-    while (status == LINEAGE_OK && (offset = mirror->meta.at.watermark) < in->size) {
-        if (want > in->size - offset)
-            want = (size_t)(in->size - offset);
-        in->bytes.length = 0;
-        status = log_read(mirror->store->log, offset, want, &in->bytes, err);
-        if (status != LINEAGE_OK || in->bytes.length == 0)
-            break;
-        bool at_end = offset + in->bytes.length >= in->size || in->bytes.length < want;
-        status = take_records(in, offset, at_end, err);
-        if (at_end)
-            break;
-        if (mirror->meta.at.watermark == offset)
-            want *= 2; /* one record longer than the chunk */
+    row_batch_clear(batch);
+    batch->status = LINEAGE_OK;
+    while (status == LINEAGE_OK && !batch->n && !reading->at_end) {
+        size_t left = (size_t)(in->size - reading->offset), want = reading->want < left ? reading->want : left;
+        batch->bytes.length = 0;
+        status = want ? log_read(in->mirror->store->log, reading->offset, want, &batch->bytes, err) : LINEAGE_OK;
+        reading->at_end = batch->bytes.length == left || batch->bytes.length < want;
+        if (status == LINEAGE_OK && batch->bytes.length)
+            status = cut_records(in, batch, err);
+        if (!batch->n)
+            reading->want *= 2; /* one record longer than the chunk */
+    }
+    if (status == LINEAGE_OK && batch->n && in->parser)
+        row_parser_give(in->parser, batch);
+    return status;
+}
+
+/* The batch is parsed while the one before it goes into the tables; so what was read ahead when that fails is dropped. */
+static enum lineage_status take_batches(struct ingest *in, struct lineage_error *err)
+{
+    enum lineage_status status = read_batch(in, &in->batches[0], err);
+    for (int i = 0; status == LINEAGE_OK && in->batches[i].n; i = 1 - i) {
+        struct row_batch *batch = &in->batches[i];
+        if (in->parser)
+            status = row_parser_take(in->parser, batch, err);
+        if (status == LINEAGE_OK)
+            status = read_batch(in, &in->batches[1 - i], err);
+        for (size_t k = 0; status == LINEAGE_OK && k < batch->n; k++)
+            status = take_record(in, &batch->records[k], err);
     }
     return status;
 }
@@ -211,9 +240,27 @@ static enum lineage_status drop_provisional(struct index *mirror, struct lineage
 static enum lineage_status ingest_bytes(struct ingest *in, struct lineage_error *err)
 {
     enum lineage_status status = drop_provisional(in->mirror, err);
+    in->reading = (struct reading){.offset = in->mirror->meta.at.watermark, .line = in->mirror->meta.at.line, .want = CHUNK};
     if (status == LINEAGE_OK)
-        status = read_chunks(in, err);
-    return status == LINEAGE_OK ? flush(in, err) : status;
+        status = start_parser(in, NULL, err);
+    return status == LINEAGE_OK ? take_batches(in, err) : status;
+}
+
+static void *sort_params(void *params)
+{
+    param_batch_sort(params);
+    return NULL;
+}
+
+/* The parameters that wait are sorted beside it, and put in afterwards: the indexes are those of other tables. */
+static enum lineage_status make_indexes(struct ingest *in, struct lineage_error *err)
+{
+    pthread_t thread;
+    bool beside = in->much && beside_start(&thread, sort_params, in->params);
+    enum lineage_status status = mirror_make_indexes(in->mirror, err);
+    if (beside)
+        pthread_join(thread, NULL);
+    return status;
 }
 
 /* Loading into indexes costs more than making them again when more comes in than is there. All
@@ -223,7 +270,7 @@ static enum lineage_status ingest_in_bulk(struct ingest *in, struct lineage_erro
     enum lineage_status status = mirror_drop_indexes(in->mirror, err);
     if (status == LINEAGE_OK)
         status = ingest_bytes(in, err);
-    return status == LINEAGE_OK ? mirror_make_indexes(in->mirror, err) : status;
+    return status == LINEAGE_OK ? make_indexes(in, err) : status;
 }
 
 /* The state that was looked up before reading: what came in meanwhile makes the next sync see a
@@ -242,25 +289,28 @@ enum lineage_status mirror_ingest(struct index *mirror, const struct log_state *
                                   struct lineage_error *err)
 {
     uint64_t there = mirror->meta.at.watermark, coming = log->size - there;
-    struct ingest in = {.mirror = mirror, .size = log->size};
+    struct ingest in = {.mirror = mirror, .size = log->size, .much = coming > MUCH};
     enum lineage_status status;
     struct stat st;
     /* A store without a telemetry directory is asked for it once and not once a row: a load of a
      * million rows would open as many files in vain. */
     in.telemetry = fs_stat(mirror->store->dir_fd, PLACE_TELEMETRY, 0, &st) == 0 || errno != ENOENT;
-    in.tally = tally_new(mirror, there == 0, coming > CHUNK);
+    in.tally = tally_new(mirror, there == 0, in.much);
     in.params = param_batch_new();
     if (!in.tally || !in.params)
         status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
     else
-        status = there == 0 || (coming > CHUNK && coming > there) ? ingest_in_bulk(&in, err)
+        status = there == 0 || (in.much && coming > there) ? ingest_in_bulk(&in, err)
                                                                   : ingest_bytes(&in, err);
+    if (status == LINEAGE_OK)
+        status = flush(&in, err);
     note_file(&mirror->meta, log);
     if (status == LINEAGE_OK)
         status = mirror_save_meta(mirror, err);
     tally_free(in.tally);
     param_batch_free(in.params);
-    buf_release(&in.bytes);
-    arena_release(&in.arena);
+    row_parser_free(in.parser); /* before the batches, one of which it may be reading */
+    row_batch_release(&in.batches[0]);
+    row_batch_release(&in.batches[1]);
     return status;
 }

@@ -42,13 +42,13 @@ static void bind_number(sqlite3_stmt *stmt, int at, struct lineage_number number
 /* Where the bytes are and what they were: by these a later sync tells whether somebody changed
  * the log. */
 static void bind_record(sqlite3_stmt *stmt, const struct lineage_trial *trial,
-                        const struct tsv_record *record)
+                        const struct tsv_record *record, int64_t digest)
 {
     sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
     sqlite3_bind_int64(stmt, 2, (int64_t)record->line);
     sqlite3_bind_int64(stmt, 3, (int64_t)record->offset);
     sqlite3_bind_int64(stmt, 4, (int64_t)record->length);
-    sqlite3_bind_int64(stmt, 5, mirror_digest(record->bytes, record->length));
+    sqlite3_bind_int64(stmt, 5, digest);
 }
 
 /* expected is worked out here once and not in SQL, since what counts as its leading number is a
@@ -135,14 +135,14 @@ static enum lineage_status insert_extras(struct index *mirror, const struct line
 
 /* The row first, as the others refer to it. */
 enum lineage_status mirror_insert(struct index *mirror, const struct lineage_trial *trial,
-                                  const struct tsv_record *record, struct param_batch *params,
+                                  const struct tsv_record *record, int64_t digest, struct param_batch *params,
                                   struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, insert_trial_sql, err);
     if (status != LINEAGE_OK)
         return status;
-    bind_record(stmt, trial, record);
+    bind_record(stmt, trial, record, digest);
     bind_columns(stmt, trial);
     status = mirror_run(mirror, stmt, err);
     if (status == LINEAGE_OK)
@@ -170,7 +170,7 @@ static const char *fault_kind(enum row_fault fault)
 }
 
 enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv_record *record,
-                                          enum row_fault fault, bool is_row, const char *exp_id,
+                                          int64_t digest, enum row_fault fault, bool is_row, const char *exp_id,
                                           const char *text, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -180,7 +180,7 @@ enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)record->offset);
     sqlite3_bind_int64(stmt, 2, (int64_t)record->length);
-    sqlite3_bind_int64(stmt, 3, mirror_digest(record->bytes, record->length));
+    sqlite3_bind_int64(stmt, 3, digest);
     sqlite3_bind_int64(stmt, 4, (int64_t)record->line);
     sqlite3_bind_int(stmt, 5, is_row);
     bind_text(stmt, 6, fault_kind(fault));

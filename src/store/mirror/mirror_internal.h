@@ -94,13 +94,14 @@ enum lineage_status mirror_ingest(struct index *mirror, const struct log_state *
 /* Let the position know of an exp_id: numeric ones, with or without exp_, decide next id and width. */
 void mirror_note_id(struct index_position *at, const char *id);
 
-/* insert.c: one trial, or one finding, into the tables. Parameters go in by param_batch_flush. */
+/* insert.c: one trial, or one finding, into the tables, with the digest of its record. Parameters go in by
+ * param_batch_flush. */
 struct param_batch;
 enum lineage_status mirror_insert(struct index *mirror, const struct lineage_trial *trial,
-                                  const struct tsv_record *record, struct param_batch *params,
+                                  const struct tsv_record *record, int64_t digest, struct param_batch *params,
                                   struct lineage_error *err);
 enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv_record *record,
-                                          enum row_fault fault, bool is_row, const char *exp_id,
+                                          int64_t digest, enum row_fault fault, bool is_row, const char *exp_id,
                                           const char *text, struct lineage_error *err);
 
 /*
@@ -111,6 +112,7 @@ struct param_batch *param_batch_new(void);
 void param_batch_free(struct param_batch *batch);
 enum lineage_status param_batch_add(struct param_batch *batch, struct index *mirror,
                                     const struct lineage_trial *trial, struct lineage_error *err);
+void param_batch_sort(struct param_batch *batch); /* ahead of a flush; nothing may be added meanwhile */
 enum lineage_status param_batch_rows(struct param_batch *batch, struct index *mirror, struct lineage_error *err);
 enum lineage_status param_batch_sums(struct param_batch *batch, struct index *mirror, struct lineage_error *err);
 enum lineage_status param_batch_flush(struct param_batch *batch, struct index *mirror,

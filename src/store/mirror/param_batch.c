@@ -30,6 +30,7 @@ struct param_row {
 struct param_batch {
     struct param_row *rows;
     size_t n, capacity;
+    bool sorted;
     struct arena keys;
     const char **names; /* distinct keys */
     size_t n_names, names_capacity;
@@ -93,6 +94,7 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
     if (!row.key || (param->text && !row.value.text))
         return false;
     batch->rows[batch->n++] = row;
+    batch->sorted = false;
     return true;
 }
 
@@ -135,8 +137,10 @@ static int in_order(const void *a, const void *b)
 #define TIMES_4(row) row row row row
 #define TIMES_63(row) TIMES_4(TIMES_4(row row row) row row row) row row row
 
-static const char insert_one[] = "INSERT INTO param_rows VALUES (?,?,?)";
-static const char insert_group[] = "INSERT INTO param_rows VALUES " TIMES_63("(?,?,?),") "(?,?,?)";
+/* OR FAIL: a statement that fails need not be undone, as its whole transaction is, so SQLite keeps no copy of each page
+ * that the statement changes. */
+static const char insert_one[] = "INSERT OR FAIL INTO param_rows VALUES (?,?,?)";
+static const char insert_group[] = "INSERT OR FAIL INTO param_rows VALUES " TIMES_63("(?,?,?),") "(?,?,?)";
 
 static void bind_setting(sqlite3_stmt *stmt, int at, const struct param_row *row)
 {
@@ -162,11 +166,17 @@ static enum lineage_status insert_rows(struct index *mirror, const struct param_
     return mirror_run(mirror, stmt, err);
 }
 
+void param_batch_sort(struct param_batch *batch)
+{
+    if (batch->n && !batch->sorted)
+        qsort(batch->rows, batch->n, sizeof *batch->rows, in_order);
+    batch->sorted = true;
+}
+
 enum lineage_status param_batch_rows(struct param_batch *batch, struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    if (batch->n)
-        qsort(batch->rows, batch->n, sizeof *batch->rows, in_order);
+    param_batch_sort(batch);
     for (size_t i = 0, n; status == LINEAGE_OK && i < batch->n; i += n) {
         n = batch->n - i >= GROUP ? GROUP : 1;
         status = insert_rows(mirror, batch->rows + i, n, err);
@@ -196,9 +206,9 @@ struct sums {
     " low = coalesce(min(low, excluded.low), low, excluded.low),"                                                      \
     " high = coalesce(max(high, excluded.high), high, excluded.high)"
 
-static const char sum_one[] = "INSERT INTO param_values VALUES (?,?,?,?,?,?)" ADD_TO_SUMS;
+static const char sum_one[] = "INSERT OR FAIL INTO param_values VALUES (?,?,?,?,?,?)" ADD_TO_SUMS;
 static const char sum_group[] =
-    "INSERT INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
+    "INSERT OR FAIL INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
 
 static enum lineage_status write_sums(struct index *mirror, const struct sum *sums, size_t n,
                                       struct lineage_error *err)

@@ -141,9 +141,12 @@ enum lineage_status index_newest_failed(struct index *mirror, enum lineage_label
                                         struct lineage_trial **trials, size_t *n, struct arena *arena,
                                         struct lineage_error *err)
 {
-    /* The second condition is that of the index, word for word: SQLite would not use it otherwise. */
-    static const char sql[] = TRIALS "WHERE t.status = ?2 AND t.status NOT IN ('keep', 'discard', 'baseline',"
-                                     " 'harness_abort') ORDER BY t.seq DESC LIMIT ?1";
+    /* The conditions behind the first are those of the index, word for word: SQLite would not use it otherwise. The
+     * list is how mirrors made by earlier versions have it. */
+    static const char sql[] = TRIALS "WHERE t.status = ?2 AND t.status <> 'keep' AND t.status <> 'discard'"
+                                     " AND t.status <> 'baseline' AND t.status <> 'harness_abort'"
+                                     " AND t.status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')"
+                                     " ORDER BY t.seq DESC LIMIT ?1";
     struct growing list = {.arena = arena};
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);

@@ -1,0 +1,160 @@
+/* A long log goes in at once, with a second thread if there can be one: the same rows as a piece at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/files.h"
+#include "support/rows.h"
+
+enum { ROWS = 24000, LONG_ROW = 9000, LONG_CELL = 700 * 1024 };
+
+static struct lineage_error err;
+static bool no_threads;
+static int threads;
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *context);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *context);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*work)(void *), void *context)
+{
+    threads += !no_threads;
+    return no_threads ? EAGAIN : __real_pthread_create(thread, attributes, work, context);
+}
+
+/* Every kind of record there is: quoted cells with line ends, empty lines, CR LF, a row longer than what is read at a
+ * time, text parameters, turns, faults; and a last one without line end. */
+static void put_row(FILE *out, int i)
+{
+    static const char *const labels[] = {"discard", "keep", "crash", "harness_abort"};
+    if (i % 1000 == 999)
+        fputs("\xff\tnot utf8\n\r\n\n", out);
+    if (i % 1500 == 1499)
+        fputs("short\t2026\n", out);
+    fprintf(out, "%03d\t2026-05-12T00:00:00Z\tsp%d\t", i, i % 7);
+    if (i)
+        fprintf(out, "%03d", i * 7919 % i);
+    fprintf(out, "\t000\t%s\t", i % 11 ? "opt" : "\"two\nlines\"");
+    for (int k = 0; k < 3 + (i == LONG_ROW ? LONG_CELL / 50 : 0); k++)
+        fputs("Raise the learning rate and lower the weight dec; ", out);
+    fprintf(out, "\t-0.0015\t%s\t%.5f\t\t-0.00123\t5.5\t7.25\tjob-%d\t\talpha=0.%d; seed=%d; optimizer=%s; info_gain turn=%d "
+            "mean=0.5 std=%d", labels[i % 4], 1 + i * 7919 % 10007 * 1e-5, i, i % 9 + 1, i, i % 2 ? "adam" : "sgd", i % 3, i % 5);
+    fputs(i == ROWS - 1 ? "" : i % 13 ? "\n" : "\r\n", out);
+}
+
+static char *make_log(void)
+{
+    char *dir = make_dir(), *path = join(dir, "results.tsv");
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    fputs("exp_id\ttimestamp\tspecialist\tparent_exp\tbaseline_exp\tdomain\thypothesis\texpected_delta\tstatus\tcore_metric\t"
+          "val_bpb\tdelta_vs_best\ttrain_s\ttotal_s\tjob_name\tsnapshot_path\tnotes\n", out);
+    for (int i = 0; i < ROWS; i++)
+        put_row(out, i);
+    assert_int_equal(fclose(out), 0);
+    free(path);
+    return dir;
+}
+
+static void sync_store(const char *dir)
+{
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    struct lineage_trial best;
+    assert_int_equal(lineage_best(store, &best, &err), LINEAGE_OK);
+    lineage_trial_release(&best);
+    lineage_store_close(store);
+}
+
+/* The same bytes, with the mirror following every megabyte, wherever that falls in a row. */
+static char *make_in_pieces(const char *from)
+{
+    enum { PIECE = 1 << 20 };
+    size_t length;
+    char *dir = make_dir(), *path = join(dir, "results.tsv"), *source = join(from, "results.tsv");
+    char *bytes = read_file(source, &length);
+    assert_true(length > 5 * PIECE);
+    for (size_t at = 0; at < length; at += PIECE) {
+        FILE *out = fopen(path, "ab");
+        assert_non_null(out);
+        size_t n = length - at < PIECE ? length - at : PIECE;
+        assert_int_equal(fwrite(bytes + at, 1, n, out), n);
+        assert_int_equal(fclose(out), 0);
+        sync_store(dir);
+    }
+    free(bytes);
+    free(source);
+    free(path);
+    return dir;
+}
+
+static int count(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt;
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int n = sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+static void assert_same(const char *dir, const char *other)
+{
+    static const char *const tables[] = {
+        "trials", "param_rows", "param_values", "turn_stats", "findings", "label_counts", "calibration",
+        "param_values_before", "label_counts_before", "calibration_before",
+        "(SELECT watermark, line, rows, size, last_offset, last_digest, next_id, id_width, provisional FROM %s.meta)"};
+    char sql[1024];
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    snprintf(sql, sizeof sql, "ATTACH '%s/lineage.db' AS a; ATTACH '%s/lineage.db' AS b", dir, other);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        char a[256], b[256];
+        bool whole = tables[i][0] != '(';
+        snprintf(a, sizeof a, whole ? "a.%s" : "%s", tables[i]);
+        snprintf(b, sizeof b, whole ? "b.%s" : "%s", tables[i]);
+        if (!whole) {
+            memcpy(strstr(a, "%s"), " a", 2);
+            memcpy(strstr(b, "%s"), " b", 2);
+        }
+        snprintf(sql, sizeof sql, "SELECT (SELECT count(*) FROM %s) = (SELECT count(*) FROM %s)", a, b);
+        assert_int_equal(count(db, sql), 1);
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT * FROM %s EXCEPT SELECT * FROM %s)", a, b);
+        assert_int_equal(count(db, sql), 0);
+    }
+    assert_int_equal(count(db, "SELECT count(*) FROM a.trials"), ROWS);
+    assert_true(count(db, "SELECT count(*) FROM a.findings") > ROWS / 1000);
+    sqlite3_close(db);
+}
+
+static void a_load_gives_what_pieces_give(void **state)
+{
+    (void)state;
+    char *whole = make_log(), *pieces = make_in_pieces(whole);
+    assert_int_equal(threads, 0); /* a short sync is not worth one */
+    sync_store(whole);
+    assert_true(threads > 0);
+    assert_same(whole, pieces);
+    struct lineage_store *store = open_store(whole, LINEAGE_LOWER, NULL);
+    no_threads = true;
+    assert_int_equal(lineage_rebuild(store, &err), LINEAGE_OK);
+    no_threads = false;
+    lineage_store_close(store);
+    assert_same(whole, pieces);
+    remove_dir(whole);
+    remove_dir(pieces);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_load_gives_what_pieces_give)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
