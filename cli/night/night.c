@@ -15,10 +15,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <lineage/render.h>
+
+/* Times 50 ms: how long a night waits for the leavings of the one before. */
+enum { LOCK_TRIES = 60 };
 
 bool night_add(struct night *night, const struct night_trial *trial)
 {
@@ -70,15 +74,20 @@ int night_open(struct night *night, struct lineage_store *store)
 /* On the directory, which the kernel unlocks whatever becomes of the process; a file with a pid
  * in it would have to be judged. mkdir's own failure is not looked at: open says what is wrong,
  * and a directory that is there already is the usual case. A night that is refused has done
- * nothing yet, so a second one in cron is harmless. */
+ * nothing yet, so a second one in cron is harmless. A night that was killed is over when what it
+ * ran is gone, for which a guardian may take a moment; hence the tries. */
 int night_lock(struct night *night)
 {
+    const struct timespec moment = {.tv_nsec = 50000000};
     mkdir(night->dir, 0777);
     night->lock = open(night->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (night->lock < 0)
         return cli_error(CLI_SYSTEM, "cannot open %s: %s", night->dir, strerror(errno));
-    if (flock(night->lock, LOCK_EX | LOCK_NB) == 0)
-        return CLI_GO_ON;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(night->lock, LOCK_EX | LOCK_NB) == 0)
+            return CLI_GO_ON;
+        nanosleep(&moment, NULL);
+    }
     return cli_error(CLI_SYSTEM, "another night runs in %s", lineage_store_dir(night->store));
 }
 

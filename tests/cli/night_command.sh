@@ -66,7 +66,10 @@ sed 's/"name": "list"/"name": "again"/; s/"score": "loss"/"score": "loss", "envi
 for delay in 0.3 0.5 0.7; do
     timeout -s KILL $delay "$LINEAGE" night again.json -C again -q >>out 2>>err
 done
-run night again.json -C again -q
+for i in 1 2 3 4 5; do # on a slow machine what was killed takes its time to go
+    run night again.json -C again -q
+    [ $status -eq 3 ] || break
+done
 must_exit 0
 sed 1d again/results.tsv | grep -v harness_abort | sed 's/.*, trial \(.*\), key .*/\1/' | sort | uniq -c | sort -rn >counts
 must_equal '8 1' "$(wc -l <counts) $(awk 'NR == 1 { print $1 }' counts)" 'trials, and how often at most'

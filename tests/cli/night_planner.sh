@@ -54,6 +54,12 @@ must_equal 'try 0.3|-0.1|001' "$(json hypothesis)|$(json expected_delta)|$(json 
 [ ! -e p/telemetry/proposals.jsonl ] || fail 'refusals where none was'
 must_run verify -C p
 
+# The block compares those who propose: what they expected, what happened, what an hour of theirs brings.
+must_have p/KNOWLEDGE.md '| proposer | trials | kept | same sign | expected | happened | mean error | gain per hour |'
+must_have p/KNOWLEDGE.md '| thinker | 3 | 2 | 2 of 2 | -0.1 | -0.02 | 0.08 | +'
+checks=$((checks + 1))
+! grep -q 'untried.*proposer\|^- proposer\|tried at one value only:.*proposer' p/KNOWLEDGE.md || fail 'a proposer is no setting'
+
 # What it was told.
 cp request.json out
 must_equal 'space core_metric lower' "$(json sweep) $(json score.name) $(json score.better)"

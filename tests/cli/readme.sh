@@ -30,7 +30,13 @@ cat >tools/ninja <<'END'
 #!/bin/sh
 exit 0
 END
-chmod +x tools/cmake tools/ninja
+# The example's training program wants NumPy: Debian's python3 has it where another one comes first.
+for python in python3 /usr/bin/python3 none; do
+    [ "$python" != none ] || break
+    "$python" -c 'import numpy' 2>/dev/null && break
+done
+printf '#!/bin/sh\nexec %s "$@"\n' "$python" >tools/python3
+chmod +x tools/cmake tools/ninja tools/python3
 
 # commands FILE: what stands in its ```sh fences.
 commands()
@@ -39,6 +45,10 @@ commands()
 }
 
 commands "$here/README.md" | grep -vx 'sh tests/run.sh' >pasted
+if [ "$python" = none ]; then
+    echo 'python3-numpy is not there: without the section on your own training'
+    sed '/^lineage run -C runs\/mine/,/^    python3/d; /runs\/mine/d' pasted >without && mv without pasted
+fi
 checks=$((checks + 1))
 [ "$(wc -l <pasted)" -gt 20 ] || fail "hardly a command in README.md"
 checks=$((checks + 1))
@@ -59,6 +69,13 @@ must_have out "difference: variant minus grpo"
 must_equal 5 "$(sed 1d "$here/runs/atpo/results.tsv" | wc -l)" "rows of runs/atpo"
 must_equal 6 "$(sed 1d "$here/build/first-night/results.tsv" | wc -l)" "rows of the first night"
 must_equal 8 "$(sed 1d "$here/runs/hop/results.tsv" | wc -l)" "rows of runs/hop"
+if [ "$python" != none ]; then
+    must_equal 21 "$(sed 1d "$here/runs/mine/results.tsv" | wc -l)" "rows of runs/mine"
+    must_equal 16 "$(grep -c "proposer=" "$here/runs/mine/results.tsv")" "trials that were proposed"
+    must_equal 1 "$(grep -c 'mean of 3 seeds' "$here/runs/mine/results.tsv")" "rows of several seeds"
+    checks=$((checks + 1))
+    grep -q 'proposer=planner' "$here/runs/mine/results.tsv" || fail "the planner planned nothing"
+fi
 must_have "$here/runs/atpo/KNOWLEDGE.md" "turn-group normalisation"
 
 # The program is the one that the page shows.
