@@ -139,6 +139,17 @@ struct lineage_report_calibration {
     double expected, happened, error; /* means; error of |expected - happened| */
 };
 
+/*
+ * Who proposed trials (their parameter `proposer`), and what came of them. harness_abort is left out. expected,
+ * happened and error are means over the n_expected keeps and discards that say what they expected.
+ */
+struct lineage_report_proposer {
+    const char *name;
+    uint64_t n, kept, n_expected, same_sign;
+    double expected, happened, error;
+    struct lineage_number gain_per_hour; /* improvements of the kept ones over the hours of all; absent without hours */
+};
+
 /* A row as text, damaged ones included: what the blackboard's files are made of. Texts are never NULL but
  * where said. */
 struct lineage_board_row {
@@ -197,6 +208,8 @@ struct lineage_report {
     size_t n_failures;
     const struct lineage_report_calibration *calibration; /* most trials first */
     size_t n_calibration;
+    const struct lineage_report_proposer *proposers; /* most trials first */
+    size_t n_proposers;
 
     const struct lineage_board *board; /* NULL but with LINEAGE_RULES_BOARD */
 

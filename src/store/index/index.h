@@ -246,4 +246,8 @@ enum lineage_status index_pair_tried(struct index *index, const struct lineage_p
 enum lineage_status index_calibration(struct index *index, size_t limit, struct lineage_report_calibration **list,
                                       size_t *n, struct arena *arena, struct lineage_error *err);
 
+/* The same by proposer; reads every trial that names one. lower: whether a lower score is better. */
+enum lineage_status index_proposers(struct index *index, size_t limit, bool lower, struct lineage_report_proposer **list,
+                                    size_t *n, struct arena *arena, struct lineage_error *err);
+
 #endif

@@ -479,3 +479,54 @@ enum lineage_status index_calibration(struct index *mirror, size_t limit, struct
     sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
+
+/* ---- proposers ---- */
+
+/* Kept in no table of sums: few stores name a proposer, and those that do have as many trials as nights can run. */
+static const char proposers_sql[] =
+    "SELECT name, count(*), sum(status = 'keep'), sum(told), sum(told AND expected * delta > 0), "
+    "avg(CASE WHEN told THEN expected END), avg(CASE WHEN told THEN delta END), "
+    "avg(CASE WHEN told THEN abs(expected - delta) END), "
+    "sum(CASE WHEN status = 'keep' THEN delta ELSE 0 END) / nullif(sum(coalesce(total_s, 0)) / 3600, 0) "
+    "FROM (SELECT p.value AS name, t.status, t.expected, t.delta_vs_best AS delta, t.total_s, "
+    "t.status IN ('keep', 'discard') AND abs(t.expected) < 9e999 AND abs(t.delta_vs_best) < 9e999 AS told "
+    "FROM param_rows p JOIN trials t ON t.seq = p.seq "
+    "WHERE p.key = 'proposer' AND typeof(p.value) = 'text' AND t.status <> 'harness_abort') "
+    "GROUP BY name ORDER BY count(*) DESC, name LIMIT ?1";
+
+static struct lineage_report_proposer read_proposer(sqlite3_stmt *stmt, bool lower, struct arena *arena)
+{
+    double gain = sqlite3_column_double(stmt, 8);
+    return (struct lineage_report_proposer){
+        .name = text_of(stmt, 0, arena),
+        .n = (uint64_t)sqlite3_column_int64(stmt, 1),
+        .kept = (uint64_t)sqlite3_column_int64(stmt, 2),
+        .n_expected = (uint64_t)sqlite3_column_int64(stmt, 3),
+        .same_sign = (uint64_t)sqlite3_column_int64(stmt, 4),
+        .expected = sqlite3_column_double(stmt, 5),
+        .happened = sqlite3_column_double(stmt, 6),
+        .error = sqlite3_column_double(stmt, 7),
+        .gain_per_hour = {sqlite3_column_type(stmt, 8) == SQLITE_FLOAT, lower ? 0 - gain : gain}};
+}
+
+enum lineage_status index_proposers(struct index *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
+                                    size_t *n, struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *n = 0;
+    *list = arena_alloc(arena, limit, sizeof **list);
+    enum lineage_status status =
+        *list ? mirror_prepare(mirror, &stmt, proposers_sql, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)limit);
+    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        (*list)[*n] = read_proposer(stmt, lower, arena);
+        if (!(*list)[(*n)++].name) {
+            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            break;
+        }
+    }
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}

@@ -235,15 +235,9 @@ void section_failures(struct block *block, const struct native *n)
 
 /* Who expects what: an agent that sees its own optimism corrects for it. Worth least, because it plans no
  * trial. */
-void section_calibration(struct block *block, const struct native *n)
+static void add_specialists(struct block *block, const struct native *n)
 {
     struct buf *out = &block->text;
-    if (!n->report->n_calibration)
-        return;
-    buf_puts(out, "\n## Calibration (expected_delta against delta_vs_best)\n\n"
-                  "| specialist | trials | same sign | expected | happened | mean error |\n"
-                  "|---|---|---|---|---|---|\n");
-    block_head_end(block);
     for (size_t i = 0; i < n->report->n_calibration; i++) {
         const struct lineage_report_calibration *c = &n->report->calibration[i];
         buf_puts(out, "| ");
@@ -257,6 +251,49 @@ void section_calibration(struct block *block, const struct native *n)
         buf_puts(out, " |\n");
         block_row_end(block, 8 / (1 + 0.2 * (double)i), false);
     }
+}
+
+static void add_proposer(struct buf *out, const struct lineage_report_proposer *p)
+{
+    bool told = p->n_expected > 0;
+    buf_puts(out, "| ");
+    add_name(out, p->name);
+    buf_printf(out, " | %llu | %llu | %llu of %llu | ", (unsigned long long)p->n, (unsigned long long)p->kept,
+               (unsigned long long)p->same_sign, (unsigned long long)p->n_expected);
+    add_delta(out, (struct lineage_number){told, p->expected});
+    buf_puts(out, " | ");
+    add_delta(out, (struct lineage_number){told, p->happened});
+    buf_puts(out, " | ");
+    add_score(out, (struct lineage_number){told, p->error});
+    buf_puts(out, " | ");
+    add_delta(out, p->gain_per_hour);
+    buf_puts(out, " |\n");
+}
+
+/* One piece: whom to ask is told by comparing them. */
+static void add_proposers(struct block *block, const struct native *n)
+{
+    if (!n->report->n_proposers)
+        return;
+    buf_puts(&block->text, "\n| proposer | trials | kept | same sign | expected | happened | mean error | gain per hour |\n"
+                           "|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < n->report->n_proposers; i++)
+        add_proposer(&block->text, &n->report->proposers[i]);
+    block_row_end(block, 7, false);
+}
+
+void section_calibration(struct block *block, const struct native *n)
+{
+    struct buf *out = &block->text;
+    if (!n->report->n_calibration && !n->report->n_proposers)
+        return;
+    buf_puts(out, "\n## Calibration (expected_delta against delta_vs_best)\n");
+    if (n->report->n_calibration)
+        buf_puts(out, "\n| specialist | trials | same sign | expected | happened | mean error |\n"
+                      "|---|---|---|---|---|---|\n");
+    block_head_end(block);
+    add_specialists(block, n);
+    add_proposers(block, n);
 }
 
 /* By turn, because a policy that gains nothing after its second search has turns to spare. */

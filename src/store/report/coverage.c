@@ -21,6 +21,12 @@ static bool is_seed(const char *name)
     return length >= 4 && strcmp(name + length - 4, "seed") == 0;
 }
 
+/* Who proposed a trial is no setting of it. */
+static bool is_setting(const char *name)
+{
+    return strcmp(name, "proposer") != 0;
+}
+
 /* A crash says that a value was tried, not how good it is. */
 static uint64_t measured(const uint64_t labels[LINEAGE_N_LABELS])
 {
@@ -42,6 +48,8 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     uint64_t all = measured(report->labels);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
         struct lineage_report_param *param = &params[report->n_params];
+        if (!is_setting(names[i]))
+            continue;
         status = index_param_values(load->store->index, names[i], param, &load->arena, err);
         if (!param->n_values) /* of harness_abort trials alone */
             continue;

@@ -11,7 +11,7 @@
 
 #include "report_parts.h"
 
-#define CALIBRATED 12 /* specialists */
+#define CALIBRATED 12 /* specialists, and proposers */
 
 /* Lengths that a planner reads in one go; a chain of 30 shows root, way and end of any. */
 void lineage_report_options_init(struct lineage_report_options *options)
@@ -110,6 +110,7 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     struct lineage_report *report = &load->report;
     const struct lineage_report_options *o = load->options;
     struct lineage_report_calibration *calibration = NULL;
+    struct lineage_report_proposer *proposers = NULL;
     enum lineage_status status = load_best(load, err);
     if (status == LINEAGE_OK)
         status = count_labels(load, err);
@@ -127,6 +128,10 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
         status = index_calibration(load->store->index, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                    err);
     report->calibration = calibration;
+    if (status == LINEAGE_OK)
+        status = index_proposers(load->store->index, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
+                                 &report->n_proposers, &load->arena, err);
+    report->proposers = proposers;
     return status;
 }
 
