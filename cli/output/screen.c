@@ -106,6 +106,8 @@ static void start_pager(struct cli_screen *screen, const char *script)
 void cli_screen_expect(struct cli_screen *screen, size_t lines)
 {
     char script[4096];
+    if (screen->terminal)
+        setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a write for each of many lines takes longer than all else */
     if (!screen->terminal || screen->no_pager || screen->pager || lines < screen->height || is_dumb())
         return;
     if (pager_script(script, sizeof script, screen->wide))
