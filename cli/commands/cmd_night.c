@@ -6,6 +6,7 @@
 
 #include "night/night.h"
 #include "recipe/recipe_store.h"
+#include "run/left_trial.h"
 
 struct night_options {
     struct cli_session session;
@@ -177,7 +178,7 @@ static int read_sweep(struct cli_session *session, void *context)
 }
 
 /* The lock before the rows are read: otherwise a row that the other night wrote in between
- * would be run a second time. A night of several jobs opens the store anew: it is the night's that is closed. */
+ * would be run a second time. What was cut off with the night before gets its row first. A night of several jobs opens the store anew: it is the night's that is closed. */
 static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
@@ -187,6 +188,8 @@ static int work(struct cli_session *session, void *context)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON && !o->list)
         status = night_lock(night);
+    if (status == CLI_GO_ON && !o->list)
+        status = left_trial_record_all(session->store);
     if (status == CLI_GO_ON)
         status = night_read_rows(night);
     if (status == CLI_GO_ON)
