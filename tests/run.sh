@@ -50,7 +50,7 @@ ctest --test-dir "$here/build-sanitize" --output-on-failure -j2 -LE "^(slow|$wit
 
 # Where threads or processes meet. Only clang's OpenMP tells the sanitizer what its barriers order (through archer);
 # to gcc's libgomp every parallel loop looks like a race.
-threaded="writers lineage_rules mcp_hostile serve_hostile rlcore_loss rlcore_properties trainer_generate trainer_run"
+threaded="writers lineage_rules lineage_cut_off lineage_mirror_changes mcp_hostile serve_hostile rlcore_loss rlcore_properties trainer_generate trainer_run"
 if [ $# -eq 0 ]; then
     configure "$here/build-thread" -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_SANITIZE=thread

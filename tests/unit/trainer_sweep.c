@@ -409,12 +409,14 @@ static void the_published_schema_knows_the_keys(void **state)
     json_t *schema = read_json(FIXTURES_DIR "/../schema/sweep.schema.json"), *value;
     const char *key;
     (void)state;
-    json_t *keys = json_object_get(schema, "properties");
-    assert_int_equal(json_object_size(keys), 7);
+    json_t *keys = json_object_get(json_object_get(json_object_get(schema, "$defs"), "recipes"), "properties");
+    assert_int_equal(json_object_size(keys), 9);
     json_object_foreach(keys, key, value) {
         char text[64];
         struct trainer_sweep *sweep;
         struct trainer_error err;
+        if (strcmp(key, "ranges") == 0 || strcmp(key, "propose") == 0) /* of proposed trials: `night` takes them out first */
+            continue;
         snprintf(text, sizeof text, "{'%s': null}", key);
         assert_int_equal(read_sweep(&sweep, text, &err), TRAINER_EINVAL);
         assert_null(strstr(err.text, "unknown"));
