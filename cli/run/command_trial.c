@@ -413,6 +413,23 @@ static struct trial_plan make_plan(const struct command_trial *t, const struct l
                                .max_steps = STEPS_KEPT};
 }
 
+/* A baseline of several seeds knows what chance does; where the owner has said it, that stands. Of single runs: a later
+ * trial of more seeds says so itself. */
+static int set_noise(const struct command_run *run)
+{
+    char said[96];
+    struct lineage_error err;
+    double std = score_std(run);
+    if (!run->trial->baseline || run->measured < 2 || run->measured != run->trial->seeds || !(std > 0) ||
+        lineage_store_config(run->store)->noise_std > 0)
+        return CLI_GO_ON;
+    if (lineage_store_set_noise(run->store, std, 1, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    snprintf(said, sizeof said, "the noise floor of the store is now %.4g, from %zu seeds", std, run->measured);
+    cli_say(said);
+    return CLI_GO_ON;
+}
+
 int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
                       struct lineage_trial *row)
 {
@@ -431,6 +448,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                         .watch = watch,
                                         .output = on_output,
                                         .beside = beside,
+                                        .noise_seeds = trial->seeds > 1 ? (unsigned)trial->seeds : 0,
                                         .snapshot = RUNNING_WORK,
                                         .remark = remark,
                                         .context = run,
@@ -441,6 +459,8 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
         status = left_trial_record_all(store);
         if (status == CLI_GO_ON)
             status = trial_run(store, &request, outcome, row);
+        if (status == CLI_GO_ON && outcome->end == TRIAL_FINISHED)
+            status = set_noise(run);
         run_log_close(&run->log);
         protected_files_release(&run->protected);
     }

@@ -154,6 +154,7 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
         options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
     if (request->output)
         trial.job_name = strrchr(work->dir.path, '/') + 2; /* without the dot; see cli/run/left_trial.h */
+    options.noise_seeds = request->noise_seeds;
     options.beside = request->beside;
     options.beside_context = request->context;
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);

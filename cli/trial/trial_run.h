@@ -30,6 +30,7 @@ struct trial_request {
     void (*output)(void *context, const char *bytes, size_t n); /* what it prints; it is shown and looked through for
                                                                    metrics too. NULL: it is not read at all */
     void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
+    unsigned noise_seeds;      /* seeds that its score is the mean of; 0: as the store is configured */
     const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
     void *context;             /* of all of them */
     const char *keep_artifact; /* file in the work directory that is to be kept .. */

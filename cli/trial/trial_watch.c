@@ -30,6 +30,10 @@ enum { MEMORY_INTERVAL_MS = 200 };
 /* Without a limit the peak is worth a note, not five looks a second. */
 enum { PEAK_INTERVAL_MS = 1000 };
 
+/* A program that prints line by line would wake this process for each: after a read of less it takes a nap, in which
+ * more comes together. One that prints much is read at once, as a full pipe would hold it up. */
+enum { NAP_MS = 1, NAP_BELOW = 8192 };
+
 /* How often to ask whether the child has ended where the kernel has no descriptor for that. */
 enum { EXIT_INTERVAL_MS = 50 };
 
@@ -55,6 +59,7 @@ struct watch {
     struct metric_lines metrics;
     double began, phase_began, phase_limit, heard; /* heard: the last byte of either */
     bool evaluating, stop, impatient;
+    size_t read; /* bytes of output in this round */
 };
 
 /* Monotonic, as a clock that is set by the network must not end a trial. */
@@ -226,6 +231,7 @@ static bool read_output(struct watch *w)
 {
     size_t n = w->process.output >= 0 ? read_some(w, &w->output, &w->process.output) : 0;
     if (n) {
+        w->read += n;
         w->job->output(w->job->context, w->output.line + w->output.length - n, n);
         hear_output(w);
     }
@@ -292,6 +298,9 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
                            {w->process.output, POLLIN, 0},
                            {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
                            {w->process.notice, POLLIN, 0}};
+    if (w->read > 0 && w->read < NAP_BELOW)
+        poll(NULL, 0, NAP_MS);
+    w->read = 0;
     if (poll(fds, 4, milliseconds) < 0)
         return false;
     if (fds[0].revents)

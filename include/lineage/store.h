@@ -117,6 +117,14 @@ LINEAGE_API void lineage_store_close(struct lineage_store *store);
 /* The settings in force (configuration and overrides); valid until close. direction is never DEFAULT. */
 LINEAGE_API const struct lineage_config *lineage_store_config(const struct lineage_store *store);
 
+/*
+ * Set the noise floor of a store that has none: the standard deviation of the score between seeds, and how many seeds a
+ * score is the mean of. lineage.json is replaced atomically, its other settings stay, and the settings in force follow.
+ * LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is not finite and above 0.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
+
 /* The directory as given to open; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 

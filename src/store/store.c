@@ -94,6 +94,34 @@ enum lineage_status lineage_store_create(const char *dir, const struct lineage_c
     return status;
 }
 
+/* The file is read again: what is in force in this handle may be overridden, and the owner may have changed it since. */
+enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
+                                            struct lineage_error *err)
+{
+    struct lineage_config config;
+    struct buf text = {0};
+    enum lineage_status status = read_config(&config, store->dir_fd, err);
+    if (status == LINEAGE_OK && config.noise_std > 0)
+        status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
+    if (status == LINEAGE_OK && !(std > 0))
+        status = store_fail(err, LINEAGE_EINVAL, "noise_std must be above 0");
+    config.noise_std = std;
+    config.noise_seeds = seeds;
+    if (status == LINEAGE_OK)
+        status = config_check(&config, err);
+    if (status != LINEAGE_OK)
+        return status;
+    config_write(&text, &config);
+    status = text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                         : fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
+    buf_release(&text);
+    if (status == LINEAGE_OK) {
+        store->config.noise_std = std;
+        store->config.noise_seeds = seeds;
+    }
+    return status;
+}
+
 /* Overrides of this handle. Another score column than the configured one cannot use the mirror on disk. */
 static enum lineage_status apply_options(struct lineage_store *store, const struct lineage_open_options *options,
                                          struct lineage_error *err)

@@ -112,6 +112,19 @@ run run -C n -q --seeds 3 -- sh -c '[ {seed} -lt 2 ] && echo METRIC score=1'
 must_exit 1
 must_equal crash "$(field n 9)"
 
+# ---- a baseline with seeds sets the noise floor, and --status auto keeps what is beyond it ----
+run run -C f --direction higher -q --baseline --seeds 3 -- sh -c 'echo METRIC score={seed}'
+must_exit 0
+must_have err 'noise floor of the store is now 1, from 3 seeds'
+must_equal 'higher 1.0 1' "$(json direction f/lineage.json) $(json noise_std f/lineage.json) $(json noise_seeds f/lineage.json)"
+must_run run -C f -q -- sh -c 'echo METRIC score=4.5'
+must_equal discard "$(field f 9)"
+must_have f/results.tsv 'discarded: +2.5, needs more than 2.83'
+must_run run -C f -q --seeds 2 -- sh -c 'echo METRIC score=4.5'
+must_equal keep "$(field f 9)"
+must_run run -C f -q --baseline --seeds 2 -- sh -c 'echo METRIC score=7{seed}'
+must_equal 1.0 "$(json noise_std f/lineage.json)" "once"
+
 # ---- while it runs, and what it printed ----
 "$LINEAGE" run -C r --direction lower -q --specialist me --train-seconds 3000 -p a=2 -- sh -c \
     'echo first; echo "METRIC step=3 loss=0.25"; touch up; until [ -e down ]; do sleep 0.02; done; echo last; echo METRIC score=1' >id &
