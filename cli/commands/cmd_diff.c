@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "output/tree_diff.h"
+#include "run/provenance_read.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
 
@@ -69,6 +70,32 @@ static int diff(struct cli_session *session, const struct lineage_trial *trial, 
     return status;
 }
 
+/* What commands were run from: the changes to the code, the command, its machine. CLI_GO_ON if either has none. */
+static int diff_provenance(struct cli_session *session, const struct lineage_trial *trial,
+                           const struct lineage_trial *other, size_t limit)
+{
+    char here[PATH_MAX], there[PATH_MAX];
+    if (!provenance_path(here, session->store, trial->exp_id) || !provenance_path(there, session->store, other->exp_id))
+        return CLI_GO_ON;
+    return session->args.n_positional > 1 ? compare(here, there, limit) : compare(there, here, limit);
+}
+
+static bool has_snapshot(const struct lineage_trial *trial)
+{
+    return trial->snapshot_path && *trial->snapshot_path;
+}
+
+/* Where a discarded or failed trial has no snapshot, its provenance says all that there is. */
+static int diff_both(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
+                     size_t limit)
+{
+    int first = diff_provenance(session, trial, other, limit);
+    if (first > CLI_NO || (first != CLI_GO_ON && (!has_snapshot(trial) || !has_snapshot(other))))
+        return first;
+    int second = diff(session, trial, other, limit);
+    return second == CLI_OK && first != CLI_GO_ON ? first : second;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_trial trial = {0}, other = {0};
@@ -80,7 +107,7 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON)
         status = load_other(session, &trial, &other);
     if (status == CLI_GO_ON)
-        status = diff(session, &trial, &other, o->limit);
+        status = diff_both(session, &trial, &other, o->limit);
     lineage_trial_release(&trial);
     lineage_trial_release(&other);
     return status;
@@ -106,7 +133,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_diff = {
     .name = "diff",
     .arguments = "ID [ID]",
-    .description = "Unified diff of two snapshots (binary and large files are named). With one ID the parent's\n"
+    .description = "Unified diff of two snapshots, and of what two commands were run from (provenance/ID/); binary\n"
+                   "and large files are named. With one ID the parent's\n"
                    "snapshot is compared with the trial's, with two the first with the second. How a file is\n"
                    "shown depends on its bytes alone: no configuration or attributes of git are read.",
     .examples = "  lineage diff 014\n  lineage diff 003 014",

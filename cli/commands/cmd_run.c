@@ -17,7 +17,7 @@ struct run_options {
     const char *const *command; /* the words behind -- */
     char *specialist, *domain, *hypothesis, *expected_delta, *parent, *score, *eval, *preflight;
     char *train_seconds, *eval_seconds, *silence, *memory, *grace, *seed, *seeds;
-    char **metrics, **params, **environment, **artifacts, **protect;
+    char **metrics, **params, **environment, **keep, **versions, **artifacts, **protect;
     int baseline, quiet, stop_on_nan;
 
     struct command_trial trial;
@@ -127,6 +127,8 @@ static void fill_trial(struct run_options *o)
     t->n_metrics = count(o->metrics);
     t->score = o->score;
     t->environment = (const char *const *)o->environment;
+    t->keep_environment = (const char *const *)o->keep;
+    t->version_of = (const char *const *)o->versions;
     t->protect = (const char *const *)o->protect;
     t->specialist = o->specialist;
     t->domain = o->domain;
@@ -260,6 +262,9 @@ static int run_run(struct run_options *o, const struct cli_command *command, int
         {"protect", 0, POPT_ARG_ARGV, &o->protect, 0, "file that may not change, or the trial is disqualified", "FILE"},
         {"grace", 0, POPT_ARG_STRING, &o->grace, 0, "seconds between TERM and KILL (default: 10)", "SECONDS"},
         {"env", 0, POPT_ARG_ARGV, &o->environment, 0, "a variable for the command; may be repeated", "NAME=VALUE"},
+        {"keep-env", 0, POPT_ARG_ARGV, &o->keep, 0, "a variable to be recorded; may be repeated", "NAME"},
+        {"version-of", 0, POPT_ARG_ARGV, &o->versions, 0, "shell command whose output is recorded; may be repeated",
+         "COMMAND"},
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress, and nothing that it prints", NULL},
         POPT_TABLEEND};
@@ -299,7 +304,8 @@ const struct cli_command cmd_run = {
         "Parameters are put in place of {NAME} in the arguments; the command also finds them as\n"
         "LINEAGE_PARAM_NAME and in the JSON file LINEAGE_PARAMS, its seed as {seed} and\n"
         "LINEAGE_SEED, and as {workdir} and LINEAGE_WORKDIR a directory that is kept as the\n"
-        "snapshot of a kept trial.",
+        "snapshot of a kept trial. Commit, changes and machine are recorded in provenance/ID/\n"
+        "(`lineage show`, `lineage diff`).",
     .examples = "  lineage run -C runs/mine --direction lower -m val_bpb -- python3 -u train.py\n"
                 "  lineage run -C runs/mine -p lr=0.1 --seeds 3 --train-seconds 600 -- \\\n"
                 "      ./train --lr {lr} --seed {seed}",

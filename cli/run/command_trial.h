@@ -31,6 +31,8 @@ struct command_trial {
     const struct lineage_param *params;
     size_t n_params;
     const char *const *environment;   /* NAME=VALUE besides; ended by NULL; NULL: none */
+    const char *const *keep_environment; /* names of variables of this process to record; ended by NULL; NULL: none */
+    const char *const *version_of;    /* shell commands whose output is recorded; ended by NULL; NULL: none */
     const struct command_artifact *artifacts;
     size_t n_artifacts;
     const char *const *protect;       /* files that must be the same afterwards; ended by NULL; NULL: none */

@@ -156,6 +156,58 @@ must_run -C r show 001 --format json
 must_equal '' "$(json params.alpha 2>/dev/null)" "a parameter out of the log"
 must_run -C r verify
 
+# ---- where it came from: git, without a word of the repository's configuration ----
+if command -v git >git.path; then
+    HOME=$scratch
+    export HOME
+    mkdir repo && cd repo || exit 3
+    git init -q . && git config user.email a@b && git config user.name a
+    printf 'one\n' >train.py && printf '*.py filter=evil diff=evil\n*.log\n' >.gitattributes && printf 'ignored\n' >.gitignore
+    git add . && git commit -q -m first
+    # Every program that a repository can name; none may run.
+    trap_sh="touch $scratch/ran; cat"
+    for key in filter.evil.clean filter.evil.smudge filter.evil.process diff.evil.textconv diff.evil.command diff.external \
+        core.fsmonitor core.pager core.sshCommand core.editor core.alternateRefsCommand; do
+        git config "$key" "$trap_sh"
+    done
+    mkdir -p hooks && for hook in post-index-change pre-commit post-checkout; do
+        printf '#!/bin/sh\ntouch %s/ran\n' "$scratch" >hooks/$hook && chmod +x hooks/$hook
+    done
+    git config core.hooksPath "$PWD/hooks"
+    printf 'two\n' >>train.py && printf 'staged\n' >new.py && git -c filter.evil.clean=cat -c filter.evil.process= add new.py
+    printf 'loose\n' >loose.txt && printf 'secret\n' >ignored
+    rm -f "$scratch/ran"
+    API_TOKEN=hunter2 FLAVOUR=lemon OMP_NUM_THREADS=1
+    export API_TOKEN FLAVOUR OMP_NUM_THREADS
+    must_run run -C ../g --direction higher -q -p alpha=0.5 --keep-env FLAVOUR --keep-env API_TOKEN --env MY_KEY=hunter2 \
+        --env PLAIN=x --version-of 'echo version 7' --version-of 'exit 1' -- sh -c 'echo METRIC score={alpha}'
+    must_equal no "$([ -e "$scratch/ran" ] && echo yes || echo no)" "a program that the repository's configuration names ran"
+    git diff >/dev/null 2>&1
+    must_equal yes "$([ -e "$scratch/ran" ] && echo yes)" "the trap is one: git alone runs it"
+    cd .. || exit 3
+    p=g/provenance/000
+    must_equal "run.json staged.diff unstaged.diff untracked" "$(cd $p && echo *)"
+    must_equal "$(git -C repo rev-parse HEAD)" "$(json git.commit $p/run.json)"
+    must_have $p/staged.diff '+staged'
+    must_have $p/unstaged.diff '+two'
+    must_lack $p/unstaged.diff 'staged'
+    must_equal 'err hooks loose.txt out' "$(cd $p/untracked && echo *)"
+    must_equal 'lemon 1 x version 7' "$(json kept_environment.FLAVOUR $p/run.json) $(json kept_environment.OMP_NUM_THREADS $p/run.json) $(json env.PLAIN $p/run.json) $(json 'versions.echo version 7' $p/run.json | sed 's/^null$//')"
+    checks=$((checks + 1))
+    ! grep -r hunter2 g || fail "a secret is in the store"
+    (cd repo && printf 'three\n' >>train.py && "$LINEAGE" run -C ../g -q -p alpha=0.4 --parent 000 -- sh -c 'echo METRIC score={alpha}') >id
+    must_run -C g show 001
+    must_have out 'echo METRIC score={alpha}'
+    must_have out "$(git -C repo rev-parse HEAD)"
+    must_run -C g show 001 --format json
+    must_equal 0.4 "$(json provenance.params.alpha)"
+    run -C g diff 001
+    must_have out '++three'
+    must_have out '"alpha": 0.4'
+else
+    printf 'no git here: provenance is not checked\n'
+fi
+
 # ---- whose child ----
 must_run run -C n -q --parent best -- sh -c 'echo METRIC score=9'
 must_equal '000 keep' "$(field n 4) $(field n 9)"

@@ -1,0 +1,222 @@
+/* provenance.c: run.json and what git says. */
+#include "run/provenance.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "run/git_diff.h"
+#include "run/read_command.h"
+#include "support/running_files.h"
+
+enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
+
+/* ---- environment ---- */
+
+/* What changes results or speed and is nobody's secret. */
+static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+                                    "PYTHONHASHSEED", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", NULL};
+
+bool provenance_is_secret(const char *name, size_t length)
+{
+    static const char *const words[] = {"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", NULL};
+    char upper[128] = "";
+    for (size_t i = 0; i < length && i < sizeof upper - 1; i++)
+        upper[i] = (char)toupper((unsigned char)name[i]);
+    for (size_t i = 0; words[i]; i++)
+        if (strstr(upper, words[i]))
+            return true;
+    return false;
+}
+
+static void keep_variable(json_t *kept, const char *name)
+{
+    const char *value = getenv(name);
+    if (value && !provenance_is_secret(name, strlen(name)))
+        json_object_set_new(kept, name, cli_json_text(value));
+}
+
+static json_t *kept_environment(const struct command_trial *t)
+{
+    json_t *kept = json_object();
+    for (size_t i = 0; usual[i]; i++)
+        keep_variable(kept, usual[i]);
+    for (size_t i = 0; t->keep_environment && t->keep_environment[i]; i++)
+        keep_variable(kept, t->keep_environment[i]);
+    return kept;
+}
+
+/* What --env gave, without the values of those that look like secrets. */
+static json_t *given_environment(const struct command_trial *t)
+{
+    json_t *given = json_object();
+    for (size_t i = 0; t->environment && t->environment[i]; i++) {
+        const char *text = t->environment[i];
+        size_t n = strcspn(text, "=");
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)n, text);
+        json_object_set_new(given, name, provenance_is_secret(text, n) ? json_null() : cli_json_text(text + n + 1));
+    }
+    return given;
+}
+
+/* ---- machine ---- */
+
+/* The text behind "key" and a colon in the first line of the file that begins with key. */
+static bool read_line(char out[LINE], const char *path, const char *key)
+{
+    char line[LINE];
+    FILE *in = fopen(path, "re");
+    bool found = false;
+    while (in && !found && fgets(line, sizeof line, in)) {
+        char *colon = strncmp(line, key, strlen(key)) == 0 ? strchr(line, ':') : NULL;
+        if (!colon)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        colon[strcspn(colon, "\n")] = '\0';
+        strcpy(out, colon);
+        found = true;
+    }
+    if (in)
+        fclose(in);
+    return found;
+}
+
+static json_t *gpus(void)
+{
+    json_t *list = json_array();
+    char model[LINE];
+    glob_t found = {0};
+    if (glob("/proc/driver/nvidia/gpus/*/information", 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (read_line(model, found.gl_pathv[i], "Model"))
+                json_array_append_new(list, cli_json_text(model));
+    globfree(&found);
+    return list;
+}
+
+static void put_machine(json_t *run)
+{
+    struct utsname name;
+    char model[LINE];
+    if (uname(&name) == 0) {
+        json_object_set_new(run, "host", cli_json_text(name.nodename));
+        json_object_set_new(run, "system", json_sprintf("%s %s %s", name.sysname, name.release, name.machine));
+    }
+    if (read_line(model, "/proc/cpuinfo", "model name"))
+        json_object_set_new(run, "processor", cli_json_text(model));
+    json_object_set_new(run, "processors", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
+    json_object_set_new(run, "memory_bytes",
+                        json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
+    json_object_set_new(run, "gpus", gpus());
+}
+
+/* ---- the command ---- */
+
+static json_t *texts(const char *const *list, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n && list[i]; i++)
+        json_array_append_new(array, cli_json_text(list[i]));
+    return array;
+}
+
+static void put_text(json_t *run, const char *key, const char *text)
+{
+    if (text)
+        json_object_set_new(run, key, cli_json_text(text));
+}
+
+static void put_number(json_t *run, const char *key, double value)
+{
+    if (value > 0)
+        json_object_set_new(run, key, cli_json_number(value));
+}
+
+static void put_command(json_t *run, const struct command_trial *t)
+{
+    char dir[PATH_MAX];
+    json_object_set_new(run, "command", texts(t->argv, SIZE_MAX));
+    put_text(run, "directory", getcwd(dir, sizeof dir));
+    put_text(run, "eval", t->eval);
+    put_text(run, "preflight", t->preflight);
+    put_text(run, "score", t->score);
+    json_object_set_new(run, "metrics", texts(t->metrics, t->n_metrics));
+    json_object_set_new(run, "protect", texts(t->protect, t->protect ? SIZE_MAX : 0));
+    put_number(run, "train_seconds", t->train_seconds);
+    put_number(run, "eval_seconds", t->eval_seconds);
+    put_number(run, "silence_seconds", t->silence_seconds);
+    put_number(run, "memory_bytes_limit", t->memory_bytes);
+    put_number(run, "grace_seconds", t->grace_seconds);
+    put_number(run, "seeds", (double)t->seeds);
+    if (t->has_seed)
+        json_object_set_new(run, "first_seed", json_integer((json_int_t)t->first_seed));
+    if (t->stop_on_nan)
+        json_object_set_new(run, "stop_on_nan", json_true());
+}
+
+static json_t *artifacts(const struct command_trial *t)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < t->n_artifacts; i++)
+        json_array_append_new(list, json_pack("{s:o, s:f}", "glob", cli_json_text(t->artifacts[i].glob), "max_bytes",
+                                              t->artifacts[i].max_bytes));
+    return list;
+}
+
+static json_t *params(const struct command_trial *t)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < t->n_params; i++)
+        json_object_set_new(object, t->params[i].name, t->params[i].text ? cli_json_text(t->params[i].text)
+                                                                         : cli_json_number(t->params[i].value));
+    return object;
+}
+
+static json_t *versions(const struct command_trial *t)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; t->version_of && t->version_of[i]; i++) {
+        const char *const argv[] = {"sh", "-c", t->version_of[i], NULL};
+        size_t length;
+        char *text = read_command(argv, NULL, VERSION_SECONDS, VERSION_BYTES, &length);
+        while (text && length > 0 && isspace((unsigned char)text[length - 1]))
+            text[--length] = '\0';
+        json_object_set_new(object, t->version_of[i], text ? cli_json_text(text) : json_null());
+        free(text);
+    }
+    return object;
+}
+
+bool provenance_write(const char *workdir, const char *store, const struct command_trial *t)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    int n = snprintf(dir, sizeof dir, "%s/" RUNNING_PROVENANCE, workdir);
+    if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0777) != 0)
+        return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
+    json_t *run = json_object();
+    put_command(run, t);
+    json_object_set_new(run, "params", params(t));
+    json_object_set_new(run, "artifacts", artifacts(t));
+    json_object_set_new(run, "env", given_environment(t));
+    json_object_set_new(run, "kept_environment", kept_environment(t));
+    put_machine(run);
+    json_object_set_new(run, "versions", versions(t));
+    json_t *git = git_diff_write(dir, store);
+    if (git)
+        json_object_set_new(run, "git", git);
+    n = snprintf(path, sizeof path, "%s/run.json", dir);
+    FILE *out = n > 0 && (size_t)n < sizeof path ? fopen(path, "we") : NULL;
+    if (out)
+        cli_json_print(out, run, true);
+    json_decref(run);
+    if (out && fclose(out) == 0)
+        return true;
+    return cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno)), false;
+}

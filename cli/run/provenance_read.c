@@ -1,0 +1,102 @@
+/* provenance_read.c: provenance/ID/run.json read and shown. */
+#include "run/provenance_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <lineage/render.h>
+
+#include "output/show.h"
+
+/* A row may come from anybody: an id that leads elsewhere has no provenance. */
+bool provenance_path(char path[PATH_MAX], const struct lineage_store *store, const char *exp_id)
+{
+    struct lineage_error err;
+    struct stat st;
+    char *dir = NULL;
+    if (!*exp_id || *exp_id == '.' || strchr(exp_id, '/') ||
+        lineage_store_path(&dir, store, LINEAGE_PLACE_PROVENANCE, &err) != LINEAGE_OK)
+        return false;
+    int n = snprintf(path, PATH_MAX, "%s/%s", dir, exp_id);
+    lineage_free(dir);
+    return n > 0 && n < PATH_MAX && lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+json_t *provenance_load(const struct lineage_store *store, const char *exp_id)
+{
+    char dir[PATH_MAX], path[PATH_MAX + 16];
+    if (!provenance_path(dir, store, exp_id))
+        return NULL;
+    snprintf(path, sizeof path, "%s/run.json", dir);
+    json_t *run = json_load_file(path, 0, NULL);
+    if (json_is_object(run))
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
+static void print_text(const struct cli_screen *screen, const char *name, const char *text)
+{
+    char *line = text && *text ? cli_text_line(text, 0) : NULL;
+    if (line)
+        cli_show_line(stdout, screen, name, line, CLI_PLAIN);
+    free(line);
+}
+
+/* A word with blanks or quotes in it in single quotes, so that it can be seen where it ends. */
+static void print_words(FILE *out, const json_t *words)
+{
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        bool bare = word && *word && strcspn(word, " \t\n\"'\\;&|<>()$`*?") == strlen(word);
+        fprintf(out, "%s%s%s%s", i ? " " : "", bare ? "" : "'", word ? word : "", bare ? "" : "'");
+    }
+}
+
+static void print_command(const struct cli_screen *screen, const json_t *run)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return;
+    print_words(out, json_object_get(run, "command"));
+    fclose(out);
+    print_text(screen, "command", text);
+    free(text);
+}
+
+static void print_git(const struct cli_screen *screen, const json_t *git)
+{
+    char text[256];
+    if (!git)
+        return;
+    print_text(screen, "commit", json_string_value(json_object_get(git, "commit")));
+    print_text(screen, "branch", json_string_value(json_object_get(git, "branch")));
+    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT " bytes staged, %" JSON_INTEGER_FORMAT
+             " unstaged, %" JSON_INTEGER_FORMAT " untracked files",
+             json_integer_value(json_object_get(git, "staged")), json_integer_value(json_object_get(git, "unstaged")),
+             json_integer_value(json_object_get(git, "untracked")));
+    print_text(screen, "changes", text);
+    print_text(screen, "left_out", json_string_value(json_object_get(git, "left_out")));
+}
+
+void provenance_print(const json_t *run, const struct cli_screen *screen)
+{
+    static const char *const keys[] = {"directory", "eval", "preflight", "host", "processor", NULL};
+    const char *name;
+    json_t *value;
+    size_t i;
+    print_command(screen, run);
+    for (size_t k = 0; keys[k]; k++)
+        print_text(screen, keys[k], json_string_value(json_object_get(run, keys[k])));
+    json_array_foreach(json_object_get(run, "gpus"), i, value)
+        print_text(screen, "gpu", json_string_value(value));
+    print_git(screen, json_object_get(run, "git"));
+    json_object_foreach(json_object_get(run, "versions"), name, value) {
+        char *safe = cli_text_line(name, 40);
+        print_text(screen, safe ? safe : "", json_is_string(value) ? json_string_value(value) : "(failed)");
+        free(safe);
+    }
+}
