@@ -12,6 +12,7 @@ table()
 include/lineage            *                           -
 include/rlcore             *                           -
 include/trainer            *                           include/rlcore
+include/rlcase             *                           include/rlcore
 
 # The store: bytes at the bottom, answers at the top. store.c opens one and so knows its parts.
 src/store/fail.h           *                           include/lineage
@@ -47,6 +48,9 @@ src/rlcore/passk           -                           include/rlcore src/rlcore
 src/rlcore/process         -                           include/rlcore src/rlcore/support
 src/rlcore/stream          -                           include/rlcore src/rlcore/support
 
+# Kernels by name: adapters over the core's public headers.
+src/rlcase                 -                           include/rlcase include/rlcore
+
 # The trainer: environments and a policy, rollouts of it, learning from them, a run.
 src/trainer/support        *                           include/trainer include/rlcore
 src/trainer/env            -                           include/trainer src/trainer/support
@@ -60,7 +64,6 @@ src/trainer/run            -                           include/trainer include/r
 cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
-cli/core                   core_call.h core_real.h     include/rlcore
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
@@ -69,7 +72,7 @@ cli/night                  night.h                     include/lineage include/t
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/report cli/serve
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands
 END
 }
@@ -83,7 +86,7 @@ csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append
 xxhash.h     src/store/mirror src/store/render src/trainer/policy src/trainer/recipe cli/night cli/run
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/core cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support

@@ -4,88 +4,85 @@
  * optionally epsilon and norm_adv_by_std; or a case of `lineage core a2tgpo_advantage` that holds them as inputs.
  */
 #include <stdlib.h>
+#include <string.h>
 
-#include <rlcore/a2tgpo.h>
+#include <rlcase/case.h>
 
 #include "commands/append_request.h"
-#include "core/core_real.h"
 
-struct batch_dump {
-    struct core_call call;
-    struct rl_batch batch;
-    struct rl_a2tgpo_options options;
-    const double *rewards;
-};
-
-/* The first of two spellings that is there. */
-static const char *spelling(const struct core_call *call, const char *name, const char *other)
+/* Dumps of the first version spelt some names otherwise; a name that the core knows goes before. */
+static json_t *canonical(const json_t *inputs)
 {
-    return core_present(call, name) || !core_present(call, other) ? name : other;
+    static const char *const names[][2] = {
+        {"turn_id", "turn_ids"}, {"group_index", "prompt_groups"}, {"clip_beta", "beta"}};
+    json_t *out = json_copy((json_t *)(uintptr_t)inputs);
+    for (size_t i = 0; out && i < sizeof names / sizeof *names; i++)
+        if (!json_object_get(out, names[i][0]))
+            json_object_set(out, names[i][0], json_object_get(out, names[i][1]));
+    return out;
 }
 
-static void read_arrays(struct batch_dump *dump)
+/* Without these the statistics would be of the core's defaults and not of the run that is recorded. */
+static bool has_settings(const json_t *inputs, const char *path)
 {
-    struct core_call *call = &dump->call;
-    struct core_dim b = {0}, t = {0};
-    dump->batch.mask = core_mask(call, "response_mask", &b, &t);
-    dump->batch.turn = core_ids(call, spelling(call, "turn_id", "turn_ids"), &b, &t);
-    dump->batch.group = core_integers(call, spelling(call, "group_index", "prompt_groups"), &b);
-    dump->rewards = core_reals(call, "token_level_rewards", &b, &t);
-    dump->batch.n_rows = b.n;
-    dump->batch.n_tokens = t.n;
-}
-
-static void read_dump(struct batch_dump *dump)
-{
-    struct core_call *call = &dump->call;
-    rl_a2tgpo_options_init(&dump->options);
-    dump->options.mode = RL_A2TGPO_TURN_GROUP_V1D;
-    dump->options.gamma = core_number(call, "gamma");
-    dump->options.alpha = core_number(call, "alpha");
-    dump->options.clip_beta = core_number(call, spelling(call, "clip_beta", "beta"));
-    dump->options.epsilon = core_number_or(call, "epsilon", dump->options.epsilon);
-    dump->options.norm_adv_by_std = core_bool_or(call, "norm_adv_by_std", dump->options.norm_adv_by_std);
-    read_arrays(dump);
-}
-
-static bool take_clip_scale(struct append_request *request, struct batch_dump *dump)
-{
-    struct core_call *call = &dump->call;
-    struct rl_a2tgpo_stats stats;
-    enum rl_status status;
-    double *advantages = core_alloc(call, dump->batch.n_rows * dump->batch.n_tokens, sizeof *advantages);
-    double *clip_scale = core_alloc(call, dump->batch.n_rows * dump->batch.n_tokens, sizeof *clip_scale);
-    if (call->failed)
-        return false;
-    do
-        status = rl_a2tgpo_advantage(&dump->batch, &dump->options, dump->rewards, advantages, clip_scale, &stats,
-                                     &call->ws, &call->err);
-    while (core_again(call, status));
-    request->trial.ig_clip_scale_mean = (struct lineage_number){true, stats.ig_clip_scale_mean};
-    request->trial.ig_clip_scale_std = (struct lineage_number){true, stats.ig_clip_scale_std};
-    return !call->failed;
-}
-
-static bool take_turns(struct append_request *request, struct batch_dump *dump)
-{
-    struct core_call *call = &dump->call;
-    struct rl_turn_stat stats[APPEND_MAX_TURNS];
-    size_t n = 0;
-    size_t *start = core_alloc(call, dump->batch.n_rows + 1, sizeof *start);
-    if (!start || core_again(call, rl_turn_starts(&dump->batch, start, &call->err)) || call->failed)
-        return false;
-    struct rl_turns turns = {dump->batch.n_rows, start, dump->batch.group};
-    double *values = core_alloc(call, start[dump->batch.n_rows], sizeof *values);
-    if (!values ||
-        core_again(call, rl_turn_rewards(&dump->batch, start, dump->rewards, values, NULL, &call->err)) ||
-        call->failed ||
-        core_again(call, rl_turn_statistics(&turns, values, stats, APPEND_MAX_TURNS, &n, &call->err)) || call->failed)
-        return false;
-    for (size_t i = 0; i < n && i < APPEND_MAX_TURNS; i++)
-        request->turns[i] = (struct lineage_turn_stat){(uint32_t)i, stats[i].mean, stats[i].std, stats[i].count};
-    request->trial.turns = request->turns;
-    request->trial.n_turns = n < APPEND_MAX_TURNS ? n : APPEND_MAX_TURNS;
+    static const char *const names[] = {"gamma", "alpha", "clip_beta"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!json_is_number(json_object_get(inputs, names[i]))) {
+            cli_error(CLI_USAGE, "append: %s: inputs.%s is %s", path, names[i],
+                      json_object_get(inputs, names[i]) ? "not a number" : "missing");
+            return false;
+        }
     return true;
+}
+
+/* A kernel's results, or NULL and a message. */
+static json_t *run_kernel(const char *family, const json_t *inputs, const char *path)
+{
+    size_t length = 0;
+    char *values = cli_json_compact(inputs, &length);
+    struct rl_case *done = NULL;
+    struct rl_error err = {RL_EINVAL, "out of memory"};
+    json_t *results = NULL;
+    if (values && rl_case_run_json(&done, family, false, values, &err) == RL_OK)
+        results = json_loads(rl_case_values(done), 0, NULL);
+    if (!results)
+        cli_error(CLI_USAGE, "append: %s: %s", path, err.text);
+    rl_case_release(done);
+    free(values);
+    return results;
+}
+
+static double number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static bool take_clip_scale(struct append_request *request, json_t *inputs, const char *path)
+{
+    json_object_set_new(inputs, "info_gain_norm_mode", json_string("turn-group-v1d"));
+    json_t *results = run_kernel("a2tgpo_advantage", inputs, path);
+    request->trial.ig_clip_scale_mean = (struct lineage_number){true, number(results, "ig_clip_scale_mean")};
+    request->trial.ig_clip_scale_std = (struct lineage_number){true, number(results, "ig_clip_scale_std")};
+    json_decref(results);
+    return results != NULL;
+}
+
+static bool take_turns(struct append_request *request, const json_t *inputs, const char *path)
+{
+    static const char *const names[] = {"mean", "std", "count"};
+    json_t *results = run_kernel("turn_statistics", inputs, path);
+    size_t n = json_array_size(json_object_get(results, "mean"));
+    n = n < APPEND_MAX_TURNS ? n : APPEND_MAX_TURNS;
+    for (size_t i = 0; i < n; i++) {
+        double values[3];
+        for (int k = 0; k < 3; k++)
+            values[k] = json_number_value(json_array_get(json_object_get(results, names[k]), i));
+        request->turns[i] = (struct lineage_turn_stat){(uint32_t)i, values[0], values[1], (uint64_t)values[2]};
+    }
+    request->trial.turns = request->turns;
+    request->trial.n_turns = n;
+    json_decref(results);
+    return results != NULL;
 }
 
 /* The same per turn index in the telemetry, beside what --telemetry or the JSON says. */
@@ -105,26 +102,23 @@ static bool add_telemetry(struct append_request *request)
     return ok;
 }
 
-static bool take_params(struct append_request *request, const struct rl_a2tgpo_options *options)
+static bool take_params(struct append_request *request, const json_t *inputs)
 {
-    return append_set_param(request, "alpha", options->alpha) &&
-           append_set_param(request, "beta", options->clip_beta) && append_set_param(request, "gamma", options->gamma);
+    return append_set_param(request, "alpha", number(inputs, "alpha")) &&
+           append_set_param(request, "beta", number(inputs, "clip_beta")) &&
+           append_set_param(request, "gamma", number(inputs, "gamma"));
 }
 
 static bool take_batch(struct append_request *request, const char *path)
 {
-    struct batch_dump dump = {0};
     json_t *root = cli_json_load(path);
-    const json_t *inputs = json_object_get(root, "inputs");
+    const json_t *member = json_object_get(root, "inputs");
     if (!root)
         return false;
-    core_call_init(&dump.call, json_is_object(inputs) ? inputs : root);
-    read_dump(&dump);
-    bool ok = !dump.call.failed && take_clip_scale(request, &dump) && take_turns(request, &dump) &&
-              take_params(request, &dump.options) && add_telemetry(request);
-    if (dump.call.failed)
-        cli_error(CLI_USAGE, "append: %s: %s", path, dump.call.err.text);
-    core_call_release(&dump.call);
+    json_t *inputs = canonical(json_is_object(member) ? member : root);
+    bool ok = has_settings(inputs, path) && take_clip_scale(request, inputs, path) && take_turns(request, inputs, path) &&
+              take_params(request, inputs) && add_telemetry(request);
+    json_decref(inputs);
     json_decref(root);
     return ok;
 }

@@ -1,65 +1,131 @@
 /* cmd_core.c: `lineage core`: a kernel of the training core on a JSON case. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
-#include "core/core_call.h"
+#include <rlcase/case.h>
 
 struct core_options {
-    int list, single;
+    int list, single, json;
 };
 
-static int print_list(void)
+/* Everything about the kernels, as data; NULL and a message when out of memory. */
+static json_t *description(void)
 {
-    for (size_t i = 0; core_kernels_double[i]; i++)
-        printf("%s\n  %s\n  inputs: %s\n", core_kernels_double[i]->family, core_kernels_double[i]->summary,
-               core_kernels_double[i]->inputs);
+    struct rl_case *done;
+    struct rl_error err;
+    json_t *list = NULL;
+    if (rl_case_describe(&done, &err) == RL_OK)
+        list = json_loads(rl_case_values(done), 0, NULL);
+    if (!list)
+        cli_error(CLI_SYSTEM, "core: out of memory");
+    rl_case_release(done);
+    return list;
+}
+
+static const char *text(const json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+static void print_input(const json_t *input)
+{
+    size_t n = json_array_size(json_object_get(input, "choices"));
+    const char *shape = text(input, "shape");
+    printf("    %s%s%s%s", text(input, "name"), json_is_true(json_object_get(input, "optional")) ? "?" : "",
+           *shape ? " " : "", shape);
+    for (size_t i = 0; i < n; i++)
+        printf("%s%s", i ? "|" : " (", json_string_value(json_array_get(json_object_get(input, "choices"), i)));
+    printf("%s  %s\n", n ? ")" : "", text(input, "text"));
+}
+
+static void print_kernel(const json_t *kernel)
+{
+    const json_t *input, *output;
+    size_t i;
+    printf("%s\n  %s%s\n  inputs:\n", text(kernel, "family"), text(kernel, "summary"),
+           json_is_true(json_object_get(kernel, "single")) ? "" : " (double precision only)");
+    json_array_foreach(json_object_get(kernel, "inputs"), i, input)
+        print_input(input);
+    printf("  results:");
+    json_array_foreach(json_object_get(kernel, "outputs"), i, output)
+        printf("%s %s%s%s", i ? "," : "", text(output, "name"), *text(output, "shape") ? " " : "",
+               text(output, "shape"));
+    putchar('\n');
+}
+
+static int print_list(bool as_json)
+{
+    json_t *list = description(), *kernel;
+    size_t i;
+    if (!list)
+        return CLI_SYSTEM;
+    if (as_json)
+        cli_json_print(stdout, list, true);
+    else
+        json_array_foreach(list, i, kernel)
+            print_kernel(kernel);
+    json_decref(list);
     return CLI_OK;
 }
 
-static int unknown_family(const char *family)
+/* Whether the family is there at all; else a message with the nearest that is. */
+static bool is_known(const char *family)
 {
     const char *names[256] = {0};
-    for (size_t i = 0; core_kernels_double[i] && i < 255; i++)
-        names[i] = core_kernels_double[i]->family;
-    const char *near = cli_nearest(family, names);
-    return cli_error(CLI_USAGE, "core: no kernel '%s'%s%s%s; `lineage core --list` names them", family,
-                     near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+    json_t *list = description();
+    bool known = false;
+    for (size_t i = 0; i < json_array_size(list) && i < 255; i++) {
+        names[i] = text(json_array_get(list, i), "family");
+        known |= strcmp(names[i], family) == 0;
+    }
+    const char *near = known || !list ? NULL : cli_nearest(family, names);
+    if (!known && list)
+        cli_error(CLI_USAGE, "core: no kernel '%s'%s%s%s; `lineage core --list` names them", family,
+                  near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+    json_decref(list);
+    return known;
+}
+
+static int run_kernel(const char *family, bool single, const char *values)
+{
+    struct rl_case *done;
+    struct rl_error err;
+    if (rl_case_run_json(&done, family, single, values, &err) != RL_OK)
+        return cli_error(CLI_USAGE, "core %s: %s", family, err.text);
+    json_t *results = json_loads(rl_case_values(done), 0, NULL);
+    rl_case_release(done);
+    if (!results)
+        return cli_error(CLI_SYSTEM, "core %s: out of memory", family);
+    cli_json_print(stdout, results, true);
+    json_decref(results);
+    return CLI_OK;
 }
 
 /* A case is an object with `inputs`; a bare object of inputs is taken as well. A file of golden
  * vectors can be given as it is, with its expected outputs beside the inputs. */
-static int run_case(const struct core_kernel *kernel, const json_t *root)
+static int run_case(const char *family, bool single, const json_t *root)
 {
-    struct core_call call;
     const json_t *inputs = json_object_get(root, "inputs");
-    int status = CLI_OK;
+    size_t length = 0;
     if (!json_is_object(root) || (inputs && !json_is_object(inputs)))
-        return cli_error(CLI_USAGE, "core %s: the case is not an object with `inputs`", kernel->family);
-    core_call_init(&call, inputs ? inputs : root);
-    if (!call.failed)
-        kernel->run(&call);
-    if (call.failed)
-        status = cli_error(CLI_USAGE, "core %s: %s", kernel->family, call.err.text);
-    else
-        cli_json_print(stdout, call.outputs, true);
-    core_call_release(&call);
+        return cli_error(CLI_USAGE, "core %s: the case is not an object with `inputs`", family);
+    char *values = cli_json_compact(inputs ? inputs : root, &length);
+    int status = values ? run_kernel(family, single, values) : cli_error(CLI_SYSTEM, "core: out of memory");
+    free(values);
     return status;
 }
 
-/* That a kernel has no single form is told apart from a kernel that is not there: the nearest
- * name would be its own. */
+/* The name first: a misspelt one should not wait for a case on standard input. */
 static int run_family(const struct cli_args *args, bool single)
 {
     const char *family = args->positional[0];
-    const struct core_kernel *kernel = core_find(family, single);
-    if (!kernel && single && core_find(family, false))
-        return cli_error(CLI_USAGE, "core %s: no single-precision form", family);
-    if (!kernel)
-        return unknown_family(family);
+    if (!is_known(family))
+        return CLI_USAGE;
     json_t *root = cli_json_load(args->n_positional > 1 ? args->positional[1] : "-");
     if (!root)
         return CLI_USAGE;
-    int status = run_case(kernel, root);
+    int status = run_case(family, single, root);
     json_decref(root);
     return status;
 }
@@ -68,13 +134,14 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct core_options o = {0};
     struct poptOption options[] = {
-        {"list", 0, POPT_ARG_NONE, &o.list, 0, "name the kernels and their inputs", NULL},
+        {"list", 0, POPT_ARG_NONE, &o.list, 0, "name the kernels, their inputs and results", NULL},
+        {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: as JSON", NULL},
         {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 2, argc, argv);
     if (status == CLI_GO_ON && o.list)
-        status = print_list();
+        status = print_list(o.json);
     else if (status == CLI_GO_ON && !args.n_positional)
         status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` names them");
     else if (status == CLI_GO_ON)
@@ -88,8 +155,10 @@ static const char *choices(const char *name, char *out, size_t size)
     size_t at = 0;
     if (strcmp(name, "FAMILY") != 0)
         return NULL;
-    for (size_t i = 0; core_kernels_double[i] && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s ", core_kernels_double[i]->family);
+    json_t *list = description();
+    for (size_t i = 0; i < json_array_size(list) && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s ", text(json_array_get(list, i), "family"));
+    json_decref(list);
     return out;
 }
 

@@ -4,19 +4,19 @@
  */
 #include <string.h>
 
-#include <core_call.h>
+#include <case_call.h>
 
 #include "format/config.h"
 #include "fuzz.h"
 
-static void run_kernel(const struct core_kernel *kernel, const json_t *root)
+static void run_kernel(const struct case_kernel *kernel, const json_t *root)
 {
-    struct core_call call;
+    struct case_call call;
     const json_t *inputs = json_object_get(root, "inputs");
-    core_call_init(&call, json_is_object(inputs) ? inputs : root);
+    case_call_init(&call, json_is_object(inputs) ? inputs : root);
     kernel->run(&call);
     fuzz_assert(!call.failed || call.err.text[0]);
-    core_call_release(&call);
+    case_call_release(&call);
 }
 
 static void read_config(const char *text, size_t size)
@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *root = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
     const char *family = json_string_value(json_object_get(root, "family"));
-    const struct core_kernel *kernel = family ? core_find(family, false) : NULL;
-    const struct core_kernel *single = family ? core_find(family, true) : NULL;
+    const struct case_kernel *kernel = family ? case_find(family, false) : NULL;
+    const struct case_kernel *single = family ? case_find(family, true) : NULL;
     if (kernel)
         run_kernel(kernel, root);
     if (single)

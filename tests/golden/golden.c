@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <core_call.h>
+#include <case_call.h>
 
 struct tolerance {
     double absolute;   /* double: per element */
@@ -145,14 +145,14 @@ static struct tolerance tolerance_of(const json_t *vector, bool single)
     return t;
 }
 
-static unsigned run_vector(const struct core_kernel *kernel, const json_t *vector, const char *file,
+static unsigned run_vector(const struct case_kernel *kernel, const json_t *vector, const char *file,
                            bool single)
 {
     struct check c = {.file = file, .tolerance = tolerance_of(vector, single)};
     json_t *expected = json_object_get(vector, "expected");
     const json_t *error = json_object_get(expected, "error");
-    struct core_call call;
-    core_call_init(&call, json_object_get(vector, "inputs"));
+    struct case_call call;
+    case_call_init(&call, json_object_get(vector, "inputs"));
     if (!call.failed)
         kernel->run(&call);
     if (error && !call.failed)
@@ -163,11 +163,11 @@ static unsigned run_vector(const struct core_kernel *kernel, const json_t *vecto
         compare(&c, "", call.outputs, expected);
     if (c.differences > SHOWN_DIFFERENCES)
         printf("FAIL %s: %u differences in all\n", file, c.differences);
-    core_call_release(&call);
+    case_call_release(&call);
     return c.differences > 0;
 }
 
-static unsigned run_file(const struct core_kernel *kernel, const char *file, bool single)
+static unsigned run_file(const struct case_kernel *kernel, const char *file, bool single)
 {
     json_error_t problem;
     json_t *vector = json_load_file(file, 0, &problem);
@@ -190,7 +190,7 @@ struct tally {
     unsigned run, failed;
 };
 
-static void run_directory(const struct core_kernel *kernel, const char *root, const char *family,
+static void run_directory(const struct case_kernel *kernel, const char *root, const char *family,
                           bool single, struct tally *tally)
 {
     char file[4096];
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
         return 2;
     }
     bool single = strcmp(argv[2], "single") == 0;
-    const struct core_kernel *kernel = core_find(argv[1], single);
+    const struct case_kernel *kernel = case_find(argv[1], single);
     struct tally tally = {0};
     if (!kernel) {
         printf("FAIL %s: no kernel in %s precision\n", argv[1], argv[2]);

@@ -30,6 +30,7 @@ check()
 
 check lineage LINEAGE_API lineage_ "$(cd "$BUILD" && find src -name liblineage.so)"
 check rlcore RL_API rl_ "$(cd "$BUILD" && find src -name librlcore.so)"
+check rlcase RL_API rl_ "$(cd "$BUILD" && find src -name librlcase.so)"
 check trainer TRAINER_API trainer_ "$(cd "$BUILD" && find src -name libtrainer.so)"
 
 last="includes"

@@ -1,0 +1,79 @@
+/* case_adca_schedule.c: `lineage core prm_schedule`. */
+#include <rlcore/adca.h>
+
+#include <math.h>
+
+#include "case_ragged.h"
+#include "case_real.h"
+
+/* null, not 0, where the attribution does not apply: an alpha of 0 is a setting. */
+static void put_applied(struct case_call *call, bool applied, double alpha)
+{
+    double scale = case_number_or(call, "neg_unconsistent_scale", 0.2);
+    case_put(call, "applied", json_boolean(applied));
+    case_put(call, "alpha_t", applied ? json_real(alpha) : json_null());
+    case_put(call, "neg_unconsistent_scale", applied ? json_real(fabs(scale)) : json_null());
+}
+
+/* Flags by outcome; nothing of it unless the attribution or its metrics are enabled. The
+ * outcome of a trajectory is the sum over its tokens, wherever the reward stands. */
+static void put_rates(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_adca_flag_rates r;
+    const size_t *start;
+    const double *rewards = case_reals(call, "token_level_rewards", &b, &t);
+    const uint8_t *flags = case_ragged_flags(call, &b, &start);
+    double *outcomes = case_alloc(call, b.n, sizeof *outcomes);
+    if (call->failed)
+        return;
+    for (size_t i = 0; i < b.n * t.n; i++)
+        outcomes[i / t.n] += rewards[i];
+    if (case_again(call, rl_adca_count_flags(b.n, outcomes, flags, start, &r, &call->err)) ||
+        call->failed)
+        return;
+    const struct case_metric metrics[] = {
+        {"prm/pos_traj_bad_rate", r.pos_bad},   {"prm/pos_traj_good_rate", r.pos_good},
+        {"prm/neg_traj_good_rate", r.neg_good}, {"prm/neg_traj_bad_rate", r.neg_bad},
+        {"prm/good_steps_total", r.good_total}, {"prm/bad_steps_total", r.bad_total},
+    };
+    case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
+}
+
+/* NaN for a progress that was not given: the schedule then counts steps. */
+static void run_schedule(struct case_call *call)
+{
+    const struct rl_adca_schedule schedule = {
+        .enable = case_bool(call, "enable"),
+        .global_step = case_integer(call, "global_step"),
+        .prm_steps = case_integer(call, "prm_steps"),
+        .alpha = case_number(call, "alpha"),
+        .cosine_decay = case_bool_or(call, "alpha_cosine_decay_enable", false),
+        .alpha_min = case_number_or(call, "alpha_min", 0),
+        .progress = case_number_or(call, "alpha_progress", NAN),
+        .total_steps = case_integer_or(call, "total_steps", 0),
+    };
+    bool metrics = case_bool_or(call, "enable_adca_metric", false) || schedule.enable, applied;
+    double alpha;
+    if (call->failed ||
+        case_again(call, rl_adca_schedule_at(&schedule, &applied, &alpha, &call->err)) ||
+        call->failed)
+        return;
+    put_applied(call, applied, alpha);
+    if (metrics)
+        put_rates(call);
+    else
+        case_put_metric_list(call, NULL, 0);
+}
+
+const struct case_kernel case_adca_schedule = {
+    .family = "prm_schedule",
+    .summary = "when ADCA-GRPO's attribution applies, with which alpha, and how flags fall",
+    .inputs =
+        "enable, global_step, prm_steps, alpha, token_level_rewards?, step_flags?, "
+        "enable_adca_metric?, alpha_cosine_decay_enable?, alpha_min?, "
+        "alpha_progress?, total_steps?, neg_unconsistent_scale?",
+    .outputs =
+        "applied, alpha_t, neg_unconsistent_scale, metrics",
+    .run = run_schedule,
+};

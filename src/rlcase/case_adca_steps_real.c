@@ -1,0 +1,38 @@
+/* case_adca_steps_real.c: `lineage core prm_steps`. */
+#include <rlcore/adca.h>
+
+#include "case_ragged.h"
+#include "case_real.h"
+
+/* The two halves of the definition one after the other, so that a case shows at which of them
+ * an implementation departs. */
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    const int32_t *step_id = case_ids(call, "step_ids", &b, &t);
+    struct case_ragged rewards = case_ragged_read(call, "step_rewards", &b);
+    if (call->failed)
+        return;
+    double *sums = case_alloc(call, rewards.start[b.n], sizeof *sums);
+    real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
+    if (call->failed)
+        return;
+    enum rl_status status =
+        rl_adca_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err);
+    if (status == RL_OK)
+        status = rl_adca_spread(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err);
+    if (case_again(call, status) || call->failed)
+        return;
+    case_ragged_put(call, "step_advantages", sums, rewards.start, b.n);
+    case_put_reals(call, "advantages", advantages, b.n, t.n);
+}
+
+const struct case_kernel case_adca_steps = {
+    .family = "prm_steps",
+    .summary = "suffix sums of step rewards, at the tokens of each step",
+    .inputs =
+        "step_rewards, step_ids",
+    .outputs =
+        "step_advantages (ragged), advantages [B][T]",
+    .run = run,
+};

@@ -1,0 +1,148 @@
+/*
+ * case_advantage_real.c: `lineage core advantage`: one estimator by name.
+ *
+ * Estimators differ in what they need besides rewards. Each reads its own inputs when it is run,
+ * so that a case need not hold what its estimator does not look at.
+ */
+#include <rlcore/advantage.h>
+#include <string.h>
+
+#include "case_real.h"
+
+struct problem {
+    struct case_call *call;
+    struct rl_batch batch;
+    struct case_dim b, t;
+    const real *rewards;
+    real *advantages, *returns;
+};
+
+/* Returns are the advantages for these: verl prints both, and its cases compare both. */
+static enum rl_status group(struct problem *p, int estimator)
+{
+    struct rl_outcome_options o;
+    rl_outcome_options_init(&o);
+    o.estimator = (enum rl_estimator)estimator;
+    o.epsilon = case_number_or(p->call, "epsilon", o.epsilon);
+    o.norm_adv_by_std = case_bool_or(p->call, "norm_adv_by_std", o.norm_adv_by_std);
+    if (p->call->failed)
+        return RL_EINVAL;
+    enum rl_status status =
+        rl_outcome_advantage(&p->batch, &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
+    if (status == RL_OK)
+        memcpy(p->returns, p->advantages, p->b.n * p->t.n * sizeof *p->returns);
+    return status;
+}
+
+static enum rl_status reinforce(struct problem *p)
+{
+    double gamma = case_number_or(p->call, "gamma", 1);
+    bool through = case_bool_or(p->call, "through_holes", false);
+    if (p->call->failed)
+        return RL_EINVAL;
+    return rl_reinforce_plus_plus(&p->batch, gamma, through, p->rewards, p->advantages, p->returns,
+                                  &p->call->ws, &p->call->err);
+}
+
+static enum rl_status remax(struct problem *p)
+{
+    const real *baselines = case_real_list(p->call, "reward_baselines", &p->b);
+    if (p->call->failed)
+        return RL_EINVAL;
+    return rl_remax(&p->batch, p->rewards, baselines, p->advantages, p->returns, &p->call->err);
+}
+
+/* Without a discount unless a case has one, as episodes here are short and end with their
+ * reward. */
+static enum rl_status gae(struct problem *p)
+{
+    double gamma = case_number_or(p->call, "gamma", 1), lam = case_number_or(p->call, "lam", 1);
+    const real *values = case_reals(p->call, "values", &p->b, &p->t);
+    if (p->call->failed)
+        return RL_EINVAL;
+    return rl_gae(&p->batch, gamma, lam, p->rewards, values, p->advantages, p->returns,
+                  &p->call->ws, &p->call->err);
+}
+
+static enum rl_status token_baseline(struct problem *p, bool compact)
+{
+    struct rl_token_baseline_options o;
+    rl_token_baseline_options_init(&o);
+    o.compact = compact;
+    o.handle_zero_tail = case_bool_or(p->call, "handle_zero_tail", o.handle_zero_tail);
+    o.epsilon = case_number_or(p->call, "epsilon", o.epsilon);
+    const struct rl_token_baseline_input in = {
+        .rewards = p->rewards,
+        .old_log_prob = case_reals(p->call, "old_log_prob", &p->b, &p->t),
+        .sum_pi_squared = case_reals(p->call, "sum_pi_squared", &p->b, &p->t),
+        .weights = case_reals_or_null(p->call, "rollout_is_weights", &p->b, &p->t),
+    };
+    if (p->call->failed)
+        return RL_EINVAL;
+    return rl_token_baseline(&p->batch, &in, &o, p->advantages, p->returns, &p->call->ws,
+                             &p->call->err);
+}
+
+/* Called anew with a larger workspace, and then reads its inputs a second time: a case is
+ * small, and the readers stay beside the call. */
+static enum rl_status estimate(struct problem *p, int estimator)
+{
+    switch (estimator) {
+    case 8: return reinforce(p);
+    case 9: return remax(p);
+    case 10: return gae(p);
+    case 11: return token_baseline(p, false);
+    case 12: return token_baseline(p, true);
+    default: return group(p, estimator);
+    }
+}
+
+static void run(struct case_call *call)
+{
+    static const char *const estimators[] = {
+        /* in the order of enum rl_estimator, then the others */
+        "grpo",
+        "grpo_vectorized",
+        "grpo_passk",
+        "rloo",
+        "rloo_vectorized",
+        "opo",
+        "gpg",
+        "reinforce_plus_plus_baseline",
+        "reinforce_plus_plus",
+        "remax",
+        "gae",
+        "optimal_token_baseline",
+        "tir_optimal_token_baseline",
+        NULL};
+    int estimator = case_choice(call, "estimator", estimators);
+    struct problem p = {.call = call};
+    p.batch.mask = case_mask(call, "response_mask", &p.b, &p.t);
+    p.batch.group =
+        case_present(call, "group_index") ? case_integers(call, "group_index", &p.b) : NULL;
+    p.rewards = case_reals(call, "token_level_rewards", &p.b, &p.t);
+    p.advantages = case_alloc(call, p.b.n * p.t.n, sizeof *p.advantages);
+    p.returns = case_alloc(call, p.b.n * p.t.n, sizeof *p.returns);
+    p.batch.n_rows = p.b.n;
+    p.batch.n_tokens = p.t.n;
+    if (call->failed)
+        return;
+    while (case_again(call, estimate(&p, estimator)))
+        continue;
+    if (call->failed)
+        return;
+    case_put_reals(call, "advantages", p.advantages, p.b.n, p.t.n);
+    case_put_reals(call, "returns", p.returns, p.b.n, p.t.n);
+}
+
+const struct case_kernel case_advantage = {
+    .family = "advantage",
+    .summary = "advantages of the GRPO family, REINFORCE++, ReMax, GAE and optimal token baselines",
+    .inputs =
+        "estimator, response_mask, token_level_rewards, group_index?, epsilon?, "
+        "norm_adv_by_std?, gamma?, lam?, values?, reward_baselines?, old_log_prob?, "
+        "sum_pi_squared?, rollout_is_weights?, handle_zero_tail?, through_holes?",
+    .outputs =
+        "advantages [B][T], returns [B][T]",
+    .run = run,
+};

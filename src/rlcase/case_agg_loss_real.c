@@ -1,0 +1,42 @@
+/*
+ * case_agg_loss_real.c: `lineage core agg_loss`.
+ *
+ * Aggregation by itself, so that a case can tell a wrong mean from a wrong loss.
+ */
+#include <rlcore/loss.h>
+
+#include "case_agg_options.h"
+#include "case_real.h"
+
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_agg agg = case_agg(call);
+    struct rl_batch batch = {.mask = case_mask(call, "loss_mask", &b, &t)};
+    const real *losses = case_reals(call, "loss_mat", &b, &t);
+    real *d_losses = case_alloc(call, b.n * t.n, sizeof *d_losses);
+    double loss = 0;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do
+        status = rl_agg_loss(&batch, &agg, losses, d_losses, &loss, &call->ws, &call->err);
+    while (case_again(call, status));
+    if (call->failed)
+        return;
+    case_put_number(call, "loss", loss);
+    case_put_reals(call, "d_loss_mat", d_losses, b.n, t.n);
+}
+
+const struct case_kernel case_agg_loss = {
+    .family = "agg_loss",
+    .summary = "aggregation of token losses over a batch, with gradient",
+    .inputs =
+        "loss_agg_mode, loss_mask, loss_mat, dp_size?, batch_num_tokens?, "
+        "global_batch_size?, loss_scale_factor?",
+    .outputs =
+        "loss, d_loss_mat [B][T]",
+    .run = run,
+};

@@ -1,0 +1,365 @@
+/*
+ * case_call.c: inputs by name from a case, results by name into one.
+ *
+ * An adapter asks for its inputs one after another and looks once whether all went well: dozens of
+ * kernels with an error path behind each of ten inputs would be mostly error paths. So getters
+ * never fail the program, the first message is kept, and memory is let go at the end of the call.
+ *
+ * Cases are written by hand and by other programs. Messages therefore name the input with its
+ * index, in the words of the case and not of the core.
+ */
+#include "case_call.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A list of blocks and not an arena: inputs are asked for in any order and in sizes that are
+ * known only then. data is aligned for any type. */
+struct case_block {
+    struct case_block *next;
+    max_align_t data[];
+};
+
+void case_call_init(struct case_call *call, const json_t *inputs)
+{
+    *call = (struct case_call){.inputs = inputs, .outputs = json_object()};
+    if (!call->outputs)
+        case_fail(call, "out of memory");
+}
+
+void case_call_release(struct case_call *call)
+{
+    while (call->blocks) {
+        struct case_block *next = call->blocks->next;
+        free(call->blocks);
+        call->blocks = next;
+    }
+    free(call->ws.data);
+    json_decref(call->outputs);
+    *call = (struct case_call){0};
+}
+
+/* The first reason is the true one; those after it are of values that a failed getter made up. */
+void case_fail(struct case_call *call, const char *format, ...)
+{
+    if (call->failed)
+        return;
+    va_list args;
+    va_start(args, format);
+    call->failed = true;
+    call->err.status = RL_EINVAL;
+    vsnprintf(call->err.text, sizeof call->err.text, format, args);
+    va_end(args);
+}
+
+/* Zeroed, because adapters build sums and offsets up from it. */
+void *case_alloc(struct case_call *call, size_t count, size_t size)
+{
+    size_t bytes;
+    struct case_block *block = NULL;
+    if (!__builtin_mul_overflow(count, size, &bytes) && bytes < SIZE_MAX - sizeof *block)
+        block = calloc(1, sizeof *block + bytes + 1);
+    if (!block) {
+        case_fail(call, "out of memory");
+        return NULL;
+    }
+    block->next = call->blocks;
+    call->blocks = block;
+    return block->data;
+}
+
+/* The core never allocates: it says how much scratch it lacks, and is called again with that. A
+ * kernel that asks for no more than it has would be called for ever, hence the comparison. */
+bool case_again(struct case_call *call, enum rl_status status)
+{
+    if (status == RL_EWORKSPACE && call->ws.needed > call->ws.size) {
+        void *data = realloc(call->ws.data, call->ws.needed);
+        if (data) {
+            call->ws.data = data;
+            call->ws.size = call->ws.needed;
+            return true;
+        }
+        case_fail(call, "out of memory: %zu bytes of workspace", call->ws.needed);
+    }
+    if (status != RL_OK)
+        call->failed = true;
+    return false;
+}
+
+bool case_owns(const struct case_call *call, const void *data)
+{
+    const struct case_block *block = call->blocks;
+    while (block && (const void *)block->data != data)
+        block = block->next;
+    return block != NULL;
+}
+
+/* null is absent: programs that print every key write it where they have nothing. */
+bool case_present(const struct case_call *call, const char *name)
+{
+    const json_t *value = json_object_get(call->inputs, name);
+    return (value && !json_is_null(value)) || case_array(call, name);
+}
+
+static const json_t *required(struct case_call *call, const char *name)
+{
+    const json_t *value = json_object_get(call->inputs, name);
+    if (value && !json_is_null(value))
+        return value;
+    case_fail(call, case_array(call, name) ? "inputs.%s is an array, which it cannot be" : "inputs.%s is missing",
+              name);
+    return NULL;
+}
+
+double case_number(struct case_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_number(value))
+        case_fail(call, "inputs.%s is not a number", name);
+    return json_number_value(value);
+}
+
+/* A default stands only for what is not there: of a wrong type it is an error, or a misspelt
+ * value would silently be the default. */
+double case_number_or(struct case_call *call, const char *name, double fallback)
+{
+    return case_present(call, name) ? case_number(call, name) : fallback;
+}
+
+bool case_bool(struct case_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_boolean(value))
+        case_fail(call, "inputs.%s is not true or false", name);
+    return json_is_true(value);
+}
+
+bool case_bool_or(struct case_call *call, const char *name, bool fallback)
+{
+    return case_present(call, name) ? case_bool(call, name) : fallback;
+}
+
+/* Whole numbers may be written 3 or 3.0. Below 2^53, from where on a double no longer tells
+ * neighbours apart. */
+static bool as_integer(const json_t *value, int64_t *out)
+{
+    if (json_is_real(value)) {
+        double real = json_real_value(value);
+        if (!(fabs(real) < 9007199254740992.0) || real != floor(real))
+            return false;
+        *out = (int64_t)real;
+        return true;
+    }
+    *out = json_integer_value(value);
+    return json_is_integer(value);
+}
+
+int64_t case_integer(struct case_call *call, const char *name)
+{
+    int64_t out = 0;
+    const json_t *value = required(call, name);
+    if (value && !as_integer(value, &out))
+        case_fail(call, "inputs.%s is not a whole number", name);
+    return out;
+}
+
+int64_t case_integer_or(struct case_call *call, const char *name, int64_t fallback)
+{
+    return case_present(call, name) ? case_integer(call, name) : fallback;
+}
+
+const char *case_string(struct case_call *call, const char *name)
+{
+    const json_t *value = required(call, name);
+    if (value && !json_is_string(value))
+        case_fail(call, "inputs.%s is not a string", name);
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+const char *case_string_or(struct case_call *call, const char *name, const char *fallback)
+{
+    return case_present(call, name) ? case_string(call, name) : fallback;
+}
+
+/* The first choice after a failure, so that an index into a table is always good; nothing is
+ * computed any more then. */
+int case_choice(struct case_call *call, const char *name, const char *const *choices)
+{
+    char known[128] = "";
+    size_t used = 0;
+    const char *value = case_string(call, name);
+    for (int i = 0; choices[i]; i++) {
+        if (strcmp(choices[i], value) == 0)
+            return i;
+        if (used < sizeof known)
+            used += (size_t)snprintf(known + used, sizeof known - used, " %s", choices[i]);
+    }
+    case_fail(call, "inputs.%s is '%.40s'; known are:%s", name, value, known);
+    return 0;
+}
+
+/* The first array says how long a dimension is, all others are held to it: kernels trust sizes
+ * and would read past a shorter one. */
+bool case_agree(struct case_call *call, const char *name, const char *what, size_t size,
+                struct case_dim *dim)
+{
+    if (dim->known && dim->n != size) {
+        case_fail(call, "inputs.%s has %zu %s where %zu are expected", name, size, what, dim->n);
+        return false;
+    }
+    dim->n = size;
+    dim->known = true;
+    return true;
+}
+
+static const json_t *list(struct case_call *call, const char *name, struct case_dim *n)
+{
+    const json_t *value = required(call, name);
+    if (!value)
+        return NULL;
+    if (!json_is_array(value)) {
+        case_fail(call, "inputs.%s is not a list", name);
+        return NULL;
+    }
+    return case_agree(call, name, "entries", json_array_size(value), n) ? value : NULL;
+}
+
+double *case_numbers(struct case_call *call, const char *name, struct case_dim *n)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, RL_CASE_FLOAT64, 1, (struct case_dim *const[]){n});
+    const json_t *array = list(call, name, n);
+    double *out = array ? case_alloc(call, n->n, sizeof *out) : NULL;
+    for (size_t i = 0; out && i < n->n; i++) {
+        const json_t *item = json_array_get(array, i);
+        if (!json_is_number(item))
+            case_fail(call, "inputs.%s[%zu] is not a number", name, i);
+        out[i] = json_number_value(item);
+    }
+    return out;
+}
+
+int64_t *case_integers(struct case_call *call, const char *name, struct case_dim *n)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, RL_CASE_INT64, 1, (struct case_dim *const[]){n});
+    const json_t *array = list(call, name, n);
+    int64_t *out = array ? case_alloc(call, n->n, sizeof *out) : NULL;
+    for (size_t i = 0; out && i < n->n; i++)
+        if (!as_integer(json_array_get(array, i), &out[i]))
+            case_fail(call, "inputs.%s[%zu] is not a whole number", name, i);
+    return out;
+}
+
+/* Row i of a [b][t] input, checked for length; NULL marks the call failed. */
+static const json_t *row_of(struct case_call *call, const char *name, const json_t *rows, size_t i,
+                            struct case_dim *t)
+{
+    const json_t *row = json_array_get(rows, i);
+    if (!json_is_array(row)) {
+        case_fail(call, "inputs.%s[%zu] is not a list", name, i);
+        return NULL;
+    }
+    return case_agree(call, name, "positions in a row", json_array_size(row), t) ? row : NULL;
+}
+
+/* Memory is taken at the first row, when the width is known; with no rows there is nothing to
+ * have. */
+uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, RL_CASE_UINT8, 2, (struct case_dim *const[]){b, t});
+    const json_t *rows = list(call, name, b);
+    uint8_t *out = NULL;
+    for (size_t i = 0; rows && i < b->n; i++) {
+        const json_t *row = row_of(call, name, rows, i, t);
+        if (!row || (!out && !(out = case_alloc(call, b->n * t->n, sizeof *out))))
+            return NULL;
+        for (size_t j = 0; j < t->n; j++) {
+            const json_t *item = json_array_get(row, j);
+            int64_t bit = json_is_true(item);
+            if (!json_is_boolean(item) && (!as_integer(item, &bit) || bit < 0 || bit > 1))
+                case_fail(call, "inputs.%s[%zu][%zu] is not 0 or 1", name, i, j);
+            out[i * t->n + j] = (uint8_t)bit;
+        }
+    }
+    return out;
+}
+
+/* Range is looked at here because a C cast would wrap a large id into a valid one. */
+int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, struct case_dim *t)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given)
+        return case_array_as(call, given, RL_CASE_INT32, 2, (struct case_dim *const[]){b, t});
+    const json_t *rows = list(call, name, b);
+    int32_t *out = NULL;
+    for (size_t i = 0; rows && i < b->n; i++) {
+        const json_t *row = row_of(call, name, rows, i, t);
+        if (!row || (!out && !(out = case_alloc(call, b->n * t->n, sizeof *out))))
+            return NULL;
+        for (size_t j = 0; j < t->n; j++) {
+            int64_t id = 0;
+            if (!as_integer(json_array_get(row, j), &id) || id < INT32_MIN || id > INT32_MAX)
+                case_fail(call, "inputs.%s[%zu][%zu] is not a 32-bit whole number", name, i, j);
+            out[i * t->n + j] = (int32_t)id;
+        }
+    }
+    return out;
+}
+
+/* Jansson refuses NaN and infinity, which is where a kernel's overflow becomes an error instead
+ * of text that no JSON reader takes. */
+void case_put(struct case_call *call, const char *name, json_t *value)
+{
+    if (!value || json_object_set_new(call->outputs, name, value) != 0)
+        case_fail(call, "result %s cannot be written as JSON (not finite, or out of memory)", name);
+}
+
+/* -0.0 and 0 are equal to every kernel and differ in text: a test that compares files would see
+ * a difference that is none. */
+json_t *case_real_value(double value)
+{
+    return json_real(value + 0.0);
+}
+
+void case_put_number(struct case_call *call, const char *name, double value)
+{
+    case_put(call, name, case_real_value(value));
+}
+
+void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n)
+{
+    if (call->keeps_arrays) {
+        case_keep(call, &(struct rl_case_array){name, RL_CASE_FLOAT64, 1, {n}, values, NULL, 0});
+        return;
+    }
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new(array, case_real_value(values[i])) != 0)
+            case_fail(call, "result %s[%zu] is not finite", name, i);
+    case_put(call, name, array);
+}
+
+void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask, size_t b,
+                   size_t t)
+{
+    if (call->keeps_arrays) {
+        case_keep(call, &(struct rl_case_array){name, RL_CASE_UINT8, 2, {b, t}, mask, NULL, 0});
+        return;
+    }
+    json_t *rows = json_array();
+    for (size_t i = 0; i < b; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < t; j++)
+            json_array_append_new(row, json_integer(mask[i * t + j]));
+        json_array_append_new(rows, row);
+    }
+    case_put(call, name, rows);
+}

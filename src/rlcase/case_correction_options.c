@@ -1,0 +1,61 @@
+/* case_correction_options.c: options and metrics of the off-policy kernels. */
+#include "case_correction_options.h"
+
+#include <stdio.h>
+
+/* A string, or a number for a threshold that all options share. The core takes text, as one
+ * threshold may be a range ("0.5_2") and several may stand in a list. 17 digits, so that a
+ * number comes through unchanged. */
+static const char *read_thresholds(struct case_call *call, const char *name)
+{
+    enum { DIGITS = 32 };
+    const json_t *value = json_object_get(call->inputs, name);
+    if (!json_is_number(value))
+        return case_string_or(call, name, NULL);
+    char *text = case_alloc(call, DIGITS, 1);
+    if (text)
+        snprintf(text, DIGITS, "%.17g", json_number_value(value));
+    return text;
+}
+
+/* A threshold is asked for only with a level: a case without importance weights has none, and
+ * there is no default that would be right for both levels. */
+struct rl_correction_options case_correction_options(struct case_call *call)
+{
+    static const char *const levels[] = {"none", "token", "sequence", NULL};
+    struct rl_correction_options o = {.is = RL_IS_NONE};
+    if (case_present(call, "rollout_is"))
+        o.is = (enum rl_is_level)case_choice(call, "rollout_is", levels);
+    if (o.is != RL_IS_NONE)
+        o.is_threshold = case_number(call, "rollout_is_threshold");
+    o.is_batch_normalize = case_bool_or(call, "rollout_is_batch_normalize", false);
+    o.rs = case_string_or(call, "rollout_rs", NULL);
+    o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
+    return o;
+}
+
+struct rl_metrics case_metrics(struct case_call *call)
+{
+    struct rl_metric *items = case_alloc(call, RL_METRICS_ENOUGH, sizeof *items);
+    return (struct rl_metrics){.items = items, .capacity = items ? RL_METRICS_ENOUGH : 0};
+}
+
+/* A full list drops what comes; RL_METRICS_ENOUGH is more than any kernel reports. */
+void case_add_metric(struct rl_metrics *metrics, const char *name, double value)
+{
+    if (metrics->n == metrics->capacity)
+        return;
+    struct rl_metric *item = &metrics->items[metrics->n++];
+    snprintf(item->name, sizeof item->name, "%s", name);
+    item->value = value;
+}
+
+void case_put_metrics(struct case_call *call, const struct rl_metrics *metrics)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < metrics->n && i < metrics->capacity; i++)
+        if (json_object_set_new(object, metrics->items[i].name,
+                                json_real(metrics->items[i].value)) != 0)
+            case_fail(call, "metric %s is not finite", metrics->items[i].name);
+    case_put(call, "metrics", object);
+}

@@ -1,0 +1,59 @@
+/* case_correction_plan.c: `lineage core correction_tree`. */
+#include <rlcore/correction_plan.h>
+
+#include "case_call.h"
+
+/* Words and not booleans, because a case is read by people: "asynchronous" says which of two it
+ * is. */
+static struct rl_setting read_setting(struct case_call *call)
+{
+    static const char *const engines[] = {"same", "different", NULL};
+    static const char *const synchronies[] = {"synchronous", "asynchronous", NULL};
+    static const char *const models[] = {"dense", "moe", NULL};
+    static const char *const trajectories[] = {"single", "agentic", NULL};
+    return (struct rl_setting){.other_engine = case_choice(call, "engine", engines) == 1,
+                               .asynchronous = case_choice(call, "synchrony", synchronies) == 1,
+                               .mixture = case_choice(call, "model", models) == 1,
+                               .agentic = case_choice(call, "trajectory", trajectories) == 1,
+                               .global_batch = case_number(call, "global_batch"),
+                               .mini_batch = case_number(call, "mini_batch")};
+}
+
+/* Reasons for every correction, also for those that are not needed: why not is as often the
+ * question. */
+static void put_plan(struct case_call *call, const struct rl_correction_plan *plan)
+{
+    json_t *needed = json_array(), *reasons = json_object();
+    for (int i = 0; i < RL_CORRECTIONS; i++) {
+        const char *name = rl_correction_name((enum rl_correction)i);
+        if (plan->advice[i].needed)
+            json_array_append_new(needed, json_string(name));
+        json_object_set_new(reasons, name, json_string(plan->advice[i].reason));
+    }
+    case_put(call, "needed", needed);
+    case_put(call, "reasons", reasons);
+    case_put_number(call, "off_policiness", plan->off_policiness);
+    case_put(call, "replay", json_string(rl_replay_name(plan->replay)));
+    const double caps[] = {plan->cap_low, plan->cap_high, plan->cap_loose};
+    case_put_numbers(call, "usual_caps", caps, 3);
+}
+
+static void run_tree(struct case_call *call)
+{
+    struct rl_setting setting = read_setting(call);
+    struct rl_correction_plan plan;
+    if (call->failed || case_again(call, rl_correction_plan(&setting, &plan, &call->err)))
+        return;
+    if (!call->failed)
+        put_plan(call, &plan);
+}
+
+const struct case_kernel case_correction_plan = {
+    .family = "correction_tree",
+    .summary = "which off-policy corrections a setting needs, and why",
+    .inputs =
+        "engine, synchrony, model, trajectory, global_batch, mini_batch",
+    .outputs =
+        "needed, reasons, off_policiness, replay, usual_caps [3]",
+    .run = run_tree,
+};

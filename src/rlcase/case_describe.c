@@ -1,0 +1,136 @@
+/*
+ * case_describe.c: the lists of names that kernels carry, joined with what case_inputs.def says of each.
+ *
+ * What a name means stands once, or forty kernels would explain log_prob in forty ways. A kernel that
+ * names an input which is not in the table is found by the test that describes them all.
+ */
+#include "case_describe.h"
+
+#include <string.h>
+
+#include "case_call.h"
+
+#define CASE_KINDS(X)                                                                                        \
+    X(REALS, "reals") X(NUMBERS, "numbers") X(INTEGERS, "integers") X(MASK, "mask") X(IDS, "ids")            \
+    X(RAGGED, "ragged") X(ROUTES, "routes") X(NUMBER, "number") X(INTEGER, "integer") X(BOOL, "bool")        \
+    X(TEXT, "text") X(CHOICE, "choice") X(STRUCTURED, "structured")
+
+enum kind {
+#define KIND(name, text) KIND_##name,
+    CASE_KINDS(KIND)
+#undef KIND
+};
+
+static const char *const kinds[] = {
+#define KIND(name, text) text,
+    CASE_KINDS(KIND)
+#undef KIND
+};
+
+static const struct input {
+    const char *name;
+    enum kind kind;
+    const char *shape; /* or the choices */
+    const char *text;
+} inputs[] = {
+#define CASE_INPUT(name, kind, shape, text) {#name, KIND_##kind, shape, text},
+#include "case_inputs.def"
+#undef CASE_INPUT
+};
+
+/* One entry of a kernel's list, taken apart. */
+struct entry {
+    char name[64], own[256]; /* own: what stands behind the name */
+    bool optional;
+};
+
+/* The next entry of a list; NULL behind the last. Commas inside brackets belong to the entry. */
+static const char *next_entry(struct entry *entry, const char *list)
+{
+    size_t depth = 0, n = 0;
+    if (!*list)
+        return NULL;
+    for (; list[n] && (list[n] != ',' || depth); n++) {
+        depth += list[n] == '(' || list[n] == '[';
+        depth -= (list[n] == ')' || list[n] == ']') && depth > 0;
+    }
+    size_t name = strcspn(list, "?, ");
+    name = name < n ? name : n;
+    snprintf(entry->name, sizeof entry->name, "%.*s", (int)name, list);
+    entry->optional = list[name] == '?';
+    size_t own = name + entry->optional;
+    own += own < n && list[own] == ' ';
+    snprintf(entry->own, sizeof entry->own, "%.*s", (int)(n - own), list + own);
+    return list + n + strspn(list + n, ", ");
+}
+
+static const struct input *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (strcmp(inputs[i].name, name) == 0)
+            return &inputs[i];
+    return NULL;
+}
+
+/* "(a|b)" as ["a", "b"], "a|b" too. */
+static json_t *choices(const char *text)
+{
+    json_t *list = json_array();
+    text += *text == '(';
+    while (*text && *text != ')') {
+        size_t n = strcspn(text, "|)");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == '|');
+    }
+    return list;
+}
+
+/* A kernel's own word goes before the table's. "(ragged)" and "(1)" change the kind: one name may be
+ * padded in most kernels and ragged in one, a list in some and a single number in one. */
+static json_t *describe_input(const struct entry *entry)
+{
+    const struct input *input = find(entry->name);
+    if (!input)
+        return json_pack("{s:s, s:s}", "name", entry->name, "kind", "unknown");
+    const char *kind = kinds[input->kind], *shape = input->kind == KIND_CHOICE ? "" : input->shape;
+    if (strcmp(entry->own, "(ragged)") == 0)
+        kind = "ragged", shape = "[B]";
+    else if (strcmp(entry->own, "(1)") == 0)
+        kind = "integer", shape = "";
+    else if (strcmp(entry->own, "(lists)") == 0)
+        kind = "structured", shape = "[[number]]";
+    else if (entry->own[0] == '[')
+        shape = entry->own;
+    const char *options = input->kind != KIND_CHOICE ? "" : entry->own[0] == '(' ? entry->own : input->shape;
+    return json_pack("{s:s, s:s, s:b, s:s, s:o, s:s}", "name", entry->name, "kind", kind, "optional",
+                     entry->optional, "shape", shape, "choices", choices(options), "text", input->text);
+}
+
+static json_t *describe_inputs(const char *list)
+{
+    json_t *array = json_array();
+    for (struct entry entry; (list = next_entry(&entry, list));)
+        json_array_append_new(array, describe_input(&entry));
+    return array;
+}
+
+static json_t *describe_outputs(const char *list)
+{
+    json_t *array = json_array();
+    for (struct entry entry; (list = next_entry(&entry, list));)
+        json_array_append_new(array, json_pack("{s:s, s:s}", "name", entry.name, "shape", entry.own));
+    return array;
+}
+
+json_t *case_describe(void)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; case_kernels_double[i]; i++) {
+        const struct case_kernel *kernel = case_kernels_double[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:o}", "family", kernel->family, "summary",
+                                              kernel->summary, "single", case_find(kernel->family, true) != NULL,
+                                              "inputs", describe_inputs(kernel->inputs), "outputs",
+                                              describe_outputs(kernel->outputs)));
+    }
+    return list;
+}

@@ -1,0 +1,63 @@
+/* case_diagnostics_real.c: `lineage core diagnostics`. */
+#include <rlcore/diagnostics.h>
+
+#include "case_real.h"
+
+/* Ratios that were clamped are counted and printed: a maximum at the clamp is no measured one. */
+static void put_diagnostics(struct case_call *call, const struct rl_diagnostics *d)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"kl", d->kl},
+                   {"k3", d->k3},
+                   {"chi2_token", d->chi2_token},
+                   {"chi2_seq", d->chi2_seq},
+                   {"ess", d->ess},
+                   {"ratio_mean", d->ratio_mean},
+                   {"ratio_min", d->ratio_min},
+                   {"ratio_max", d->ratio_max},
+                   {"clip_low_fraction", d->clip_low},
+                   {"clip_high_fraction", d->clip_high}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        case_put_number(call, numbers[i].name, numbers[i].value);
+    case_put_numbers(call, "ratio_percentiles", d->ratio_percentile, RL_PERCENTILES);
+    case_put(call, "n_tokens", json_integer((json_int_t)d->n_tokens));
+    case_put(call, "n_rows", json_integer((json_int_t)d->n_rows));
+    case_put(call, "n_clamped", json_integer((json_int_t)d->n_clamped));
+}
+
+static void run_diagnostics(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *train = case_reals(call, "train_log_prob", &b, &t);
+    const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
+    double low = case_number_or(call, "clip_ratio_low", 0.2);
+    double high = case_number_or(call, "clip_ratio_high", 0.2);
+    struct rl_diagnostics d;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do
+        status = rl_diagnose(&batch, train, rollout, low, high, &d, &call->ws, &call->err);
+    while (case_again(call, status));
+    if (!call->failed)
+        put_diagnostics(call, &d);
+}
+
+const struct case_kernel case_diagnostics = {
+    .family = "diagnostics",
+    .summary = "how far two policies are apart: KL, k3, chi-square, ESS, ratio percentiles, clip "
+               "fractions",
+    .inputs =
+        "response_mask, train_log_prob, rollout_log_prob, clip_ratio_low?, "
+        "clip_ratio_high?",
+    .outputs =
+        "kl, k3, chi2_token, chi2_seq, ess, ratio_mean, ratio_min, ratio_max, "
+        "clip_low_fraction, clip_high_fraction, ratio_percentiles [99], n_tokens, "
+        "n_rows, n_clamped",
+    .run = run_diagnostics,
+};

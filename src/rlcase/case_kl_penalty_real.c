@@ -1,0 +1,60 @@
+/* case_kl_penalty_real.c: `lineage core kl_penalty`. */
+#include <string.h>
+
+#include <rlcore/loss.h>
+
+#include "case_real.h"
+
+/* Several names for one estimator: papers say k1, verl says kl, and cases hold either. */
+static const struct {
+    const char *name;
+    enum rl_kl kind;
+} kinds[] = {{"k1", RL_KL_K1},  {"kl", RL_KL_K1}, {"abs", RL_KL_ABS},      {"k2", RL_KL_K2},
+             {"mse", RL_KL_K2}, {"k3", RL_KL_K3}, {"low_var_kl", RL_KL_K3}};
+
+/* A name with `+` at its end asks for the straight-through form. As verl writes it: the value
+ * of one estimator, the gradient of another (rlcore/loss.h). */
+static enum rl_kl read_kind(struct case_call *call, bool *straight_through)
+{
+    const char *name = case_string(call, "kl_penalty");
+    size_t length = strlen(name);
+    *straight_through = length > 0 && name[length - 1] == '+';
+    length -= *straight_through;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == length && strncmp(kinds[i].name, name, length) == 0)
+            return kinds[i].kind;
+    case_fail(call,
+              "inputs.kl_penalty is '%.40s'; known are: k1 kl abs k2 mse k3 low_var_kl, "
+              "each also with + appended",
+              name);
+    return RL_KL_K1;
+}
+
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    bool straight_through = false;
+    enum rl_kl kind = read_kind(call, &straight_through);
+    const real *log_prob = case_reals(call, "log_prob", &b, &t);
+    const real *ref = case_reals(call, "ref_log_prob", &b, &t);
+    real *kl = case_alloc(call, b.n * t.n, sizeof *kl);
+    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    if (call->failed)
+        return;
+    case_again(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
+                                   &call->err));
+    if (call->failed)
+        return;
+    case_put_reals(call, "kl", kl, b.n, t.n);
+    case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
+}
+
+const struct case_kernel case_kl_penalty = {
+    .family = "kl_penalty",
+    .summary = "KL estimators k1, k2, k3, abs per token, plain and straight-through, with gradient",
+    .inputs =
+        "kl_penalty, log_prob, ref_log_prob",
+    .outputs =
+        "kl [B][T], d_log_prob [B][T]",
+    .run = run,
+};

@@ -1,0 +1,124 @@
+/* case_offpolicy_loss_real.c: `lineage core bypass_loss` and `decoupled_loss`. */
+#include "case_agg_options.h"
+#include "case_correction_options.h"
+#include "case_real.h"
+
+/* The list of metrics is emptied before each attempt: a kernel that came back for more scratch
+ * may have written some. */
+static void run_bypass(struct case_call *call)
+{
+    static const char *const kinds[] = {"ppo_clip", "reinforce", NULL};
+    struct case_dim b = {0}, t = {0};
+    enum rl_bypass_kind kind = (enum rl_bypass_kind)case_choice(call, "loss_type", kinds);
+    struct rl_loss_options options = case_loss_options(call);
+    struct rl_correction_options correction = case_correction_options(call);
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *log_prob = case_reals(call, "log_prob", &b, &t);
+    const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
+    const real *advantages = case_reals(call, "advantages", &b, &t);
+    struct rl_metrics metrics = case_metrics(call);
+    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    struct rl_loss_result out;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do {
+        metrics.n = 0;
+        status = rl_bypass_loss(&batch, kind, &correction, &options, log_prob, rollout, advantages,
+                                d_log_prob, &out, &metrics, &call->ws, &call->err);
+    } while (case_again(call, status));
+    if (call->failed)
+        return;
+    case_add_metric(&metrics, "ppo_kl", out.ppo_kl);
+    if (kind == RL_BYPASS_PPO_CLIP) {
+        case_add_metric(&metrics, "pg_clipfrac", out.pg_clipfrac);
+        case_add_metric(&metrics, "pg_clipfrac_lower", out.pg_clipfrac_lower);
+    }
+    case_put_number(call, "loss", out.loss);
+    case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
+    case_put_metrics(call, &metrics);
+}
+
+/* null without importance weights: an array of ones would say that there were some and that all
+ * were 1. */
+static void put_decoupled(struct case_call *call, const struct rl_loss_result *out,
+                          const real *weights, const uint8_t *mask, const real *d_log_prob,
+                          size_t b, size_t t)
+{
+    case_put_number(call, "loss", out->loss);
+    case_put_number(call, "ppo_kl", out->ppo_kl);
+    case_put_number(call, "pg_clipfrac", out->pg_clipfrac);
+    case_put_number(call, "pg_clipfrac_lower", out->pg_clipfrac_lower);
+    if (weights)
+        case_put_reals(call, "rollout_is_weights", weights, b, t);
+    else
+        case_put(call, "rollout_is_weights", json_null());
+    case_put_mask(call, "modified_response_mask", mask, b, t);
+    case_put_reals(call, "d_log_prob", d_log_prob, b, t);
+}
+
+/* Options before arrays: of a case with several mistakes the message is about the shortest. */
+static void run_decoupled(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_loss_options options = case_loss_options(call);
+    struct rl_correction_options correction = case_correction_options(call);
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *log_prob = case_reals(call, "log_prob", &b, &t);
+    const real *proximal = case_reals(call, "proximal_log_prob", &b, &t);
+    const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
+    const real *advantages = case_reals(call, "advantages", &b, &t);
+    struct rl_metrics metrics = case_metrics(call);
+    real *weights = case_alloc(call, b.n * t.n, sizeof *weights);
+    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    uint8_t *mask = case_alloc(call, b.n * t.n, sizeof *mask);
+    struct rl_loss_result out;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do {
+        metrics.n = 0;
+        status = rl_decoupled_loss(&batch, &correction, &options, log_prob, proximal, rollout,
+                                   advantages, weights, mask, d_log_prob, &out, &metrics, &call->ws,
+                                   &call->err);
+    } while (case_again(call, status));
+    if (call->failed)
+        return;
+    put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n,
+                  t.n);
+    case_put_metrics(call, &metrics);
+}
+
+const struct case_kernel case_bypass_loss = {
+    .family = "bypass_loss",
+    .summary =
+        "policy loss against the sampler's log-probs, with rejection and, for reinforce, weights",
+    .inputs =
+        "loss_type, loss_agg_mode, response_mask, log_prob, rollout_log_prob, "
+        "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
+        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, "
+        "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
+        "global_batch_size?, loss_scale_factor?",
+    .outputs =
+        "loss, d_log_prob [B][T], metrics",
+    .run = run_bypass,
+};
+
+const struct case_kernel case_decoupled_loss = {
+    .family = "decoupled_loss",
+    .summary = "decoupled PPO: current, proximal and sampling policy",
+    .inputs =
+        "loss_agg_mode, response_mask, log_prob, proximal_log_prob, rollout_log_prob, "
+        "advantages, clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, "
+        "tau_neg?, rollout_is?, rollout_is_threshold?, rollout_is_batch_normalize?, "
+        "rollout_rs?, rollout_rs_threshold?, dp_size?, batch_num_tokens?, "
+        "global_batch_size?, loss_scale_factor?",
+    .outputs =
+        "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, rollout_is_weights [B][T], "
+        "modified_response_mask [B][T], d_log_prob [B][T], metrics",
+    .run = run_decoupled,
+};

@@ -1,0 +1,269 @@
+/*
+ * case_pack.c: `lineage core prime_pack`.
+ *
+ * What packing decides is in its plan; here samples become its inputs and the plan becomes lists.
+ * Sizes are bounded because a padded batch may be far larger than the case that asks for it: a
+ * small file must not fill the machine.
+ */
+#include <rlcore/pack.h>
+
+#include <string.h>
+
+#include "case_call.h"
+
+enum { MAX_WORKERS = 4096, MAX_TOKENS = 1 << 24 };
+
+/* The first list that is read says how long the sample is; a sample whose lists differ is
+ * refused. */
+struct reader {
+    struct case_call *call;
+    const json_t *sample;
+    size_t index, seq_len, length; /* length: after cutting, SIZE_MAX while unknown */
+};
+
+/* A list of the sample, checked for its cut length; NULL where it is absent. Lengths are
+ * compared after cutting: a sample longer than seq_len is cut, and its lists must agree only as
+ * far as they are used. */
+static const json_t *list(struct reader *r, const char *name, bool optional)
+{
+    const json_t *value = json_object_get(r->sample, name);
+    if (optional && (!value || json_is_null(value)))
+        return NULL;
+    if (!json_is_array(value)) {
+        case_fail(r->call, "inputs.samples[%zu].%s is not a list", r->index, name);
+        return NULL;
+    }
+    size_t length = json_array_size(value) < r->seq_len ? json_array_size(value) : r->seq_len;
+    if (r->length == SIZE_MAX)
+        r->length = length;
+    if (length != r->length)
+        case_fail(r->call, "inputs.samples[%zu].%s has %zu tokens, token_ids %zu", r->index, name,
+                  length, r->length);
+    return length == r->length ? value : NULL;
+}
+
+static int64_t *integers(struct reader *r, const char *name)
+{
+    const json_t *values = list(r, name, false);
+    int64_t *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
+    for (size_t t = 0; out && t < r->length; t++) {
+        const json_t *item = json_array_get(values, t);
+        if (!json_is_integer(item))
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a whole number", r->index, name,
+                      t);
+        out[t] = json_integer_value(item);
+    }
+    return out;
+}
+
+static uint8_t *flags(struct reader *r, const char *name)
+{
+    const json_t *values = list(r, name, false);
+    uint8_t *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
+    for (size_t t = 0; out && t < r->length; t++) {
+        const json_t *item = json_array_get(values, t);
+        double bit = json_number_value(item);
+        if (!json_is_boolean(item) && !(json_is_number(item) && (bit == 0 || bit == 1)))
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not true or false", r->index, name,
+                      t);
+        out[t] = json_is_true(item) || bit == 1;
+    }
+    return out;
+}
+
+static double *numbers(struct reader *r, const char *name, bool optional)
+{
+    const json_t *values = list(r, name, optional);
+    double *out = values ? case_alloc(r->call, r->length, sizeof *out) : NULL;
+    for (size_t t = 0; out && t < r->length; t++) {
+        const json_t *item = json_array_get(values, t);
+        if (!json_is_number(item))
+            case_fail(r->call, "inputs.samples[%zu].%s[%zu] is not a number", r->index, name, t);
+        out[t] = json_number_value(item);
+    }
+    return out;
+}
+
+/* Whether a token of the whole sample, beyond seq_len too, is a member of rl. The golden
+ * vectors ask for advantages by the whole sample, wherever it is cut. */
+static bool has_rl_member(const json_t *sample)
+{
+    const json_t *mask = json_object_get(sample, "mask"),
+                 *weights = json_object_get(sample, "rl_weights");
+    for (size_t i = 0; i < json_array_size(mask); i++) {
+        const json_t *weight = json_array_get(weights, i);
+        if (json_is_true(json_array_get(mask, i)) &&
+            (!json_is_array(weights) || json_number_value(weight) != 0))
+            return true;
+    }
+    return false;
+}
+
+/* C does not say in which order the initialisers run: whichever list is read first sets the
+ * length and all others are held to it, so that any order gives the same length or a refusal. */
+static struct rl_pack_sample read_sample(struct case_call *call, const json_t *sample, size_t index,
+                                         size_t seq_len)
+{
+    struct reader r = {call, sample, index, seq_len, SIZE_MAX};
+    struct rl_pack_sample s = {.token_ids = integers(&r, "token_ids"),
+                               .mask = flags(&r, "mask"),
+                               .logprobs = numbers(&r, "logprobs", false),
+                               .temperatures = numbers(&r, "temperatures", false),
+                               .advantages = numbers(&r, "advantages", true),
+                               .ref_logprobs = numbers(&r, "ref_logprobs", true),
+                               .rl_weights = numbers(&r, "rl_weights", true),
+                               .ce_weights = numbers(&r, "ce_weights", true),
+                               .ref_kl_weights = numbers(&r, "ref_kl_weights", true),
+                               .env_name = json_string_value(json_object_get(sample, "env_name"))};
+    s.n_tokens = r.length == SIZE_MAX ? 0 : r.length;
+    if (!s.advantages && has_rl_member(sample))
+        case_fail(call, "inputs.samples[%zu]: advantages are missing for a token of the rl stream",
+                  index);
+    return s;
+}
+
+static json_t *integer_list(const int64_t *values, size_t n)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(out, json_integer(values[i]));
+    return out;
+}
+
+static json_t *size_list(const size_t *values, size_t n)
+{
+    json_t *out = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(out, json_integer((json_int_t)values[i]));
+    return out;
+}
+
+static json_t *real_list(const double *values, bool present, size_t n)
+{
+    json_t *out = present ? json_array() : json_null();
+    for (size_t i = 0; present && i < n; i++)
+        json_array_append_new(out, case_real_value(values[i]));
+    return out;
+}
+
+/* Padding has "" for its environment, as no sample stands behind it. */
+static json_t *micro_batch(const struct rl_pack_micro_batch *m,
+                           const struct rl_pack_sample *samples)
+{
+    json_t *mask = json_array(), *names = json_array();
+    for (size_t t = 0; t < m->n_tokens; t++) {
+        bool padding = m->sample[t] == SIZE_MAX;
+        json_array_append_new(mask, json_boolean(m->mask[t]));
+        json_array_append_new(names, json_string(padding ? "" : samples[m->sample[t]].env_name));
+    }
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "input_ids",
+        integer_list(m->token_ids, m->n_tokens), "loss_mask", mask, "advantages",
+        real_list(m->advantages, true, m->n_tokens), "inference_logprobs",
+        real_list(m->logprobs, true, m->n_tokens), "position_ids",
+        integer_list(m->position_ids, m->n_tokens), "sequence_lengths",
+        size_list(m->lengths, m->n_samples), "seq_lens", size_list(m->lengths, m->n_samples),
+        "temperatures", real_list(m->temperatures, true, m->n_tokens), "env_names", names,
+        "ref_logprobs", real_list(m->ref_logprobs, m->has_ref_logprobs, m->n_tokens), "rl_weights",
+        real_list(m->rl_weights, m->has_rl_weights, m->n_tokens), "ce_weights",
+        real_list(m->ce_weights, m->has_ce_weights, m->n_tokens), "ref_kl_weights",
+        real_list(m->ref_kl_weights, m->has_ref_kl_weights, m->n_tokens));
+}
+
+static struct rl_pack_micro_batch new_micro_batch(struct case_call *call, size_t n,
+                                                  size_t n_samples)
+{
+    struct rl_pack_micro_batch m = {.lengths = case_alloc(call, n_samples, sizeof *m.lengths),
+                                    .mask = case_alloc(call, n, sizeof *m.mask),
+                                    .sample = case_alloc(call, n, sizeof *m.sample),
+                                    .token_ids = case_alloc(call, n, sizeof *m.token_ids),
+                                    .position_ids = case_alloc(call, n, sizeof *m.position_ids)};
+    double **streams[] = {&m.advantages, &m.logprobs,   &m.temperatures,  &m.ref_logprobs,
+                          &m.rl_weights, &m.ce_weights, &m.ref_kl_weights};
+    for (size_t k = 0; k < sizeof streams / sizeof *streams; k++)
+        *streams[k] = case_alloc(call, n, sizeof **streams[k]);
+    return m;
+}
+
+/* Counted before anything is filled, and one micro batch of memory for all: they are printed
+ * one after another. */
+static void put_workers(struct case_call *call, const struct rl_pack_sample *samples,
+                        const size_t *lengths, size_t n, const struct rl_pack_options *options,
+                        const struct rl_pack_plan *plan)
+{
+    size_t most = 0, all = 0, per_worker = plan->n_slots / options->n_workers;
+    for (size_t slot = 0; slot < plan->n_slots; slot++) {
+        size_t tokens = rl_pack_tokens(lengths, options, plan, slot);
+        most = tokens > most ? tokens : most;
+        all += tokens;
+    }
+    if (all > MAX_TOKENS) {
+        case_fail(call, "%zu micro batches hold %zu tokens with their padding, more than %d",
+                  plan->n_slots, all, MAX_TOKENS);
+        return;
+    }
+    json_t *workers = json_array();
+    struct rl_pack_micro_batch m = new_micro_batch(call, most, n);
+    for (size_t slot = 0; slot < plan->n_slots && !call->failed; slot++) {
+        if (slot % per_worker == 0)
+            json_array_append_new(workers, json_array());
+        rl_pack_fill(samples, options, plan, slot, &m);
+        json_array_append_new(json_array_get(workers, slot / per_worker), micro_batch(&m, samples));
+    }
+    case_put(call, "workers", workers);
+}
+
+static size_t positive(struct case_call *call, const char *name, int most)
+{
+    int64_t value = case_integer(call, name);
+    if (value >= 1 && value <= most)
+        return (size_t)value;
+    case_fail(call, "inputs.%s is %lld, not from 1 to %d", name, (long long)value, most);
+    return 1;
+}
+
+/* Negative or huge sizes are refused before anything is counted with them: the plan has memory
+ * per worker. */
+static void run(struct case_call *call)
+{
+    const json_t *list_in = json_object_get(call->inputs, "samples");
+    struct rl_pack_options options = {.seq_len = positive(call, "seq_len", INT32_MAX),
+                                      .n_workers = positive(call, "num_train_workers", MAX_WORKERS),
+                                      .pad_multiple =
+                                          positive(call, "pad_to_multiple_of", INT32_MAX),
+                                      .cost_linear = case_number_or(call, "cost_linear", 1),
+                                      .cost_quadratic = case_number_or(call, "cost_quadratic", 0)};
+    size_t n = json_array_size(list_in);
+    if (!json_is_array(list_in))
+        case_fail(call, "inputs.samples is not a list");
+    struct rl_pack_sample *samples = case_alloc(call, n, sizeof *samples);
+    size_t *lengths = case_alloc(call, n, sizeof *lengths);
+    for (size_t i = 0; i < n && !call->failed; i++) {
+        samples[i] = read_sample(call, json_array_get(list_in, i), i, options.seq_len);
+        lengths[i] = samples[i].n_tokens;
+    }
+    struct rl_pack_plan plan = {.order = case_alloc(call, n, sizeof *plan.order),
+                                .bin_start = case_alloc(call, n + 1, sizeof *plan.bin_start),
+                                .slots =
+                                    case_alloc(call, n + options.n_workers, sizeof *plan.slots)};
+    if (call->failed || case_again(call, rl_pack_check(samples, n, &options, &call->err)) ||
+        call->failed)
+        return;
+    enum rl_status status;
+    do
+        status = rl_pack_plan(lengths, n, &options, &plan, &call->ws, &call->err);
+    while (case_again(call, status));
+    if (!call->failed)
+        put_workers(call, samples, lengths, n, &options, &plan);
+}
+
+const struct case_kernel case_pack = {
+    .family = "prime_pack",
+    .summary = "samples into micro batches of seq_len tokens, distributed over workers",
+    .inputs =
+        "seq_len, num_train_workers, pad_to_multiple_of, cost_linear?, "
+        "cost_quadratic?, samples",
+    .outputs =
+        "workers",
+    .run = run,
+};

@@ -1,0 +1,82 @@
+/* case_policy_loss_real.c: `lineage core policy_loss`, all losses of rlcore/loss.h by name. */
+#include <rlcore/loss.h>
+
+#include "case_agg_options.h"
+#include "case_real.h"
+
+/* All losses have one signature in the core, so that a table of functions is all there is to
+ * choosing one. */
+typedef enum rl_status policy_loss(const struct rl_batch *, const struct rl_loss_input *,
+                                   const struct rl_loss_options *, real *, struct rl_loss_result *,
+                                   struct rl_workspace *, struct rl_error *);
+
+/* Which metrics the loss reports. */
+enum metrics { NONE, KL_ONLY, ALL };
+
+/* In the order of names below. A loss that has no ratio (gpg) reports no distance to an old
+ * policy and needs none. */
+static const struct {
+    policy_loss *run;
+    enum metrics metrics;
+} losses[] = {{rl_ppo_loss, ALL},     {rl_gspo_loss, ALL}, {rl_cispo_loss, ALL},
+              {rl_sapo_loss, ALL},    {rl_gpg_loss, NONE}, {rl_reinforce_loss, KL_ONLY},
+              {rl_geo_mean_loss, ALL}};
+
+static const char *const names[] = {"vanilla", "gspo",      "cispo",    "sapo",
+                                    "gpg",     "reinforce", "geo_mean", NULL};
+
+static void put_metrics(struct case_call *call, const struct rl_loss_result *out,
+                        enum metrics metrics)
+{
+    case_put_number(call, "loss", out->loss);
+    if (metrics != NONE)
+        case_put_number(call, "ppo_kl", out->ppo_kl);
+    if (metrics == ALL) {
+        case_put_number(call, "pg_clipfrac", out->pg_clipfrac);
+        case_put_number(call, "pg_clipfrac_lower", out->pg_clipfrac_lower);
+    }
+}
+
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    int loss = case_choice(call, "loss", names);
+    struct rl_loss_options options = case_loss_options(call);
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    struct rl_loss_input in = {
+        .log_prob = case_reals(call, "log_prob", &b, &t),
+        .old_log_prob = losses[loss].metrics == NONE
+                            ? case_reals_or_null(call, "old_log_prob", &b, &t)
+                            : case_reals(call, "old_log_prob", &b, &t),
+        .advantages = case_reals(call, "advantages", &b, &t),
+        .weights = case_reals_or_null(call, "rollout_is_weights", &b, &t),
+    };
+    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    struct rl_loss_result out;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do
+        status = losses[loss].run(&batch, &in, &options, d_log_prob, &out, &call->ws, &call->err);
+    while (case_again(call, status));
+    if (call->failed)
+        return;
+    put_metrics(call, &out, losses[loss].metrics);
+    case_put_reals(call, "d_log_prob", d_log_prob, b.n, t.n);
+}
+
+const struct case_kernel case_policy_loss = {
+    .family = "policy_loss",
+    .summary =
+        "policy losses with metrics and gradient: PPO, GSPO, CISPO, SAPO, GPG, REINFORCE, GMPO",
+    .inputs =
+        "loss (vanilla|gspo|cispo|sapo|gpg|reinforce|geo_mean), loss_agg_mode, "
+        "response_mask, log_prob, old_log_prob?, advantages, rollout_is_weights?, "
+        "clip_ratio_low?, clip_ratio_high?, clip_ratio_c?, tau_pos?, tau_neg?, "
+        "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .outputs =
+        "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",
+    .run = run,
+};

@@ -1,0 +1,49 @@
+/* case_process_advantage_real.c: `lineage core process_advantage`. */
+#include <rlcore/process.h>
+
+#include "case_real.h"
+
+/* The event array, whose values fit a byte. Out of range is refused before it is narrowed to a
+ * byte, where 257 would be 1. */
+static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
+{
+    const int32_t *ids = case_ids(call, "event", b, t);
+    uint8_t *out = case_alloc(call, b->n * t->n, sizeof *out);
+    for (size_t i = 0; ids && out && i < b->n * t->n; i++) {
+        if (ids[i] < 0 || ids[i] > RL_EVENT_OUTCOME)
+            case_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i / t->n, i % t->n,
+                      ids[i]);
+        out[i] = (uint8_t)ids[i];
+    }
+    return out;
+}
+
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t),
+                             .group = case_integers(call, "group_index", &b)};
+    const uint8_t *event = read_events(call, &b, &t);
+    const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
+    real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
+    enum rl_status status;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    if (call->failed)
+        return;
+    do
+        status = rl_process_advantage(&batch, event, rewards, advantages, &call->ws, &call->err);
+    while (case_again(call, status));
+    if (!call->failed)
+        case_put_reals(call, "advantages", advantages, b.n, t.n);
+}
+
+const struct case_kernel case_process_advantage = {
+    .family = "process_advantage",
+    .summary = "advantages that keep process rewards at their tokens",
+    .inputs =
+        "response_mask, event, token_level_rewards, group_index",
+    .outputs =
+        "advantages [B][T]",
+    .run = run,
+};

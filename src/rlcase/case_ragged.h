@@ -1,0 +1,30 @@
+/* case_ragged.h: lists of unequal lists, and objects of metrics, for the kernels of ADCA-GRPO. */
+#ifndef CASE_RAGGED_H
+#define CASE_RAGGED_H
+
+#include "case_call.h"
+
+/* A ragged list as one flat array and where each row begins in it. */
+struct case_ragged {
+    size_t *start; /* [b+1] */
+    double *values;
+};
+
+/* Numbers, or booleans as 0 and 1. */
+struct case_ragged case_ragged_read(struct case_call *call, const char *name, struct case_dim *b);
+
+/* The input step_flags: GOOD (true or 1) and BAD. start: where the flags of each row begin. */
+uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const size_t **start);
+
+void case_ragged_put(struct case_call *call, const char *name, const double *values,
+                     const size_t *start, size_t b);
+
+struct case_metric {
+    const char *name;
+    double value;
+};
+
+/* The result `metrics`. */
+void case_put_metric_list(struct case_call *call, const struct case_metric *metrics, size_t n);
+
+#endif

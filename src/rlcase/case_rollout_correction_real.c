@@ -1,0 +1,80 @@
+/* case_rollout_correction_real.c: `lineage core rollout_correction` and `offpolicy_metrics`. */
+#include "case_correction_options.h"
+#include "case_real.h"
+
+struct two_policies {
+    struct rl_batch batch;
+    const real *train, *rollout;
+};
+
+static struct two_policies read_policies(struct case_call *call, struct case_dim *b,
+                                         struct case_dim *t)
+{
+    struct two_policies p = {.batch = {.mask = case_mask(call, "response_mask", b, t)},
+                             .train = case_reals(call, "train_log_prob", b, t),
+                             .rollout = case_reals(call, "rollout_log_prob", b, t)};
+    p.batch.n_rows = b->n;
+    p.batch.n_tokens = t->n;
+    return p;
+}
+
+static void run_metrics(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct two_policies p = read_policies(call, &b, &t);
+    struct rl_metrics metrics = case_metrics(call);
+    if (!call->failed)
+        case_again(call, rl_offpolicy_metrics(&p.batch, p.train, p.rollout, &metrics, &call->err));
+    if (!call->failed)
+        case_put_metrics(call, &metrics);
+}
+
+/* The mask is printed whether or not anything was rejected, as it is what a loss is to be taken
+ * with. */
+static void run_correction(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct two_policies p = read_policies(call, &b, &t);
+    struct rl_correction_options options = case_correction_options(call);
+    struct rl_metrics metrics = case_metrics(call);
+    real *weights = case_alloc(call, b.n * t.n, sizeof *weights);
+    uint8_t *mask = case_alloc(call, b.n * t.n, sizeof *mask);
+    enum rl_status status;
+    if (call->failed)
+        return;
+    do {
+        metrics.n = 0;
+        status = rl_rollout_correction(&p.batch, &options, p.train, p.rollout, weights, mask,
+                                       &metrics, &call->ws, &call->err);
+    } while (case_again(call, status));
+    if (call->failed)
+        return;
+    if (options.is == RL_IS_NONE)
+        case_put(call, "rollout_is_weights", json_null());
+    else
+        case_put_reals(call, "rollout_is_weights", weights, b.n, t.n);
+    case_put_mask(call, "modified_response_mask", mask, b.n, t.n);
+    case_put_metrics(call, &metrics);
+}
+
+const struct case_kernel case_offpolicy_metrics = {
+    .family = "offpolicy_metrics",
+    .summary = "distance of the training policy from the sampler: KL, k3, chi-square, perplexities",
+    .inputs =
+        "response_mask, train_log_prob, rollout_log_prob",
+    .outputs =
+        "metrics",
+    .run = run_metrics,
+};
+
+const struct case_kernel case_rollout_correction = {
+    .family = "rollout_correction",
+    .summary = "truncated importance weights and rejection masks with their metrics",
+    .inputs =
+        "response_mask, train_log_prob, rollout_log_prob, rollout_is?, "
+        "rollout_is_threshold?, rollout_is_batch_normalize?, rollout_rs?, "
+        "rollout_rs_threshold?",
+    .outputs =
+        "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",
+    .run = run_correction,
+};

@@ -1,0 +1,209 @@
+/*
+ * case_stream_loss_real.c: `lineage core prime_loss`; inputs are lists of lists of their own
+ * lengths.
+ *
+ * Sequences have lengths of their own and are never padded: prime-rl packs them end to end, and
+ * its metrics are one value per sequence.
+ */
+#include <rlcore/stream_loss.h>
+
+#include <string.h>
+
+#include "case_real.h"
+
+struct ragged {
+    size_t n;
+    size_t *start;
+};
+
+/* One input gives the shape; all others are compared with it before anything is read past. */
+static struct ragged read_lengths(struct case_call *call, const char *name)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    const json_t *rows = json_object_get(call->inputs, name);
+    struct ragged shape = {.n = given ? given->n_rows : json_array_size(rows)};
+    if (given) {
+        shape.start = case_ragged_as(call, given, OWN_TYPE) ? case_alloc(call, shape.n + 1, sizeof *shape.start) : NULL;
+        if (shape.start)
+            memcpy(shape.start, given->start, (shape.n + 1) * sizeof *shape.start);
+        return shape;
+    }
+    if (!json_is_array(rows))
+        case_fail(call, "inputs.%s is missing or not a list", name);
+    shape.start = case_alloc(call, shape.n + 1, sizeof *shape.start);
+    for (size_t i = 0; shape.start && i < shape.n; i++) {
+        if (!json_is_array(json_array_get(rows, i)))
+            case_fail(call, "inputs.%s[%zu] is not a list", name, i);
+        shape.start[i + 1] = shape.start[i] + json_array_size(json_array_get(rows, i));
+    }
+    return shape;
+}
+
+/* The same shape, or NULL for null. Booleans count as 0 and 1. */
+static real *read_ragged(struct case_call *call, const char *name, const struct ragged *shape)
+{
+    const struct rl_case_array *given = case_array(call, name);
+    if (given) {
+        size_t bytes = (shape->n + 1) * sizeof *shape->start;
+        real *values = case_ragged_as(call, given, OWN_TYPE);
+        if (values && (given->n_rows != shape->n || memcmp(given->start, shape->start, bytes) != 0))
+            case_fail(call, "inputs.%s has rows of other lengths than trainer_logprobs", name);
+        return values;
+    }
+    const json_t *rows = json_object_get(call->inputs, name);
+    real *out =
+        case_present(call, name) ? case_alloc(call, shape->start[shape->n], sizeof *out) : NULL;
+    if (out && json_array_size(rows) != shape->n)
+        case_fail(call, "inputs.%s has %zu sequences where %zu are expected", name,
+                  json_array_size(rows), shape->n);
+    for (size_t i = 0; out && !call->failed && i < shape->n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        size_t length = shape->start[i + 1] - shape->start[i];
+        if (json_array_size(row) != length)
+            case_fail(call, "inputs.%s[%zu] has %zu tokens where %zu are expected", name, i,
+                      json_array_size(row), length);
+        for (size_t j = 0; !call->failed && j < length; j++) {
+            const json_t *item = json_array_get(row, j);
+            if (!json_is_number(item) && !json_is_boolean(item))
+                case_fail(call, "inputs.%s[%zu][%zu] is not a number", name, i, j);
+            out[shape->start[i] + j] = (real)(json_is_true(item) ? 1 : json_number_value(item));
+        }
+    }
+    return out;
+}
+
+/* 2 stands for anything but 0 and 1: the core refuses it, with the position. */
+static uint8_t *read_mask(struct case_call *call, const struct ragged *shape)
+{
+    real *values = read_ragged(call, "loss_mask", shape);
+    uint8_t *mask = case_alloc(call, shape->start[shape->n], sizeof *mask);
+    if (!values)
+        case_fail(call, "inputs.loss_mask is missing");
+    for (size_t i = 0; values && mask && i < shape->start[shape->n]; i++)
+        mask[i] = values[i] == 0 ? 0 : values[i] == 1 ? 1 : 2;
+    return mask;
+}
+
+static struct rl_stream_options read_options(struct case_call *call)
+{
+    static const char *const kinds[] = {"default", "ipo", NULL};
+    struct rl_stream_options o;
+    rl_stream_options_init(&o);
+    o.kind = (enum rl_stream_kind)case_choice(call, "rl_loss", kinds);
+    o.dppo_mask_low = case_number_or(call, "dppo_mask_low", o.dppo_mask_low);
+    o.dppo_mask_high = case_number_or(call, "dppo_mask_high", o.dppo_mask_high);
+    o.ipo_threshold = case_number_or(call, "ipo_threshold", o.ipo_threshold);
+    o.adv_tau = case_number_or(call, "adv_tau", o.adv_tau);
+    o.kl_tau = case_number_or(call, "kl_tau", o.kl_tau);
+    o.rl_scale = case_number_or(call, "rl_scale", 1);
+    o.ce_scale = case_number_or(call, "ce_scale", 1);
+    o.ref_kl_scale = case_number_or(call, "ref_kl_scale", 1);
+    return o;
+}
+
+/* One value per sequence on which the component ran. */
+static void add_metric(json_t *object, const char *name, double value)
+{
+    json_t *list = json_object_get(object, name);
+    if (!list) {
+        list = json_array();
+        json_object_set_new(object, name, list);
+    }
+    json_array_append_new(list, json_real(value));
+}
+
+static json_t *metrics_json(const struct rl_stream_metrics *metrics, size_t n,
+                            enum rl_stream_kind kind)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++) {
+        const struct rl_stream_metrics *m = &metrics[i];
+        if (m->rl_ran) {
+            add_metric(object, "masked_mismatch_kl", m->masked_mismatch_kl);
+            add_metric(object, "unmasked_mismatch_kl", m->unmasked_mismatch_kl);
+            add_metric(object, "is_masked", m->is_masked);
+        }
+        if (m->rl_ran && kind == RL_STREAM_DPPO) {
+            add_metric(object, "is_masked_low", m->is_masked_low);
+            add_metric(object, "is_masked_high", m->is_masked_high);
+            add_metric(object, "masked_advantage_positive", m->masked_advantage_positive);
+            add_metric(object, "masked_advantage_negative", m->masked_advantage_negative);
+        }
+        if (m->ce_ran)
+            add_metric(object, "nll", m->nll);
+        if (m->ref_kl_ran) {
+            add_metric(object, "ref_kl/masked_mismatch_kl", m->ref_masked_mismatch_kl);
+            add_metric(object, "ref_kl/unmasked_mismatch_kl", m->ref_unmasked_mismatch_kl);
+            add_metric(object, "ref_kl/is_masked", m->ref_is_masked);
+            add_metric(object, "ref_kl", m->ref_kl);
+        }
+    }
+    return object;
+}
+
+/* Components beside their sum, since two that are wrong can cancel. */
+static void put_result(struct case_call *call, const struct rl_stream_result *result,
+                       const real *gradient, const struct ragged *shape)
+{
+    case_put_number(call, "loss", result->loss);
+    case_put(
+        call, "components",
+        json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl", result->ref_kl));
+    if (call->keeps_arrays) {
+        case_keep(call, &(struct rl_case_array){"d_trainer_logprobs", OWN_TYPE, 1, {shape->start[shape->n]},
+                                                gradient, shape->start, shape->n});
+        return;
+    }
+    json_t *rows = json_array();
+    for (size_t i = 0; i < shape->n; i++) {
+        json_t *row = json_array();
+        for (size_t j = shape->start[i]; j < shape->start[i + 1]; j++)
+            if (json_array_append_new(row, json_real((double)gradient[j])) != 0)
+                case_fail(call, "result d_trainer_logprobs[%zu][%zu] is not finite", i,
+                          j - shape->start[i]);
+        json_array_append_new(rows, row);
+    }
+    case_put(call, "d_trainer_logprobs", rows);
+}
+
+static void run(struct case_call *call)
+{
+    struct ragged shape = read_lengths(call, "trainer_logprobs");
+    if (call->failed)
+        return;
+    struct rl_stream_options options = read_options(call);
+    struct rl_sequences sequences = {shape.n, shape.start, read_mask(call, &shape)};
+    struct rl_streams streams = {.trainer = read_ragged(call, "trainer_logprobs", &shape),
+                                 .inference = read_ragged(call, "inference_logprobs", &shape),
+                                 .advantages = read_ragged(call, "advantages", &shape),
+                                 .ref = read_ragged(call, "ref_logprobs", &shape),
+                                 .rl_weights = read_ragged(call, "rl_weights", &shape),
+                                 .ce_weights = read_ragged(call, "ce_weights", &shape),
+                                 .ref_kl_weights = read_ragged(call, "ref_kl_weights", &shape)};
+    real *gradient = case_alloc(call, shape.start[shape.n], sizeof *gradient);
+    struct rl_stream_metrics *metrics = case_alloc(call, shape.n, sizeof *metrics);
+    struct rl_stream_result result;
+    if (!call->failed && (!streams.inference || !streams.advantages))
+        case_fail(call, "inputs.%s is missing",
+                  streams.inference ? "advantages" : "inference_logprobs");
+    if (call->failed ||
+        case_again(call, rl_stream_loss(&sequences, &streams, &options, gradient, metrics, &result,
+                                        &call->err)) ||
+        call->failed)
+        return;
+    put_result(call, &result, gradient, &shape);
+    case_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));
+}
+
+const struct case_kernel case_stream_loss = {
+    .family = "prime_loss",
+    .summary = "prime-rl's trainer-side loss: rl (DPPO+KL or IPO), ce and ref_kl weight streams",
+    .inputs =
+        "rl_loss, rl_scale?, ce_scale?, ref_kl_scale?, dppo_mask_low?, "
+        "dppo_mask_high?, ipo_threshold?, adv_tau?, kl_tau?, trainer_logprobs, "
+        "inference_logprobs, advantages (ragged), loss_mask (ragged), ref_logprobs?, "
+        "rl_weights?, ce_weights?, ref_kl_weights?",
+    .outputs =
+        "loss, components, d_trainer_logprobs (ragged), metrics",
+    .run = run,
+};

@@ -1,0 +1,43 @@
+/* case_value_loss_real.c: `lineage core value_loss`. */
+#include <rlcore/loss.h>
+
+#include "case_agg_options.h"
+#include "case_real.h"
+
+static void run(struct case_call *call)
+{
+    struct case_dim b = {0}, t = {0};
+    struct rl_agg agg = case_agg(call);
+    double cliprange = case_number(call, "cliprange_value");
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    const real *vpreds = case_reals(call, "vpreds", &b, &t);
+    const real *values = case_reals(call, "values", &b, &t);
+    const real *returns = case_reals(call, "returns", &b, &t);
+    real *d_vpreds = case_alloc(call, b.n * t.n, sizeof *d_vpreds);
+    struct rl_value_result out;
+    enum rl_status status;
+    if (call->failed)
+        return;
+    batch.n_rows = b.n;
+    batch.n_tokens = t.n;
+    do
+        status = rl_value_loss(&batch, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
+                               &call->ws, &call->err);
+    while (case_again(call, status));
+    if (call->failed)
+        return;
+    case_put_number(call, "loss", out.loss);
+    case_put_number(call, "vf_clipfrac", out.vf_clipfrac);
+    case_put_reals(call, "d_vpreds", d_vpreds, b.n, t.n);
+}
+
+const struct case_kernel case_value_loss = {
+    .family = "value_loss",
+    .summary = "PPO's clipped value loss, with gradient",
+    .inputs =
+        "cliprange_value, loss_agg_mode, response_mask, vpreds, values, returns, "
+        "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
+    .outputs =
+        "loss, vf_clipfrac, d_vpreds [B][T]",
+    .run = run,
+};

@@ -1,0 +1,206 @@
+/* rlcase_arrays.c: kernels on arrays in memory give what they give on lists in JSON, and refuse what is misshapen. */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <rlcase/case.h>
+
+enum { B = 2, T = 3 };
+
+static const double log_prob[B * T] = {-1, -0.5, -0.25, -2, -1, -0.125};
+static const double old_log_prob[B * T] = {-1.5, -0.5, -0.5, -1, -1, -0.25};
+static const double advantages[B * T] = {1, 1, 1, -1, -1, -1};
+static const uint8_t mask[B * T] = {1, 1, 0, 1, 1, 1};
+static const char values[] = "{\"loss\": \"vanilla\", \"loss_agg_mode\": \"token-mean\"}";
+
+static struct rl_case_array array(const char *name, enum rl_case_type type, const void *data)
+{
+    return (struct rl_case_array){.name = name, .type = type, .n_dims = 2, .shape = {B, T}, .data = data};
+}
+
+static const struct rl_case_array *find(const struct rl_case *done, const char *name)
+{
+    size_t n;
+    const struct rl_case_array *arrays = rl_case_arrays(done, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(arrays[i].name, name) == 0)
+            return &arrays[i];
+    return NULL;
+}
+
+static double value(const struct rl_case *done, const char *name)
+{
+    json_t *root = json_loads(rl_case_values(done), 0, NULL);
+    double number = json_number_value(json_object_get(root, name));
+    json_decref(root);
+    return number;
+}
+
+static json_t *rows(const double *data)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < B; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < T; j++)
+            json_array_append_new(row, json_real(data[i * T + j]));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* The same case as one JSON text. */
+static struct rl_case *from_lists(void)
+{
+    struct rl_case *done;
+    struct rl_error err;
+    json_t *root = json_loads(values, 0, NULL);
+    json_object_set_new(root, "response_mask", json_loads("[[1, 1, 0], [true, 1, 1]]", 0, NULL));
+    json_object_set_new(root, "log_prob", rows(log_prob));
+    json_object_set_new(root, "old_log_prob", rows(old_log_prob));
+    json_object_set_new(root, "advantages", rows(advantages));
+    char *text = json_dumps(root, JSON_REAL_PRECISION(17));
+    assert_int_equal(rl_case_run_json(&done, "policy_loss", false, text, &err), RL_OK);
+    free(text);
+    json_decref(root);
+    return done;
+}
+
+static void arrays_and_lists_agree_to_the_bit(void **state)
+{
+    (void)state;
+    static const int64_t wide[B * T] = {1, 1, 0, 1, 1, 1};
+    static const float real[B * T] = {1, 1, 0, 1, 1, 1};
+    const struct rl_case_array masks[] = {array("response_mask", RL_CASE_UINT8, mask),
+                                          array("response_mask", RL_CASE_INT64, wide),
+                                          array("response_mask", RL_CASE_FLOAT32, real)};
+    struct rl_case *lists = from_lists();
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        struct rl_case *done;
+        struct rl_error err;
+        const struct rl_case_array arrays[] = {masks[i], array("log_prob", RL_CASE_FLOAT64, log_prob),
+                                               array("old_log_prob", RL_CASE_FLOAT64, old_log_prob),
+                                               array("advantages", RL_CASE_FLOAT64, advantages)};
+        assert_int_equal(rl_case_run(&done, "policy_loss", false, values, arrays, 4, &err), RL_OK);
+        assert_true(value(done, "loss") == value(lists, "loss") && value(done, "loss") != 0);
+        json_t *root = json_loads(rl_case_values(lists), 0, NULL);
+        const struct rl_case_array *gradient = find(done, "d_log_prob");
+        assert_true(gradient && gradient->n_dims == 2 && gradient->shape[0] == B && gradient->shape[1] == T);
+        for (size_t k = 0; k < B * T; k++)
+            assert_true(((const double *)gradient->data)[k] ==
+                        json_number_value(json_array_get(
+                            json_array_get(json_object_get(root, "d_log_prob"), k / T), k % T)));
+        json_decref(root);
+        rl_case_release(done);
+    }
+    rl_case_release(lists);
+}
+
+static void assert_refused(const char *family, bool single, const char *text, const struct rl_case_array *arrays,
+                           size_t n, const char *message)
+{
+    struct rl_case *done = (struct rl_case *)1;
+    struct rl_error err = {RL_OK, ""};
+    assert_int_not_equal(rl_case_run(&done, family, single, text, arrays, n, &err), RL_OK);
+    assert_null(done);
+    if (!strstr(err.text, message))
+        fail_msg("'%s' does not say '%s'", err.text, message);
+}
+
+static void what_is_misshapen_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const double half[B * T] = {1, 0.5, 0, 1, 1, 1};
+    static const double hole[B * T] = {-1, NAN, -1, -1, -1, -1};
+    struct rl_case_array arrays[] = {array("response_mask", RL_CASE_UINT8, mask),
+                                     array("log_prob", RL_CASE_FLOAT64, log_prob),
+                                     array("old_log_prob", RL_CASE_FLOAT64, old_log_prob),
+                                     array("advantages", RL_CASE_FLOAT64, advantages)};
+    assert_refused("policy_loss", false, values, arrays, 3, "inputs.advantages is missing");
+    assert_refused("policy_los", false, values, arrays, 4, "no kernel 'policy_los'");
+    assert_refused("passk", true, values, arrays, 4, "has no single-precision form");
+    assert_refused("policy_loss", false, "[1]", arrays, 4, "values is not a JSON object");
+    assert_refused("policy_loss", false, "{", arrays, 4, "values is not JSON");
+    assert_refused("policy_loss", false, "{\"loss\": \"vanila\", \"loss_agg_mode\": \"token-mean\"}", arrays, 4,
+                   "inputs.loss is 'vanila'");
+    arrays[1].shape[1] = 2;
+    assert_refused("policy_loss", false, values, arrays, 4, "inputs.log_prob has 2 positions in a row where 3");
+    arrays[1].n_dims = 1;
+    assert_refused("policy_loss", false, values, arrays, 4, "inputs.log_prob has 1 dimensions where 2");
+    arrays[1] = array("log_prob", RL_CASE_FLOAT64, NULL);
+    assert_refused("policy_loss", false, values, arrays, 4, "inputs.log_prob has no data");
+    arrays[1] = array("log_prob", RL_CASE_FLOAT64, hole);
+    assert_refused("policy_loss", false, values, arrays, 4, "log_prob");
+    arrays[1] = array("log_prob", RL_CASE_FLOAT64, log_prob);
+    arrays[0] = array("response_mask", RL_CASE_FLOAT64, half);
+    assert_refused("policy_loss", false, values, arrays, 4, "inputs.response_mask[0][1] is not 0 or 1");
+    arrays[0] = array("loss", RL_CASE_FLOAT64, half);
+    assert_refused("policy_loss", false, "{\"loss_agg_mode\": \"token-mean\"}", arrays, 4, "inputs.loss is an array");
+}
+
+static void rows_of_their_own_lengths(void **state)
+{
+    (void)state;
+    static const double rewards[] = {1, 2, 3};
+    static const int32_t steps[2 * 3] = {0, 1, -1, 0, 0, 0};
+    size_t start[] = {0, 2, 3};
+    struct rl_case *done;
+    struct rl_error err;
+    struct rl_case_array arrays[] = {
+        {.name = "step_rewards", .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {3}, .data = rewards, .start = start,
+         .n_rows = 2},
+        {.name = "step_ids", .type = RL_CASE_INT32, .n_dims = 2, .shape = {2, 3}, .data = steps}};
+    assert_int_equal(rl_case_run(&done, "prm_steps", false, "{}", arrays, 2, &err), RL_OK);
+    const struct rl_case_array *sums = find(done, "step_advantages"), *spread = find(done, "advantages");
+    static const double wanted[] = {3, 2, 3}, tokens[] = {3, 2, 0, 3, 3, 3};
+    assert_true(sums->n_rows == 2 && sums->start[1] == 2 && sums->start[2] == 3);
+    assert_memory_equal(sums->data, wanted, sizeof wanted);
+    assert_memory_equal(spread->data, tokens, sizeof tokens);
+    rl_case_release(done);
+    start[1] = 4;
+    assert_refused("prm_steps", false, "{}", arrays, 2, "inputs.step_rewards is not ragged");
+    start[1] = 2;
+    start[2] = 4;
+    assert_refused("prm_steps", false, "{}", arrays, 2, "inputs.step_rewards is not ragged");
+}
+
+/* Every input of every kernel is explained, and every kernel says what it returns. */
+static void the_description_is_whole(void **state)
+{
+    (void)state;
+    struct rl_case *done;
+    struct rl_error err;
+    size_t i, k;
+    json_t *kernel, *input;
+    assert_int_equal(rl_case_describe(&done, &err), RL_OK);
+    json_t *list = json_loads(rl_case_values(done), 0, NULL);
+    assert_true(json_array_size(list) > 30);
+    json_array_foreach(list, i, kernel)
+    {
+        assert_true(json_array_size(json_object_get(kernel, "outputs")) > 0);
+        json_array_foreach(json_object_get(kernel, "inputs"), k, input)
+        {
+            const char *kind = json_string_value(json_object_get(input, "kind"));
+            bool chosen = json_array_size(json_object_get(input, "choices")) > 1;
+            if (strcmp(kind, "unknown") == 0 || (strcmp(kind, "choice") == 0) != chosen)
+                fail_msg("%s: %s is not described", json_string_value(json_object_get(kernel, "family")),
+                         json_string_value(json_object_get(input, "name")));
+        }
+    }
+    json_decref(list);
+    rl_case_release(done);
+    rl_case_release(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_and_lists_agree_to_the_bit),
+        cmocka_unit_test(what_is_misshapen_is_refused_by_name),
+        cmocka_unit_test(rows_of_their_own_lengths),
+        cmocka_unit_test(the_description_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
