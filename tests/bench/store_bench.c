@@ -7,7 +7,8 @@
  *   build             the mirror of N rows, against `sqlite3 .import` of the same file
  *   open, render, query    with a warm mirror, at each N; ratio to the same at the first N
  *   sweep, verify     of N rows, against the same .import; memory: the peak of a process, against the size of the file
- *   lineage best      the command on a small store, against an empty program (LINEAGE names it; else left out)
+ *   lineage best      the command on a small store, against an empty program (the one of this build, or what LINEAGE
+ *                     names)
  *
  * A table on stdout, or with --json a list of {case, rows, per_s, seconds, ratio}.
  */
@@ -363,6 +364,10 @@ static void bench_program(struct bench *bench, const char *dir, size_t n)
 {
     char command[2048];
     const char *program = getenv("LINEAGE");
+#ifdef LINEAGE_PROGRAM
+    if (!program)
+        program = LINEAGE_PROGRAM;
+#endif
     if (!program)
         return;
     double empty = time_program("exec /bin/true");
