@@ -85,6 +85,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
         !put_path(run->params, run->workdir, "params.json"))
         return false;
     job->events_path = run->events;
+    job->dir = t->dir;
     job->guarded = true;
     job->hold = dir->fd;
     job->grace_seconds = t->grace_seconds;

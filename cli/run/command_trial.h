@@ -43,6 +43,8 @@ struct command_trial {
     bool has_seed;                    /* first_seed is part of the trial, and a parameter of its row if there is one run */
     uint64_t first_seed;              /* the runs have this one and those behind it; without has_seed from 1 */
     const char *parent_snapshot;      /* directory */
+    const char *dir;                  /* where its commands work; NULL: where this process does */
+    const char *rerun_of;             /* exp_id of the trial that this one is again: git is not asked; NULL: none */
 
     const char *specialist, *domain, *hypothesis, *expected_delta;
     const char *parent; /* exp_id */

@@ -17,10 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "run/read_command.h"
 #include "trial/workdir.h"
 
-#define SCRATCH "git"
+#define SCRATCH ".lineage-git"
 
 /* A repository may be large, and a disk slow; a trial shall not wait for it for ever. */
 static const double seconds = 60;
@@ -33,9 +34,9 @@ struct repository {
 /* Where it is, as its owner's git sees it: a repository of somebody else is refused by git itself. */
 static const char *const asking[] = {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", NULL};
 
-static bool ask(char *out, size_t size, const char *what, const char *which)
+static bool ask(char *out, size_t size, const char *dir, const char *what, const char *which)
 {
-    const char *const argv[] = {"git", "-c", "core.fsmonitor=false", "rev-parse", what, which, NULL};
+    const char *const argv[] = {"git", "-C", dir, "-c", "core.fsmonitor=false", "rev-parse", what, which, NULL};
     size_t length;
     char *text = read_command(argv, asking, seconds, PATH_MAX, &length);
     if (!text)
@@ -48,17 +49,27 @@ static bool ask(char *out, size_t size, const char *what, const char *which)
     return fits;
 }
 
-static bool find(struct repository *r)
+/* git-path answers from the directory it was asked in. */
+static bool find_path(char out[PATH_MAX], const struct repository *r, const char *name)
 {
-    char path[PATH_MAX];
-    if (!ask(r->top, sizeof r->top, "--show-toplevel", NULL) || !ask(r->commit, sizeof r->commit, "--verify", "HEAD") ||
-        !ask(path, sizeof path, "--git-path", "objects") || !realpath(path, r->objects))
+    char path[PATH_MAX], whole[2 * PATH_MAX];
+    if (!ask(path, sizeof path, r->top, "--git-path", name))
         return false;
-    if (!ask(path, sizeof path, "--git-path", "index") || !realpath(path, r->index))
+    snprintf(whole, sizeof whole, "%s%s%s", path[0] == '/' ? "" : r->top, path[0] == '/' ? "" : "/", path);
+    return realpath(whole, out) != NULL;
+}
+
+/* Of the repository around dir. */
+static bool find(struct repository *r, const char *dir)
+{
+    if (!ask(r->top, sizeof r->top, dir, "--show-toplevel", NULL) ||
+        !ask(r->commit, sizeof r->commit, dir, "--verify", "HEAD") || !find_path(r->objects, r, "objects"))
+        return false;
+    if (!find_path(r->index, r, "index"))
         r->index[0] = '\0';
-    if (!ask(r->branch, sizeof r->branch, "--abbrev-ref", "HEAD"))
+    if (!ask(r->branch, sizeof r->branch, dir, "--abbrev-ref", "HEAD"))
         r->branch[0] = '\0';
-    if (!ask(r->format, sizeof r->format, "--show-object-format", NULL))
+    if (!ask(r->format, sizeof r->format, dir, "--show-object-format", NULL))
         strcpy(r->format, "sha1");
     return true;
 }
@@ -239,7 +250,9 @@ json_t *git_diff_write(const char *dir, const char *store)
 {
     struct repository *r = calloc(1, sizeof *r);
     json_t *said = NULL;
-    if (r && find(r)) {
+    char absolute[PATH_MAX]; /* git works elsewhere */
+    if (r && realpath(dir, absolute) && find(r, ".")) {
+        dir = absolute;
         said = json_pack("{s:s, s:s}", "commit", r->commit, "top", r->top);
         if (r->branch[0])
             json_object_set_new(said, "branch", json_string(r->branch));
@@ -252,4 +265,72 @@ json_t *git_diff_write(const char *dir, const char *store)
     }
     free(r);
     return said;
+}
+
+/* ---- back again ---- */
+
+static bool run_git(const struct repository *r, const char *const *words)
+{
+    size_t length;
+    char *text = git(r, words, 1 << 20, &length);
+    free(text);
+    return text != NULL;
+}
+
+/* A diff that is not there changed nothing. */
+static bool apply(const struct repository *r, const char *provenance, const char *name)
+{
+    char path[PATH_MAX];
+    const char *const words[] = {"apply", "--whitespace=nowarn", path, NULL};
+    int n = snprintf(path, sizeof path, "%s/%s", provenance, name);
+    return n > 0 && n < PATH_MAX && (access(path, F_OK) != 0 || run_git(r, words));
+}
+
+static bool copy_back(const char *provenance, const char *to)
+{
+    char from[PATH_MAX], target[PATH_MAX];
+    const char *const argv[] = {"cp", "-R", "-P", from, target, NULL};
+    size_t length;
+    int n = snprintf(from, sizeof from, "%s/untracked/.", provenance), m = snprintf(target, sizeof target, "%s/", to);
+    if (n < 0 || n >= PATH_MAX || m < 0 || m >= PATH_MAX || access(from, F_OK) != 0)
+        return true;
+    char *text = read_command(argv, NULL, seconds, 1 << 16, &length);
+    free(text);
+    return text != NULL;
+}
+
+static bool restore(struct repository *r, const char *provenance, const char *to)
+{
+    char prefix[PATH_MAX + 16];
+    const char *const read_tree[] = {"read-tree", r->commit, NULL};
+    const char *const checkout[] = {"checkout-index", "--all", "--force", prefix, NULL};
+    char absolute[PATH_MAX];
+    if (!realpath(provenance, absolute))
+        return false;
+    snprintf(prefix, sizeof prefix, "--prefix=%s/", to);
+    r->index[0] = '\0'; /* the commit's, not that of today */
+    if (!make_scratch(r, to) || !run_git(r, read_tree) || !run_git(r, checkout))
+        return false;
+    snprintf(r->top, sizeof r->top, "%s", to);
+    snprintf(r->work_tree, sizeof r->work_tree, "GIT_WORK_TREE=%s", to);
+    return apply(r, absolute, "staged.diff") && apply(r, absolute, "unstaged.diff") && copy_back(absolute, to);
+}
+
+bool git_diff_restore(const char *provenance, const json_t *git, const char *to)
+{
+    const char *top = json_string_value(json_object_get(git, "top"));
+    const char *commit = json_string_value(json_object_get(git, "commit"));
+    struct repository *r = calloc(1, sizeof *r);
+    bool ok = r && top && commit && strlen(commit) < sizeof r->commit && find(r, top);
+    if (!ok) {
+        cli_error(CLI_USAGE, "no repository in %s any more", top ? top : "(unknown)");
+    } else {
+        strcpy(r->commit, commit);
+        ok = restore(r, provenance, to);
+        if (!ok)
+            cli_error(CLI_SYSTEM, "cannot bring back commit %.40s of %s with its changes", commit, top);
+        workdir_remove_tree(AT_FDCWD, r->scratch);
+    }
+    free(r);
+    return ok;
 }

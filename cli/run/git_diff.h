@@ -15,4 +15,10 @@ enum { GIT_DIFF_MAX = 8 << 20, GIT_UNTRACKED_FILES = 200, GIT_UNTRACKED_MAX = 4 
  */
 json_t *git_diff_write(const char *dir, const char *store);
 
+/*
+ * The opposite: the files of the commit in git (the object above) with the changes that lie in provenance, in the empty
+ * directory to. False after printing why not.
+ */
+bool git_diff_restore(const char *provenance, const json_t *git, const char *to);
+
 #endif

@@ -143,7 +143,8 @@ static void put_command(json_t *run, const struct command_trial *t)
 {
     char dir[PATH_MAX];
     json_object_set_new(run, "command", texts(t->argv, SIZE_MAX));
-    put_text(run, "directory", getcwd(dir, sizeof dir));
+    put_text(run, "directory", t->dir ? t->dir : getcwd(dir, sizeof dir));
+    put_text(run, "rerun_of", t->rerun_of);
     put_text(run, "eval", t->eval);
     put_text(run, "preflight", t->preflight);
     put_text(run, "score", t->score);
@@ -208,7 +209,7 @@ bool provenance_write(const char *workdir, const char *store, const struct comma
     json_object_set_new(run, "kept_environment", kept_environment(t));
     put_machine(run);
     json_object_set_new(run, "versions", versions(t));
-    json_t *git = git_diff_write(dir, store);
+    json_t *git = t->rerun_of ? NULL : git_diff_write(dir, store);
     if (git)
         json_object_set_new(run, "git", git);
     n = snprintf(path, sizeof path, "%s/run.json", dir);

@@ -201,6 +201,25 @@ if command -v git >git.path; then
     must_have out "$(git -C repo rev-parse HEAD)"
     must_run -C g show 001 --format json
     must_equal 0.4 "$(json provenance.params.alpha)"
+    # The same again, from the files as they were: today's are others, and give another score.
+    (cd repo && printf 'cat train.py new.py loose.txt | cksum | sed "s/ .*//; s/^/METRIC score=/"\n' >score.sh && mkdir -p sub &&
+        git add score.sh && git -c core.hooksPath=/dev/null commit -q -m more && cd sub &&
+        "$LINEAGE" run -C ../../g -q --specialist it --env KEY=1 -- sh -c 'cd .. && sh score.sh') >id 2>/dev/null
+    id=$(cat id)
+    (cd repo && printf 'four\n' >>train.py && rm -f loose.txt "$scratch/ran")
+    run -C g rerun "$id" -q
+    must_exit 0
+    must_have err "the score of $id came out the same"
+    must_equal no "$([ -e "$scratch/ran" ] && echo yes || echo no)" "a program that the repository's configuration names ran"
+    again=$(cat out)
+    must_equal "$(awk -F '\t' -v i="$id" '$1 == i { print $10, $3 }' g/results.tsv)" "$(awk -F '\t' -v i="$again" '$1 == i { print $10, $3 }' g/results.tsv)"
+    must_have g/results.tsv "rerun of $id"
+    run -C g rerun "$again" -q
+    must_exit 0
+    run -C g rerun "$id" -q --here
+    must_exit 1
+    must_have err 'did not come out the same'
+    must_equal '' "$(find g -name '.rerun-*')" "left behind"
     run -C g diff 001
     must_have out '++three'
     must_have out '"alpha": 0.4'

@@ -1,0 +1,211 @@
+/* cmd_rerun.c: `lineage rerun`: a command's trial again, from what it was run from. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/text.h>
+
+#include "cli.h"
+#include "run/command_record.h"
+#include "run/git_diff.h"
+#include "run/provenance_read.h"
+#include "trial/workdir.h"
+
+struct rerun {
+    struct cli_session session;
+    int here, quiet;
+    struct lineage_trial was;
+    json_t *run, *origin;       /* run.json of the trial; of the one whose git it is (the same, unless that is a rerun) */
+    char provenance[PATH_MAX];  /* of origin */
+    char tree[PATH_MAX];        /* made for this; empty: none */
+    char dir[PATH_MAX];
+    struct command_record record;
+    char notes[LINEAGE_NAME_MAX + 32];
+};
+
+/* ---- where to run it ---- */
+
+/* A rerun's code is that of the trial it repeats; a chain of them has its end in the first. */
+static int find_origin(struct rerun *o)
+{
+    char id[LINEAGE_NAME_MAX];
+    snprintf(id, sizeof id, "%s", o->was.exp_id);
+    o->origin = json_incref(o->run);
+    for (int depth = 0; depth < 64; depth++) {
+        const char *before = json_string_value(json_object_get(o->origin, "rerun_of"));
+        if (!before)
+            break;
+        snprintf(id, sizeof id, "%s", before);
+        json_decref(o->origin);
+        o->origin = provenance_load(o->session.store, id);
+        if (!o->origin)
+            return cli_error(CLI_USAGE, "the provenance of %s, of which this is a rerun, is gone", id);
+    }
+    return provenance_path(o->provenance, o->session.store, id) ? CLI_GO_ON
+                                                               : cli_error(CLI_USAGE, "the provenance of %s is gone", id);
+}
+
+/* The part of its directory below the top of the repository, with the slash in front; "" for the top. */
+static const char *below_top(const struct rerun *o)
+{
+    const char *dir = json_string_value(json_object_get(o->origin, "directory"));
+    const char *top = json_string_value(json_object_get(json_object_get(o->origin, "git"), "top"));
+    size_t n = top ? strlen(top) : 0;
+    return dir && top && strncmp(dir, top, n) == 0 && (dir[n] == '/' || !dir[n]) ? dir + n : "";
+}
+
+/* git keeps no empty directories, and the command may have worked in one. What fails shows when it is started. */
+static void make_missing(char *dir, size_t from)
+{
+    for (char *slash = dir + from; *slash; slash += strcspn(slash, "/")) {
+        slash += *slash == '/';
+        char *end = slash + strcspn(slash, "/"), after = *end;
+        *end = '\0';
+        mkdir(dir, 0777);
+        *end = after;
+    }
+}
+
+static int make_tree(struct rerun *o)
+{
+    char pattern[PATH_MAX];
+    int n = snprintf(pattern, sizeof pattern, "%s/.rerun-XXXXXX", lineage_store_dir(o->session.store));
+    if (n < 0 || (size_t)n >= sizeof pattern || !mkdtemp(pattern) || !realpath(pattern, o->tree))
+        return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store),
+                         strerror(errno));
+    if (!git_diff_restore(o->provenance, json_object_get(o->origin, "git"), o->tree))
+        return CLI_SYSTEM;
+    n = snprintf(o->dir, sizeof o->dir, "%s%s", o->tree, below_top(o));
+    if (n < 0 || (size_t)n >= sizeof o->dir)
+        return cli_error(CLI_SYSTEM, "a path is too long");
+    make_missing(o->dir, strlen(o->tree));
+    return CLI_GO_ON;
+}
+
+static int choose_directory(struct rerun *o)
+{
+    const char *dir = json_string_value(json_object_get(o->origin, "directory"));
+    if (!o->here && json_object_get(o->origin, "git"))
+        return make_tree(o);
+    if (!o->here)
+        cli_say("no repository was recorded: its files are taken as they are now");
+    snprintf(o->dir, sizeof o->dir, "%s", dir ? dir : "");
+    return access(o->dir, X_OK) == 0 ? CLI_GO_ON
+                                     : cli_error(CLI_USAGE, "cannot work in %s: %s", o->dir, strerror(errno));
+}
+
+/* ---- whether it came out the same ---- */
+
+static int compare(const struct rerun *o, const struct lineage_trial *row)
+{
+    char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none", said[256];
+    double noise = lineage_store_config(o->session.store)->noise_std;
+    bool both = o->was.score.present && row->score.present;
+    bool same = both ? o->was.score.value == row->score.value : o->was.score.present == row->score.present;
+    if (o->was.score.present)
+        lineage_number_format(was, o->was.score.value);
+    if (row->score.present)
+        lineage_number_format(is, row->score.value);
+    snprintf(said, sizeof said, "the score of %.60s %s: %s, now %s%s", o->was.exp_id,
+             same ? "came out the same" : "did not come out the same", was, is,
+             same || !both || noise <= 0                                ? ""
+             : fabs(o->was.score.value - row->score.value) <= 2 * noise ? " (within two standard deviations of the noise)"
+                                                                        : " (beyond the noise)");
+    cli_say(said);
+    return same ? CLI_OK : CLI_NO;
+}
+
+static int find_row(const struct rerun *o, struct lineage_trial *row)
+{
+    struct lineage_trial again = {0};
+    struct lineage_error err;
+    if (lineage_find(o->session.store, row->exp_id, &again, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    lineage_trial_release(row);
+    *row = again;
+    return CLI_GO_ON;
+}
+
+static int run_again(struct rerun *o)
+{
+    struct interrupts interrupts;
+    struct trial_outcome outcome = {0};
+    struct lineage_trial row = {0};
+    struct command_trial *t = &o->record.trial;
+    snprintf(o->notes, sizeof o->notes, "rerun of %.60s", o->was.exp_id);
+    t->specialist = o->was.specialist;
+    t->domain = o->was.domain;
+    t->hypothesis = o->was.hypothesis;
+    t->parent = o->was.parent_exp;
+    t->notes = o->notes;
+    t->rerun_of = o->was.exp_id;
+    t->name = o->notes;
+    t->quiet = o->quiet;
+    t->interrupts = &interrupts;
+    int status = interrupts_hold(&interrupts) ? command_trial_run(o->session.store, t, &outcome, &row) : CLI_SYSTEM;
+    if (status == CLI_GO_ON)
+        status = find_row(o, &row);
+    if (status == CLI_GO_ON) {
+        puts(row.exp_id);
+        if (outcome.reason[0])
+            cli_error(CLI_NO, "%s: %s", lineage_label_name(row.status), outcome.reason);
+        status = outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : compare(o, &row);
+    }
+    interrupts_release(&interrupts);
+    lineage_trial_release(&row);
+    return status;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    struct rerun *o = context;
+    struct lineage_error err;
+    if (lineage_find(session->store, session->args.positional[0], &o->was, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    o->run = provenance_load(session->store, o->was.exp_id);
+    if (!o->run)
+        return cli_error(CLI_USAGE, "trial '%s' has no provenance: it is none of `lineage run`", o->was.exp_id);
+    int status = find_origin(o);
+    if (status == CLI_GO_ON)
+        status = choose_directory(o);
+    if (status == CLI_GO_ON)
+        status = command_record_read(&o->record, o->run, o->dir) ? run_again(o) : CLI_USAGE;
+    if (o->tree[0])
+        workdir_remove_tree(AT_FDCWD, o->tree);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct rerun *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    struct poptOption options[] = {
+        CLI_STORE_OPTIONS(&o->session.where),
+        {"here", 0, POPT_ARG_NONE, &o->here, 0, "in its directory as it is now, with what git does not keep", NULL},
+        {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress, and nothing that it prints", NULL},
+        POPT_TABLEEND};
+    int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
+    command_record_release(&o->record);
+    lineage_trial_release(&o->was);
+    json_decref(o->run);
+    json_decref(o->origin);
+    free(o);
+    return status;
+}
+
+const struct cli_command cmd_rerun = {
+    .name = "rerun",
+    .arguments = "ID",
+    .description = "Runs a trial of `lineage run` again as a new row, from its commit with the changes that were\n"
+                   "in its files then (provenance/ID/), with its parameters, seeds and limits, in a directory\n"
+                   "made for it; and says whether the score came out the same. Files that git ignores are not\n"
+                   "there: --here takes the directory as it is now. Exit status: 0 the same, 1 not.",
+    .examples = "  lineage rerun 014\n  lineage rerun 014 --here",
+    .run = run,
+};
