@@ -3,8 +3,8 @@
  *
  * usage: marathon KILLS [SEED [LINEAGE]]
  *
- * A round that breaks a promise prints its seed and leaves its store where it is; the rounds go on. The same seed plays
- * the same parts, but the instants of the kills are the scheduler's.
+ * A round that breaks a promise prints its seed and leaves its store where it is; the rounds go on. SIGTERM ends it behind
+ * the round at hand. The same seed plays the same parts, but the instants of the kills are the scheduler's.
  */
 #include "marathon.h"
 
@@ -203,6 +203,14 @@ static void print_deaths(const struct marathon *marathon)
     }
 }
 
+static volatile sig_atomic_t asked_to_end;
+
+static void end_soon(int signal)
+{
+    (void)signal;
+    asked_to_end = 1;
+}
+
 static bool has_trainer(const char *command)
 {
     char path[1000];
@@ -218,8 +226,9 @@ int main(int argc, char **argv)
     marathon.parts = mmap(NULL, SLOTS * sizeof *marathon.parts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (marathon.parts == MAP_FAILED)
         return 2;
+    signal(SIGTERM, end_soon); /* after the round at hand, with its sums */
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* children of killed children are ours to wait for */
-    while (marathon.kills < wanted && marathon.bad_rounds < 10) {
+    while (marathon.kills < wanted && marathon.bad_rounds < 10 && !asked_to_end) {
         unsigned left = wanted - marathon.kills;
         run_round(&marathon, seed + marathon.rounds, left < KILLS_PER_ROUND ? left : KILLS_PER_ROUND);
         if (marathon.rounds % 50 == 0)
