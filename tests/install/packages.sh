@@ -43,7 +43,8 @@ else
 fi
 
 # ---- an empty tree: dpkg alone, nothing else is there ----
-into_tree() { dpkg --root="$scratch/tree" --force-not-root --force-depends --force-script-chrootless --log=/dev/null "$@" >out 2>err; }
+# An ordinary user has no sbin on the PATH, and dpkg asks for what is there.
+into_tree() { PATH=$PATH:/usr/sbin:/sbin dpkg --root="$scratch/tree" --force-not-root --force-depends --force-script-chrootless --log=/dev/null "$@" >out 2>err; }
 last="dpkg in an empty tree"
 mkdir -p tree/var/lib/dpkg/info tree/var/lib/dpkg/updates tree/var/lib/dpkg/triggers
 : >tree/var/lib/dpkg/status
