@@ -10,7 +10,7 @@ _lineage() {
         blanks=${rest%%[![:blank:]]*}
         rest=${rest#"$blanks"}
         word=${COMP_WORDS[i]}
-        [[ i -lt COMP_CWORD && $rest == "$word"* ]] || word=$rest
+        [[ $i -lt $COMP_CWORD && $rest == "$word"* ]] || word=$rest
         rest=${rest#"$word"}
         ((i == COMP_CWORD)) || word=${word//[\"\'\\]/} # what the shell would take away itself
         if [[ ${#words[@]} -gt 0 && -z $blanks ]]; then
@@ -21,7 +21,10 @@ _lineage() {
     done
     # And it replaces only what stands behind the last of them.
     word=${words[${#words[@]} - 1]}
-    local end=${word##*[=:]}
+    local end=$word
+    for i in = :; do
+        [[ $COMP_WORDBREAKS == *"$i"* ]] && end=${end##*"$i"}
+    done
     local kept=${word%"$end"}
 
     COMPREPLY=()

@@ -42,7 +42,9 @@ done <commands
 offers '-C store show ""' '001 000 '
 offers 'show -C store 00' '001 000 '
 offers 'show --directory=store 000' '000 '
-(cd store && HOME=$scratch && export HOME && offers 'show -C "~/store" 000' '000 ')
+HOME=$scratch
+export HOME
+offers 'show -C "~/store" 000' '000 '
 offers 'diff -C store 000 ""' '001 000 '
 offers 'append -C store --parent ""' '001 000 '
 offers 'train -C store --parent b' 'best '
@@ -88,8 +90,6 @@ ln -s "$LINEAGE" bin/lineage
 PATH=$scratch/bin:$PATH
 export PATH
 unset HISTFILE
-HOME=$scratch
-export HOME
 scripts=$SOURCE/cli/completions
 # What was typed and completed is not carried out, but printed.
 cat >printer <<'END'
@@ -121,6 +121,7 @@ if command -v bash >/dev/null && [ "$terminal" = yes ]; then
     completes 'lineage query -C store --gamma :1.0 --param opt\tad\t' '<query><-C><store><--gamma><:1.0><--param><optimizer=adam>'
     completes 'lineage query -C "store" --param opt\t' '<--param><optimizer=>'
     completes 'lineage query -C store --status keep,dis\tc\t' '<--status><keep,discard>'
+    completes 'COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}\nlineage que\t --format=ts\t' '<query><--format=tsv>'
     completes 'lineage train filen\t' '<train><filename.json>'
     completes 'lineage train --checkpoint=filen\t' '<train><--checkpoint=filename.json>'
     completes 'lineage init direc\t' '<init><directory/>'
