@@ -110,7 +110,8 @@ static bool read_planning(struct night_options *o)
         return false;
     plan->seed = seed;
     night->planning = o->method || o->planner || plan->given ? NIGHT_PROPOSES : NIGHT_LIST_ONLY;
-    if (night->planning && night->sweep.space.n == 0)
+    bool by_diffs = o->planner && json_object_get(night->sweep.root, "files");
+    if (night->planning && night->sweep.space.n == 0 && !by_diffs)
         return cli_error(CLI_USAGE, "%s says no ranges to propose from: \"ranges\": {\"lr\": \"1e-5:1e-2:log\"}",
                          night->sweep.file), false;
     if (!night->planning && night->sweep.space.n > 0 && night->sweep.n == 0)

@@ -29,7 +29,7 @@ static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *
 
 /* ---- what the keys hold ---- */
 
-enum kind { TEXT, AMOUNT, COUNT, YES_OR_NO, TEXTS, WORDS, NAMED_TEXTS, NAMED_AMOUNTS, VALUES, ANY };
+enum kind { TEXT, AMOUNT, COUNT, YES_OR_NO, TEXTS, NAMES, WORDS, NAMED_TEXTS, NAMED_AMOUNTS, VALUES, ANY };
 
 /* own: a trial may have it, too; result: another value is another trial. */
 static const struct key {
@@ -59,6 +59,8 @@ static const struct key {
     {"environment", NAMED_TEXTS, true, true},
     {"artifacts", NAMED_AMOUNTS, true, false},
     {"protect", TEXTS, true, false},
+    {"files", NAMES, false, true},
+    {"diff", TEXT, false, true},
     {"direction", TEXT, false, false},
     {"baseline_seeds", COUNT, false, false},
     {"trials", ANY, false, false},
@@ -74,6 +76,7 @@ static const char *const needed[] = {[TEXT] = "a text",
                                      [COUNT] = "a whole number from 0 on",
                                      [YES_OR_NO] = "true or false",
                                      [TEXTS] = "a list of texts",
+                                     [NAMES] = "a list of names of files, relative and without ..",
                                      [WORDS] = "a list of texts, or a text for the shell",
                                      [NAMED_TEXTS] = "an object of texts",
                                      [NAMED_AMOUNTS] = "an object of numbers from 0 on",
@@ -91,6 +94,17 @@ static bool are_texts(const json_t *list)
     while (i < n && json_is_string(json_array_get(list, i)))
         i++;
     return json_is_array(list) && i == n;
+}
+
+/* Files that stand beside the sweep or below it, and will stand so in a work directory. */
+static bool are_names(const json_t *list)
+{
+    bool good = are_texts(list);
+    for (size_t i = 0; good && i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        good = *name && *name != '/' && !strstr(name, "..");
+    }
+    return good;
 }
 
 static bool is_value(const char *name, const json_t *value)
@@ -122,6 +136,7 @@ static bool is_kind(const json_t *value, enum kind kind)
     case YES_OR_NO: return json_is_boolean(value);
     case WORDS: return (are_texts(value) && json_array_size(value) > 0) || is_kind(value, TEXT);
     case TEXTS: return are_texts(value);
+    case NAMES: return are_names(value);
     case NAMED_TEXTS:
     case NAMED_AMOUNTS:
     case VALUES: return are_members(value, kind);
@@ -156,7 +171,7 @@ static bool check_object(const json_t *object, bool is_root, char *why)
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         const struct key *key = find_key(name);
-        if (!key)
+        if (!key || strcmp(name, "diff") == 0) /* a proposal's alone */
             return unknown_key(name, why);
         if (!is_root && !key->own)
             return refuse(why, "%s belongs to the file, not to a trial", name);
@@ -184,6 +199,7 @@ static json_t *base_spec(const json_t *root)
     for (size_t i = 0; i < N_KEYS; i++)
         if (keys[i].own && strcmp(keys[i].name, "params") != 0 && strcmp(keys[i].name, "name") != 0)
             json_object_set(spec, keys[i].name, json_object_get(root, keys[i].name));
+    json_object_set(spec, "files", json_object_get(root, "files"));
     json_object_set_new(spec, "params", json_object());
     lay_params(spec, json_object_get(root, "params"));
     return spec;
@@ -297,7 +313,7 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
             return is_value(name, value) ? false : refuse(why, "params.%.60s must be a number or a short text", name);
         }
     lay_params(spec, params);
-    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", NULL};
+    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "diff", NULL};
     for (size_t i = 0; texts[i]; i++)
         if (is_kind(json_object_get(proposal, texts[i]), TEXT))
             json_object_set(spec, texts[i], json_object_get(proposal, texts[i]));

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
 #include <lineage/text.h>
 
+#include "night/night_files.h"
 #include "night/night_turn.h"
 
 struct judging {
@@ -37,7 +40,7 @@ static void check_form(struct judging *j)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)j->proposal, name, value)
     {
-        bool is_text = false;
+        bool is_text = strcmp(name, "diff") == 0 && j->night->sweep.of_commands;
         for (size_t i = 0; texts[i]; i++)
             is_text = is_text || strcmp(texts[i], name) == 0;
         if (is_text && !json_is_string(value))
@@ -45,7 +48,8 @@ static void check_form(struct judging *j)
         else if (strcmp(name, "params") == 0 && !json_is_object(value))
             object_to(j, "params must be an object of numbers and texts");
         else if (!is_text && strcmp(name, "params") != 0)
-            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer", name);
+            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer%s", name,
+                      j->night->sweep.of_commands ? ", diff" : "");
     }
 }
 
@@ -172,7 +176,38 @@ static int check_tried(struct judging *j)
     return status;
 }
 
+/* ---- diff ---- */
+
+/* Against the files of the parent as it is now, which is what the trial will start from. */
+static void check_diff(struct judging *j, const char *diff)
+{
+    char why[NIGHT_WHY_MAX], *snapshot = NULL;
+    struct lineage_trial parent = {0};
+    struct lineage_error err;
+    json_t *spec = json_pack("{s:s, s:O?}", "diff", diff, "protect", json_object_get(j->night->sweep.root, "protect"));
+    if (!json_object_get(j->night->sweep.root, "files"))
+        object_to(j, "diff: the sweep names no files");
+    else if (strlen(diff) > NIGHT_DIFF_MAX)
+        object_to(j, "diff: more than %d bytes", NIGHT_DIFF_MAX);
+    else {
+        bool found = j->parent && lineage_find(j->night->store, j->parent, &parent, &err) == LINEAGE_OK &&
+                     lineage_snapshot_path(&snapshot, j->night->store, &parent, &err) == LINEAGE_OK;
+        const struct night_files files = {&j->night->sweep, found ? snapshot : NULL, spec};
+        if (!night_files_try(&files, j->night->dir, why))
+            object_to(j, "%s", why);
+    }
+    lineage_free(snapshot);
+    lineage_trial_release(&parent);
+    json_decref(spec);
+}
+
 /* ---- all of it ---- */
+
+/* A diff belongs to the files that it was made for, whatever is best by the time it runs. */
+static void pin_parent(struct judging *j)
+{
+    json_object_set_new((json_t *)(uintptr_t)j->proposal, "parent", json_string(j->parent ? j->parent : "base"));
+}
 
 static void make(struct judging *j, struct night_trial *trial)
 {
@@ -188,8 +223,13 @@ static int judge(struct judging *j, struct night_trial *trial)
         return CLI_NO;
     check_bounds(j);
     int status = find_parent(j);
-    if (status == CLI_GO_ON && json_array_size(j->reasons) == 0)
+    const char *diff = json_string_value(json_object_get(j->proposal, "diff"));
+    if (status == CLI_GO_ON && diff) {
+        check_diff(j, diff);
+        pin_parent(j);
+    } else if (status == CLI_GO_ON && json_array_size(j->reasons) == 0) {
         status = check_tried(j);
+    }
     if (status == CLI_GO_ON && json_array_size(j->reasons) == 0)
         make(j, trial);
     if (status != CLI_GO_ON)

@@ -105,6 +105,10 @@ bool night_has_room(const struct night *night)
 int night_propose(struct night *night, size_t *i)
 {
     struct propose_past past = {0};
+    if (night->sweep.space.n == 0) {
+        fputs("lineage: the planner has nothing, and there are no ranges to propose from\n", stderr);
+        return CLI_OK;
+    }
     int status = night_read_past(&past, night);
     if (status == CLI_GO_ON)
         status = propose(night, &past, i);

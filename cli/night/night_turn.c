@@ -9,6 +9,7 @@
 #include <lineage/text.h>
 
 #include "night/night_command.h"
+#include "night/night_files.h"
 
 /* The first trial that is measured is what the others are compared with. Asked of the store and
  * not of the sweep, for each trial anew: where the first one crashed the next takes its place. */
@@ -86,6 +87,15 @@ static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, st
 
 /* ---- commands ---- */
 
+static bool fill(void *context, const char *workdir)
+{
+    char why[NIGHT_WHY_MAX];
+    if (night_files_put(context, workdir, why))
+        return true;
+    cli_error(CLI_SYSTEM, "%s", why);
+    return false;
+}
+
 /* The first one of a store runs on as many seeds as the file says for it: what the score varies by is known then. */
 static size_t seeds_of(const struct night_turn *turn, bool baseline, size_t own)
 {
@@ -98,8 +108,11 @@ static int run_command(struct night_turn *turn, struct trial_outcome *outcome, s
     struct night *night = turn->night;
     struct night_command command;
     int status = CLI_SYSTEM;
+    struct night_files files = {&night->sweep, turn->snapshot, turn->trial->command};
     if (night_command_fill(&command, turn->trial->command, turn->environment)) {
         struct command_trial *trial = &command.trial;
+        trial->fill = fill;
+        trial->fill_context = &files;
         trial->parent = turn->origin.exp_id;
         trial->parent_snapshot = turn->snapshot;
         trial->night = night_link(turn->link, night, turn->i);

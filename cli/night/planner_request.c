@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include <lineage/render.h>
+#include <lineage/snapshot.h>
 
+#include "night/night_files.h"
 #include "night/night_planner.h"
 #include "night/night_turn.h"
 
@@ -176,6 +178,18 @@ static json_t *budget_json(const struct night *night)
     return budget;
 }
 
+/* As a trial that goes on from the best one would find them: what a diff is to be made against. */
+static json_t *files_json(const struct night *night, const struct lineage_trial *best)
+{
+    char *snapshot = NULL;
+    struct lineage_error err;
+    bool found = best->exp_id && lineage_snapshot_path(&snapshot, night->store, best, &err) == LINEAGE_OK;
+    json_t *json = json_pack("{s:s, s:o}", "parent", found ? best->exp_id : "base", "texts",
+                             night_files_texts(&night->sweep, found ? snapshot : NULL));
+    lineage_free(snapshot);
+    return json;
+}
+
 /* The file of the sweep without what is said elsewhere. */
 static json_t *template_json(const struct night_sweep *sweep)
 {
@@ -223,6 +237,8 @@ json_t *planner_request(const struct night *night, const json_t *refused)
         "parents", parents_json(night, &best), "untried", proposals_json(night, PROPOSE_GRID, UNTRIED), "suggestions",
         proposals_json(night, night->method, 1));
     json_object_set_new(request, "knowledge", block);
+    if (json_object_get(night->sweep.root, "files"))
+        json_object_set_new(request, "files", files_json(night, &best));
     json_object_set_new(request, "refused", refused ? json_incref((json_t *)(uintptr_t)refused) : json_array());
     lineage_trial_release(&best);
     return request;

@@ -94,7 +94,8 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->score_name = t->score ? t->score : t->n_metrics ? t->metrics[0] : NULL;
     job->silence_seconds = t->silence_seconds;
     job->stop_on_nan = t->stop_on_nan;
-    return write_params(run) && run_log_open(&run->log, dir->path) && left_trial_write(dir->path, run->plan, t->name) &&
+    return (!t->fill || t->fill(t->fill_context, run->workdir)) && write_params(run) &&
+           run_log_open(&run->log, dir->path) && left_trial_write(dir->path, run->plan, t->name) &&
            provenance_write(dir->path, lineage_store_dir(run->store), t);
 }
 

@@ -45,6 +45,9 @@ struct command_trial {
     const char *parent_snapshot;      /* directory */
     const char *dir;                  /* where its commands work; NULL: where this process does */
     const char *rerun_of;             /* exp_id of the trial that this one is again: git is not asked; NULL: none */
+    /* Put into the work directory (absolute) what the command needs; false after printing why not. NULL: nothing. */
+    bool (*fill)(void *context, const char *workdir);
+    void *fill_context;
 
     const char *specialist, *domain, *hypothesis, *expected_delta;
     const char *parent; /* exp_id */

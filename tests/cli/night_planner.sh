@@ -176,4 +176,55 @@ END
 (sh -c 'echo $$ >pid; exec "$@"' sh "$LINEAGE" night space.json -C i --planner 'sh planner.sh' --trials 3 >out 2>err; echo $? >code)
 must_equal 130 "$(cat code)" 'exit status of an interrupted night'
 must_equal 0 "$(rows i)"
+# ---- diffs of the program itself ----
+
+command -v git >/dev/null || { echo 'git is not there: diffs are not tried' && finish; }
+mkdir program
+printf 'x=1\necho METRIC loss=$x\n' >program/prog.sh
+echo 'the evaluator' >program/eval.txt
+cat >program/sweep.json <<'END'
+{"name": "code", "direction": "lower", "score": "loss", "files": ["prog.sh", "eval.txt"], "protect": ["eval.txt"],
+ "command": "cd {workdir} && sh prog.sh", "trials": [{"name": "root"}]}
+END
+cp program/eval.txt eval.txt # what is protected is the file of the working directory
+diff_to() # FROM TO: a proposal that changes x
+{
+    cat <<END
+{"parent": "best", "hypothesis": "x $2", "diff": "--- a/prog.sh\n+++ b/prog.sh\n@@ -1,2 +1,2 @@\n-x=$1\n+x=$2\n echo METRIC loss=\$x\n"}
+END
+}
+diff_to 1 0.5 >one
+diff_to 0.5 0.25 >two
+run night program/sweep.json -C d --planner 'cat >request.json; cat one' --trials 1
+must_exit 0
+run night program/sweep.json -C d --planner 'cat >request.json; cat two' --trials 2
+must_exit 0
+must_equal '1.0 0.5 0.25' "$(sed 1d d/results.tsv | cut -f 10 | tr '\n' ' ' | sed 's/ $//')"
+must_equal '000 001' "$(sed 1d d/results.tsv | cut -f 4 | grep . | tr '\n' ' ' | sed 's/ $//')"
+must_equal 'x=0.25' "$(head -n 1 d/snapshots/002_*/prog.sh)"
+run diff -C d 002
+must_have out '+x=0.25'
+cp request.json out
+must_equal '001 the evaluator' "$(json files.parent) $(json 'files.texts.eval.txt' 2>/dev/null || echo '')$(grep -o 'the evaluator' request.json | head -n 1)"
+
+# refused_diff TEXT: ./one, twice, and nothing is run; there is no proposer to fall back on here.
+refused_diff()
+{
+    run night program/sweep.json -C d --planner 'cat one' --trials 3
+    must_exit 0
+    must_have err "$1"
+    must_have err 'the planner has nothing, and there are no ranges'
+    must_equal 3 "$(rows d)" "$1"
+    [ -z "$(find d/checkpoints -name 'diff-*')" ] || fail 'a trial of a diff is left'
+}
+refused_diff 'git cannot apply it' # x is 0.25 by now
+printf '{"diff": "--- a/eval.txt\\n+++ b/eval.txt\\n@@ -1 +1 @@\\n-the evaluator\\n+mine\\n"}\n' >one
+refused_diff 'it touches the protected file eval.txt'
+printf '{"diff": "--- /dev/null\\n+++ b/../out.txt\\n@@ -0,0 +1 @@\\n+out\\n"}\n' >one
+refused_diff 'diff: git cannot'
+printf '{"diff": "diff --git a/l b/l\\nnew file mode 120000\\n--- /dev/null\\n+++ b/l\\n@@ -0,0 +1 @@\\n+/etc/passwd\\n\\\\ No newline at end of file\\n"}\n' >one
+refused_diff 'it makes a link or a special file'
+echo '{"diff": "hello"}' >one
+refused_diff 'git cannot read it'
+must_run verify -C d
 finish

@@ -65,7 +65,9 @@ wait_until_gone()
 # check STORE: every trial once, of the list and of the ranges.
 check()
 {
-    "$LINEAGE" verify -C "$1" >verified 2>&1 || fail "$1: $(head -n 3 verified)"
+    # A copy that was cut off is a state that the format names: the next append removes it, and none may come.
+    "$LINEAGE" verify -C "$1" 2>&1 | grep -v 'a copy that was cut off; the next append removes it' >verified &&
+        fail "$1: $(head -n 3 verified)"
     sed 1d "$1/results.tsv" | awk -F '\t' '$9 != "harness_abort"' | sed -n 's/.*night s, trial \(.*\), key .*/\1/p' | sort >had
     sort -u had | cmp -s - had || fail "$1: a trial has two rows: $(uniq -d had | head -n 3)"
     [ "$(wc -l <had)" -eq 8 ] || fail "$1: $(wc -l <had) trials have rows, not 8"
