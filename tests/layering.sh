@@ -100,6 +100,8 @@ same_names()
     cat <<'END'
 CMakeLists.txt  CMake knows no other name
 status.h        what every function returns, one for each library
+abi.c           the layout of the structs, one for each library
+abi.h           the layout of the structs, one for each library
 status.c        the texts of it
 fail.h          filling the error of a library, one for the store and one for the core
 render.h        the public header, and what its printers share

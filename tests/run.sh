@@ -28,6 +28,7 @@ if [ "$without" = none ] && ! command -v npm >/dev/null; then
 fi
 if [ "$without" = none ]; then
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
+    need_packages python3-torch python3-numpy python3-pytest python3-setuptools python3-pip mypy # the Python package
     need_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish # packages, manual pages, completions
 fi
 

@@ -32,6 +32,10 @@ if(LINEAGE_BUILD_CLI)
     COMPONENT lineage)
 endif()
 
+# The Python package finds the libraries through the loader, or beside itself under the same prefix.
+install(DIRECTORY src/python/lineage DESTINATION lib/python3/dist-packages COMPONENT python
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+
 if(PROJECT_IS_TOP_LEVEL)
   add_custom_target(uninstall
     COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt

@@ -3,12 +3,12 @@
 #
 #   lineage          the command, its pages, completions, schemas
 #   lineage-train    trainer and kernels, behind the same command
-#   liblineage0, librlcore0, libtrainer0   a shared library each, as Debian wants it, so that a program that uses the
+#   liblineage0, librlcore0, librlcase0, libtrainer0   a shared library each, as Debian wants it, so that a program that uses the
 #                    store alone needs neither OpenBLAS nor OpenMP
-#   liblineage-dev   headers, static libraries, pkg-config and CMake files of all three
+#   liblineage-dev   headers, static libraries, pkg-config and CMake files of all of them
 set(LINEAGE_MAINTAINER "lineage maintainers <maintainers@lineage.invalid>" CACHE STRING "Maintainer of the packages")
 set(major ${PROJECT_VERSION_MAJOR})
-set(libraries liblineage${major} librlcore${major} libtrainer${major})
+set(libraries liblineage${major} librlcore${major} librlcase${major} libtrainer${major})
 set(CPACK_COMPONENTS_ALL lineage lineage-train liblineage-dev ${libraries})
 
 # Policy 12: what every package says of itself.
@@ -41,7 +41,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)     # what a library needs is read from it, not written down here
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
-# libtrainer needs librlcore, which is in no package yet when dpkg-shlibdeps asks.
+# libtrainer and librlcase need librlcore, which is in no package yet when dpkg-shlibdeps asks.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/src/rlcore)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own first line
@@ -80,6 +80,10 @@ variants, render what the next agent reads.")
 package(librlcore${major} libs "append-only log of training trials - training core library
 Credit assignment and policy losses of agentic reinforcement learning over
 flat arrays, in double and single precision, without state.")
+package(librlcase${major} libs "append-only log of training trials - kernels by name library
+Any kernel of librlcore by its name, on arrays by theirs: for callers in other
+languages."
+  DEPENDS "librlcore${major} (= ${PROJECT_VERSION})")
 package(libtrainer${major} libs "append-only log of training trials - trainer library
 A small transformer policy, environments, and the loop that trains it with
 the algorithms of librlcore."
@@ -87,6 +91,6 @@ the algorithms of librlcore."
 # pkg-config wants the .pc files that ours name, also where nothing is linked statically.
 package(liblineage-dev libdevel "append-only log of training trials - development files
 Headers, static libraries, pkg-config and CMake files of the store (lineage),
-the training core (rlcore) and the trainer (trainer)."
-  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
+the training core (rlcore, rlcase) and the trainer (trainer)."
+  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
 include(CPack)

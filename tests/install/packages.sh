@@ -8,7 +8,7 @@ for tool in dpkg-deb dpkg-buildflags dpkg-shlibdeps file; do
     command -v "$tool" >/dev/null || skip "packages need $tool"
 done
 
-names="liblineage-dev liblineage0 librlcore0 libtrainer0 lineage-train lineage"
+names="liblineage-dev liblineage0 librlcase0 librlcore0 libtrainer0 lineage-train lineage"
 built=$BUILD/packages
 sh "$SOURCE/cli/packages.sh" "$built" >made 2>err || { fail "cli/packages.sh: $(tail -n 20 err)"; finish; }
 last="cli/packages.sh"
@@ -88,7 +88,7 @@ inside()
 }
 within() { inside "$@" && must_exit 0 || { fail "$last: exit status $status"; show_output; }; }
 installed() { chroot root dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' | awk '$2 == "ii" { print $1 }'; }
-ours() { find root -xdev \( -name '*lineage*' -o -name '*rlcore*' -o -name 'libtrainer*' \) ! -path 'root/debs/*' ! -path 'root/var/cache/*'; }
+ours() { find root -xdev \( -name '*lineage*' -o -name '*rlcore*' -o -name '*rlcase*' -o -name 'libtrainer*' \) ! -path 'root/debs/*' ! -path 'root/var/cache/*'; }
 
 if bare_root; then
     mkdir -p root/debs && cp debs/*.deb root/debs/
@@ -115,10 +115,10 @@ if bare_root; then
     must_match_file wanted out
     within sh -c 'apt-get install -y -q --no-install-recommends /debs/lib*0_*.deb'
     within ldconfig -p
-    for library in lineage rlcore trainer; do must_have out "lib$library.so.0 "; done
+    for library in lineage rlcore rlcase trainer; do must_have out "lib$library.so.0 "; done
     within sh -c 'apt-get install -s --no-install-recommends /debs/liblineage-dev_*.deb'
     # shellcheck disable=SC2086
-    within apt-get purge -y -q lineage lineage-train liblineage0 librlcore0 libtrainer0
+    within apt-get purge -y -q lineage lineage-train liblineage0 librlcore0 librlcase0 libtrainer0
     within apt-get autoremove -y -q --purge
     rm -rf root/store
     installed >after

@@ -1,0 +1,26 @@
+"""lineage: stores of trials, and the kernels of the training core, from Python.
+
+``lineage.Store``  append, ask, render; trials that record themselves
+``lineage.core``   every kernel on NumPy arrays and PyTorch tensors
+``lineage.torch``  the losses as autograd functions and modules
+
+Only what is used is loaded: a store needs neither NumPy nor PyTorch.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ._library import LibraryError
+
+if TYPE_CHECKING:
+    from .store import NotFound, Store, StoreError, Trial
+
+__version__ = "0.1.0"
+__all__ = ["LibraryError", "NotFound", "Store", "StoreError", "Trial", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("NotFound", "Store", "StoreError", "Trial"):
+        from . import store
+
+        return getattr(store, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

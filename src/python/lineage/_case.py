@@ -1,0 +1,181 @@
+"""One call of a kernel: Python's arrays into librlcase and back, without a copy where there need be none."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import re
+import weakref
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _library
+
+Array = npt.NDArray[Any]
+
+FLOAT64, FLOAT32, INT64, INT32, UINT8 = range(5)
+_DTYPES = [np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8)]
+_CTYPES = [ctypes.c_double, ctypes.c_float, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint8]
+_DIMS_MAX = 4
+
+
+class CoreError(ValueError):
+    """The core refused its input. ``argument`` and ``index`` say which and where, if the message does."""
+
+    def __init__(self, family: str, text: str) -> None:
+        super().__init__(f"{family}: {text}")
+        place = re.search(r"(?:inputs\.)?([A-Za-z_]\w*)((?:\[\d+\])+)|inputs\.(\w+)", text)
+        self.argument: Optional[str] = (place.group(1) or place.group(3)) if place else None
+        self.index = tuple(map(int, re.findall(r"\d+", place.group(2)))) if place and place.group(2) else ()
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int), ("text", ctypes.c_char * 192)]
+
+
+class _Array(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("n_dims", ctypes.c_size_t),
+        ("shape", ctypes.c_size_t * _DIMS_MAX),
+        ("data", ctypes.c_void_p),
+        ("start", ctypes.POINTER(ctypes.c_size_t)),
+        ("n_rows", ctypes.c_size_t),
+    ]
+
+
+def _open() -> ctypes.CDLL:
+    sizes = _library.abi_sizes(_library.load("rlcore"), "rl")
+    _library.check_sizes(sizes, {"rl_error": _Error, "rl_abi_size": _library.AbiSize}, "librlcore")
+    lib = _library.load("rlcase")
+    lib.rl_case_array_size.restype = ctypes.c_size_t
+    _library.check_sizes({"rl_case_array": lib.rl_case_array_size()}, {"rl_case_array": _Array}, "librlcase")
+    pointer = ctypes.c_void_p
+    lib.rl_case_run.restype = ctypes.c_int
+    lib.rl_case_run.argtypes = [
+        ctypes.POINTER(pointer), ctypes.c_char_p, ctypes.c_bool, ctypes.c_char_p,
+        ctypes.POINTER(_Array), ctypes.c_size_t, ctypes.POINTER(_Error),
+    ]  # fmt: skip
+    lib.rl_case_describe.restype = ctypes.c_int
+    lib.rl_case_describe.argtypes = [ctypes.POINTER(pointer), ctypes.POINTER(_Error)]
+    lib.rl_case_values.restype = ctypes.c_char_p
+    lib.rl_case_values.argtypes = [pointer]
+    lib.rl_case_arrays.restype = ctypes.POINTER(_Array)
+    lib.rl_case_arrays.argtypes = [pointer, ctypes.POINTER(ctypes.c_size_t)]
+    lib.rl_case_release.restype = None
+    lib.rl_case_release.argtypes = [pointer]
+    return lib
+
+
+_lib = _open()
+
+
+class _Done:
+    """A finished case; arrays that lie in its memory keep it alive."""
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+        self._finalizer = weakref.finalize(self, _lib.rl_case_release, pointer)
+
+    def values(self) -> Any:
+        return json.loads(_lib.rl_case_values(self.pointer))
+
+    def arrays(self) -> "dict[str, Array | Ragged]":
+        n = ctypes.c_size_t()
+        table = _lib.rl_case_arrays(self.pointer, ctypes.byref(n))
+        return {table[i].name.decode(): self._view(table[i]) for i in range(n.value)}
+
+    def _view(self, array: _Array) -> "Array | Ragged":
+        shape = tuple(array.shape[: array.n_dims])
+        data = self._memory(array.data, _CTYPES[array.type], math.prod(shape)).reshape(shape)
+        if not array.start:
+            return data
+        return Ragged(data, np.array(array.start[: array.n_rows + 1], dtype=np.int64))
+
+    def _memory(self, address: Optional[int], ctype: Any, n: int) -> "Array":
+        if not n or not address:
+            return np.empty(0, dtype=ctype)
+        block = (ctype * n).from_address(address)
+        block.done = self  # numpy keeps the block, the block keeps the case
+        return np.frombuffer(block, dtype=ctype)
+
+
+class Ragged(NamedTuple):
+    """Rows of their own lengths: row i is ``values[start[i]:start[i + 1]]``."""
+
+    values: Array
+    start: Array
+
+    def rows(self) -> "list[Array]":
+        return [self.values[a:b] for a, b in zip(self.start[:-1], self.start[1:])]
+
+
+def _type_of(array: "Array") -> int:
+    if array.dtype == np.bool_:
+        return UINT8
+    return _DTYPES.index(array.dtype)
+
+
+def _struct(name: str, value: "Array | Ragged", alive: "list[Any]") -> _Array:
+    out = _Array(name=name.encode())
+    data = value.values if isinstance(value, Ragged) else value
+    if data.ndim > _DIMS_MAX:
+        raise CoreError(name, f"inputs.{name} has {data.ndim} dimensions")
+    if data.dtype != np.bool_ and data.dtype not in _DTYPES:
+        data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64)
+    data = np.ascontiguousarray(data)
+    alive.append(data)
+    out.type, out.n_dims = _type_of(data), data.ndim
+    out.shape[: data.ndim] = data.shape
+    out.data = data.ctypes.data
+    if isinstance(value, Ragged):
+        start = np.ascontiguousarray(value.start, dtype=np.uintp)
+        alive.append(start)
+        out.start = start.ctypes.data_as(ctypes.POINTER(ctypes.c_size_t))
+        out.n_rows = len(start) - 1
+    return out
+
+
+def _json_value(family: str, name: str, value: Any) -> Any:
+    """What JSON can hold: numpy's scalars and arrays become Python's; nan and infinity are refused by name."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise CoreError(family, f"inputs.{name} is {value}")
+    if isinstance(value, Mapping):
+        return {str(key): _json_value(family, f"{name}.{key}", item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_json_value(family, f"{name}[{i}]", item) for i, item in enumerate(value)]
+    return value
+
+
+def run(
+    family: str, single: bool, values: "Mapping[str, Any]", arrays: "Mapping[str, Array | Ragged]"
+) -> "tuple[dict[str, Any], dict[str, Array | Ragged]]":
+    """Run a kernel; the results that are no arrays, and those that are."""
+    alive: "list[Any]" = []
+    table = (_Array * max(len(arrays), 1))(*(_struct(name, value, alive) for name, value in arrays.items()))
+    text = json.dumps({name: _json_value(family, name, value) for name, value in values.items()})
+    done, error = ctypes.c_void_p(), _Error()
+    status = _lib.rl_case_run(
+        ctypes.byref(done), family.encode(), single, text.encode(), table, len(arrays), ctypes.byref(error)
+    )
+    if status != 0:
+        raise CoreError(family, error.text.decode(errors="replace"))
+    case = _Done(done.value or 0)
+    return case.values(), case.arrays()
+
+
+def describe() -> "list[dict[str, Any]]":
+    """What kernels there are, as ``lineage core --list --json`` prints it."""
+    done, error = ctypes.c_void_p(), _Error()
+    if _lib.rl_case_describe(ctypes.byref(done), ctypes.byref(error)) != 0:
+        raise MemoryError(error.text.decode(errors="replace"))
+    described: "list[dict[str, Any]]" = _Done(done.value or 0).values()
+    return described

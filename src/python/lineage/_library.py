@@ -1,0 +1,82 @@
+"""Where the shared libraries are, and whether they are the ones this package was written for."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import sys
+from pathlib import Path
+
+#: Of the libraries' layouts, by the prefix of their functions (rlcore/abi.h, lineage/abi.h).
+ABI_VERSIONS = {"rl": 1, "lineage": 1}
+
+
+class LibraryError(ImportError):
+    """A shared library of lineage is missing, or of another version than this package."""
+
+
+def _folders() -> list[Path]:
+    """Where to look first: a folder that the user names, and the one beside an installed package."""
+    named = os.environ.get("LINEAGE_LIBRARY_PATH", "")
+    folders = [Path(part) for part in named.split(os.pathsep) if part]
+    here = Path(__file__).resolve().parent
+    # CMake installs the package under PREFIX/lib/python3/dist-packages, or beside the libraries.
+    folders += [here / "_lib", *(here.parents[n] for n in range(min(4, len(here.parents))))]
+    return folders
+
+
+def _candidates(name: str) -> list[str]:
+    file = f"lib{name}.dylib" if sys.platform == "darwin" else f"lib{name}.so.0"
+    paths = [str(folder / file) for folder in _folders() if (folder / file).is_file()]
+    found = ctypes.util.find_library(name)
+    return [*paths, file, *([found] if found else [])]
+
+
+def load(name: str) -> ctypes.CDLL:
+    """The library of that name; LibraryError with all places that were tried."""
+    tried = []
+    for path in _candidates(name):
+        try:
+            return ctypes.CDLL(path, mode=ctypes.RTLD_LOCAL)
+        except OSError as error:
+            tried.append(f"{path}: {error}")
+    raise LibraryError(
+        f"lib{name}.so.0 cannot be loaded; install lineage's libraries or name their folder in "
+        f"LINEAGE_LIBRARY_PATH. Tried: " + "; ".join(tried)
+    )
+
+
+class AbiSize(ctypes.Structure):
+    """struct rl_abi_size, struct lineage_abi_size"""
+
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_size_t)]
+
+
+def check_sizes(sizes: "dict[str, int]", own: "dict[str, type[ctypes.Structure]]", library: str) -> None:
+    """Each struct that Python declares must be as long as the library's."""
+    for name, struct in own.items():
+        theirs = sizes.get(name)
+        if theirs is not None and theirs != ctypes.sizeof(struct):
+            raise LibraryError(
+                f"{library}: struct {name} has {theirs} bytes, {ctypes.sizeof(struct)} in this package; "
+                "the library is of another version, install both from one tree"
+            )
+
+
+def abi_sizes(lib: ctypes.CDLL, prefix: str) -> "dict[str, int]":
+    """Names and sizes of a library's structs (PREFIX_abi_sizes); LibraryError if its version is another."""
+    get_version = getattr(lib, f"{prefix}_abi_version")
+    get_version.restype = ctypes.c_int
+    version = get_version()
+    if version != ABI_VERSIONS[prefix]:
+        raise LibraryError(
+            f"the library of {prefix}_ functions has interface version {version}, this package needs "
+            f"{ABI_VERSIONS[prefix]}; install both from one tree"
+        )
+    n = ctypes.c_size_t()
+    get_sizes = getattr(lib, f"{prefix}_abi_sizes")
+    get_sizes.restype = ctypes.POINTER(AbiSize)
+    get_sizes.argtypes = [ctypes.POINTER(ctypes.c_size_t)]
+    table = get_sizes(ctypes.byref(n))
+    return {table[i].name.decode(): table[i].size for i in range(n.value)}

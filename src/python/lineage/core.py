@@ -1,0 +1,305 @@
+"""Every kernel of the training core on NumPy arrays and PyTorch tensors.
+
+One function per family of ``lineage core --list``, under its name::
+
+    from lineage import core
+    out = core.policy_loss(loss="vanilla", loss_agg_mode="token-mean", response_mask=mask,
+                           log_prob=log_prob, old_log_prob=old, advantages=adv)
+    out.loss, out.d_log_prob
+
+Signatures and docstrings are made from the library's own description, so that a kernel of a newer
+library is here without a new package. All arguments are keywords.
+
+**Arrays.** NumPy arrays, PyTorch tensors or nested lists. What is C-contiguous and has the kernel's
+type (float64 or float32, uint8 or bool masks, int32 turn and step ids, int64 groups and counts) is read
+where it lies; other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
+kernel runs in single precision where it has that form; with any float64 among them in double. Tensors on
+a GPU come through pinned memory, and results go back to that device. Inputs are never modified.
+
+**Ragged batches.** Where the shape is [B][T], rows may be lists of different lengths, or flat arrays with
+``cu_seqlens`` ([B + 1], where each row begins); results then come in the same form. Without
+``response_mask`` every token counts there.
+
+**Results** are a :class:`Result`: a dict whose entries are attributes too. If any array was a tensor, the
+arrays of the result are tensors.
+
+Errors are :class:`CoreError` (a ValueError) with ``argument`` and ``index``. The GIL is released while a
+kernel runs; calls from several threads are fine. OMP_NUM_THREADS says how many threads a kernel uses.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, Callable, Mapping
+
+import numpy as np
+
+from ._case import CoreError, Ragged, describe, run
+
+__all__ = ["CoreError", "Ragged", "Result", "kernels", "run_kernel", "turns_from_mask"]
+
+_ARRAYS = {"reals", "numbers", "integers", "mask", "ids", "ragged", "routes"}
+_BATCH = "[B][T]"
+_PADDING = {"mask": 0, "ids": -1}
+
+
+class Result(dict):
+    """Results by name, as entries and as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"no result {name}; there are {', '.join(self)}") from None
+
+    def __dir__(self) -> "list[str]":
+        return [*super().__dir__(), *self]
+
+
+# ---- tensors ----
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _to_numpy(tensor: Any) -> np.ndarray:
+    """Without a copy on the CPU; from another device through pinned memory."""
+    torch = sys.modules["torch"]
+    tensor = tensor.detach()
+    if tensor.dtype in (torch.float16, torch.bfloat16):
+        tensor = tensor.float()
+    if tensor.device.type != "cpu":
+        pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
+        pinned.copy_(tensor, non_blocking=True)
+        if tensor.device.type == "cuda":
+            torch.cuda.current_stream(tensor.device).synchronize()
+        tensor = pinned
+    return tensor.numpy()
+
+
+def _to_tensor(array: np.ndarray, device: Any) -> Any:
+    torch = sys.modules["torch"]
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+# ---- inputs ----
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _as_array(name: str, value: Any) -> np.ndarray:
+    if _is_tensor(value):
+        return _to_numpy(value)
+    if _is_list(value) and any(_is_tensor(item) for item in value):
+        value = [_to_numpy(item) if _is_tensor(item) else item for item in value]
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise CoreError(name, f"inputs.{name} is no rectangular array: {error}") from None
+    if array.dtype == object or array.dtype.kind not in "fiub":
+        raise CoreError(name, f"inputs.{name} is no array of numbers")
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    return array
+
+
+def _is_ragged(value: Any) -> bool:
+    """A list of rows that differ in length."""
+    if not _is_list(value) or not value or not all(hasattr(row, "__len__") for row in value):
+        return False
+    return len({len(row) for row in value}) > 1
+
+
+def _flatten(name: str, rows: Any) -> Ragged:
+    arrays = [_as_array(name, row) for row in rows]
+    start = np.zeros(len(arrays) + 1, dtype=np.int64)
+    np.cumsum([len(row) for row in arrays], out=start[1:])
+    return Ragged(np.concatenate(arrays) if arrays else np.empty(0), start)
+
+
+def _ragged(name: str, value: Any, start: "np.ndarray | None") -> Ragged:
+    if isinstance(value, Ragged):
+        return value
+    if start is not None:
+        return Ragged(_as_array(name, value), start)
+    return _flatten(name, value)
+
+
+class _Form:
+    """In which form batches came: padded, as lists of rows, or packed with cu_seqlens."""
+
+    def __init__(self, family: str, spec: Mapping[str, Any], given: Mapping[str, Any], cu_seqlens: Any) -> None:
+        names = [name for name, item in spec.items() if item["shape"] == _BATCH and given.get(name) is not None]
+        self.start: "np.ndarray | None" = None
+        self.lists = False
+        if cu_seqlens is not None:
+            self.start = np.ascontiguousarray(_as_array("cu_seqlens", cu_seqlens), dtype=np.int64)
+            if self.start.ndim != 1 or not len(self.start) or self.start[0] != 0 or (np.diff(self.start) < 0).any():
+                raise CoreError(family, "inputs.cu_seqlens must begin at 0 and ascend")
+        elif any(_is_ragged(given[name]) for name in names):
+            self.lists = True
+            first = next(name for name in names if _is_ragged(given[name]))
+            self.start = _flatten(first, given[first]).start
+        if self.start is not None:
+            lengths = np.diff(self.start)
+            self.valid = np.arange(lengths.max(initial=0)) < lengths[:, None]
+
+    def pad(self, name: str, kind: str, value: Any) -> np.ndarray:
+        """[B][T] of the rows, filled up with what counts nowhere."""
+        assert self.start is not None
+        flat = _flatten(name, value) if self.lists else Ragged(_as_array(name, value), self.start)
+        if len(flat.start) != len(self.start) or (flat.start != self.start).any() or len(flat.values) != self.start[-1]:
+            raise CoreError(name, f"inputs.{name} has rows of other lengths")
+        padded = np.full(self.valid.shape, _PADDING.get(kind, 0), dtype=flat.values.dtype)
+        padded[self.valid] = flat.values
+        return padded
+
+    def unpad(self, array: np.ndarray) -> Any:
+        if self.start is None or array.shape != self.valid.shape:
+            return array
+        flat = array[self.valid]
+        return Ragged(flat, self.start).rows() if self.lists else flat
+
+
+def _gather(
+    family: str, spec: Mapping[str, Any], given: Mapping[str, Any], form: _Form
+) -> "tuple[dict[str, Any], dict[str, Any]]":
+    values: "dict[str, Any]" = {}
+    arrays: "dict[str, Any]" = {}
+    for name, value in given.items():
+        item = spec[name]
+        if value is None:
+            continue
+        if item["kind"] not in _ARRAYS or (name == "anchor" and _is_list(value)):
+            values[name] = _to_numpy(value).tolist() if _is_tensor(value) else value
+        elif item["kind"] == "ragged":
+            arrays[name] = _ragged(name, value, form.start if form.start is not None and not form.lists else None)
+        elif form.start is not None and item["shape"] == _BATCH:
+            arrays[name] = form.pad(name, item["kind"], value)
+        else:
+            arrays[name] = _as_array(name, value)
+    if form.start is not None and "response_mask" in spec and "response_mask" not in arrays:
+        arrays["response_mask"] = form.valid
+    return values, arrays
+
+
+def _is_single(spec: Mapping[str, Any], arrays: Mapping[str, Any]) -> bool:
+    reals = [
+        (value.values if isinstance(value, Ragged) else value).dtype
+        for name, value in arrays.items()
+        if spec[name]["kind"] == "reals" or (spec[name]["kind"] == "ragged" and name not in ("step_flags", "loss_mask"))
+    ]
+    floats = [dtype for dtype in reals if dtype.kind == "f"]
+    return bool(floats) and all(dtype == np.float32 for dtype in floats)
+
+
+def _device(given: Mapping[str, Any]) -> Any:
+    for value in given.values():
+        for item in value if _is_list(value) else (value,):
+            if _is_tensor(item):
+                return item.device
+    return None
+
+
+def _deliver(value: Any, form: _Form, device: Any) -> Any:
+    if isinstance(value, Ragged):
+        if device is None:
+            return value
+        return Ragged(_to_tensor(value.values, device), value.start)
+    value = form.unpad(value)
+    if device is None:
+        return value
+    return [_to_tensor(row, device) for row in value] if _is_list(value) else _to_tensor(value, device)
+
+
+# ---- functions ----
+
+
+def _load() -> "dict[str, dict[str, Any]]":
+    return {kernel["family"]: kernel for kernel in describe()}
+
+
+_KERNELS = _load()
+
+
+def kernels() -> "list[dict[str, Any]]":
+    """The kernels there are: family, summary, inputs with kind, shape, choices and meaning, outputs."""
+    return list(_KERNELS.values())
+
+
+def run_kernel(family: str, /, *, cu_seqlens: Any = None, **given: Any) -> Result:
+    """Run a kernel by name; the functions of this module are this one with a family."""
+    kernel = _KERNELS.get(family)
+    if kernel is None:
+        raise CoreError(family, "no such kernel; lineage.core.kernels() names them")
+    spec = {item["name"]: item for item in kernel["inputs"]}
+    for name in given:
+        if name not in spec:
+            raise TypeError(f"{family}() takes no argument {name!r}; it takes {', '.join(spec)}")
+    form = _Form(family, spec, given, cu_seqlens)
+    values, arrays = _gather(family, spec, given, form)
+    single = kernel["single"] and _is_single(spec, arrays)
+    numbers, results = run(family, single, values, arrays)
+    device = _device(given)
+    out = Result(numbers)
+    for name, value in results.items():
+        out[name] = _deliver(value, form, device)
+    return out
+
+
+def _doc(kernel: Mapping[str, Any]) -> str:
+    lines = [kernel["summary"][0].upper() + kernel["summary"][1:] + ".", ""]
+    for item in kernel["inputs"]:
+        shape = f" {item['shape']}" if item["shape"] else ""
+        choices = f" ({'|'.join(item['choices'])})" if item["choices"] else ""
+        optional = ", optional" if item["optional"] else ""
+        lines.append(f"{item['name']}: {item['kind']}{shape}{choices}{optional}. {item['text']}.")
+    returned = [out["name"] + (f" {out['shape']}" if out["shape"] else "") for out in kernel["outputs"]]
+    precision = "double or single precision" if kernel["single"] else "double precision only"
+    return "\n".join([*lines, "", f"Returns {', '.join(returned)}; {precision}."])
+
+
+def _make(kernel: Mapping[str, Any]) -> "Callable[..., Result]":
+    family = kernel["family"]
+
+    def function(*, cu_seqlens: Any = None, **given: Any) -> Result:
+        return run_kernel(family, cu_seqlens=cu_seqlens, **given)
+
+    only = inspect.Parameter.KEYWORD_ONLY
+    ordered = sorted(kernel["inputs"], key=lambda item: bool(item["optional"]))
+    parameters = [
+        inspect.Parameter(item["name"], only, default=None if item["optional"] else inspect.Parameter.empty)
+        for item in ordered
+    ]
+    if any(item["shape"] == _BATCH or item["kind"] == "ragged" for item in kernel["inputs"]):
+        parameters.append(inspect.Parameter("cu_seqlens", only, default=None))
+    function.__name__ = function.__qualname__ = family
+    function.__doc__ = _doc(kernel)
+    function.__signature__ = inspect.Signature(parameters, return_annotation=Result)  # type: ignore[attr-defined]
+    return function
+
+
+for _kernel in _KERNELS.values():
+    globals()[_kernel["family"]] = _make(_kernel)
+    __all__.append(_kernel["family"])
+del _kernel
+
+
+def turns_from_mask(response_mask: Any) -> Any:
+    """Turn ids from runs of the mask, [B][T] int32: the tokens between two stretches of 0 are one turn, -1
+    where the mask is 0. This is how trainers that keep no turn ids hold their batches; two turns that touch
+    without a tool's token between them become one."""
+    mask = _as_array("response_mask", response_mask) != 0
+    if mask.ndim != 2:
+        raise CoreError("turns_from_mask", f"inputs.response_mask has {mask.ndim} dimensions where 2 are expected")
+    begins = mask & ~np.pad(mask, ((0, 0), (1, 0)))[:, :-1]
+    turns = np.where(mask, np.cumsum(begins, axis=1) - 1, -1).astype(np.int32)
+    return _to_tensor(turns, response_mask.device) if _is_tensor(response_mask) else turns

@@ -1,0 +1,660 @@
+"""Stores of trials: append, ask, render, and a trial that records itself.
+
+    from lineage import Store
+
+    store = Store("runs/atpo", create=True, direction="higher")
+    with store.trial(hypothesis="wider clip", params={"alpha": 0.3}, parent=store.best_id()) as t:
+        for step in range(100):
+            t.log(step, loss=train(step))
+        t.score(evaluate())
+    print(t.row["exp_id"], t.row["status"])
+
+The rules are the library's (schema/FORMAT.md): a row is in results.tsv whole or not at all, and on disk when
+append returns. Trials come back as dicts by the columns of results.tsv, with ``params``, ``turns``, ``score``.
+
+A :class:`Store` may be used from several threads and after a fork: each thread of each process opens a handle of
+its own, since a handle carries the lock that keeps ids apart. Handles close with the store, or with their thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import math
+import os
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+
+from . import _library
+
+__all__ = ["LABELS", "NotFound", "Store", "StoreError", "Trial"]
+
+#: Labels in the library's order.
+LABELS = (
+    "keep", "discard", "crash", "eval_budget_overrun", "train_budget_overrun", "size_blocked", "preflight_crash",
+    "harness_abort", "disqualified", "baseline",
+)  # fmt: skip
+
+Param = Union[float, int, bool, str]
+_STATUS = {
+    -1: "invalid", -2: "no memory", -3: "system", -4: "corrupt", -5: "exists", -6: "not found", -7: "locked",
+    -8: "database", -9: "limit", -10: "cancelled",
+}  # fmt: skip
+_NOT_FOUND = -6
+_NAME_MAX = 64
+
+
+class StoreError(OSError):
+    """What the store refused or could not do. ``kind``: "invalid", "exists", "system", ...; ``line`` of
+    results.tsv, 0 if it is about none."""
+
+    def __init__(self, error: "_Error") -> None:
+        super().__init__(error.os_errno or None, error.text.decode(errors="replace"))
+        self.kind = _STATUS.get(error.status, "unknown")
+        self.line = error.line
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+class NotFound(StoreError, LookupError):
+    """No such trial, file or store."""
+
+
+# ---- the library's structs ----
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [
+        ("status", ctypes.c_int), ("os_errno", ctypes.c_int), ("line", ctypes.c_uint64), ("text", ctypes.c_char * 512),
+    ]  # fmt: skip
+
+
+class _Number(ctypes.Structure):
+    _fields_ = [("present", ctypes.c_bool), ("value", ctypes.c_double)]
+
+
+class _Param(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_double), ("text", ctypes.c_char_p)]
+
+
+class _TurnStat(ctypes.Structure):
+    _fields_ = [
+        ("turn", ctypes.c_uint32), ("mean", ctypes.c_double), ("std", ctypes.c_double), ("count", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Extra(ctypes.Structure):
+    _fields_ = [("column", ctypes.c_char_p), ("text", ctypes.c_char_p)]
+
+
+_TEXTS = ("exp_id", "timestamp", "specialist", "parent_exp", "baseline_exp", "domain", "hypothesis", "expected_delta")
+_NUMBERS = ("core_metric", "val_bpb", "delta_vs_best", "train_s", "total_s")
+_LAST_TEXTS = ("job_name", "snapshot_path", "notes")
+_SCALES = ("ig_clip_scale_mean", "ig_clip_scale_std")
+
+
+class _Trial(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_char_p) for name in _TEXTS),
+        ("status", ctypes.c_int),
+        *((name, _Number) for name in _NUMBERS),
+        *((name, ctypes.c_char_p) for name in _LAST_TEXTS),
+        *((name, _Number) for name in _SCALES),
+        ("params", ctypes.POINTER(_Param)), ("n_params", ctypes.c_size_t),
+        ("turns", ctypes.POINTER(_TurnStat)), ("n_turns", ctypes.c_size_t),
+        ("extras", ctypes.POINTER(_Extra)), ("n_extras", ctypes.c_size_t),
+        ("score", _Number), ("seq", ctypes.c_uint64), ("line", ctypes.c_uint64), ("memory", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class _Config(ctypes.Structure):
+    _fields_ = [
+        ("direction", ctypes.c_int), ("metric", ctypes.c_char * _NAME_MAX), ("metric_label", ctypes.c_char * _NAME_MAX),
+        ("min_delta", ctypes.c_double), ("noise_std", ctypes.c_double), ("noise_seeds", ctypes.c_uint),
+    ]  # fmt: skip
+
+
+class _AppendOptions(ctypes.Structure):
+    _fields_ = [
+        ("no_sync", ctypes.c_bool), ("allow_missing_parent", ctypes.c_bool), ("auto_status", ctypes.c_bool),
+        ("no_mirror_sync", ctypes.c_bool), ("min_delta", ctypes.c_double), ("noise_std", ctypes.c_double),
+        ("noise_seeds", ctypes.c_uint), ("snapshot_dir", ctypes.c_char_p), ("beside", ctypes.c_void_p),
+        ("beside_context", ctypes.c_void_p), ("telemetry", ctypes.c_char_p), ("telemetry_length", ctypes.c_size_t),
+    ]  # fmt: skip
+
+
+class _Chain(ctypes.Structure):
+    _fields_ = [
+        ("trials", ctypes.POINTER(_Trial)), ("passed_over", ctypes.POINTER(ctypes.c_size_t)), ("n", ctypes.c_size_t),
+        ("end", ctypes.c_int), ("end_id", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+class _Range(ctypes.Structure):
+    _fields_ = [("low", _Number), ("high", _Number)]
+
+
+class _Condition(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("range", _Range), ("texts", ctypes.POINTER(ctypes.c_char_p)),
+        ("n_texts", ctypes.c_size_t),
+    ]  # fmt: skip
+
+
+class _Query(ctypes.Structure):
+    _fields_ = [
+        ("labels", ctypes.c_uint), ("specialist", ctypes.c_char_p), ("since", ctypes.c_char_p),
+        ("until", ctypes.c_char_p), ("conditions", ctypes.POINTER(_Condition)), ("n_conditions", ctypes.c_size_t),
+        ("sort", ctypes.c_char_p), ("after", ctypes.c_uint64), ("limit", ctypes.c_size_t),
+    ]  # fmt: skip
+
+
+class _SweepCell(ctypes.Structure):
+    _fields_ = [
+        ("x", ctypes.c_double), ("y", ctypes.c_double), ("x_text", ctypes.c_char_p), ("y_text", ctypes.c_char_p),
+        ("count", ctypes.c_size_t), ("labels", ctypes.c_size_t * len(LABELS)), ("best", _Number),
+        ("best_id", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+class _Sweep(ctypes.Structure):
+    _fields_ = [
+        ("cells", ctypes.POINTER(_SweepCell)), ("n_cells", ctypes.c_size_t),
+        ("xs", ctypes.POINTER(ctypes.c_double)), ("ys", ctypes.POINTER(ctypes.c_double)),
+        ("x_texts", ctypes.POINTER(ctypes.c_char_p)), ("y_texts", ctypes.POINTER(ctypes.c_char_p)),
+        ("n_xs", ctypes.c_size_t), ("n_ys", ctypes.c_size_t), ("without", ctypes.c_size_t), ("aborted", ctypes.c_size_t),
+    ]  # fmt: skip
+
+
+class _RenderOptions(ctypes.Structure):
+    _fields_ = [
+        ("style", ctypes.c_int), ("specialist", ctypes.c_char_p), ("timestamp", ctypes.c_char_p),
+        ("top_k", ctypes.c_size_t), ("recent", ctypes.c_size_t), ("full", ctypes.c_size_t),
+        ("sections", ctypes.c_char_p), ("max_bytes", ctypes.c_size_t), ("insights", ctypes.c_char_p),
+    ]  # fmt: skip
+
+
+_STRUCTS = {
+    "lineage_error": _Error, "lineage_number": _Number, "lineage_param": _Param, "lineage_turn_stat": _TurnStat,
+    "lineage_extra": _Extra, "lineage_trial": _Trial, "lineage_config": _Config,
+    "lineage_append_options": _AppendOptions, "lineage_chain": _Chain, "lineage_range": _Range,
+    "lineage_condition": _Condition, "lineage_query": _Query, "lineage_sweep_cell": _SweepCell,
+    "lineage_sweep": _Sweep, "lineage_render_options": _RenderOptions,
+}  # fmt: skip
+
+_handle = ctypes.c_void_p
+_err = ctypes.POINTER(_Error)
+_PROTOTYPES: "dict[str, tuple[Any, list[Any]]]" = {
+    "lineage_store_create": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(_Config), _err]),
+    "lineage_store_open": (ctypes.c_int, [ctypes.POINTER(_handle), ctypes.c_char_p, ctypes.c_void_p, _err]),
+    "lineage_store_close": (None, [_handle]),
+    "lineage_append_options_init": (None, [ctypes.POINTER(_AppendOptions)]),
+    "lineage_store_append": (ctypes.c_int, [
+        _handle, ctypes.POINTER(_Trial), ctypes.POINTER(_AppendOptions), ctypes.POINTER(_Trial), _err]),
+    "lineage_trial_release": (None, [ctypes.POINTER(_Trial)]),
+    "lineage_find": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Trial), _err]),
+    "lineage_best": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
+    "lineage_chain_load": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.POINTER(_Chain), _err]),
+    "lineage_chain_release": (None, [ctypes.POINTER(_Chain)]),
+    "lineage_range_parse": (ctypes.c_int, [ctypes.POINTER(_Range), ctypes.c_char_p, _err]),
+    "lineage_query_open": (ctypes.c_int, [ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Query), _err]),
+    "lineage_cursor_next": (ctypes.c_int, [_handle, ctypes.POINTER(_Trial), _err]),
+    "lineage_cursor_close": (None, [_handle]),
+    "lineage_tried": (ctypes.c_int, [
+        ctypes.POINTER(_handle), _handle, ctypes.POINTER(_Param), ctypes.c_size_t, ctypes.c_double, _err]),
+    "lineage_sweep_load": (ctypes.c_int, [_handle, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_Sweep), _err]),
+    "lineage_sweep_release": (None, [ctypes.POINTER(_Sweep)]),
+    "lineage_render_options_init": (None, [ctypes.POINTER(_RenderOptions)]),
+    "lineage_render": (ctypes.c_int, [
+        ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), _handle, ctypes.POINTER(_RenderOptions), _err]),
+    "lineage_free": (None, [ctypes.c_void_p]),
+}  # fmt: skip
+
+
+def _open_library() -> ctypes.CDLL:
+    lib = _library.load("lineage")
+    _library.check_sizes(_library.abi_sizes(lib, "lineage"), _STRUCTS, "liblineage")
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+_lib = _open_library()
+
+
+def _check(status: int, error: _Error) -> None:
+    if status:
+        raise (NotFound if status == _NOT_FOUND else StoreError)(error)
+
+
+def _bytes(value: Any) -> Optional[bytes]:
+    return None if value is None else str(value).encode("utf-8", "surrogateescape")
+
+
+def _text(value: Optional[bytes]) -> str:
+    return (value or b"").decode("utf-8", "replace")
+
+
+def _number(value: Optional[float]) -> _Number:
+    return _Number(value is not None, float(value) if value is not None else 0.0)
+
+
+# ---- trials in and out ----
+
+
+def _dict(trial: _Trial) -> "dict[str, Any]":
+    """A trial as Python has it; what a row leaves empty is None for numbers and "" for texts."""
+    out: "dict[str, Any]" = {name: _text(getattr(trial, name)) for name in _TEXTS}
+    out["status"] = LABELS[trial.status]
+    for name in (*_NUMBERS, *_SCALES, "score"):
+        number = getattr(trial, name)
+        out[name] = number.value if number.present else None
+    out.update({name: _text(getattr(trial, name)) for name in _LAST_TEXTS})
+    params = (trial.params[i] for i in range(trial.n_params))
+    out["params"] = {_text(p.name): p.value if p.text is None else _text(p.text) for p in params}
+    stats = (trial.turns[i] for i in range(trial.n_turns))
+    out["turns"] = [dict(turn=s.turn, mean=s.mean, std=s.std, count=s.count) for s in stats]
+    out["extras"] = {_text(e.column): _text(e.text) for e in (trial.extras[i] for i in range(trial.n_extras))}
+    out["seq"], out["line"] = trial.seq, trial.line
+    return out
+
+
+def _params(params: Mapping[str, Param], alive: "list[Any]") -> Any:
+    array = (_Param * max(len(params), 1))()
+    for slot, (name, value) in zip(array, params.items()):
+        key = name.encode()
+        alive.append(key)
+        slot.name = key
+        if isinstance(value, str):
+            slot.value, slot.text = math.nan, _bytes(value)
+        else:
+            slot.value = float(value)
+    return array
+
+
+def _c_trial(given: Mapping[str, Any], alive: "list[Any]") -> _Trial:
+    known = {*_TEXTS, *_NUMBERS, *_LAST_TEXTS, *_SCALES, "status", "params", "turns"}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"a trial has no {name!r}; it has {', '.join(sorted(known))}")
+    out = _Trial(**{name: _bytes(given[name]) for name in (*_TEXTS, *_LAST_TEXTS) if given.get(name) is not None})
+    for name in (*_NUMBERS, *_SCALES):
+        setattr(out, name, _number(given.get(name)))
+    label = given.get("status", "baseline")
+    if label not in LABELS:
+        raise ValueError(f"status is {label!r}; labels are {', '.join(LABELS)}, and auto")
+    out.status = LABELS.index(label)
+    params = dict(given.get("params") or {})
+    out.params, out.n_params = _params(params, alive), len(params)
+    turns = [_TurnStat(t["turn"], t["mean"], t["std"], t.get("count", 0)) for t in given.get("turns") or []]
+    array = (_TurnStat * max(len(turns), 1))(*turns)
+    alive += [array, out.params]
+    out.turns, out.n_turns = array, len(turns)
+    return out
+
+
+# ---- handles ----
+
+
+class _Handles:
+    """A handle a thread and process. A child of a fork must not use its parent's, nor close it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.local = threading.local()
+        self.open: "list[tuple[int, int]]" = []
+        self.lock = threading.Lock()
+
+    def get(self) -> int:
+        mine = getattr(self.local, "handle", None)
+        if mine is not None and mine[0] == os.getpid():
+            return int(mine[1])
+        handle, error = _handle(), _Error()
+        _check(_lib.lineage_store_open(ctypes.byref(handle), os.fsencode(self.path), None, ctypes.byref(error)), error)
+        self.local.handle = (os.getpid(), int(handle.value or 0))
+        if mine is not None:
+            self.lock = threading.Lock()  # after a fork another thread's lock is held by nobody
+            self.open = []
+        with self.lock:
+            self.open.append(self.local.handle)
+        return int(self.local.handle[1])
+
+    def close(self) -> None:
+        for pid, handle in self.open:
+            if pid == os.getpid():
+                _lib.lineage_store_close(handle)
+        self.open = []
+        self.local = threading.local()
+
+
+class Store:
+    """A directory with results.tsv. ``create``: make the directory and lineage.json if they are missing, with
+    the settings; without it they are read."""
+
+    def __init__(
+        self, path: "str | os.PathLike[str]", *, create: bool = False, direction: Optional[str] = None,
+        metric: str = "", metric_label: str = "", min_delta: float = 0.0, noise_std: float = 0.0, noise_seeds: int = 0,
+    ) -> None:  # fmt: skip
+        self.path = os.fspath(path)
+        if create:
+            directions = {None: 0, "lower": 1, "higher": 2}
+            if direction not in directions:
+                raise ValueError(f"direction is {direction!r}, not 'lower' or 'higher'")
+            config = _Config(
+                directions[direction], metric.encode(), metric_label.encode(), min_delta, noise_std, noise_seeds
+            )
+            error = _Error()
+            status = _lib.lineage_store_create(os.fsencode(self.path), ctypes.byref(config), ctypes.byref(error))
+            if status != -5 or direction is not None:  # an existing store keeps its settings unless others are asked for
+                _check(status, error)
+        self._handles = _Handles(self.path)
+        self._closer = weakref.finalize(self, _Handles.close, self._handles)
+        self._handles.get()
+
+    def close(self) -> None:
+        """Close the handles. The store may be used again, and then opens anew."""
+        self._handles.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    # ---- append ----
+
+    def append(
+        self, *, auto: bool = False, sync: bool = True, snapshot: "str | os.PathLike[str] | None" = None,
+        telemetry: Optional[Mapping[str, Any]] = None, **trial: Any,
+    ) -> "dict[str, Any]":  # fmt: skip
+        """Append a trial by the names of its columns and ``params`` (numbers or texts); the row as written.
+
+        ``auto`` or ``status="auto"``: keep or discard by the score, beyond the store's noise floor. ``snapshot``:
+        a directory to freeze if the trial is kept. ``parent`` is short for ``parent_exp``, ``score`` for
+        ``core_metric``."""
+        given = dict(trial)
+        for short, name in (("parent", "parent_exp"), ("score", "core_metric")):
+            if short in given:
+                given[name] = given.pop(short)
+        if given.get("status") == "auto":
+            auto = True
+            del given["status"]
+        alive: "list[Any]" = []
+        row, error, options = _Trial(), _Error(), _AppendOptions()
+        _lib.lineage_append_options_init(ctypes.byref(options))
+        options.auto_status, options.no_sync = auto, not sync
+        if snapshot is not None:
+            options.snapshot_dir = os.fsencode(snapshot)
+        if telemetry is not None:
+            text = json.dumps(telemetry, allow_nan=False).encode()
+            options.telemetry, options.telemetry_length = text, len(text)
+        status = _lib.lineage_store_append(
+            self._handles.get(), ctypes.byref(_c_trial(given, alive)), ctypes.byref(options), ctypes.byref(row),
+            ctypes.byref(error),
+        )  # fmt: skip
+        _check(status, error)
+        out = _dict(row)
+        _lib.lineage_trial_release(ctypes.byref(row))
+        return out
+
+    def trial(self, **plan: Any) -> "Trial":
+        """A trial that records itself on leaving a ``with``; see :class:`Trial`."""
+        return Trial(self, plan)
+
+    # ---- ask ----
+
+    def _one(self, function: Any, *arguments: Any) -> "dict[str, Any]":
+        trial, error = _Trial(), _Error()
+        _check(function(self._handles.get(), *arguments, ctypes.byref(trial), ctypes.byref(error)), error)
+        out = _dict(trial)
+        _lib.lineage_trial_release(ctypes.byref(trial))
+        return out
+
+    def best(self) -> "dict[str, Any]":
+        """The best trial; NotFound if none ranks."""
+        return self._one(_lib.lineage_best)
+
+    def best_id(self) -> Optional[str]:
+        """Its id, None if there is none: a parent for the next trial."""
+        try:
+            return str(self.best()["exp_id"])
+        except NotFound:
+            return None
+
+    def find(self, exp_id: str) -> "dict[str, Any]":
+        """The trial of that id; ``exp_014`` and ``014`` are one."""
+        return self._one(_lib.lineage_find, _bytes(exp_id))
+
+    def chain(self, exp_id: str) -> "list[dict[str, Any]]":
+        """The trial and its kept ancestors, root first; ``passed_over`` of each: trials left out above it."""
+        chain, error = _Chain(), _Error()
+        status = _lib.lineage_chain_load(self._handles.get(), _bytes(exp_id), ctypes.byref(chain), ctypes.byref(error))
+        _check(status, error)
+        out = [{**_dict(chain.trials[i]), "passed_over": chain.passed_over[i]} for i in range(chain.n)]
+        _lib.lineage_chain_release(ctypes.byref(chain))
+        return out
+
+    def _drain(self, cursor: ctypes.c_void_p) -> "list[dict[str, Any]]":
+        out: "list[dict[str, Any]]" = []
+        trial, error = _Trial(), _Error()
+        try:
+            while True:
+                status = _lib.lineage_cursor_next(cursor, ctypes.byref(trial), ctypes.byref(error))
+                if status == _NOT_FOUND:
+                    return out
+                _check(status, error)
+                out.append(_dict(trial))
+        finally:
+            _lib.lineage_cursor_close(cursor)
+
+    def query(
+        self, *, status: "str | Sequence[str] | None" = None, specialist: Optional[str] = None,
+        since: Optional[str] = None, until: Optional[str] = None, sort: Optional[str] = None, limit: int = 0,
+        where: Optional[Mapping[str, Any]] = None, **ranges: Any,
+    ) -> "list[dict[str, Any]]":  # fmt: skip
+        """Trials in file order, or by ``sort`` ("-score", "alpha", ...). Ranges by parameter or score column:
+        ``alpha="0.1:0.5"``, ``gamma=":1.0"``, ``alpha=(0.1, 0.5)``, ``alpha=0.3``, ``optimizer="adam"`` or a list
+        of texts; ``where`` holds those whose names are no Python names. since, until: dates (schema/FORMAT.md)."""
+        labels = [status] if isinstance(status, str) else list(status or [])
+        for label in labels:
+            if label not in LABELS:
+                raise ValueError(f"status is {label!r}; labels are {', '.join(LABELS)}")
+        alive: "list[Any]" = []
+        conditions = [_condition(name, value, alive) for name, value in {**(where or {}), **ranges}.items()]
+        array = (_Condition * max(len(conditions), 1))(*conditions)
+        query = _Query(
+            sum(1 << LABELS.index(label) for label in set(labels)), _bytes(specialist), _bytes(since), _bytes(until),
+            array, len(conditions), _bytes(sort), 0, limit,
+        )  # fmt: skip
+        cursor, error = _handle(), _Error()
+        status_code = _lib.lineage_query_open(
+            ctypes.byref(cursor), self._handles.get(), ctypes.byref(query), ctypes.byref(error)
+        )
+        _check(status_code, error)
+        return self._drain(cursor)
+
+    def tried(self, params: Optional[Mapping[str, Param]] = None, *, tolerance: float = 1e-9, **named: Param) -> "list[dict[str, Any]]":
+        """Trials whose parameters are all these, within ``tolerance`` (relative, at least absolute); an empty list
+        means that nobody tried it."""
+        wanted = {**(params or {}), **named}
+        alive: "list[Any]" = []
+        cursor, error = _handle(), _Error()
+        status = _lib.lineage_tried(
+            ctypes.byref(cursor), self._handles.get(), _params(wanted, alive), len(wanted), tolerance, ctypes.byref(error)
+        )
+        _check(status, error)
+        return self._drain(cursor)
+
+    def sweep(self, x: str, y: Optional[str] = None) -> "list[dict[str, Any]]":
+        """Which values, or pairs of values, were tried: a dict a cell, with count, labels, best and best_id."""
+        sweep, error = _Sweep(), _Error()
+        status = _lib.lineage_sweep_load(
+            self._handles.get(), _bytes(x), _bytes(y), ctypes.byref(sweep), ctypes.byref(error)
+        )
+        _check(status, error)
+        cells = [_cell(sweep.cells[i], x, y) for i in range(sweep.n_cells)]
+        _lib.lineage_sweep_release(ctypes.byref(sweep))
+        return cells
+
+    def render(
+        self, *, style: str = "native", specialist: str = "", timestamp: str = "", sections: Optional[str] = None,
+        max_bytes: int = 0,
+    ) -> str:  # fmt: skip
+        """The session-start block that the next agent reads."""
+        styles = ("native", "fieldkit")
+        if style not in styles:
+            raise ValueError(f"style is {style!r}, not native or fieldkit")
+        options, text, length, error = _RenderOptions(), ctypes.c_void_p(), ctypes.c_size_t(), _Error()
+        _lib.lineage_render_options_init(ctypes.byref(options))
+        options.style, options.specialist, options.timestamp = styles.index(style), _bytes(specialist), _bytes(timestamp)
+        options.sections, options.max_bytes = _bytes(sections), max_bytes
+        status = _lib.lineage_render(
+            ctypes.byref(text), ctypes.byref(length), self._handles.get(), ctypes.byref(options), ctypes.byref(error)
+        )
+        _check(status, error)
+        out = ctypes.string_at(text.value or 0, length.value).decode("utf-8", "replace")
+        _lib.lineage_free(text)
+        return out
+
+
+def _condition(name: str, value: Any, alive: "list[Any]") -> _Condition:
+    out = _Condition(name=name.encode())
+    if isinstance(value, (int, float)):
+        value = (value, value)
+    if isinstance(value, tuple) and len(value) == 2 and not any(isinstance(end, str) for end in value):
+        out.range = _Range(_number(value[0]), _number(value[1]))
+        return out
+    texts = [value] if isinstance(value, str) else list(value)
+    error = _Error()
+    if len(texts) == 1 and _lib.lineage_range_parse(ctypes.byref(out.range), _bytes(texts[0]), ctypes.byref(error)) == 0:
+        return out
+    array = (ctypes.c_char_p * len(texts))(*(_bytes(text) for text in texts))
+    alive.append(array)
+    out.texts, out.n_texts = array, len(texts)
+    out.range = _Range()
+    return out
+
+
+def _cell(cell: _SweepCell, x: str, y: Optional[str]) -> "dict[str, Any]":
+    out: "dict[str, Any]" = {x: _text(cell.x_text) if cell.x_text is not None else cell.x}
+    if y is not None:
+        out[y] = _text(cell.y_text) if cell.y_text is not None else cell.y
+    out["count"] = cell.count
+    out["labels"] = {label: n for label, n in zip(LABELS, cell.labels) if n}
+    out["best"] = cell.best.value if cell.best.present else None
+    out["best_id"] = _text(cell.best_id) or None
+    return out
+
+
+# ---- a trial at work ----
+
+
+class _Running:
+    """The trial as `lineage status` and `lineage serve` see it: a locked directory in the store with what it said
+    so far (cli/support/running_files.h). It is gone with the process; nothing of it is needed for the row, so what
+    cannot be written here is passed over."""
+
+    def __init__(self, store: str, name: str, params: Mapping[str, Param]) -> None:
+        self.path: Optional[str] = None
+        try:
+            self.path = tempfile.mkdtemp(prefix=".trial-", dir=store)
+            self.lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.events = open(os.path.join(self.path, "events.jsonl"), "w", encoding="utf-8", buffering=1)
+        except OSError:
+            self.close()
+            return
+        self.say({"name": name, "params": dict(params)})
+
+    def say(self, event: Mapping[str, Any]) -> None:
+        if self.path is None:
+            return
+        try:
+            self.events.write(json.dumps(event, allow_nan=False) + "\n")
+        except (OSError, ValueError):
+            pass
+
+    def close(self) -> None:
+        if self.path is not None:
+            events = getattr(self, "events", None)
+            if events is not None:
+                events.close()
+            shutil.rmtree(self.path, ignore_errors=True)
+            if hasattr(self, "lock"):
+                os.close(self.lock)
+        self.path = None
+
+
+class Trial:
+    """A trial at work, from :meth:`Store.trial`. Leaving the ``with`` appends its row.
+
+    Its label comes from the cause: with a score, keep or discard by the store's rule (``status="baseline"`` in
+    the plan keeps it a baseline); KeyboardInterrupt is harness_abort; MemoryError and any other exception, a
+    missing or a non-finite score are crash, SystemExit of 0 is none. The exception goes on after the row is
+    written, and notes say what it was. ``row`` is the row as written.
+    """
+
+    def __init__(self, store: Store, plan: Mapping[str, Any]) -> None:
+        self._store, self._plan = store, dict(plan)
+        self._steps: "list[dict[str, float]]" = []
+        self._final: "dict[str, Any]" = {}
+        self._score: Optional[float] = None
+        self.row: "Optional[dict[str, Any]]" = None
+
+    def __enter__(self) -> "Trial":
+        self._begun = time.monotonic()
+        name = self._plan.get("specialist") or self._plan.get("hypothesis") or "trial"
+        self._running = _Running(self._store.path, str(name), self._plan.get("params") or {})
+        return self
+
+    def log(self, step: int, /, **metrics: float) -> None:
+        """Metrics of a step, by name; seen at once by `lineage status`, kept in telemetry. What is not finite is
+        kept out of both, as JSON has no word for it."""
+        entry = {name: float(value) for name, value in metrics.items() if math.isfinite(float(value))}
+        self._steps.append({"step": int(step), **entry})
+        self._running.say({"step": int(step), **entry})
+
+    def param(self, name: str, value: Param) -> None:
+        """A setting that is known only now."""
+        self._plan["params"] = {**(self._plan.get("params") or {}), name: value}
+
+    def score(self, value: float, **final: float) -> None:
+        """The score of the trial; further final numbers by name go into telemetry."""
+        self._score = float(value)
+        self._final = {name: float(number) for name, number in final.items() if math.isfinite(float(number))}
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        self._running.close()
+        seconds = round(time.monotonic() - self._begun, 3)
+        trial: "dict[str, Any]" = {"total_s": seconds, "train_s": seconds, **self._plan}
+        reason = self._reason(error)
+        if reason is None:
+            trial["core_metric"] = self._score
+            trial.setdefault("status", "auto")
+        else:
+            trial["status"], cause = reason
+            trial["notes"] = "; ".join(part for part in (str(trial.get("notes") or ""), cause) if part)
+        telemetry: "dict[str, Any]" = {"steps": self._steps} if self._steps else {}
+        if self._final:
+            telemetry["final"] = self._final
+        self.row = self._store.append(telemetry=telemetry or None, **trial)
+
+    def _reason(self, error: Optional[BaseException]) -> "Optional[tuple[str, str]]":
+        """Label and note of a trial that has no score to be judged by; None for one that has."""
+        if isinstance(error, KeyboardInterrupt):
+            return "harness_abort", "interrupted"
+        if error is not None and not (isinstance(error, SystemExit) and not error.code):
+            said = " ".join(str(error).split())[:200].replace(";", ",")
+            return "crash", f"{type(error).__name__}: {said}" if said else type(error).__name__
+        if self._score is None:
+            return "crash", "it ended without a score"
+        if not math.isfinite(self._score):
+            return "crash", f"its score was {self._score}"
+        return None

@@ -1,0 +1,391 @@
+"""The core's losses for PyTorch: autograd functions, modules, A2TGPO on a trainer's batch, a check of
+micro-batching.
+
+Losses give d loss / d log_prob themselves, so there is nothing for autograd to trace: ``backward`` is a
+product with what the forward pass computed. Gradients go to ``log_prob`` (values: to ``vpreds``) and to
+nothing else; second derivatives do not exist and are refused. Tensors on a GPU are computed on the CPU
+(through pinned memory, see :mod:`lineage.core`).
+
+    loss_fn = PolicyLoss("vanilla", clip_ratio_low=0.2, clip_ratio_high=0.28)
+    loss = loss_fn(log_prob, old_log_prob, advantages, response_mask)
+    loss.backward()
+    loss_fn.metrics["pg_clipfrac"]
+
+Where the loss of a whole batch is taken part by part, over micro-batches or data-parallel ranks, pass what
+the parts cannot know (``batch_num_tokens``, ``global_batch_size``, ``dp_size``): :func:`totals` counts them,
+and :func:`check_partition` shows that nothing changes with the partition.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from . import core
+
+__all__ = [
+    "A2TGPO", "AggLoss", "BypassLoss", "ComposedLoss", "DecoupledLoss", "DistillationLoss", "Gradients",
+    "KLPenalty", "PartitionReport", "PolicyLoss", "StreamLoss", "TurnLoss", "ValueLoss", "a2tgpo_advantage",
+    "check_partition", "totals",
+]  # fmt: skip
+
+
+class Gradients(torch.autograd.Function):
+    """Any kernel that gives a loss and its gradient; the modules below are this with names.
+
+    ``Gradients.apply(input, box, family, input_name, loss_name, gradient_name, given)`` returns the result
+    loss_name as a tensor of input's type and device; box["out"] is the whole :class:`lineage.core.Result`.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, input: Tensor, box: "dict[str, core.Result]", family: str, input_name: str, loss_name: str, gradient_name: str,
+        given: Mapping[str, Any],
+    ) -> Tensor:  # fmt: skip
+        out = core.run_kernel(family, **{**given, input_name: input})
+        box["out"] = out
+        gradient = out[gradient_name]
+        if isinstance(gradient, core.Ragged):
+            gradient = gradient.values
+        ctx.save_for_backward(gradient.to(dtype=input.dtype))
+        value = out[loss_name]
+        if isinstance(value, Tensor):
+            return value.to(dtype=input.dtype)
+        return torch.tensor(value, dtype=input.dtype, device=input.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        (gradient,) = ctx.saved_tensors
+        return gradient * outer, None, None, None, None, None, None
+
+
+class _Loss(nn.Module):
+    """A loss with its settings; ``metrics`` are the numbers beside the loss of the last call, ``outputs`` all it
+    returned."""
+
+    family = ""
+    input_name, loss_name, gradient_name = "log_prob", "loss", "d_log_prob"
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        known = {item["name"] for kernel in core.kernels() if kernel["family"] == self.family for item in kernel["inputs"]}
+        for name in settings:
+            if name not in known:
+                raise TypeError(f"{type(self).__name__}() takes no setting {name!r}; it takes {', '.join(sorted(known))}")
+        self.settings = settings
+        self.outputs: core.Result = core.Result()
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+    @property
+    def metrics(self) -> "dict[str, float]":
+        numbers = {name: value for name, value in self.outputs.items() if isinstance(value, float)}
+        found = {name: value for name, value in numbers.items() if name != self.loss_name}
+        nested = self.outputs.get("metrics")
+        return {**found, **(nested if isinstance(nested, Mapping) else {})}
+
+    def _run(self, input: Tensor, given: Mapping[str, Any], **call: Any) -> Tensor:
+        box: "dict[str, core.Result]" = {}
+        loss: Tensor = Gradients.apply(
+            input, box, self.family, self.input_name, self.loss_name, self.gradient_name,
+            {**self.settings, **given, **call},
+        )  # fmt: skip
+        self.outputs = box["out"]
+        return loss
+
+
+class PolicyLoss(_Loss):
+    """PPO ("vanilla", with dual clip), "gspo", "cispo", "sapo", "gpg", "reinforce", "geo_mean" (rlcore/loss.h)."""
+
+    family = "policy_loss"
+
+    def __init__(self, loss: str = "vanilla", loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(loss=loss, loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(
+        self, log_prob: Tensor, old_log_prob: Optional[Tensor], advantages: Tensor, response_mask: Tensor,
+        rollout_is_weights: Optional[Tensor] = None, **call: Any,
+    ) -> Tensor:  # fmt: skip
+        """All [B][T]. call: settings of this call, such as batch_num_tokens."""
+        given = dict(
+            old_log_prob=old_log_prob, advantages=advantages, response_mask=response_mask,
+            rollout_is_weights=rollout_is_weights,
+        )  # fmt: skip
+        return self._run(log_prob, given, **call)
+
+
+class TurnLoss(_Loss):
+    """A2TGPO's loss: one importance ratio per turn, a clip range per turn (rlcore/a2tgpo.h)."""
+
+    family = "a2tgpo_turn_loss"
+
+    def __init__(
+        self, loss_agg_mode: str = "seq-mean-token-mean", cliprange_low: float = 0.2, cliprange_high: float = 0.28,
+        dynamic_clip: bool = True, **settings: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            loss_agg_mode=loss_agg_mode, cliprange_low=cliprange_low, cliprange_high=cliprange_high,
+            dynamic_clip=dynamic_clip, **settings,
+        )  # fmt: skip
+
+    def forward(
+        self, log_prob: Tensor, old_log_prob: Tensor, advantages: Tensor, response_mask: Tensor,
+        turn_id: Optional[Tensor] = None, ig_clip_scale: Optional[Tensor] = None,
+    ) -> Tensor:  # fmt: skip
+        """All [B][T]; turn_id None: turns are the runs of the mask."""
+        if turn_id is None:
+            turn_id = core.turns_from_mask(response_mask)
+        given = dict(
+            old_log_prob=old_log_prob, advantages=advantages, response_mask=response_mask, turn_id=turn_id,
+            ig_clip_scale=ig_clip_scale,
+        )  # fmt: skip
+        return self._run(log_prob, given)
+
+
+class ValueLoss(_Loss):
+    """PPO's clipped value loss."""
+
+    family = "value_loss"
+    input_name, gradient_name = "vpreds", "d_vpreds"
+
+    def __init__(self, cliprange_value: float = 0.2, loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(cliprange_value=cliprange_value, loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(self, vpreds: Tensor, values: Tensor, returns: Tensor, response_mask: Tensor, **call: Any) -> Tensor:
+        """All [B][T]."""
+        return self._run(vpreds, dict(values=values, returns=returns, response_mask=response_mask), **call)
+
+
+class AggLoss(_Loss):
+    """Token losses [B][T] of your own into one number, with verl's denominators."""
+
+    family = "agg_loss"
+    input_name, gradient_name = "loss_mat", "d_loss_mat"
+
+    def __init__(self, loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(self, loss_mat: Tensor, loss_mask: Tensor, **call: Any) -> Tensor:
+        return self._run(loss_mat, dict(loss_mask=loss_mask), **call)
+
+
+class KLPenalty(_Loss):
+    """KL estimate per token, [B][T]: k1, k2, k3, abs, each also with ``+`` (straight-through)."""
+
+    family = "kl_penalty"
+    loss_name = "kl"
+
+    def __init__(self, kl_penalty: str = "k3", **settings: Any) -> None:
+        super().__init__(kl_penalty=kl_penalty, **settings)
+
+    def forward(self, log_prob: Tensor, ref_log_prob: Tensor) -> Tensor:
+        return self._run(log_prob, dict(ref_log_prob=ref_log_prob))
+
+
+class BypassLoss(_Loss):
+    """Policy loss against the sampler's log-probs."""
+
+    family = "bypass_loss"
+
+    def __init__(self, loss_type: str = "ppo_clip", loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(loss_type=loss_type, loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(
+        self, log_prob: Tensor, rollout_log_prob: Tensor, advantages: Tensor, response_mask: Tensor, **call: Any
+    ) -> Tensor:
+        given = dict(rollout_log_prob=rollout_log_prob, advantages=advantages, response_mask=response_mask)
+        return self._run(log_prob, given, **call)
+
+
+class DecoupledLoss(_Loss):
+    """Decoupled PPO: current, proximal and sampling policy."""
+
+    family = "decoupled_loss"
+
+    def __init__(self, loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(
+        self, log_prob: Tensor, proximal_log_prob: Tensor, rollout_log_prob: Tensor, advantages: Tensor,
+        response_mask: Tensor, **call: Any,
+    ) -> Tensor:  # fmt: skip
+        given = dict(
+            proximal_log_prob=proximal_log_prob, rollout_log_prob=rollout_log_prob, advantages=advantages,
+            response_mask=response_mask,
+        )  # fmt: skip
+        return self._run(log_prob, given, **call)
+
+
+class ComposedLoss(_Loss):
+    """Backend, staleness and clipped ratio of an asynchronous agent, composed (rlcore/compose.h)."""
+
+    family = "compose_corrections"
+
+    def __init__(self, loss_agg_mode: str = "token-mean", **settings: Any) -> None:
+        super().__init__(loss_agg_mode=loss_agg_mode, **settings)
+
+    def forward(self, log_prob: Tensor, advantages: Tensor, response_mask: Tensor, **given: Any) -> Tensor:
+        """given: proximal_log_prob, behaviour_log_prob, sampler_log_prob, tool_mask, turn_id, routes."""
+        return self._run(log_prob, dict(advantages=advantages, response_mask=response_mask), **given)
+
+
+class DistillationLoss(_Loss):
+    """On-policy distillation as a loss (K2) on failed rollouts; ``outputs.advantages`` are K1's."""
+
+    family = "distillation"
+    loss_name = "kd_loss"
+
+    def __init__(
+        self, pass_rate_threshold: float, horizon: int, normalise: bool = False, kd_coef: float = 1.0, **settings: Any
+    ) -> None:
+        super().__init__(
+            pass_rate_threshold=pass_rate_threshold, horizon=horizon, normalise=normalise, kd_coef=kd_coef, **settings
+        )
+
+    def forward(
+        self, log_prob: Tensor, teacher_log_prob: Tensor, rl_advantages: Tensor, response_mask: Tensor,
+        group_index: Any, rewards: Any,
+    ) -> Tensor:  # fmt: skip
+        given = dict(
+            teacher_log_prob=teacher_log_prob, rl_advantages=rl_advantages, response_mask=response_mask,
+            group_index=group_index, rewards=rewards,
+        )  # fmt: skip
+        return self._run(log_prob, given)
+
+
+class StreamLoss(_Loss):
+    """prime-rl's loss over packed sequences: rl, ce and ref_kl weight streams (rlcore/stream_loss.h)."""
+
+    family = "prime_loss"
+    input_name, gradient_name = "trainer_logprobs", "d_trainer_logprobs"
+
+    def __init__(self, rl_loss: str = "default", **settings: Any) -> None:
+        super().__init__(rl_loss=rl_loss, **settings)
+
+    def forward(
+        self, trainer_logprobs: Tensor, inference_logprobs: Tensor, advantages: Tensor, loss_mask: Tensor,
+        cu_seqlens: Any, **given: Any,
+    ) -> Tensor:  # fmt: skip
+        """Flat tensors of all sequences end to end; cu_seqlens [B + 1]. given: ref_logprobs, rl_weights, .."""
+        arrays = dict(inference_logprobs=inference_logprobs, advantages=advantages, loss_mask=loss_mask)
+        return self._run(trainer_logprobs, arrays, cu_seqlens=cu_seqlens, **given)
+
+
+# ---- A2TGPO on a batch as trainers hold it ----
+
+
+class A2TGPO(NamedTuple):
+    """advantages [B][T]; ig_clip_scale [B][T] (turn-group-v1d, else None); turn_id [B][T]."""
+
+    advantages: Tensor
+    ig_clip_scale: Optional[Tensor]
+    turn_id: Tensor
+
+
+def a2tgpo_advantage(
+    token_level_rewards: Tensor, response_mask: Tensor, group_index: Any, turn_id: Optional[Tensor] = None,
+    info_gain_norm_mode: str = "turn-group-v1d", **settings: Any,
+) -> A2TGPO:  # fmt: skip
+    """Advantages and clip scales. Rewards [B][T]: information gain at the last token of a turn, the outcome at
+    the last token of the last. group_index [B]: the prompt of each row, numbers or strings (verl's uid).
+    turn_id None: turns are the runs of the mask. settings: alpha, gamma, clip_beta, ..."""
+    if turn_id is None:
+        turn_id = core.turns_from_mask(response_mask)
+    if not isinstance(group_index, Tensor):
+        labels: "dict[Any, int]" = {}
+        group_index = [labels.setdefault(label, len(labels)) for label in group_index]
+    out = core.run_kernel(
+        "a2tgpo_advantage", token_level_rewards=token_level_rewards, response_mask=response_mask,
+        group_index=group_index, turn_id=turn_id, info_gain_norm_mode=info_gain_norm_mode, **settings,
+    )  # fmt: skip
+    return A2TGPO(out.advantages, out.get("ig_clip_scale"), turn_id)
+
+
+# ---- does the partition matter? ----
+
+
+def totals(response_mask: Tensor, dp_size: int = 1) -> "dict[str, float]":
+    """What the parts of a batch cannot know: its tokens, its rows with tokens, the ranks that share it.
+
+    verl does not apply dp_size to seq-mean-token-sum-norm, whose mean over ranks is then smaller by as many; here
+    its divisor is, so that this mode does not depend on the ranks either."""
+    return dict(
+        batch_num_tokens=float(response_mask.sum()),
+        global_batch_size=float((response_mask != 0).any(dim=1).sum()),
+        loss_scale_factor=float(response_mask.shape[1]) / dp_size,
+        dp_size=float(dp_size),
+    )
+
+
+class PartitionReport(NamedTuple):
+    """loss: of the whole batch. cases: (ranks, micro-batches per rank, loss, largest difference of a gradient
+    relative to the largest gradient). same: whether all agree within the tolerance."""
+
+    same: bool
+    loss: float
+    cases: "list[tuple[int, int, float, float]]"
+
+    def __str__(self) -> str:
+        lines = [f"{'same' if self.same else 'NOT the same'}; whole batch: {self.loss:.12g}"]
+        for ranks, parts, loss, difference in self.cases:
+            lines.append(f"  {ranks} ranks x {parts} micro-batches: {loss:.12g}, gradient off by {difference:.3g}")
+        return "\n".join(lines)
+
+
+def _rows(batch: Mapping[str, Any], index: Tensor) -> "dict[str, Any]":
+    n = batch["response_mask"].shape[0]
+    whole = {key: value for key, value in batch.items()}
+    for key, value in batch.items():
+        if isinstance(value, Tensor) and value.dim() > 0 and value.shape[0] == n:
+            whole[key] = value[index]
+        elif isinstance(value, (list, tuple)) and len(value) == n:
+            whole[key] = [value[i] for i in index.tolist()]
+    return whole
+
+
+def check_partition(
+    loss: Callable[..., Tensor], batch: Mapping[str, Any], *, input: str = "log_prob",
+    ranks: Sequence[int] = (1, 2, 3), micro_batches: Sequence[int] = (1, 2, 3), tolerance: float = 1e-9,
+    shuffle: int = 0,
+) -> PartitionReport:  # fmt: skip
+    """Whether a loss and its gradient are the same however the batch is split.
+
+    loss(**part, **totals) is called for each part; parts of a rank are added (gradient accumulation), ranks
+    are averaged (data parallel), as verl and PyTorch's DDP do. batch: by the loss's names, with
+    response_mask; what has B entries is split by row, in as many parts as there are rows at most. Row order is drawn anew with the seed ``shuffle``, so
+    that parts have unequal lengths. A loss that ignores ``totals`` divides by what its part happens to hold:
+    that is the mistake this finds.
+    """
+    rows = batch["response_mask"].shape[0]
+    order = torch.randperm(rows, generator=torch.Generator().manual_seed(shuffle))
+
+    def measure(n_ranks: int, parts: int) -> "tuple[float, Tensor]":
+        leaf = batch[input].detach().clone().requires_grad_(True)
+        known = totals(batch["response_mask"], n_ranks)
+        total = torch.zeros((), dtype=leaf.dtype, device=leaf.device)
+        for share in order.tensor_split(n_ranks):
+            for index in share.tensor_split(parts):
+                if len(index):
+                    part = _rows({**batch, input: leaf}, index)
+                    total = total + loss(**part, **known) / n_ranks
+        total.backward()
+        assert leaf.grad is not None
+        return float(total.detach()), leaf.grad
+
+    whole, gradient = measure(1, 1)
+    largest = float(gradient.abs().max()) or 1.0
+    cases, same = [], True
+    for n_ranks in ranks:
+        for parts in micro_batches:
+            if n_ranks * parts > rows:
+                continue  # the report names the cases that were measured
+            value, split = measure(n_ranks, parts)
+            difference = float((split - gradient).abs().max()) / largest
+            same &= difference <= tolerance and abs(value - whole) <= tolerance * max(1.0, abs(whole))
+            cases.append((n_ranks, parts, value, difference))
+    return PartitionReport(same, whole, cases)

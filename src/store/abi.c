@@ -1,0 +1,78 @@
+/*
+ * abi.c: sizes of the public structs. A list and not a script's output, so that the library builds
+ * with a compiler alone; the test lineage_abi compares it with the headers.
+ */
+#include <lineage/abi.h>
+
+#include <lineage/compare.h>
+#include <lineage/notes.h>
+#include <lineage/query.h>
+#include <lineage/remarks.h>
+#include <lineage/render.h>
+#include <lineage/report.h>
+#include <lineage/snapshot.h>
+#include <lineage/text.h>
+#include <lineage/time.h>
+#include <lineage/verify.h>
+
+#define SIZE(name) {#name, sizeof(struct name)}
+
+static const struct lineage_abi_size sizes[] = {
+    SIZE(lineage_abi_size),
+    SIZE(lineage_append_options),
+    SIZE(lineage_blackboard_options),
+    SIZE(lineage_board),
+    SIZE(lineage_board_row),
+    SIZE(lineage_chain),
+    SIZE(lineage_column),
+    SIZE(lineage_compare_options),
+    SIZE(lineage_comparison),
+    SIZE(lineage_condition),
+    SIZE(lineage_config),
+    SIZE(lineage_error),
+    SIZE(lineage_extra),
+    SIZE(lineage_finding),
+    SIZE(lineage_import_stats),
+    SIZE(lineage_night_link),
+    SIZE(lineage_notice),
+    SIZE(lineage_number),
+    SIZE(lineage_open_options),
+    SIZE(lineage_param),
+    SIZE(lineage_query),
+    SIZE(lineage_range),
+    SIZE(lineage_remark),
+    SIZE(lineage_render_options),
+    SIZE(lineage_report),
+    SIZE(lineage_report_calibration),
+    SIZE(lineage_report_chain),
+    SIZE(lineage_report_change),
+    SIZE(lineage_report_count),
+    SIZE(lineage_report_failure),
+    SIZE(lineage_report_full),
+    SIZE(lineage_report_grid),
+    SIZE(lineage_report_options),
+    SIZE(lineage_report_param),
+    SIZE(lineage_report_proposer),
+    SIZE(lineage_report_reason),
+    SIZE(lineage_report_value),
+    SIZE(lineage_sql_limits),
+    SIZE(lineage_sweep),
+    SIZE(lineage_sweep_cell),
+    SIZE(lineage_tree_node),
+    SIZE(lineage_trial),
+    SIZE(lineage_turn_stat),
+    SIZE(lineage_variant),
+    SIZE(lineage_variant_setting),
+};
+
+int lineage_abi_version(void)
+{
+    return LINEAGE_ABI_VERSION;
+}
+
+const struct lineage_abi_size *lineage_abi_sizes(size_t *n)
+{
+    if (n)
+        *n = sizeof sizes / sizeof *sizes;
+    return sizes;
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# run.sh: the tests of the Python package: pytest, mypy, and pip's installation of it. Skipped without Debian's
+# python3-numpy, python3-torch and python3-pytest.
+set -eu
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python=/usr/bin/python3 # Debian's, whatever else is first on the path
+PYTHONPATH=$SOURCE/src/python
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH PYTHONDONTWRITEBYTECODE SOURCE
+if ! $python -c 'import numpy, torch, pytest' 2>"$scratch/why"; then
+    echo "SKIP: $(tail -n 1 "$scratch/why")"
+    exit 77
+fi
+cd "$SOURCE/tests/python"
+$python -m pytest -q -p no:cacheprovider .
+
+if $python -m mypy --version >/dev/null 2>&1; then
+    $python -m mypy --cache-dir "$scratch/mypy" --config-file "$SOURCE/src/python/pyproject.toml" "$SOURCE/src/python/lineage"
+else
+    echo 'SKIP mypy: it is not installed'
+fi
+
+# From the tree by pip, without a compiler and without a network; then from the place it was put in.
+if $python -m pip --version >/dev/null 2>&1 && $python -c 'import setuptools' 2>/dev/null; then
+    cp -R "$SOURCE/src/python" "$scratch/source"
+    $python -m pip install --quiet --no-build-isolation --no-deps --no-index --target "$scratch/installed" "$scratch/source"
+    cd "$scratch"
+    PYTHONPATH=$scratch/installed $python -c '
+import lineage, lineage.core, pathlib
+assert "installed" in lineage.__file__, lineage.__file__
+assert pathlib.Path(lineage.__file__).with_name("core.pyi").is_file()
+assert len(lineage.core.kernels()) > 30'
+else
+    echo 'SKIP pip: pip or setuptools is not installed'
+fi

@@ -1,0 +1,259 @@
+"""The adapters against the call signatures of the trainers they are for.
+
+The stubs are written from public sources, at these versions: verl-project/verl@1dda039
+(verl/trainer/ppo/core_algos.py, ray_trainer.py compute_advantage, verl/workers/utils/losses.py ppo_loss),
+PrimeIntellect-ai/prime-rl@559b447 (docs on the custom loss; trainer/rl/loss.py), huggingface/trl 0.21
+(trainer/grpo_trainer.py _compute_loss). They hold names and shapes only.
+"""
+
+import dataclasses
+import importlib
+import sys
+import types
+from collections import defaultdict
+from typing import Optional
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from lineage import Store, core, prime_rl, trl, verl  # noqa: E402
+from lineage import torch as ltorch  # noqa: E402
+
+B, T = 4, 6
+
+
+def batch():
+    generator = torch.Generator().manual_seed(5)
+    mask = torch.ones((B, T))
+    mask[1, 4:] = 0
+    mask[:2, 2] = 0  # a tool's token in two rollouts of one question: two turns each
+    rewards = torch.zeros((B, T))
+    rewards[0, 1], rewards[0, 5], rewards[1, 1], rewards[1, 3], rewards[2, 5] = 0.3, 1.0, 0.1, 0.5, 1.0
+    log_prob = -torch.rand((B, T), generator=generator) - 0.1
+    return dict(rewards=rewards, mask=mask, log_prob=log_prob, old=log_prob + 0.1 * torch.randn((B, T), generator=generator))
+
+
+UID = ["q1", "q1", "q2", "q2"]
+
+
+# ---- verl ----
+
+
+class Registry(types.ModuleType):
+    """verl.trainer.ppo.core_algos: two decorators."""
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.estimators, self.losses = {}, {}
+
+    def register_adv_est(self, name_or_enum):
+        return lambda fn: self.estimators.setdefault(name_or_enum, fn)
+
+    def register_policy_loss(self, name):
+        return lambda fn: self.losses.setdefault(name, fn)
+
+
+@dataclasses.dataclass
+class ActorConfig:
+    """Of verl.workers.config, the members a loss reads."""
+
+    clip_ratio: float = 0.2
+    clip_ratio_low: float = 0.2
+    clip_ratio_high: float = 0.28
+    clip_ratio_c: float = 3.0
+    loss_agg_mode: str = "token-mean"
+    policy_loss: dict = dataclasses.field(default_factory=lambda: {"loss_mode": "vanilla"})
+    global_batch_info: dict = dataclasses.field(default_factory=dict)
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    for name in ("verl", "verl.trainer", "verl.trainer.ppo"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    algos = Registry("verl.trainer.ppo.core_algos")
+    monkeypatch.setitem(sys.modules, algos.__name__, algos)
+    sys.modules["verl.trainer.ppo"].core_algos = algos
+    importlib.reload(verl)  # as VERL_USE_EXTERNAL_MODULES imports it
+    return algos
+
+
+def test_verl_registers_on_import(registry):
+    assert {"lineage_a2tgpo", "lineage_grpo", "lineage_remax"} <= set(registry.estimators)
+    assert {"lineage_ppo", "lineage_gspo", "lineage_turn", "lineage_turn_scaled"} <= set(registry.losses)
+
+
+@pytest.mark.parametrize("name", ["grpo", "rloo", "opo", "gpg", "reinforce_plus_plus", "remax", "a2tgpo"])
+def test_verl_estimators_as_compute_advantage_calls_them(registry, name):
+    b = batch()
+    given = dict(token_level_rewards=b["rewards"], response_mask=b["mask"], config={"gamma": 1.0}, index=UID)
+    if name == "remax":
+        given["reward_baselines"] = torch.zeros(B)
+    advantages, returns = registry.estimators[f"lineage_{name}"](**given)
+    assert advantages.shape == returns.shape == (B, T) and advantages.dtype == torch.float32
+    assert bool(torch.isfinite(advantages).all())
+    if name != "remax":  # whose returns stand at masked tokens too, as verl's do
+        assert bool((advantages[b["mask"] == 0] == 0).all())
+
+
+def ppo_loss(registry, mode, b, rows, config, advantages):
+    """One micro-batch as verl's ppo_loss calls a policy loss."""
+    log_prob = b["log_prob"][rows].clone().requires_grad_(True)
+    loss, metrics = registry.losses[mode](
+        old_log_prob=b["old"][rows], log_prob=log_prob, advantages=advantages[rows],
+        response_mask=b["mask"][rows].to(bool), loss_agg_mode=config.loss_agg_mode, config=config, rollout_is_weights=None,
+    )  # fmt: skip
+    loss.backward()
+    return float(loss), log_prob.grad, metrics
+
+
+@pytest.mark.parametrize("mode", ["lineage_ppo", "lineage_cispo", "lineage_turn"])
+@pytest.mark.parametrize("agg", ["token-mean", "seq-mean-token-mean"])
+def test_verl_losses_add_up_over_micro_batches(registry, mode, agg):
+    b = batch()
+    advantages, _ = registry.estimators["lineage_a2tgpo"](
+        token_level_rewards=b["rewards"], response_mask=b["mask"], config={}, index=UID
+    )
+    info = dict(dp_size=1, batch_num_tokens=float(b["mask"].sum()), global_batch_size=B, loss_scale_factor=None)
+    config = ActorConfig(loss_agg_mode=agg, global_batch_info=info)
+    whole, gradient, metrics = ppo_loss(registry, mode, b, slice(0, B), config, advantages)
+    parts = [ppo_loss(registry, mode, b, rows, config, advantages) for rows in (slice(0, 1), slice(1, B))]
+    assert sum(part[0] for part in parts) == pytest.approx(whole, rel=1e-5, abs=1e-6)  # single precision
+    assert torch.allclose(torch.cat([part[1] for part in parts]), gradient, rtol=1e-4, atol=1e-7)
+    assert "actor/ppo_kl" in metrics
+
+
+def test_verl_clip_scale_travels_where_a_tensor_may(registry):
+    b = batch()
+    data = types.SimpleNamespace(
+        batch={"token_level_rewards": b["rewards"], "response_mask": b["mask"]}, non_tensor_batch={"uid": UID}
+    )
+    verl.put_clip_scale(data, gamma=1.0, alpha=0.3)
+    scale = data.batch["rollout_is_weights"]
+    assert scale.shape == (B, T) and float(scale.max()) > 1
+    loss, _ = registry.losses["lineage_turn_scaled"](
+        old_log_prob=b["old"], log_prob=b["log_prob"], advantages=data.batch["advantages"],
+        response_mask=b["mask"].to(bool), loss_agg_mode="token-mean", config=ActorConfig(), rollout_is_weights=scale,
+    )  # fmt: skip
+    turn = ltorch.TurnLoss("token-mean", 0.2, 0.28)
+    assert float(loss) == float(turn(b["log_prob"], b["old"], data.batch["advantages"], b["mask"], None, scale))
+    with pytest.raises(ValueError, match="in use"):
+        verl.put_clip_scale(data)
+    with pytest.raises(ValueError, match="importance weights"):
+        registry.losses["lineage_turn"](b["old"], b["log_prob"], b["rewards"], b["mask"], rollout_is_weights=scale)
+
+
+# ---- prime-rl ----
+
+
+@dataclasses.dataclass
+class LossInputs:
+    trainer_logprobs: "torch.Tensor"
+    inference_logprobs: "torch.Tensor"
+    ref_logprobs: "Optional[torch.Tensor]"
+    advantages: "torch.Tensor"
+    loss_mask: "torch.Tensor"
+    loss_weights: "Optional[torch.Tensor]" = None
+
+
+@pytest.mark.parametrize("name", ["vanilla", "cispo", "gspo", "sapo", "reinforce", "turn"])
+def test_prime_rl_sequence_by_sequence(name):
+    b = batch()
+    total = 0.0
+    for i in range(B):
+        log_prob = b["log_prob"][i].clone().requires_grad_(True)
+        out = prime_rl.loss(
+            LossInputs(log_prob, b["old"][i], None, torch.full((T,), 0.5), b["mask"][i].bool()), name=name
+        )
+        out.loss.backward()
+        assert log_prob.grad is not None and bool((log_prob.grad[b["mask"][i] == 0] == 0).all())
+        assert all(isinstance(value, torch.Tensor) for value in out.metrics.values())
+        total += float(out.loss)
+    if name in ("vanilla", "cispo", "reinforce"):
+        whole = core.policy_loss(
+            loss=name, loss_agg_mode="token-mean", response_mask=b["mask"], log_prob=b["log_prob"], old_log_prob=b["old"],
+            advantages=torch.full((B, T), 0.5),
+        )  # fmt: skip
+        assert total / float(b["mask"].sum()) == pytest.approx(whole.loss, rel=1e-5)
+
+
+def test_prime_rl_weights_and_empty_sequences():
+    b = batch()
+    given = dict(trainer_logprobs=b["log_prob"][2], inference_logprobs=b["old"][2], ref_logprobs=None, advantages=torch.ones(T))
+    one = prime_rl.loss(LossInputs(**given, loss_mask=torch.ones(T).bool()))
+    two = prime_rl.loss(LossInputs(**given, loss_mask=torch.ones(T).bool(), loss_weights=torch.full((T,), 2.0)))
+    assert float(two.loss) == pytest.approx(2 * float(one.loss), rel=1e-6)
+    assert float(prime_rl.loss(LossInputs(**given, loss_mask=torch.zeros(T).bool())).loss) == 0
+
+
+# ---- TRL ----
+
+
+class GRPOTrainer:
+    """Of TRL 0.21, what _compute_loss touches."""
+
+    epsilon_low, epsilon_high, beta = 0.2, 0.2, 0.0
+    current_gradient_accumulation_steps = 2
+
+    def __init__(self):
+        self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}
+
+    def _get_per_token_logps_and_entropies(self, model, input_ids, attention_mask, logits_to_keep):
+        assert input_ids.shape == attention_mask.shape
+        return model.log_prob[:, -logits_to_keep:], None
+
+
+class Trainer(trl.LineageLossMixin, GRPOTrainer):
+    lineage_loss = "cispo"
+
+
+def test_trl_mixin():
+    b = batch()
+    model = types.SimpleNamespace(log_prob=b["log_prob"].clone().requires_grad_(True), training=True)
+    prompt = torch.ones((B, 3), dtype=torch.long)
+    inputs = dict(
+        prompt_ids=prompt, prompt_mask=prompt, completion_ids=torch.ones((B, T), dtype=torch.long),
+        completion_mask=b["mask"].long(), advantages=torch.tensor([1.0, -1.0, 0.5, -0.5]), old_per_token_logps=b["old"],
+    )  # fmt: skip
+    trainer = Trainer()
+    loss = trainer._compute_loss(model, inputs)
+    loss.backward()
+    want = core.policy_loss(
+        loss="cispo", loss_agg_mode="token-mean", response_mask=b["mask"], log_prob=b["log_prob"], old_log_prob=b["old"],
+        advantages=inputs["advantages"][:, None].expand(B, T), clip_ratio_low=0.2, clip_ratio_high=0.2,
+    )  # fmt: skip
+    assert float(loss) == pytest.approx(want.loss / 2, rel=1e-6)
+    assert trainer._metrics["train"]["lineage/ppo_kl"] == [pytest.approx(want.ppo_kl)]
+    trainer.beta = 0.1
+    with pytest.raises(ValueError, match="beta"):
+        trainer._compute_loss(model, inputs)
+
+
+ARGS = types.SimpleNamespace(learning_rate=1e-5, seed=7, beta=0.0, loss_type="dapo", run_name="night", num_generations=8)
+
+
+def test_trl_callback_records_the_run(tmp_path):
+    store = Store(tmp_path / "s", create=True, direction="higher")
+    callback = trl.LineageCallback(store, metric="reward", hypothesis="longer", status="baseline")
+    state = types.SimpleNamespace(global_step=0, is_world_process_zero=True)
+    callback.on_train_begin(ARGS, state, None)
+    for step, reward in enumerate((0.1, 0.4)):
+        state.global_step = step
+        callback.on_log(ARGS, state, None, logs={"loss": 1.0, "reward": reward, "epoch": 0.1, "note": "text"})
+    callback.on_train_end(ARGS, state, None)
+    row = callback.row
+    assert row["status"] == "baseline" and row["score"] == 0.4 and row["job_name"] == "night"
+    assert row["params"]["lr"] == 1e-5 and row["params"]["loss_type"] == "dapo" and row["params"]["seed"] == 7
+
+
+def test_trl_callback_keeps_a_crash_and_other_ranks_silent(tmp_path):
+    store = Store(tmp_path / "s", create=True, direction="higher")
+    with pytest.raises(RuntimeError):
+        with trl.LineageCallback(store, hypothesis="too large") as callback:
+            callback.on_train_begin(ARGS, types.SimpleNamespace(global_step=0, is_world_process_zero=True), None)
+            raise RuntimeError("CUDA out of memory")
+    assert callback.row["status"] == "crash" and "CUDA out of memory" in callback.row["notes"]
+    other = trl.LineageCallback(store)
+    other.on_train_begin(ARGS, types.SimpleNamespace(global_step=0, is_world_process_zero=False), None)
+    other.on_train_end(ARGS, None, None)
+    assert other.row is None and len(store.query()) == 1

@@ -1,0 +1,193 @@
+"""Every golden vector through the Python functions; forms of batches; what is refused, and how."""
+
+import inspect
+import json
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lineage import core
+
+SOURCE = Path(os.environ.get("SOURCE", Path(__file__).resolve().parents[2]))
+FOLDERS = [SOURCE / "fixtures/golden", SOURCE / "fixtures/edge", SOURCE.parent / "shared/golden"]
+FAMILIES = {kernel["family"]: kernel for kernel in core.kernels()}
+CASES = [
+    path
+    for folder in FOLDERS
+    for path in sorted(folder.glob("*/*.json"))
+    if path.parent.name in FAMILIES
+]
+# Written beside the inputs of some vectors for their reader; no kernel takes them.
+NOTES = {"comment", "note", "description"}
+
+
+def close(got, want, absolute, largest):
+    return abs(got - want) <= absolute + 1e-9 * abs(want) or abs(got - want) <= 1e-9 * largest
+
+
+def largest_in(value):
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return 0.0
+    if isinstance(value, (int, float)):
+        return abs(value)
+    items = value.values() if isinstance(value, dict) else value
+    return max((largest_in(item) for item in items), default=0.0)
+
+
+def plain(value):
+    if isinstance(value, core.Ragged):
+        return [row.tolist() for row in value.rows()]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def compare(path, got, want, absolute, largest):
+    if isinstance(want, dict):
+        for key, item in want.items():
+            compare(f"{path}.{key}", got[key], item, absolute, largest_in(item))
+    elif isinstance(want, list):
+        assert len(got) == len(want), path
+        for i, item in enumerate(want):
+            compare(f"{path}[{i}]", got[i], item, absolute, largest)
+    elif isinstance(want, float):
+        assert close(got, want, absolute, largest), f"{path}: {got} is not {want}"
+    elif want is not None or got is not None:
+        assert got == want, f"{path}: {got} is not {want}"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_golden(path):
+    case = json.loads(path.read_text())
+    family = path.parent.name
+    spec = {item["name"] for item in FAMILIES[family]["inputs"]}
+    given = {name: value for name, value in case["inputs"].items() if name in spec}
+    assert not set(case["inputs"]) - spec - NOTES or case["expected"].get("error"), "an input that the list lacks"
+    function = getattr(core, family)
+    if "error" in case["expected"]:
+        with pytest.raises((core.CoreError, TypeError)):
+            function(**given)
+        return
+    result = function(**given)
+    absolute = case.get("abs_tol", 1e-10)
+    for name, want in case["expected"].items():
+        if want is None:
+            assert result.get(name) is None
+            continue
+        compare(name, plain(result[name]), want, absolute, largest_in(want))
+
+
+def test_there_are_vectors():
+    assert len({path.parent.name for path in CASES}) >= 27
+
+
+# ---- forms ----
+
+
+def batch(dtype=np.float64, rows=3, tokens=5):
+    rng = np.random.default_rng(7)
+    lengths = np.array([5, 2, 4][:rows])
+    mask = (np.arange(tokens) < lengths[:, None]).astype(np.uint8)
+    log_prob = (-rng.random((rows, tokens))).astype(dtype)
+    return dict(
+        loss="vanilla", loss_agg_mode="seq-mean-token-mean", response_mask=mask, log_prob=log_prob,
+        old_log_prob=(log_prob + rng.normal(0, 0.3, log_prob.shape)).astype(dtype),
+        advantages=rng.normal(size=log_prob.shape).astype(dtype),
+    )  # fmt: skip
+
+
+def rows_of(given, name):
+    return [row[: n] for row, n in zip(given[name], given["response_mask"].sum(axis=1))]
+
+
+BATCHED = ("log_prob", "old_log_prob", "advantages")
+
+
+def test_ragged_forms_are_the_padded_one():
+    given = batch()
+    padded = core.policy_loss(**given)
+    lists = {name: rows_of(given, name) if name in BATCHED else value for name, value in given.items()}
+    del lists["response_mask"]
+    by_lists = core.policy_loss(**lists)
+    packed = {name: np.concatenate(value) if name in BATCHED else value for name, value in lists.items()}
+    by_packing = core.policy_loss(**packed, cu_seqlens=[0, 5, 7, 11])
+    assert by_lists.loss == by_packing.loss == padded.loss
+    flat = padded.d_log_prob[given["response_mask"] != 0]
+    assert (np.concatenate(by_lists.d_log_prob) == flat).all() and (by_packing.d_log_prob == flat).all()
+
+
+def test_types_and_layouts():
+    given = batch()
+    want = core.policy_loss(**given)
+    for mask in (bool, np.int64, np.float32):
+        assert core.policy_loss(**{**given, "response_mask": given["response_mask"].astype(mask)}).loss == want.loss
+    strided = {name: np.asfortranarray(value) if name in BATCHED else value for name, value in given.items()}
+    assert core.policy_loss(**strided).loss == want.loss
+    single = core.policy_loss(**batch(np.float32))
+    assert single.d_log_prob.dtype == np.float32 and single.loss == pytest.approx(want.loss, rel=1e-5)
+    mixed = {**batch(np.float32), "advantages": given["advantages"]}
+    assert core.policy_loss(**mixed).d_log_prob.dtype == np.float64
+
+
+def test_inputs_stay_as_they_are():
+    given = batch()
+    before = {name: np.copy(value) for name, value in given.items()}
+    core.policy_loss(**given)
+    assert all((before[name] == given[name]).all() for name in BATCHED)
+
+
+def test_results_outlive_their_call():
+    arrays = [core.policy_loss(**batch()).d_log_prob for _ in range(50)]
+    assert all((array == arrays[0]).all() for array in arrays)
+
+
+def test_threads():
+    given, losses = batch(), []
+    threads = [threading.Thread(target=lambda: losses.append(core.policy_loss(**given).loss)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(losses) == 8 and len(set(losses)) == 1
+
+
+# ---- refusals ----
+
+
+def refused(**changes):
+    with pytest.raises(core.CoreError) as info:
+        core.policy_loss(**{**batch(), **changes})
+    return info.value
+
+
+def test_errors_name_argument_and_index():
+    hole = batch()["log_prob"]
+    hole[1, 1] = np.nan
+    error = refused(log_prob=hole)
+    assert (error.argument, error.index) == ("log_prob", (1, 1))
+    assert refused(log_prob=np.zeros((3, 4))).argument == "log_prob"
+    assert refused(log_prob=np.zeros(15)).argument == "log_prob"
+    assert refused(loss="vanila").argument == "loss"
+    assert refused(clip_ratio_low=float("nan")).argument == "clip_ratio_low"
+    assert refused(response_mask=np.full((3, 5), 0.5)).argument == "response_mask"
+    assert refused(log_prob=[["a"] * 5] * 3).argument == "log_prob"
+    with pytest.raises(TypeError, match="no argument 'log_probs'"):
+        core.policy_loss(**batch(), log_probs=1)
+    with pytest.raises(core.CoreError, match="no such kernel"):
+        core.run_kernel("policy_los")
+    with pytest.raises(core.CoreError, match="cu_seqlens"):
+        core.policy_loss(loss="vanilla", loss_agg_mode="token-mean", log_prob=[0.0], cu_seqlens=[0, 2, 1])
+
+
+def test_signatures_are_the_descriptions():
+    for kernel in core.kernels():
+        function = getattr(core, kernel["family"])
+        names = set(inspect.signature(function).parameters) - {"cu_seqlens"}
+        assert names == {item["name"] for item in kernel["inputs"]}
+        assert all(item["text"] in function.__doc__ for item in kernel["inputs"])
+
+
+def test_turns_from_mask():
+    turns = core.turns_from_mask(np.array([[0, 1, 1, 0, 1], [1, 0, 0, 1, 0]]))
+    assert turns.tolist() == [[-1, 0, 0, -1, 1], [0, -1, -1, 1, -1]]

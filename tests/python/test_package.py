@@ -1,0 +1,58 @@
+"""What is loaded, what is refused at load, and the stubs."""
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lineage
+from lineage import _case, _library, _stubs, store
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def test_stubs_are_the_library():
+    assert Path(lineage.__file__).with_name("core.pyi").read_text() == _stubs.text()
+
+
+def test_a_store_needs_neither_numpy_nor_torch():
+    run = python("import sys, lineage; lineage.Store; assert not {'numpy', 'torch'} & set(sys.modules)")
+    assert run.returncode == 0, run.stderr
+    run = python("import sys, lineage.core; assert 'torch' not in sys.modules")
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_missing_library_says_where_it_was_sought(tmp_path):
+    run = python("from lineage import _library; _library.load('nothing')", LINEAGE_LIBRARY_PATH=str(tmp_path))
+    assert run.returncode != 0 and "LINEAGE_LIBRARY_PATH" in run.stderr and "libnothing.so.0" in run.stderr
+
+
+@pytest.mark.parametrize("name, prefix", [("rlcore", "rl"), ("lineage", "lineage")])
+def test_another_version_is_refused(monkeypatch, name, prefix):
+    monkeypatch.setitem(_library.ABI_VERSIONS, prefix, 99)
+    with pytest.raises(lineage.LibraryError, match="needs 99"):
+        _library.abi_sizes(_library.load(name), prefix)
+
+
+class Longer(ctypes.Structure):
+    _fields_ = [*store._Trial._fields_, ("more", ctypes.c_int)]
+
+
+def test_another_layout_is_refused():
+    sizes = _library.abi_sizes(_library.load("lineage"), "lineage")
+    assert set(store._STRUCTS) <= set(sizes), "a struct that the library does not list is never compared"
+    with pytest.raises(lineage.LibraryError, match="struct lineage_trial has"):
+        _library.check_sizes(sizes, {"lineage_trial": Longer}, "liblineage")
+
+
+def test_every_declared_struct_is_compared():
+    declared = {s for s in vars(store).values() if isinstance(s, type) and issubclass(s, ctypes.Structure)}
+    assert declared == set(store._STRUCTS.values())
+    assert ctypes.sizeof(_case._Array) == _case._lib.rl_case_array_size()

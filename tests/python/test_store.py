@@ -1,0 +1,158 @@
+"""Stores from Python: rows, questions, trials that record themselves, threads and forks."""
+
+import json
+import multiprocessing
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from lineage import NotFound, Store, StoreError
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "s", create=True, direction="higher", noise_std=0.1, noise_seeds=2) as opened:
+        yield opened
+
+
+def fill(store):
+    store.append(hypothesis="start", status="baseline", score=1.0, params={"alpha": 0.1, "optimizer": "adam"})
+    store.append(hypothesis="wider", parent="000", status="auto", score=2.0, params={"alpha": 0.3, "optimizer": "sgd"})
+    store.append(hypothesis="too wide", parent="001", status="auto", score=2.01, params={"alpha": 0.5})
+    store.append(hypothesis="broken", parent="001", status="crash", params={"alpha": 0.9}, notes="out of memory")
+
+
+def ids(trials):
+    return [trial["exp_id"] for trial in trials]
+
+
+def test_rows_and_questions(store):
+    fill(store)
+    assert store.best()["exp_id"] == store.best_id() == "001"
+    assert store.find("exp_002")["status"] == "discard" and "needs more than" in store.find("2".zfill(3))["notes"]
+    assert ids(store.chain("003")) == ["000", "001", "003"]
+    assert store.find("001")["params"] == {"alpha": 0.3, "optimizer": "sgd"}
+    assert store.find("001")["delta_vs_best"] == 1.0 and store.find("003")["score"] is None
+    assert ids(store.query(alpha="0.2:0.6")) == ids(store.query(alpha=(0.2, 0.6))) == ["001", "002"]
+    assert ids(store.query(alpha=0.3)) == ids(store.query(optimizer="sgd")) == ["001"]
+    assert ids(store.query(optimizer=["sgd", "adam"], sort="-score")) == ["001", "000"]
+    assert ids(store.query(status=["crash", "discard"])) == ["002", "003"]
+    assert ids(store.query(limit=1, sort="-seq")) == ["003"]
+    assert ids(store.tried(alpha=0.9)) == ["003"] and store.tried(alpha=0.8) == []
+    assert ids(store.tried({"optimizer": "adam"})) == ["000"]
+    cells = store.sweep("alpha")
+    assert [cell["alpha"] for cell in cells] == [0.1, 0.3, 0.5, 0.9] and cells[3]["labels"] == {"crash": 1}
+    assert store.sweep("optimizer", "alpha")[1] == {
+        "optimizer": "sgd", "alpha": 0.3, "count": 1, "labels": {"keep": 1}, "best": 2.0, "best_id": "001",
+    }  # fmt: skip
+    assert "BEST" in store.render() and len(store.render(max_bytes=700).encode()) <= 700
+
+
+def test_refusals(store, tmp_path):
+    with pytest.raises(NotFound):
+        store.best()
+    with pytest.raises(NotFound):
+        store.find("7")
+    with pytest.raises(NotFound):
+        Store(tmp_path / "nowhere")
+    with pytest.raises(StoreError) as info:
+        store.append(status="keep")
+    assert info.value.kind == "invalid"
+    with pytest.raises(TypeError, match="colour"):
+        store.append(colour="red")
+    with pytest.raises(ValueError, match="labels are"):
+        store.append(status="kept")
+    fill(store)
+    with pytest.raises(StoreError, match="alhpa"):
+        store.query(alhpa=":1")
+    with pytest.raises(StoreError) as info:
+        store.append(exp_id="001", status="baseline", score=1)
+    assert info.value.kind == "exists"
+    with pytest.raises(StoreError):
+        Store(store.path, create=True, direction="lower")
+    assert Store(store.path, create=True).best_id() == "001"
+
+
+def test_a_trial_records_itself(store):
+    fill(store)
+    with store.trial(hypothesis="deeper", params={"alpha": 0.4}, parent="001") as t:
+        running = list(Path(store.path).glob(".trial-*"))
+        for step in range(3):
+            t.log(step, loss=1.0 / (step + 1), broken=float("nan"))
+        said = [json.loads(line) for line in (running[0] / "events.jsonl").read_text().splitlines()]
+        assert said[0]["params"] == {"alpha": 0.4} and said[-1] == {"step": 2, "loss": 1.0 / 3}
+        t.param("layers", 12)
+        t.score(3.0, em_std=0.1)
+    assert t.row["status"] == "keep" and t.row["params"] == {"alpha": 0.4, "layers": 12.0} and t.row["total_s"] >= 0
+    assert not list(Path(store.path).glob(".trial-*"))
+    kept = json.loads(Path(store.path, "telemetry", t.row["exp_id"] + ".json").read_text())
+    assert [step["loss"] for step in kept["steps"]] == [1.0, 0.5, 1.0 / 3] and kept["final"] == {"em_std": 0.1}
+
+
+@pytest.mark.parametrize(
+    "error, label, note",
+    [
+        (RuntimeError("CUDA out of memory; try less"), "crash", "RuntimeError: CUDA out of memory, try less"),
+        (KeyboardInterrupt(), "harness_abort", "interrupted"),
+        (SystemExit(3), "crash", "SystemExit: 3"),
+    ],
+)
+def test_exceptions_go_on_behind_their_row(store, error, label, note):
+    with pytest.raises(type(error)):
+        with store.trial(hypothesis="fails", params={"alpha": 1.0}) as t:
+            t.log(1, loss=2.0)
+            raise error
+    assert t.row["status"] == label and note in t.row["notes"]
+    assert store.find(t.row["exp_id"])["params"] == {"alpha": 1.0}
+
+
+def test_no_score_and_no_number(store):
+    with store.trial(hypothesis="forgets") as t:
+        pass
+    assert t.row["status"] == "crash" and "without a score" in t.row["notes"]
+    with store.trial(hypothesis="diverges") as t:
+        t.score(float("nan"))
+    assert t.row["status"] == "crash" and "nan" in t.row["notes"]
+    with store.trial(hypothesis="plain", status="baseline") as t:
+        t.score(0.5)
+    assert t.row["status"] == "baseline"
+
+
+def append_many(store, n):
+    for i in range(n):
+        store.append(hypothesis=f"row {i}", status="discard", score=float(i), sync=False)
+
+
+def test_threads_share_a_store(store):
+    threads = [threading.Thread(target=append_many, args=(store, 25)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    rows = store.query()
+    assert len(rows) == 100 and len(set(ids(rows))) == 100
+
+
+def test_forks_share_a_store(store):
+    append_many(store, 1)
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=append_many, args=(store, 25)) for _ in range(4)]
+    for child in children:
+        child.start()
+    append_many(store, 25)
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+    rows = store.query()
+    assert len(rows) == 126 and len(set(ids(rows))) == 126
+
+
+def test_text_of_other_people(store):
+    hostile = 'a\tb\n"c" \x1b[31m — \u202e'
+    row = store.append(hypothesis=hostile, status="baseline", score=1, params={"note": "7B; no"[:2]})
+    assert store.find(row["exp_id"])["hypothesis"] == hostile
+    if os.path.exists("/dev/full"):
+        with pytest.raises(StoreError):
+            Store("/dev/full")
