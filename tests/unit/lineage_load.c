@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index/index.h"
+#include "mirror/checked_pages.h"
 #include "support/files.h"
 #include "support/rows.h"
 
-enum { ROWS = 24000, LONG_ROW = 9000, LONG_CELL = 700 * 1024 };
+enum { ROWS = 12000, LONG_ROW = 9000, LONG_CELL = 700 * 1024 };
 
 static struct lineage_error err;
 static bool no_threads;
@@ -43,7 +45,7 @@ static void put_row(FILE *out, int i)
     if (i)
         fprintf(out, "%03d", i * 7919 % i);
     fprintf(out, "\t000\t%s\t", i % 11 ? "opt" : "\"two\nlines\"");
-    for (int k = 0; k < 3 + (i == LONG_ROW ? LONG_CELL / 50 : 0); k++)
+    for (int k = 0; k < 6 + (i == LONG_ROW ? LONG_CELL / 50 : 0); k++)
         fputs("Raise the learning rate and lower the weight dec; ", out);
     fprintf(out, "\t-0.0015\t%s\t%.5f\t\t-0.00123\t5.5\t7.25\tjob-%d\t\talpha=0.%d; seed=%d; optimizer=%s; info_gain turn=%d "
             "mean=0.5 std=%d", labels[i % 4], 1 + i * 7919 % 10007 * 1e-5, i, i % 9 + 1, i, i % 2 ? "adam" : "sgd", i % 3, i % 5);
@@ -153,8 +155,91 @@ static void a_load_gives_what_pieces_give(void **state)
     remove_dir(pieces);
 }
 
+/* Whether lineage.db is found sound a piece at a time, without a second mirror of everything. */
+static bool is_sound(const char *dir)
+{
+    const struct lineage_open_options options = {.no_mirror = true};
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL), *apart;
+    bool sound = false;
+    assert_int_equal(lineage_store_open(&apart, dir, &options, &err), LINEAGE_OK);
+    assert_int_equal(index_enter_sound(store->index, apart->index, &sound, &err), LINEAGE_OK);
+    if (sound)
+        index_leave_sound(store->index);
+    lineage_store_close(apart);
+    lineage_store_close(store);
+    return sound;
+}
+
+static void edit_mirror(const char *dir, const char *sql)
+{
+    sqlite3 *db;
+    char *path = join(dir, "lineage.db");
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    sqlite3_close(db);
+    free(path);
+}
+
+/* Findings, one a line; free. */
+static void put_finding(void *context, const struct lineage_finding *finding)
+{
+    fprintf(context, "%s %d %s %s\n", finding->kind, (int)finding->line, finding->exp_id, finding->text);
+}
+
+static char *findings_of(const char *dir)
+{
+    char *text;
+    size_t length, n;
+    FILE *out = open_memstream(&text, &length);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_verify(store, &n, put_finding, out, &err), LINEAGE_OK);
+    lineage_store_close(store);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void a_sound_mirror_is_found_so_in_pieces(void **state)
+{
+    (void)state;
+    char *dir = make_log(), *path = join(dir, "results.tsv");
+    FILE *out = fopen(path, "ab");
+    assert_true(out && fputs("\n", out) >= 0 && fclose(out) == 0);
+    assert_false(is_sound(dir)); /* nothing is there yet */
+    char *without = findings_of(dir);
+    sync_store(dir);
+    assert_true(is_sound(dir));
+    char *with = findings_of(dir);
+    assert_string_equal(with, without);
+    assert_non_null(strstr(with, "utf8"));
+    static const char *const edits[] = {
+        "UPDATE trials SET hypothesis = 'x' WHERE seq = 11500", "UPDATE turn_stats SET std = std + 1 WHERE seq = 8500",
+        "UPDATE findings SET line = line + 1 WHERE offset = (SELECT max(offset) FROM findings)",
+        "UPDATE param_values SET low = 0 WHERE key = 'seed' AND value = 10001",
+        "UPDATE param_values SET n = 2 WHERE key = 'seed' AND value = 10002",
+        "UPDATE param_rows SET seq = 1 WHERE key = 'seed' AND value = 10003",
+        "DELETE FROM param_values WHERE key = 'seed' AND value = 10004"};
+    char *mirror = join(dir, "lineage.db"), *kept = join(dir, "kept.db");
+    copy_file(mirror, kept);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        edit_mirror(dir, edits[i]);
+        assert_false(is_sound(dir));
+        copy_file(kept, mirror);
+    }
+    assert_true(is_sound(dir));
+    free(mirror);
+    free(kept);
+    free(with);
+    free(without);
+    free(path);
+    remove_dir(dir);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_load_gives_what_pieces_give)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_load_gives_what_pieces_give),
+        cmocka_unit_test(a_sound_mirror_is_found_so_in_pieces),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,8 @@ typedef enum lineage_status index_parent_fn(void *context, int64_t seq, const ch
 enum lineage_status index_each_parent(struct index *index, index_parent_fn *each, void *context,
                                       struct lineage_error *err);
 
-/* The part of lineage_tree_walk that no root leads to: trials in a cycle, or below one. The others cost their links. */
+/* The part of lineage_tree_walk that no root leads to: trials in a cycle, or below one. The others cost their links. As of the
+ * last sync: it makes none. */
 enum lineage_status index_each_in_cycle(struct lineage_store *store,
                                         bool (*visit)(void *context, const struct lineage_tree_node *node),
                                         void *context, struct lineage_error *err);
@@ -174,6 +175,15 @@ enum lineage_status index_findings(struct index *index, lineage_finding_fn *repo
 /* Ids that are empty or used twice, parents that are nowhere. */
 enum lineage_status index_id_faults(struct index *index, lineage_finding_fn *report, void *context,
                                     struct lineage_error *err);
+
+/*
+ * Whether the index on disk covers the whole log and is what it should be, found out in little memory with the help of
+ * another one, `apart`, in memory, which is empty afterwards. If so (*sound), it stands still until index_leave_sound and
+ * can be asked instead of one made from the log; it is not to be synced meanwhile. If not, or if that cannot be told,
+ * index_check says what is wrong. Writes nothing.
+ */
+enum lineage_status index_enter_sound(struct index *on_disk, struct index *apart, bool *sound, struct lineage_error *err);
+void index_leave_sound(struct index *on_disk);
 
 /* Whether the index on disk is what it should be: sound in itself, and the same, row by row, as one
  * just made in memory from the log (which may have grown since). Writes nothing. */

@@ -107,7 +107,7 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
 
 static enum lineage_status link_all(struct tree *tree, struct lineage_error *err)
 {
-    enum lineage_status status = index_sync(tree->store->index, err);
+    enum lineage_status status = tree->cycles_only ? LINEAGE_OK : index_sync(tree->store->index, err);
     if (status != LINEAGE_OK)
         return status;
     free(tree->nodes);

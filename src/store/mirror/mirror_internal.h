@@ -5,7 +5,7 @@
 #include "mirror.h"
 
 /* Statements are cached by the address of their text: as many as there are texts in this directory. */
-#define MIRROR_STATEMENTS 72
+#define MIRROR_STATEMENTS 80
 
 #define MIRROR_APPLICATION_ID 0x6c6e6765 /* "lnge", in the head of the file */
 

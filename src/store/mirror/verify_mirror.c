@@ -3,48 +3,47 @@
  * by row in every table say the same. Only the first difference of each table is reported: the rest follows from it,
  * and the remedy (`lineage rebuild`) is one.
  */
-#include <lineage/verify.h>
+#include "verify_tables.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "mirror_internal.h"
-
 /* Each gives line and exp_id first; ?1 is the last row, ?2 the end of the bytes that lineage.db
- * covers. */
+ * covers, ?3 the row and ?4 the byte where the stretch begins. */
 static const struct {
     const char *table, *sql;
-    bool whole; /* comparable only when lineage.db covers the whole file */
+    enum verify_kind kind;
 } tables[] = {
-    {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 ORDER BY t.seq",
-     false},
+    {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 AND t.seq > ?3 ORDER BY t.seq",
+     VERIFY_BY_ROW},
     {"params",
      "SELECT t.line, t.exp_id, p.* FROM param_rows p JOIN trials t ON t.seq = p.seq"
      " WHERE p.seq <= ?1 AND ?2 ORDER BY p.key, p.value, p.seq",
-     false},
+     VERIFY_PARAMS},
     {"turn_stats",
      "SELECT t.line, t.exp_id, s.* FROM turn_stats s JOIN trials t ON t.seq = s.seq"
-     " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.turn",
-     false},
+     " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.turn",
+     VERIFY_BY_ROW},
     {"step_metrics",
      "SELECT t.line, t.exp_id, s.* FROM step_metrics s JOIN trials t ON t.seq = s.seq"
-     " WHERE s.seq <= ?1 AND ?2 ORDER BY s.seq, s.step, s.key",
-     false},
+     " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.step, s.key",
+     VERIFY_BY_ROW},
     {"extras",
      "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
-     " WHERE e.seq <= ?1 AND ?2 ORDER BY e.seq, e.name",
-     false},
+     " WHERE e.seq <= ?1 AND ?2 AND e.seq > ?3 ORDER BY e.seq, e.name",
+     VERIFY_BY_ROW},
     {"findings",
-     "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 ORDER BY offset",
-     false},
+     "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
+     " offset",
+     VERIFY_BY_ROW},
     {"label_counts",
      "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status",
-     true},
+     VERIFY_SUMS},
     {"param_values",
      "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status",
-     true},
+     VERIFY_VALUES},
     {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist",
-     true},
+     VERIFY_SUMS},
 };
 
 struct comparison {
@@ -133,59 +132,46 @@ static int compare_table(const struct comparison *c)
     }
 }
 
-/* Not cached, as each is used once by each of the two databases. */
-static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, int64_t rows,
-                   int64_t watermark)
+/* Not cached, as each is used once by each of the two databases. Not all of them take all of it. */
+static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const struct verify_stretch *stretch)
 {
     int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
     if (code == SQLITE_OK) {
-        sqlite3_bind_int64(*stmt, 1, rows);
-        sqlite3_bind_int64(*stmt, 2, watermark);
+        sqlite3_bind_int64(*stmt, 1, stretch->rows);
+        sqlite3_bind_int64(*stmt, 2, stretch->watermark);
+        sqlite3_bind_int64(*stmt, 3, stretch->after_row);
+        sqlite3_bind_int64(*stmt, 4, stretch->from);
     }
     return code;
 }
 
-/* How far lineage.db has read; rows is -1 if it has read nothing yet. */
-struct extent {
-    int64_t rows, watermark, size, provisional;
-};
-
 /* From the file and not from memory, since it is the file that is judged. */
-static enum lineage_status read_extent(struct index *mirror, struct extent *extent, struct lineage_error *err)
+enum lineage_status verify_extent_read(struct index *mirror, struct verify_extent *extent, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status =
         mirror_prepare(mirror, &stmt, "SELECT rows, watermark, size, provisional > 0 FROM meta", err);
-    *extent = (struct extent){.rows = -1};
+    *extent = (struct verify_extent){.rows = -1};
     if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        *extent = (struct extent){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
+        *extent = (struct verify_extent){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
                                   sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
         sqlite3_reset(stmt);
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/*
- * Others write meanwhile. lineage.db stands still inside the transaction; if it is ahead of what the truth was made from,
- * the truth reads on. Only rows of terminated records are compared, unless both saw the file at the same length.
- */
-static enum lineage_status compare_tables(struct index *mirror, struct index *truth, lineage_finding_fn *report_one,
-                                          void *context, struct lineage_error *err)
+enum lineage_status verify_tables(struct index *mirror, struct index *truth, unsigned kinds,
+                                  const struct verify_stretch *stretch, lineage_finding_fn *report_one, void *context,
+                                  struct lineage_error *err)
 {
-    struct extent extent;
-    enum lineage_status status = read_extent(mirror, &extent, err);
-    if (status == LINEAGE_OK && (uint64_t)extent.size > index_position(truth)->log.size)
-        status = index_sync(truth, err);
-    bool whole = (uint64_t)extent.size == index_position(truth)->log.size;
-    int64_t rows = extent.rows + (whole ? extent.provisional : 0);
-    for (size_t i = 0; status == LINEAGE_OK && rows >= 0 && i < sizeof tables / sizeof *tables;
-         i++) {
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof tables / sizeof *tables; i++) {
         struct comparison c = {.table = tables[i].table, .report = report_one, .context = context};
-        if (tables[i].whole && !whole)
+        if (!(tables[i].kind & kinds))
             continue;
-        int code = prepare(mirror_db(mirror), &c.mirror, tables[i].sql, rows, extent.watermark);
+        int code = prepare(mirror_db(mirror), &c.mirror, tables[i].sql, stretch);
         if (code == SQLITE_OK)
-            code = prepare(mirror_db(truth), &c.truth, tables[i].sql, rows, extent.watermark);
+            code = prepare(mirror_db(truth), &c.truth, tables[i].sql, stretch);
         if (code == SQLITE_OK)
             code = compare_table(&c);
         if (code != SQLITE_OK)
@@ -197,12 +183,31 @@ static enum lineage_status compare_tables(struct index *mirror, struct index *tr
 }
 
 /*
+ * Others write meanwhile. lineage.db stands still inside the transaction; if it is ahead of what the truth was made from,
+ * the truth reads on. Only rows of terminated records are compared, unless both saw the file at the same length.
+ */
+static enum lineage_status compare_tables(struct index *mirror, struct index *truth, lineage_finding_fn *report_one,
+                                          void *context, struct lineage_error *err)
+{
+    struct verify_extent extent;
+    enum lineage_status status = verify_extent_read(mirror, &extent, err);
+    if (status == LINEAGE_OK && (uint64_t)extent.size > index_position(truth)->log.size)
+        status = index_sync(truth, err);
+    bool whole = (uint64_t)extent.size == index_position(truth)->log.size;
+    struct verify_stretch all = {.rows = extent.rows + (whole ? extent.provisional : 0), .watermark = extent.watermark};
+    if (status != LINEAGE_OK || all.rows < 0)
+        return status;
+    unsigned kinds = VERIFY_BY_ROW | VERIFY_PARAMS | (whole ? VERIFY_SUMS | VERIFY_VALUES : 0);
+    return verify_tables(mirror, truth, kinds, &all, report_one, context, err);
+}
+
+/*
  * SQLite's own look at its trees and indexes: an index that lacks an entry gives wrong answers
  * although each table is right. Five lines, since the remedy is the same for one and for a
  * thousand.
  */
-static enum lineage_status check_integrity(struct index *mirror, lineage_finding_fn *report_one, void *context,
-                                           struct lineage_error *err)
+enum lineage_status verify_integrity(struct index *mirror, lineage_finding_fn *report_one, void *context,
+                                     struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA integrity_check(5)", err);
@@ -221,7 +226,7 @@ static enum lineage_status check_once(struct index *mirror, struct index *truth,
     enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
     if (status != LINEAGE_OK)
         return status;
-    status = check_integrity(mirror, report_one, context, err);
+    status = verify_integrity(mirror, report_one, context, err);
     if (status == LINEAGE_OK)
         status = compare_tables(mirror, truth, report_one, context, err);
     sqlite3_exec(mirror_db(mirror), "ROLLBACK", NULL, NULL, NULL);

@@ -162,13 +162,15 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
 }
 
 /*
+ * on_disk: the index that is to be checked; NULL if that was done, and v->store's is it.
+ *
  * From the log outwards: rows, their ids, the end of the file, then parents; the mirror is compared
  * only when it is known what the log says, and the files beside it come last as they are found by
  * way of the rows.
  */
 static enum lineage_status check_store(struct verifying *v, struct index *on_disk, struct lineage_error *err)
 {
-    enum lineage_status status = index_sync(v->store->index, err);
+    enum lineage_status status = on_disk ? index_sync(v->store->index, err) : LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = index_findings(v->store->index, pass_on, v, err);
     if (status == LINEAGE_OK)
@@ -179,30 +181,39 @@ static enum lineage_status check_store(struct verifying *v, struct index *on_dis
     }
     if (status == LINEAGE_OK)
         status = index_each_in_cycle(v->store, report_cycle, v, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && on_disk)
         status = check_index(v, on_disk, err);
     if (status == LINEAGE_OK)
         status = index_each_snapshot(v->store->index, check_snapshot, v, err);
     return status == LINEAGE_OK ? check_telemetry(v, err) : status;
 }
 
-/* Rows are checked in a mirror made in memory for the purpose, so that lineage.db is judged and not
- * mended. */
+/*
+ * Rows are asked for in lineage.db, once it is known to say what the log says; else in a mirror made in memory for the
+ * purpose, so that lineage.db is judged and not mended.
+ */
 enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings,
                                    lineage_finding_fn *report, void *context,
                                    struct lineage_error *err)
 {
     struct verifying v = {.report = report, .context = context};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
+    struct lineage_store *apart = NULL;
+    bool sound = false;
     *n_findings = 0;
     /* The settings of the handle that is checked and not those of the file: a caller that opened
      * the store with another score column is answered about that. */
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
-    enum lineage_status status = lineage_store_open(&v.store, store->dir, &options, err);
+    enum lineage_status status = lineage_store_open(&apart, store->dir, &options, err);
     if (status == LINEAGE_OK)
-        status = check_store(&v, store->index, err);
+        status = index_enter_sound(store->index, apart->index, &sound, err);
+    v.store = sound ? store : apart;
+    if (status == LINEAGE_OK)
+        status = check_store(&v, sound ? NULL : store->index, err);
+    if (sound)
+        index_leave_sound(store->index);
     *n_findings = v.n;
-    lineage_store_close(v.store);
+    lineage_store_close(apart);
     return status;
 }
 
