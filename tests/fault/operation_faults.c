@@ -6,6 +6,7 @@
  * the store has the rows it had, or those and the whole of what was added, and answers the next question right.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -159,7 +160,13 @@ static void hear_notice(void *context, const struct lineage_notice *notice)
 
 /* ---- operations that write --------------------------------------------------------------------------------------- */
 
-static const char *work, *import_file;
+static const char *work, *import_file, *import_five;
+
+static void count_finding(void *context, const struct lineage_finding *finding)
+{
+    (void)finding;
+    ++*(size_t *)context;
+}
 
 static enum lineage_status do_append(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
@@ -189,6 +196,16 @@ static enum lineage_status do_import(struct lineage_store *store, FILE *out, str
     return status;
 }
 
+/* The five-column log, with a commit twice and what cannot be read. */
+static enum lineage_status do_import_five(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_import_stats stats;
+    enum lineage_status status = lineage_import(store, import_five, NULL, &stats, count_finding, &(size_t){0}, err);
+    if (status == LINEAGE_OK)
+        fprintf(out, "%zu %zu\n", stats.n_rows, stats.n_left_out);
+    return status;
+}
+
 static enum lineage_status do_restore(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     size_t n;
@@ -202,12 +219,6 @@ static enum lineage_status do_rebuild(struct lineage_store *store, FILE *out, st
 {
     (void)out;
     return lineage_rebuild(store, err);
-}
-
-static void count_finding(void *context, const struct lineage_finding *finding)
-{
-    (void)finding;
-    ++*(size_t *)context;
 }
 
 /* A finding may be of the fault itself; only the failure of the check is an answer here. */
@@ -228,6 +239,21 @@ static enum lineage_status do_render_file(struct lineage_store *store, FILE *out
     snprintf(path, sizeof path, "%s/KNOWLEDGE.md", lineage_store_dir(store));
     lineage_render_options_init(&options);
     return lineage_render_file(store, path, &options, err);
+}
+
+/* Twice: around what stands below, and with a file of another tool in the place of it. */
+static enum lineage_status do_render_again(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    char path[400], *insights = NULL;
+    snprintf(path, sizeof path, "%s/KNOWLEDGE.md", lineage_store_dir(store));
+    enum lineage_status status = do_render_file(store, out, err);
+    if (status == LINEAGE_OK)
+        status = lineage_render_insights(&insights, path, err);
+    lineage_free(insights);
+    int fd = status == LINEAGE_OK ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+    if (fd >= 0 && (write(fd, "# Leaderboard\n*Auto-generated*\n", 31) != 31 || close(fd) != 0))
+        abort();
+    return status == LINEAGE_OK ? do_render_file(store, out, err) : status;
 }
 
 static enum lineage_status do_record(struct lineage_store *store, FILE *out, struct lineage_error *err)
@@ -264,6 +290,24 @@ static enum lineage_status do_remark(struct lineage_store *store, FILE *out, str
     return lineage_remark_append(store, &remark, err);
 }
 
+/* The mirror is behind and held by another client: the end of the log is read here. */
+static enum lineage_status do_append_behind(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char rows[] = "exp_020\tT\topt\t006\t\t\tof another tool\t\tkeep\t1.1\t\t\t\t\t\t\t\n"
+                               "021\tT\topt\texp_020\t\t\tno label\t\tnone\t1\t\t\t\t\t\t\t\n\n"
+                               "022\tT\topt\tnowhere\t\t\tno parent\t\tcrash\t\t\t\t\t\t\t\t\n";
+    char log[400], mirror[400];
+    snprintf(log, sizeof log, "%s/results.tsv", lineage_store_dir(store));
+    snprintf(mirror, sizeof mirror, "%s/lineage.db", lineage_store_dir(store));
+    int fd = open(log, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0 || write(fd, rows, sizeof rows - 1) != sizeof rows - 1 || close(fd) != 0)
+        abort();
+    sqlite3 *other = other_client_begin(mirror);
+    enum lineage_status status = do_append(store, out, err);
+    other_client_end(other);
+    return status;
+}
+
 static enum lineage_status do_append_many(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     const struct lineage_param params[] = {{.name = "alpha", .value = 0.25}};
@@ -289,7 +333,9 @@ static const struct question writing[] = {
     {"append", do_append},           {"import", do_import},           {"restore", do_restore},
     {"rebuild", do_rebuild},         {"verify", do_verify},           {"render file", do_render_file},
     {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report},
-    {"remark", do_remark},           {"append many", do_append_many}};
+    {"remark", do_remark},           {"append many", do_append_many},
+    {"append behind", do_append_behind},                               {"import five", do_import_five},
+    {"render again", do_render_again}};
 
 /* ---- one fault after the other -------------------------------------------------------------------------------------- */
 
@@ -302,7 +348,7 @@ struct outcome {
 /* Opened with the fault armed, so that opening is part of each; the torn record only where it is restored. */
 static struct outcome perform(const char *dir, const struct question *question, enum mode m, unsigned n)
 {
-    const struct lineage_open_options options = {.notice = hear_notice};
+    const struct lineage_open_options options = {.notice = hear_notice, .busy_ms = 1};
     struct lineage_error err = {0};
     struct lineage_store *store = NULL;
     struct outcome outcome = {0};
@@ -333,6 +379,7 @@ struct subject {
     bool torn, with_mirror;
     bool writes; /* each time on a store of its own */
     bool first;  /* of its kind */
+    bool large;  /* too many faults for each, and a mirror that takes long to make */
 };
 
 static char *make_store(const struct subject *subject)
@@ -387,7 +434,7 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
     unsigned n = 1;
     if (sound.status != LINEAGE_OK)
         broken(question, m, 0, "fails without a fault", sound.text);
-    for (; n < 20000; n += m == PIECES ? 1 + n / 64 : 1) { /* of pieces there are many of each kind */
+    for (; n < 20000; n += m == PIECES ? 1 + n / 64 : subject->large ? 1 + n / 8 : 1) { /* there are many of each kind */
         if (fresh) {
             remove_dir(dir);
             dir = make_store(subject);
@@ -422,7 +469,7 @@ static void run_modes(const struct question *question, struct subject subject, c
     for (enum mode m = MEMORY; m < N_MODES; m++)
         printf(" %s %u", mode_names[m], run_all(question, m, &subject));
     subject.with_mirror = false;
-    for (enum mode m = MEMORY; !subject.writes && m <= CALLS; m++) /* the mirror is made first */
+    for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++) /* the mirror is made first */
         if (m != PIECES || subject.first) /* of the same pieces each time */
             printf(", new %s %u", mode_names[m], run_all(question, m, &subject));
     putchar('\n');
@@ -434,23 +481,34 @@ int main(int argc, char **argv)
 {
     static const char rows[] = "exp_id\tspecialist\thypothesis\tstatus\tcore_metric\tnotes\n"
                                "i1\topt\tfirst\tkeep\t3.5\talpha=2\ni2\topt\t\"sec\tond\"\tdiscard\t4\t\n";
+    static const char five[] = "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n"
+                               "abc1234\t1.5\t10\tkeep\tfirst\nabc1234\t1.25\t10\tkeep\tagain\n\n"
+                               "def5678\t0.000000\t0\tcrash\tdied\nbad\tmuch\t0\tkeep\tno number\n"
+                               "late\tnan\t0\tdiscard\tnot a number either\n";
     const char *only = argc > 1 ? argv[1] : NULL;
-    char *work_dir = make_dir(), *file = join(work_dir, "train.py"), *beside = make_dir(), *foreign = join(beside, "x.tsv");
+    char *work_dir = make_dir(), *file = join(work_dir, "train.py"), *beside = make_dir(), *foreign = join(beside, "x.tsv"),
+         *log_of_five = join(beside, "five.tsv");
     write_file(file, "print(1)\n", 9);
     write_file(foreign, rows, sizeof rows - 1);
+    write_file(log_of_five, five, sizeof five - 1);
     work = work_dir;
+    import_five = log_of_five;
     import_file = foreign;
     sqlite_faults_install();
     fs_set_fault(strike, NULL);
     for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
-        run_modes(&writing[i], (struct subject){make_asked_store, true, true, true, i == 0}, only);
+        run_modes(&writing[i], (struct subject){.make = make_asked_store, .torn = true, .with_mirror = true, .writes = true,
+                                                .first = i == 0}, only);
     for (size_t i = 0; i < n_questions; i++)
-        run_modes(&questions[i], (struct subject){make_asked_store, false, true, false, i == 0}, only);
+        run_modes(&questions[i], (struct subject){.make = make_asked_store, .with_mirror = true, .first = i == 0}, only);
     for (size_t i = 0; i < n_wide_questions; i++)
-        run_modes(&wide_questions[i], (struct subject){make_wide_store, false, true, false, i == 0}, only);
+        run_modes(&wide_questions[i], (struct subject){.make = make_wide_store, .with_mirror = true, .first = i == 0}, only);
+    const struct question large = {"sweep large", ask_sweep_large};
+    run_modes(&large, (struct subject){.make = make_large_store, .with_mirror = true, .large = true}, only);
     printf("%u failures\n", failures);
     free(file);
     free(foreign);
+    free(log_of_five);
     remove_dir(work_dir);
     remove_dir(beside);
     return failures != 0;

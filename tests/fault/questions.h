@@ -23,6 +23,10 @@ void make_wide_store(const char *dir);
 extern const struct question wide_questions[];
 extern const size_t n_wide_questions;
 
+/* More rows than a sweep of two parameters looks up one by one. */
+void make_large_store(const char *dir);
+ask_fn ask_sweep_large;
+
 void print_trial(FILE *out, const struct lineage_trial *trial);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 static unsigned countdown;
 static int code;
@@ -71,4 +72,19 @@ int __wrap_sqlite3_errcode(sqlite3 *db)
 const char *__wrap_sqlite3_errmsg(sqlite3 *db)
 {
     return failing ? sqlite3_errstr(code) : __real_sqlite3_errmsg(db);
+}
+
+sqlite3 *other_client_begin(const char *path)
+{
+    sqlite3 *client = NULL;
+    if (sqlite3_open_v2(path, &client, SQLITE_OPEN_READWRITE, "unix") != SQLITE_OK ||
+        __real_sqlite3_exec(client, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        abort();
+    return client;
+}
+
+void other_client_end(sqlite3 *client)
+{
+    __real_sqlite3_exec(client, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(client);
 }

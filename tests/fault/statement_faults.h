@@ -9,4 +9,8 @@
 void statement_faults_arm(unsigned n, int code);
 bool statement_faults_hit(void);
 
+/* Another client's write transaction on a database, out of reach of the faults; let it go. */
+struct sqlite3 *other_client_begin(const char *path);
+void other_client_end(struct sqlite3 *client);
+
 #endif

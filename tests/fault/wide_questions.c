@@ -229,3 +229,25 @@ void make_wide_store(const char *dir)
     free(snapshots);
     free(snapshot);
 }
+
+enum lineage_status ask_sweep_large(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    enum lineage_status status = print_sweep(store, "lr", "wd", out, err);
+    if (status == LINEAGE_OK)
+        status = print_sweep(store, "lr", NULL, out, err);
+    return status == LINEAGE_OK ? print_sweep(store, "opt", "wd", out, err) : status;
+}
+
+void make_large_store(const char *dir)
+{
+    char *path = join(dir, "results.tsv");
+    FILE *log = fopen(path, "w");
+    if (!log)
+        abort();
+    fputs("exp_id\tstatus\tcore_metric\tnotes\n", log);
+    for (int i = 0; i < 2200; i++)
+        fprintf(log, "%04d\t%s\t%d.5\tlr=0.%d; opt=o%d%s\n", i, i % 7 ? "keep" : i % 2 ? "crash" : "harness_abort", i % 10,
+                i % 3, i % 2, i % 5 ? i % 4 ? "; wd=0.0" : "; wd=-0.0" : "; wd=1");
+    fclose(log);
+    free(path);
+}

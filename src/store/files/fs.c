@@ -303,7 +303,7 @@ DIR *fs_list(int fd)
 {
     DIR *list = faulted("list") ? NULL : fdopendir(fd);
     int saved = errno;
-    if (!list && fd >= 0)
+    if (!list)
         close(fd);
     errno = saved;
     return list;

@@ -36,9 +36,9 @@ static enum lineage_status insert_steps(struct index *mirror, const struct linea
         json_t *step = json_array_get(steps, i), *value;
         const char *key;
         json_int_t number = json_integer_value(json_object_get(step, "step"));
-        json_object_foreach(step, key, value) if (status == LINEAGE_OK && json_is_number(value) &&
-                                                  strcmp(key, "step") != 0) status =
-            insert_step(mirror, trial, number, key, json_number_value(value), err);
+        json_object_foreach(step, key, value)
+            if (status == LINEAGE_OK && json_is_number(value) && strcmp(key, "step") != 0)
+                status = insert_step(mirror, trial, number, key, json_number_value(value), err);
     }
     return status;
 }
@@ -52,8 +52,7 @@ static bool is_permanent(const struct lineage_error *why)
 {
     return why->status == LINEAGE_ENOTFOUND || why->status == LINEAGE_EINVAL || why->status == LINEAGE_ELIMIT ||
            why->os_errno == EACCES || why->os_errno == EPERM ||
-           why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP ||
-           why->os_errno == ENAMETOOLONG;
+           why->os_errno == EISDIR || why->os_errno == ENOTDIR || why->os_errno == ELOOP;
 }
 
 /* Read when its row comes in and not when a step is asked for: the file belongs to the row from
