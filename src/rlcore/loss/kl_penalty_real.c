@@ -84,10 +84,10 @@ RL_HOT static real k3(const struct span *span)
     for (size_t i = 0; i < s.n; i++) {
         real x = s.log_prob[i] - s.ref_log_prob[i];
         real d = rl_limit(-x, -20, 20), e = rl_exp_near(d), k = e - d - 1;
-        real slope = k > 10 ? 0 : 1 - e;
-        slope = d == -x ? slope : 0;
-        s.kl[i] = k > 10 ? 10 : k;
-        s.slope[i] = keep > 0 ? slope : x;
+        /* Both before the first store: gcc then makes one mask of the two comparisons with 10. */
+        real value = k > 10 ? 10 : k, slope = k > 10 ? 0 : 1 - e, inside = d == -x ? slope : 0;
+        s.kl[i] = value;
+        s.slope[i] = keep > 0 ? inside : x;
         poison += x - x;
     }
     return poison;
