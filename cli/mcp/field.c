@@ -1,4 +1,9 @@
-/* field.c: fields of trials, and trials by id. */
+/*
+ * field.c: fields of trials, and trials by id.
+ *
+ * What a client may name (columns, parameters, extra columns, ids) is looked up here and nowhere else, so that every
+ * tool answers a misspelt name with the same nearest one.
+ */
 #include "mcp/field.h"
 
 #include <inttypes.h>
@@ -17,6 +22,7 @@ struct texts {
     size_t n, max;
 };
 
+/* NULL ends the list early: a statement of ours that yields it has run out of names. */
 static bool add_text(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct texts *all = context;
@@ -44,6 +50,8 @@ void mcp_names_free(char **names)
     free(names);
 }
 
+/* The store's SQL takes no bound values, so texts become literals: in SQLite a doubled quote is the only escape in
+ * one, and NUL cannot come, as arguments with it are refused. */
 char *mcp_sql_quote(const char *text)
 {
     struct mcp_text quoted;
@@ -72,6 +80,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
 static const char *const more_fields[] = {"score", "params", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
+/* Returns the table's own text: choose_fallback asks with a name in a buffer that does not last. */
 static const char *known_field(const char *name)
 {
     int column = lineage_column_find(name);
@@ -89,6 +98,7 @@ static bool contains(char **names, const char *name)
     return false;
 }
 
+/* Names as far as they fit, because the list is the answer that the model was looking for. */
 static void unknown_param(struct mcp_call *call, const char *name, char **params)
 {
     char known[500];
@@ -144,6 +154,7 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
     return false;
 }
 
+/* Unknown names are refused and not shown as null: a model takes a column of nulls for the truth. */
 static bool choose(struct mcp_fields *fields, struct mcp_call *call, struct known_names *known, const char *name)
 {
     const char *field = known_field(name);
@@ -185,6 +196,7 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
 
 /* ---- values ---- */
 
+/* null and not 0 for what is missing: a trial without a score would win every comparison where lower is better. */
 static json_t *number_json(struct lineage_number number)
 {
     return number.present ? cli_json_number(number.value) : json_null();
@@ -216,6 +228,7 @@ static json_t *turns_json(const struct lineage_trial *trial)
     return mcp_text_json(&text);
 }
 
+/* Walked by the store's own table of columns, so that a new column needs nothing here. */
 static json_t *column_json(const struct lineage_trial *trial, size_t i, size_t max)
 {
     const struct lineage_column *column = lineage_column(i);
@@ -239,6 +252,8 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
     return json_null();
 }
 
+/* The id goes first and by itself: one that is no plain word must not be cut or made harmless, but replaced by one
+ * that can be sent back. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max)
 {
     int column = lineage_column_find(name);
@@ -265,6 +280,8 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
 
 enum { LONG_ID = 80 };
 
+/* An id is whatever its row says, also empty, of 10,000 bytes, or of control characters. Such a one cannot be
+ * typed back; its row number can. An id that begins with @ would be taken for one, and is numbered for that. */
 json_t *mcp_id(const struct lineage_trial *trial)
 {
     const char *id = trial->exp_id;
@@ -273,6 +290,7 @@ json_t *mcp_id(const struct lineage_trial *trial)
     return json_sprintf("@%" PRIu64, trial->seq);
 }
 
+/* At most 15 digits: no row count reaches it, and nothing can overflow. */
 static bool row_number(uint64_t *row, const char *id)
 {
     if (id[0] != '@' || !id[1] || strlen(id) > 16 || id[1 + strspn(id + 1, "0123456789")])
@@ -281,6 +299,7 @@ static bool row_number(uint64_t *row, const char *id)
     return *row > 0;
 }
 
+/* By a query from the row before: the store has no lookup by number, and this one costs a step of an index. */
 static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row,
                                     struct lineage_error *err)
 {
@@ -320,6 +339,7 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
     uint64_t row;
     *found = (struct mcp_found){.cursor = NULL};
     enum lineage_status status = lineage_find(call->server->store, id, &found->trial, &err);
+    /* Ids first: a trial that is really called @17 keeps its name. */
     if (status == LINEAGE_ENOTFOUND && row_number(&row, id))
         status = find_row(found, call, row, &err);
     if (status == LINEAGE_OK)

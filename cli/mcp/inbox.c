@@ -1,4 +1,9 @@
-/* inbox.c: the reading thread, the queue, cancellation, progress, output. */
+/*
+ * inbox.c: the reading thread, the queue, cancellation, progress, output.
+ *
+ * One file, because one lock holds its promises together: what goes out depends on what has come in since (a
+ * cancellation), and what comes in on what is at work.
+ */
 #include "inbox.h"
 
 #include <errno.h>
@@ -15,6 +20,8 @@
 #include "lines.h"
 
 enum {
+    /* Often enough that a client which restarts its timeout at each notice never gives up on us; seldom enough to
+     * be no flood, which the protocol asks both sides to avoid. */
     PROGRESS_MS = 1000,
     GRACE_S = 5 /* for the answer at work when the client closed its end: it may still read */
 };
@@ -42,6 +49,7 @@ struct mcp_inbox {
     double started;
 };
 
+/* Not the wall clock: progress must increase even when the time of day is set back. */
 static double now(void)
 {
     struct timespec t;
@@ -51,6 +59,7 @@ static double now(void)
 
 /* ---- out, under the lock ---- */
 
+/* A pipe takes a large answer in pieces; half a line would make every later message unreadable. */
 static bool write_all(int fd, const char *data, size_t length)
 {
     while (length) {
@@ -65,6 +74,8 @@ static bool write_all(int fd, const char *data, size_t length)
     return true;
 }
 
+/* Compact JSON has no raw line end, which is all that the framing asks. A message that cannot be made or written
+ * breaks the stream for good: the client would wait for ever for an answer that was skipped. */
 static bool deliver(struct mcp_inbox *inbox, json_t *message)
 {
     size_t length = 0;
@@ -103,6 +114,11 @@ static void cancel(struct mcp_inbox *inbox, const json_t *id)
     }
 }
 
+/*
+ * Waiting here, not refusing, is what slows down a client that sends faster than trials can be read: its own pipe
+ * fills. closing breaks the wait, since nobody takes anything any more. A message over the bound is taken while the
+ * queue is not yet full, so no single one can be stuck.
+ */
 static void enqueue(struct mcp_inbox *inbox, struct waiting *waiting)
 {
     while (inbox->bytes > MCP_WAITING_MAX && !inbox->closing)
@@ -119,6 +135,7 @@ static bool is_cancellation(const struct mcp_message *message)
     return message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0;
 }
 
+/* Out of memory, the message is dropped: there is no id to answer to before it was parsed. */
 static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
 {
     struct mcp_inbox *inbox = context;
@@ -136,6 +153,8 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
                  kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
     }
     pthread_mutex_lock(&inbox->lock);
+    /* Cancellations overtake the queue: in their turn they would arrive after the answer they are to prevent. An
+     * unknown id is ignored, as the protocol has it: the two may have crossed. */
     if (is_cancellation(&waiting->message)) {
         cancel(inbox, json_object_get(waiting->message.params, "requestId"));
         mcp_message_release(&waiting->message);
@@ -163,6 +182,8 @@ static int tell_progress(struct mcp_inbox *inbox)
     return wait;
 }
 
+/* poll and not a blocking read: the same thread tells progress, since the answering one is inside SQLite or a
+ * diff. */
 static void *read_input(void *context)
 {
     struct mcp_inbox *inbox = context;
@@ -186,6 +207,7 @@ static void *read_input(void *context)
             break;
         mcp_lines_feed(&lines, bytes, (size_t)n, take_line, inbox);
     }
+    /* A last line without its line end is still a message: shells and tests send such. */
     mcp_lines_end(&lines, take_line, inbox);
     mcp_lines_release(&lines);
     pthread_mutex_lock(&inbox->lock);
@@ -198,6 +220,8 @@ static void *read_input(void *context)
 
 /* ---- the answering thread ---- */
 
+/* The pipe wakes the reader when a request with a progress token begins: it may just then sleep in poll without a
+ * timeout. */
 struct mcp_inbox *mcp_inbox_open(int in, int out)
 {
     struct mcp_inbox *inbox = calloc(1, sizeof *inbox);
@@ -232,6 +256,8 @@ static json_t *progress_token(const struct mcp_message *message)
     return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
+/* Under the lock in which the message left the queue: a cancellation finds it in one place or the other, never in
+ * neither. */
 static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
 {
     inbox->cancelled = false;
@@ -262,6 +288,8 @@ bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
     return waiting != NULL;
 }
 
+/* A closed input does not cancel at once: `printf ... | lineage mcp` closes it long before the answer, and reads
+ * on. */
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
@@ -273,6 +301,8 @@ bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer)
 {
     pthread_mutex_lock(&inbox->lock);
+    /* Checked and sent under one lock, or a cancellation read in between would be followed by the answer it took
+     * back. */
     bool wanted = answer && !inbox->cancelled;
     inbox->id = inbox->token = NULL;
     bool ok = wanted ? deliver(inbox, answer) : !inbox->broken;
@@ -294,6 +324,8 @@ bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification)
     return ok;
 }
 
+/* The thread is joined before anything is freed: it may be in the middle of a line. Its read cannot block, as poll
+ * comes first and sees the closed pipe. */
 void mcp_inbox_close(struct mcp_inbox *inbox)
 {
     if (!inbox)

@@ -1,9 +1,15 @@
-/* lines.c: bytes into lines. */
+/*
+ * lines.c: bytes into lines.
+ *
+ * Apart from message.c so that the bound on memory can be tested (and fuzzed) without any JSON.
+ */
 #include "lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Doubled, so that a message that arrives byte by byte is not copied at each of them; one byte more for the NUL
+ * that the parser's caller relies on. */
 static bool make_room(struct mcp_lines *lines, size_t more)
 {
     size_t needed = lines->length + more + 1, capacity = lines->capacity ? lines->capacity : 4096;
@@ -39,6 +45,7 @@ static void keep(struct mcp_lines *lines, const char *bytes, size_t length, mcp_
     lines->length += length;
 }
 
+/* Blank lines are no messages: an answer to each would be an error without an id that no client could place. */
 static bool is_blank(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -47,6 +54,8 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
+/* CR LF is let pass, for clients that write text files. A line that was dropped has been told already, when it
+ * became too long. */
 static void hand_out(struct mcp_lines *lines, mcp_line_fn *line, void *context)
 {
     size_t length = lines->length;

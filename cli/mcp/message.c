@@ -1,4 +1,9 @@
-/* message.c: one line as a JSON-RPC 2.0 message. */
+/*
+ * message.c: one line as a JSON-RPC 2.0 message.
+ *
+ * Hostile input ends here: beyond this file every message has a kind, its id is a string or an integer, and its
+ * params are an object.
+ */
 #include "message.h"
 
 #include <stdarg.h>
@@ -41,6 +46,8 @@ static bool is_too_deep(const char *text, size_t length)
     return false;
 }
 
+/* Duplicate names are refused, as two readers would take different ones of them. NUL in texts is let through the
+ * parser, to be refused by name where a tool or a prompt reads its arguments: C would silently cut it. */
 static json_t *parse(struct mcp_message *message, const char *text, size_t length)
 {
     json_error_t error;
@@ -68,6 +75,8 @@ static bool read_id(struct mcp_message *message)
     return true;
 }
 
+/* A response without a method is let pass in silence: this server asks nothing, and an answer to an answer could
+ * go back and forth for ever. The id was read first, so that even a refusal is told to the request it belongs to. */
 static void classify(struct mcp_message *message)
 {
     const json_t *root = message->root;
@@ -94,6 +103,7 @@ void mcp_message_read(struct mcp_message *message, const char *text, size_t leng
     message->root = parse(message, text, length);
     if (!message->root)
         return;
+    /* Batches were in the protocol for one revision (2025-03-26) and taken out again. */
     if (json_is_array(message->root))
         refuse(message, MCP_INVALID_REQUEST, "Invalid request: one message a line, no batches");
     else if (!json_is_object(message->root))

@@ -1,4 +1,9 @@
-/* page.c: one page of a list of trials. */
+/*
+ * page.c: one page of a list of trials.
+ *
+ * The budget is in bytes because clients cut an answer at a number of tokens, and what they cut is its end: rows and
+ * cursor. Here the end is chosen, and the cursor says where to go on.
+ */
 #include "mcp/page.h"
 
 #include <inttypes.h>
@@ -10,6 +15,7 @@
 #include "mcp/schema.h"
 #include "mcp/untrusted.h"
 
+/* FRAME_BYTES: about what an answer takes beside its rows, so that max_bytes is meant for the whole. */
 enum { TEXT_MAX = 160, SHORT_TEXT = 12, FRAME_BYTES = 260 };
 
 bool mcp_page_open(struct mcp_page *page, struct mcp_call *call, const char *fallback_fields)
@@ -33,6 +39,7 @@ static json_t *row_json(const struct mcp_page *page, const struct lineage_trial 
     return row;
 }
 
+/* Counted on what will be sent: the escapes and the punctuation of JSON take part of the budget, too. */
 static size_t bytes_of(const json_t *value)
 {
     size_t length = 0;
@@ -80,6 +87,7 @@ static bool all_have(const json_t *rows, size_t column, const char *key, const j
     return true;
 }
 
+/* Of one row nothing is shared: all of it would move to `same`, and the row would say nothing. */
 static json_t *shared_params(const json_t *rows, size_t column)
 {
     json_t *first = json_array_get(json_array_get(rows, 0), column), *shared = json_object(), *value;
@@ -113,6 +121,8 @@ static json_t *params_text(const json_t *params, const json_t *shared)
     return mcp_text_json(&text);
 }
 
+/* Last of all, when the rows of the page are known; until then params stay objects. So the rows were counted at
+ * more than they take, never at less. */
 static json_t *fold_params(const struct mcp_page *page)
 {
     json_t *same = NULL;
@@ -134,6 +144,8 @@ static json_t *fold_params(const struct mcp_page *page)
 
 /* ---- the page ---- */
 
+/* Counting stops at MCP_COUNT_MAX: to know that a store has 812,345 matching trials rather than "more than" is
+ * worth no second of waiting. */
 json_t *mcp_shown(size_t shown, size_t total)
 {
     return json_sprintf(total > MCP_COUNT_MAX ? "%zu of more than %zu" : "%zu of %zu", shown,
@@ -152,6 +164,7 @@ static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
     return by_id ? json_string(page->last_id) : json_sprintf("@%" PRIu64, page->last);
 }
 
+/* An opaque word to the client, a trial's name to us: it needs no table of open cursors, and outlives the process. */
 bool mcp_cursor(uint64_t *after, struct mcp_call *call)
 {
     const char *cursor = mcp_text_argument(call, "cursor");
@@ -184,6 +197,8 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
     return result;
 }
 
+/* A row that was read but did not fit is the first of the next page: it is read again then, which costs less than
+ * to carry it. */
 static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cursor, bool *more,
                                 struct lineage_error *err)
 {

@@ -1,4 +1,9 @@
-/* prompt.c: the prompt plan_night, and completion of its arguments and of ids in resource templates. */
+/*
+ * prompt.c: the prompt plan_night, and completion of its arguments and of ids in resource templates.
+ *
+ * One file for both, as most of what can be completed are the arguments of this prompt. The advice in it is ours and
+ * stands in front; the digest, which quotes trials, comes behind it in its labelled block.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +13,7 @@
 #include "mcp/knowledge.h"
 #include "mcp/untrusted.h"
 
+/* 100 values are the most that the protocol allows in one answer. */
 enum { COMPLETIONS = 100, ARGUMENT_MAX = 200, MAX_TRIALS = 1000 };
 
 static const struct {
@@ -34,6 +40,8 @@ json_t *mcp_prompts_list(struct mcp_call *call)
 
 /* ---- plan_night ---- */
 
+/* The protocol has prompt arguments as text only, so a number is the client's mistake; lengths are bounded because
+ * these texts go into a prompt word for word. */
 static bool check_arguments(struct mcp_call *call, const json_t *given)
 {
     const char *name;
@@ -52,6 +60,7 @@ static bool check_arguments(struct mcp_call *call, const json_t *given)
     return true;
 }
 
+/* Empty text is as good as none: clients fill a form and send every field of it. */
 static bool read_trials(long *trials, struct mcp_call *call, const char *text)
 {
     double value;
@@ -80,6 +89,8 @@ static const char how[] =
     "the score with its sign. The digest shows how good such predictions were so far.\n"
     "Answer with a table of the trials in the order to run them, then two sentences on what the night would settle.\n";
 
+/* Names that the caller gives become one line without control characters, like any cell: they may have been copied
+ * out of a trial. */
 static void write_task(FILE *out, long trials, const char *specialist, const char *parameter)
 {
     fprintf(out, "Plan the next night of training: %ld trial%s", trials, trials == 1 ? "" : "s");
@@ -102,6 +113,7 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
     long trials;
     if (!read_trials(&trials, call, json_string_value(json_object_get(given, "trials"))))
         return NULL;
+    /* An unknown parameter is refused, not left out: the plan would explore something that nobody asked for. */
     if (parameter && *parameter && !mcp_check_param(call, parameter)) {
         call->code = MCP_INVALID_PARAMS;
         return NULL;
@@ -168,6 +180,8 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
     return ids;
 }
 
+/* An argument of ours without anything to propose (trials) gets an empty list; one that does not exist is a
+ * mistake. */
 static json_t *complete_prompt(struct mcp_call *call, const json_t *ref, const char *name, const char *value)
 {
     const char *prompt = json_string_value(json_object_get(ref, "name"));

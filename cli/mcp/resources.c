@@ -1,4 +1,9 @@
-/* resources.c: lineage://knowledge and lineage://trial/ID, /diff, /steps. */
+/*
+ * resources.c: lineage://knowledge and lineage://trial/ID, /diff, /steps.
+ *
+ * For clients whose user picks what the model is to read. The list holds one entry and templates do the rest, since a
+ * list of 10,000 trials helps nobody.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +71,7 @@ struct steps {
     bool pending;
 };
 
+/* The last step is shown whatever the spacing: the end of a curve is what one looks for first. */
 static void put_step(struct steps *steps, bool last)
 {
     bool shown = steps->pending && (last || (steps->seen - 1) % steps->every == 0);
@@ -100,6 +106,7 @@ static bool take_value(void *context, size_t n, const char *const *names, const 
     return true;
 }
 
+/* Tab-separated: keys repeated at every step would cost more than the numbers. */
 static void put_head(struct steps *steps)
 {
     fputs("step", steps->out);
@@ -114,6 +121,7 @@ static void put_head(struct steps *steps)
 /* As many steps, evenly spaced and with the last, as fit. */
 static size_t spacing(struct mcp_call *call, uint64_t seq, size_t n_keys)
 {
+    /* The row number is ours and a number, so it may stand in the statement as it is. */
     char sql[160];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT DISTINCT step FROM step_metrics WHERE seq = %llu)",
              (unsigned long long)seq);
@@ -187,6 +195,7 @@ static json_t *read_trial(struct mcp_call *call, const char *id)
     return json;
 }
 
+/* Without a specialist: a resource's address has no place for one. The tool takes it. */
 static json_t *read_knowledge(struct mcp_call *call)
 {
     char *block = mcp_knowledge(call, NULL, NULL, MCP_KNOWLEDGE_BYTES);
@@ -195,6 +204,7 @@ static json_t *read_knowledge(struct mcp_call *call)
     return text;
 }
 
+/* By hand: strtol would take blanks and signs as well. */
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')
@@ -236,6 +246,8 @@ static json_t *read_part(struct mcp_call *call, int part, const char *id)
     return readers[part](call, id);
 }
 
+/* A trial that is not there and one that has no diff are the same to a reader: nothing at this address. The code
+ * is the era's, and the newer one's data names the address. */
 static json_t *not_found(struct mcp_call *call, const char *uri)
 {
     json_decref(call->data);
@@ -244,6 +256,7 @@ static json_t *not_found(struct mcp_call *call, const char *uri)
     return NULL;
 }
 
+/* contents carry the client's own spelling of the URI, by which it finds its request again. */
 json_t *mcp_resources_read(struct mcp_call *call)
 {
     const char *uri = mcp_text_param(call, "uri");

@@ -1,4 +1,9 @@
-/* schema.c: arguments of tools as JSON Schema, and checked. */
+/*
+ * schema.c: arguments of tools as JSON Schema, and checked.
+ *
+ * Checked by hand from the same table that is listed: a general validator would be a second library, whose messages
+ * speak of schemas and not of what to write instead.
+ */
 #include "mcp/schema.h"
 
 #include <math.h>
@@ -14,6 +19,7 @@ static json_t *choices_json(const char *const *choices)
     return list;
 }
 
+/* The length of a text is checked but not listed: JSON Schema counts characters, our bounds are bytes. */
 static json_t *text_schema(const struct mcp_argument *argument)
 {
     json_t *schema = json_pack("{s:s}", "type", "string");
@@ -44,6 +50,7 @@ static json_t *type_schema(const struct mcp_argument *argument)
     case MCP_TEXTS: return json_pack("{s:s, s:o}", "type", "array", "items", text_schema(argument));
     case MCP_NUMBER:
     case MCP_COUNT: return number_schema(argument);
+    /* No names are listed for parameters: they are the store's, and a list of tools must not change with it. */
     case MCP_PARAMS:
     case MCP_RANGES:
         return json_pack("{s:s, s:{s:[s,s]}}", "type", "object", "additionalProperties", "type", "number", "string");
@@ -65,6 +72,8 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     if (json_array_size(required))
         json_object_set(schema, "required", required);
     json_decref(required);
+    /* Said for every tool, also without arguments: a misspelt argument that is ignored is a filter that was not
+     * applied. */
     json_object_set_new(schema, "additionalProperties", json_false());
     return schema;
 }
@@ -79,6 +88,7 @@ static const struct mcp_argument *find(const struct mcp_argument *arguments, con
     return NULL;
 }
 
+/* Cut where it is full: the nearest name is told before it, and an answer must not grow with a table. */
 static void list_words(char out[400], const char *const *words)
 {
     size_t used = 0;
@@ -114,6 +124,7 @@ static bool wrong(struct mcp_call *call, const struct mcp_argument *argument, co
     return false;
 }
 
+/* NUL is refused, as everything behind it would be lost without a word. */
 static bool check_text(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -142,6 +153,7 @@ static bool check_texts(struct mcp_call *call, const struct mcp_argument *argume
     return true;
 }
 
+/* 20.0 is taken for a whole number: JSON has one kind of number, and some clients write all of them so. */
 static bool check_number(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     char text[120], low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
@@ -158,6 +170,7 @@ static bool check_number(struct mcp_call *call, const struct mcp_argument *argum
     return wrong(call, argument, text);
 }
 
+/* 32 names at most: the arrays of the tools have that room (MAX_CONDITIONS, MAX_PARAMS). */
 static bool check_object(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     const char *key;
@@ -175,6 +188,7 @@ static bool check_object(struct mcp_call *call, const struct mcp_argument *argum
     return true;
 }
 
+/* No default, so that the compiler names this place when a type is added. */
 static bool check_value(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     switch (argument->type) {
@@ -188,6 +202,7 @@ static bool check_value(struct mcp_call *call, const struct mcp_argument *argume
     return false;
 }
 
+/* null counts as absent, since clients that fill in a form send it for every empty field. */
 bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *arguments, const json_t *given)
 {
     const char *name;
@@ -214,6 +229,7 @@ const char *mcp_text_argument(const struct mcp_call *call, const char *name)
     return json_string_value(json_object_get(call->arguments, name));
 }
 
+/* The cast is safe: the number was checked against the argument's bounds before the tool was called. */
 size_t mcp_count_argument(const struct mcp_call *call, const char *name, size_t fallback)
 {
     const json_t *value = json_object_get(call->arguments, name);

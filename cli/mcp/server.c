@@ -1,4 +1,9 @@
-/* server.c: eras of the protocol, and which method answers what. */
+/*
+ * server.c: eras of the protocol, and which method answers what.
+ *
+ * Everything in which the two eras differ stands here (which methods there are, which members a result has, what must
+ * be in _meta), so that tools, resources and prompts are written once and know of neither.
+ */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -15,6 +20,8 @@
 static const char *const versions[] = {"2026-07-28", "2025-11-25", "2025-06-18"};
 enum { N_VERSIONS = sizeof versions / sizeof *versions, NEWEST_LEGACY = 1 };
 
+/* Sent in both eras and read by every agent before its first call, so it names the tools worth their tokens, and
+ * says once, before any trial's text is seen, that such text is data. */
 static const char instructions[] =
     "A lineage is an append-only record of training trials. Before you plan a night: `knowledge` for the digest, "
     "`tried` before you spend a trial on a setting, `sweep` for what is untested, `query` for lists. Lists come "
@@ -35,6 +42,8 @@ static void fill_error(struct mcp_call *call, const char *format, va_list args)
     free(line);
 }
 
+/* The code decides who reads it: a JSON-RPC error goes to the client's program, which often shows a model nothing
+ * of it; a result with isError (mcp_trouble, code 0) goes to the model, which can then ask better. */
 json_t *mcp_refuse(struct mcp_call *call, enum mcp_code code, const char *format, ...)
 {
     va_list args;
@@ -82,6 +91,7 @@ bool mcp_one_page(struct mcp_call *call)
 
 /* ---- eras ---- */
 
+/* The pointer returned is the table's own, so that versions are compared as pointers from here on. */
 static const char *known_version(const char *version)
 {
     for (size_t i = 0; i < N_VERSIONS; i++)
@@ -98,6 +108,8 @@ static json_t *versions_json(void)
     return list;
 }
 
+/* A client of either era finds in data.supported what to ask for next: the protocol's way of negotiating without a
+ * session. */
 static bool unsupported(struct mcp_call *call, const char *requested)
 {
     mcp_refuse(call, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
@@ -111,6 +123,7 @@ static bool settle_era(struct mcp_call *call)
     const json_t *meta = json_object_get(call->message->params, "_meta");
     const json_t *named = json_object_get(meta, VERSION_KEY);
     bool handshake = strcmp(call->message->method, "initialize") == 0;
+    /* ping may come before the handshake in the older era, as a sign of life; it then counts as of that era. */
     if (!named && (call->server->version || handshake || strcmp(call->message->method, "ping") == 0)) {
         call->version = call->server->version ? call->server->version : versions[NEWEST_LEGACY];
         return true;
@@ -125,6 +138,8 @@ static bool settle_era(struct mcp_call *call)
     if (!call->version)
         return unsupported(call, json_string_value(named));
     call->modern = call->version == versions[0];
+    /* Nothing here depends on what the client can do, yet the newer era makes the member a duty: without it a
+     * request is malformed. */
     if (call->modern && !json_is_object(json_object_get(meta, CAPABILITIES_KEY))) {
         mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: params._meta must hold \"" CAPABILITIES_KEY "\", an object");
         return false;
@@ -138,11 +153,15 @@ static json_t *server_info(void)
                      LINEAGE_VERSION);
 }
 
+/* Empty objects: no listChanged, no subscribe. Both would promise notices, and the lists are the same as long as
+ * the process lives. */
 static json_t *capabilities(void)
 {
     return json_pack("{s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts", "completions");
 }
 
+/* The newer era has no handshake, so a client that asks for its version here is answered with the newest of the
+ * older era, and may hang up. A second initialize replaces the first: the handshake binds nothing but a version. */
 static json_t *initialize(struct mcp_call *call)
 {
     const char *wanted = mcp_text_param(call, "protocolVersion");
@@ -154,6 +173,7 @@ static json_t *initialize(struct mcp_call *call)
                      "serverInfo", server_info(), "instructions", instructions);
 }
 
+/* The names of the older versions are listed too: on this process their handshake works as well. */
 static json_t *discover(struct mcp_call *call)
 {
     (void)call;
@@ -183,6 +203,7 @@ static json_t *listen(struct mcp_call *call)
 
 /* ---- methods ---- */
 
+/* A method of the other era does not exist for this request: not found, rather than refused with words of its own. */
 enum { BOTH_ERAS, MODERN, LEGACY };
 
 static const struct method {
@@ -214,6 +235,8 @@ static const struct method *find_method(const struct mcp_call *call)
     return NULL;
 }
 
+/* Added to the finished result, and not by each method, because a method that forgot one would be invalid in the
+ * newer era only. cacheScope is private: a store is one user's file. */
 static void add_modern_members(const struct method *method, json_t *result)
 {
     json_t *meta = json_object_get(result, "_meta");
@@ -242,6 +265,8 @@ static json_t *error_answer(json_t *id, enum mcp_code code, const char *text, js
     return answer;
 }
 
+/* code begins as an internal error and error as "out of memory": a NULL result that nobody explained is a failed
+ * allocation, and must not go out as an empty success. */
 static json_t *answer_request(struct mcp_server *server, const struct mcp_message *message)
 {
     struct mcp_call call = {.server = server, .message = message, .code = MCP_INTERNAL_ERROR, .error = "out of memory"};
@@ -274,6 +299,7 @@ int mcp_serve(struct mcp_server *server)
 {
     struct mcp_message message;
     bool heard = true;
+    /* The end of input is the usual end, hence CLI_OK also after it; a lost reader is told on stderr by the inbox. */
     signal(SIGPIPE, SIG_IGN); /* a client that went away is noticed by its writes */
     while (heard && mcp_inbox_next(server->inbox, &message)) {
         heard = mcp_inbox_answer(server->inbox, answer(server, &message));

@@ -1,4 +1,8 @@
-/* snapshot_diff.c: `lineage diff` between the snapshots of two trials. */
+/*
+ * snapshot_diff.c: `lineage diff` between the snapshots of two trials.
+ *
+ * A file of its own for the child process that it runs; the tool and the resource print what it found.
+ */
 #include "mcp/snapshot_diff.h"
 
 #include <errno.h>
@@ -15,6 +19,7 @@
 
 extern char **environ;
 
+/* How late a cancellation is noticed at worst. */
 enum { LOOK_MS = 200 };
 
 /* ---- the child ---- */
@@ -35,6 +40,8 @@ static pid_t start_diff(struct mcp_call *call, const char *from, const char *to,
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
+    /* /proc/self/exe and no search in PATH: the diff must be this program's, of this version. "--" above stands
+     * before the ids, as one could begin with a dash. */
     int error = posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -60,6 +67,8 @@ static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call
             continue;
         if (n <= 0)
             return;
+        /* Counted beyond what is wanted by at most one read: the child is then ended, whatever the size of the
+         * snapshots. */
         changes->length += (size_t)n;
         fwrite(bytes, 1, (size_t)n, text);
         changes->cut = changes->length > MCP_SNAPSHOT_DIFF_MAX;
@@ -74,6 +83,7 @@ static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
         kill(child, SIGKILL);
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
         ;
+    /* The child's stderr is the server's: its own reason stands in the client's log. */
     if (cut || (WIFEXITED(state) && WEXITSTATUS(state) == 0))
         return true;
     mcp_trouble(call, "the snapshots cannot be compared; `lineage diff` says why");
@@ -112,6 +122,7 @@ static bool path_ok(struct mcp_call *call, const char *path)
     return false;
 }
 
+/* Asked for both trials before the child runs, only for the message: which of the two has no snapshot. */
 static char *snapshot_of(struct mcp_call *call, const struct lineage_trial *trial)
 {
     struct lineage_error err;

@@ -1,4 +1,9 @@
-/* tool_diff.c: what a trial changed, file by file. */
+/*
+ * tool_diff.c: what a trial changed, file by file.
+ *
+ * The list of files is made from the whole diff, also where its text is cut for the answer, so that a reader can go
+ * on and ask for one file by `path`.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +27,7 @@ static bool is_header(const char *line, size_t length)
     return length > 11 && memcmp(line, "diff --git ", 11) == 0;
 }
 
+/* Half of the line, and no search for " b/": a path may hold that too. */
 static json_t *path_of(const char *line, size_t length)
 {
     char path[400];
@@ -35,6 +41,7 @@ struct file {
     size_t added, removed;
 };
 
+/* Counted on beyond FILES_MAX (n_files): a trial that copied in a library must not fill the answer with names. */
 static void add_file(json_t *files, struct file *file)
 {
     if (file->path && json_array_size(files) < FILES_MAX)
@@ -61,6 +68,7 @@ static json_t *list_files(const struct mcp_snapshot_diff *changes, size_t *n)
             in_hunk = false;
             ++*n;
         }
+        /* Only inside a hunk: the lines --- and +++ of a header would count as one removed and one added. */
         in_hunk = in_hunk || (length > 2 && memcmp(text, "@@ ", 3) == 0);
         file.added += in_hunk && text[0] == '+';
         file.removed += in_hunk && text[0] == '-';

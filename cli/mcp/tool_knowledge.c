@@ -1,4 +1,9 @@
-/* tool_knowledge.c: the session-start block, as the next agent reads it. */
+/*
+ * tool_knowledge.c: the session-start block, as the next agent reads it.
+ *
+ * The store renders it and cuts it to a budget by worth; here remarks are added, which stand in a file that the
+ * renderer does not read, and the label around the whole.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +23,7 @@ struct remarks {
     size_t n;
 };
 
+/* A ring, as the file is read from its beginning and only its end is wanted. */
 static bool keep_remark(void *context, const struct lineage_remark *remark)
 {
     struct remarks *remarks = context;
@@ -86,12 +92,14 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     options.specialist = specialist;
     options.sections = sections;
     options.insights = insights;
+    /* Some room is left for what stands behind the digest: the remarks, which are the first to be cut. */
     options.max_bytes = max_bytes - SMALLEST_BLOCK / 2;
     if (!mcp_text_open(&all))
         return free(insights), NULL;
     enum lineage_status status = lineage_render(&text, &length, call->server->store, &options, &err);
     if (status == LINEAGE_OK) {
         fwrite(text, 1, length, all.out);
+        /* Who names sections wants those alone. */
         if (!sections)
             add_remarks(all.out, call->server->store);
     }
@@ -115,6 +123,7 @@ static const struct mcp_argument arguments[] = {
     {"max_bytes", MCP_COUNT, false, "the least useful is left out to fit, default 10000", 1000, 200000, NULL},
     {.name = NULL}};
 
+/* What does not fit is left out: the names of all sections together are shorter. */
 static void join(char out[400], const json_t *names)
 {
     size_t used = 0;

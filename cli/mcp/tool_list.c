@@ -1,4 +1,8 @@
-/* tool_list.c: query, tried, chain, best, trial: trials as rows. */
+/*
+ * tool_list.c: query, tried, chain, best, trial: trials as rows.
+ *
+ * Together, as they share the page with its fields and its cursor, and differ in what they select.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +54,7 @@ static bool check_texts(const struct lineage_condition *condition, struct mcp_ca
     return status != LINEAGE_EINVAL;
 }
 
+/* A number is a range of one value, so that every condition on numbers takes one path in the store. */
 static bool add_condition(struct conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
 {
     struct lineage_condition *condition = &conditions->list[conditions->n++];
@@ -97,6 +102,7 @@ static bool read_where(struct conditions *conditions, struct mcp_call *call)
     return true;
 }
 
+/* Unknown labels cannot come: the schema lists them, and arguments were checked against it. */
 static unsigned label_bits(const struct mcp_call *call)
 {
     const json_t *status = json_object_get(call->arguments, "status");
@@ -108,6 +114,7 @@ static unsigned label_bits(const struct mcp_call *call)
     return bits;
 }
 
+/* Clients know the row number as `row`, which is what it is to them; the store's column is called seq. */
 static const char *sort_name(const char *sort)
 {
     if (!sort || strcmp(sort, "-row") == 0)
@@ -153,6 +160,7 @@ static const struct mcp_argument tried_arguments[] = {
     MCP_LIST_ARGUMENTS,
     {.name = NULL}};
 
+/* Relative nearness, since learning rates lie orders of magnitude apart; absolute at 0, which has no share. */
 static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
 {
     double tolerance = 0.05;
@@ -217,6 +225,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
 static json_t *call_tried(struct mcp_call *call)
 {
     struct conditions conditions = {.n = 0};
+    /* All labels but harness_abort: there the machine failed and the setting was not tried. */
     struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
                                   .conditions = conditions.list,
                                   .sort = "-seq"};
@@ -228,6 +237,7 @@ static json_t *call_tried(struct mcp_call *call)
     json_t *result = mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
     if (!result)
         return NULL;
+    /* An empty page behind a cursor is the end of a list that had rows. */
     bool tried = json_array_size(json_object_get(result, "rows")) > 0 || query.after;
     json_object_set_new(result, "tried", json_boolean(tried));
     if (tried)
@@ -280,6 +290,8 @@ static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_
 
 static const char *const chain_ends[] = {"root", "missing parent", "cycle"};
 
+/* Ancestors that were not kept are counted and not listed: a result stands on the kept ones, but a long gap
+ * between two is worth a question. */
 static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *chain)
 {
     struct mcp_page page;
@@ -299,6 +311,7 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
     return result;
 }
 
+/* The id is looked up first for its message: the nearest ids, which the chain's own error does not name. */
 static json_t *call_chain(struct mcp_call *call)
 {
     const char *id = mcp_text_argument(call, "id");
@@ -356,6 +369,7 @@ static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fi
     return object;
 }
 
+/* All texts are halved together until they fit: which of them is dispensable is the reader's knowledge. */
 static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *trial, const struct mcp_fields *fields)
 {
     size_t room = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES) - 200;
@@ -374,6 +388,7 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
     "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,turns,"              \
     "ig_clip_scale_mean,ig_clip_scale_std"
 
+/* The first 20: false ends the reading of the file. */
 static bool add_remark(void *context, const struct lineage_remark *remark)
 {
     json_t *list = context;
@@ -382,6 +397,7 @@ static bool add_remark(void *context, const struct lineage_remark *remark)
     return json_array_size(list) < 20;
 }
 
+/* Remarks that cannot be read are no reason to withhold the trial. */
 static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *trial, const char *fallback)
 {
     struct mcp_fields fields;

@@ -1,4 +1,9 @@
-/* tool_sql.c: a read-only SELECT on the mirror. */
+/*
+ * tool_sql.c: a read-only SELECT on the mirror.
+ *
+ * What may be run is decided in the store (one statement, SQLite's own read-only test, an authorizer); a check of the
+ * first word was the hole in others' servers, which let WITH ... DELETE pass.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +13,8 @@
 
 enum { FRAME = 300, CELL_MAX = 400, CELL_MIN = 16 };
 
+/* The tables are described in the argument, and not in a tool of its own: the statement can be written without
+ * another call. */
 static const struct mcp_argument arguments[] = {
     {"statement", MCP_TEXT, true,
      "one SELECT. trials(seq, exp_id, timestamp, specialist, parent_exp, hypothesis, status, score, delta_vs_best, train_s, "
@@ -24,6 +31,7 @@ struct rows {
     bool more;
 };
 
+/* Text, also of numbers: a result column of SQLite has no type of its own, and rows of one column may differ. */
 static json_t *row_json(size_t n, const char *const *texts, size_t max)
 {
     json_t *row = json_array();
@@ -55,6 +63,7 @@ static bool add_row(void *context, size_t n, const char *const *names, const cha
     return false;
 }
 
+/* No cursor: between two calls an arbitrary statement cannot be taken up where it was left. LIMIT and OFFSET can. */
 static json_t *call_sql(struct mcp_call *call)
 {
     struct rows rows = {.columns = json_array(), .list = json_array(), .bytes = FRAME,
@@ -85,6 +94,7 @@ const struct mcp_tool mcp_tool_sql = {
               "\"note\":{\"type\":\"string\"}",
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
+    /* A join over all trials may be what was meant; one without its condition never ends. */
     .patience_s = 20,
     .call = call_sql,
 };

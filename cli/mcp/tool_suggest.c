@@ -1,4 +1,9 @@
-/* tool_suggest.c: which setting to try next. */
+/*
+ * tool_suggest.c: which setting to try next.
+ *
+ * The proposer is the one of `lineage suggest` and of the nights; here are only its arguments and its place in the
+ * table.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +19,7 @@ static const struct mcp_argument arguments[] = {
      NULL},
     {"propose", MCP_TEXT, false, "default tpe", 0, 0, methods},
     {"n", MCP_COUNT, false, "how many, default 1", 1, SUGGEST_MAX, NULL},
+    /* Up to 2^53 - 1: beyond it a client whose numbers are doubles would send another seed than it shows. */
     {"seed", MCP_COUNT, false, "default 0", 0, 9007199254740991.0, NULL},
     {.name = NULL}};
 
@@ -43,6 +49,7 @@ static json_t *answer(struct propose_question *question, struct mcp_call *call)
                : mcp_store_trouble(call, &err);
 }
 
+/* On the heap: the space of a question is larger than a stack frame ought to be. */
 static json_t *call_suggest(struct mcp_call *call)
 {
     struct propose_question *question = calloc(1, sizeof *question);

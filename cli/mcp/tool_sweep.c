@@ -1,4 +1,9 @@
-/* tool_sweep.c: coverage of one or two parameters. */
+/*
+ * tool_sweep.c: coverage of one or two parameters.
+ *
+ * Untried combinations come with the first page already: they are what the question is for, and an agent seldom turns
+ * to the second.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +86,8 @@ static bool is_cell_at(const struct lineage_sweep_cell *cell, const struct axis_
            compare_values(cell->y, cell->y_text, y->number, y->text) == 0;
 }
 
+/* The place is found by comparing values, not by equality: a cell of numbers may have got neighbours since, and
+ * the page goes on behind the values named. */
 static bool start_of(size_t *start, const struct sweeping *s)
 {
     const char *cursor = mcp_text_argument(s->call, "cursor");
@@ -125,6 +132,8 @@ static json_t *cell_field(const struct lineage_sweep_cell *cell, const char *fie
     return labels_text(cell);
 }
 
+/* The parameters' names go through mcp_cell, although the caller gave them: they are names of a store's
+ * parameters, which any trial may have coined. */
 static json_t *columns_of(const struct sweeping *s)
 {
     const json_t *fields = json_object_get(s->call->arguments, "fields");
@@ -176,6 +185,7 @@ static json_t *untried_cells(const struct sweeping *s, size_t *n)
     return list;
 }
 
+/* At least one cell stands on a page, whatever its size, or the cursor would never move on. */
 static json_t *sweep_page(const struct sweeping *s, size_t start)
 {
     size_t limit = mcp_count_argument(s->call, "limit", 100), bytes = FRAME, untried, i = start;

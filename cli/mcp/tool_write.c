@@ -1,4 +1,8 @@
-/* tool_write.c: append and note, offered with --allow-write only. */
+/*
+ * tool_write.c: append and note, offered with --allow-write only.
+ *
+ * Apart from the reading tools, so that all that a client can change is on one page.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +15,8 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
+/* MAX_PARAMS is what schema.c lets through. TEXT keeps one call from writing a row that every later reader has to
+ * carry. */
 enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 
 /* ---- append ---- */
@@ -42,6 +48,7 @@ static struct lineage_number number_of(const struct mcp_call *call, const char *
     return number;
 }
 
+/* Names are checked here, so that the message can name the argument. */
 static bool read_params(struct lineage_trial *trial, struct lineage_param *params, struct mcp_call *call)
 {
     const char *name;
@@ -85,9 +92,11 @@ static json_t *call_append(struct mcp_call *call)
                                              .train_s = number_of(call, "train_s"),
                                              .total_s = number_of(call, "total_s")};
     lineage_append_options_init(&options);
+    /* "auto" is the one choice of the schema that is no label. */
     options.auto_status = !lineage_label_parse(&trial.status, mcp_text_argument(call, "status"));
     if (!read_params(&trial, params, call))
         return NULL;
+    /* The row is written by the same path as that of `lineage append`, and is whole or not there. */
     call->server->deadline = 0; /* what is being written is finished */
     if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
@@ -132,6 +141,7 @@ static bool keep_last(void *context, const struct lineage_remark *remark)
     return true;
 }
 
+/* The remark is addressed to the id as the store has it, which @17 or 014 in the request may not be. */
 static json_t *call_note(struct mcp_call *call)
 {
     struct lineage_remark remark = {.author = mcp_text_argument(call, "author"), .text = mcp_text_argument(call, "text")};

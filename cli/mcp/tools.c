@@ -1,15 +1,26 @@
-/* tools.c: which tools there are, in which order, and how one is called. */
+/*
+ * tools.c: which tools there are, in which order, and how one is called.
+ *
+ * A table of structs, each in the file of its tool: the list of tools, the check of arguments and the call read the
+ * same rows, so that what is advertised is what is enforced.
+ */
 #include "mcp/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+/*
+ * The order is sent, and stays: clients keep the list in a model's prompt, where another order is another prompt.
+ * Reading tools come first, in the order in which an agent that plans a night needs them. Twelve, because every
+ * definition costs each session tokens, used or not.
+ */
 static const struct mcp_tool *const tools[] = {
     &mcp_tool_knowledge, &mcp_tool_best, &mcp_tool_trial, &mcp_tool_chain,  &mcp_tool_query, &mcp_tool_sweep,
     &mcp_tool_tried,     &mcp_tool_diff, &mcp_tool_sql,   &mcp_tool_suggest, &mcp_tool_append, &mcp_tool_note};
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
+/* A tool that may not be used is not listed at all: a model tries what it sees. */
 static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
 {
     return !tool->writes || call->server->allow_write;
@@ -17,6 +28,8 @@ static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
 
 /* ---- list ---- */
 
+/* Written as text, which is shorter in the table than calls of json_pack. Further members are allowed in a result,
+ * so that a later version may add one without breaking a client that checks. */
 static json_t *output_schema(const struct mcp_tool *tool)
 {
     struct mcp_text text;
@@ -56,6 +69,8 @@ json_t *mcp_tools_list(struct mcp_call *call)
 
 /* ---- call ---- */
 
+/* A protocol error and no isError: the protocol has an unknown name as the client's mistake. The nearest name is
+ * told, as a model that misspelt it gets another try. */
 static json_t *unknown_tool(struct mcp_call *call, const char *name)
 {
     const char *known[N_TOOLS + 1] = {0};
@@ -90,6 +105,7 @@ static json_t *tool_error(const char *text)
     return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(text), "isError", 1);
 }
 
+/* A deadline by the wall clock would fire, or never fire, when the time of day is set. */
 static double now(void)
 {
     struct timespec t;
@@ -112,6 +128,8 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     json_t *value = NULL;
     catch_up(call->server);
     call->server->overdue = false;
+    /* Set anew for each call, and cleared after it: the store's interrupt handler reads it during every later
+     * statement too. */
     call->server->deadline = now() + tool->patience_s;
     call->code = 0;
     if (mcp_check_arguments(call, tool->arguments, call->arguments))
@@ -119,6 +137,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     call->server->deadline = 0;
     if (value)
         return tool_result(value);
+    /* code 0 is trouble: a result that the model sees, as it can mend its arguments. */
     return call->code ? NULL : tool_error(call->error);
 }
 
@@ -128,6 +147,8 @@ json_t *mcp_tools_call(struct mcp_call *call)
     call->arguments = json_object_get(call->message->params, "arguments");
     if (!name)
         return NULL;
+    /* The shape is the client program's business, hence a protocol error; values inside are the model's, hence
+     * isError. */
     if (call->arguments && !json_is_object(call->arguments))
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
     for (size_t i = 0; i < N_TOOLS; i++)

@@ -1,4 +1,8 @@
-/* guard.c: see guard.h. */
+/*
+ * guard.c: which requests are answered; see guard.h.
+ *
+ * Without any HTTP library in it, so that each rule can be tested on plain text.
+ */
 #include "serve/guard.h"
 
 #include <stdio.h>
@@ -6,8 +10,10 @@
 #include <strings.h>
 #include <sys/random.h>
 
+/* The literal addresses and localhost only: any other name could be bound to 127.0.0.1 by whoever owns it. */
 static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 
+/* From the kernel and not from rand: the token is all that keeps other users of the machine out. */
 bool guard_make_token(struct guard *guard)
 {
     unsigned char bytes[GUARD_TOKEN / 2];
@@ -18,6 +24,7 @@ bool guard_make_token(struct guard *guard)
     return true;
 }
 
+/* The port belongs to it: another server on this machine is another origin. Browsers leave out port 80. */
 bool guard_host_ok(const struct guard *guard, const char *host)
 {
     char wanted[64];
@@ -29,6 +36,7 @@ bool guard_host_ok(const struct guard *guard, const char *host)
     return false;
 }
 
+/* None is well: a browser sends no Origin with a plain GET of an address that was typed or opened. */
 bool guard_origin_ok(const struct guard *guard, const char *origin)
 {
     return !origin || (strncmp(origin, "http://", 7) == 0 && guard_host_ok(guard, origin + 7));
@@ -41,6 +49,7 @@ bool guard_token_ok(const struct guard *guard, const char *token)
         return true;
     if (!token || strlen(token) != GUARD_TOKEN)
         return false;
+    /* No way out of the loop at the first difference: its time would tell how much was right. */
     for (int i = 0; i < GUARD_TOKEN; i++)
         differs |= (unsigned char)(token[i] ^ guard->token[i]);
     return differs == 0;

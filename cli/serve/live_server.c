@@ -121,6 +121,7 @@ static void results_path(char path[PATH_MAX], const struct server *server)
     snprintf(path, PATH_MAX, "%s/results.tsv", server->options->dir);
 }
 
+/* Inode too: an import or a restore puts another file in its place, which may have the same size. */
 static bool same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -135,6 +136,7 @@ static void look_at(struct stat *st, const struct server *server)
         *st = (struct stat){0};
 }
 
+/* A model that failed half way is released as well: it may hold some of its parts. */
 static bool load_model(struct server *server)
 {
     struct lineage_error err;
@@ -162,6 +164,7 @@ static struct MHD_Response *fresh_page(struct server *server)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
+    /* Without diffs: they read two snapshots for every trial. A trial's own answer has its. */
     page_print(out, &server->model, 1, &(struct page_options){.live = true, .no_diffs = true});
     if (fclose(out) != 0) {
         free(text);
@@ -181,6 +184,8 @@ static enum MHD_Result answer_page(struct server *server, struct MHD_Connection 
     return server->http.queue_response(connection, MHD_HTTP_OK, page); /* kept for the next one */
 }
 
+/* The index counts rows of the model; rows are only appended, so that an index from an older page still means the
+ * same trial. */
 static enum MHD_Result answer_trial(struct server *server, struct MHD_Connection *connection)
 {
     const char *which = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "i");
@@ -211,12 +216,15 @@ static enum MHD_Result answer_running(struct server *server, struct MHD_Connecti
 
 /* ---- news ---- */
 
+/* One event at a time: the library asks again until there is nothing new. Numbers and no content: a client that
+ * missed some still fetches the newest state. */
 static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
 {
     struct listener *listener = context;
     struct server *server = listener->server;
     ssize_t n = 0;
     (void)position;
+    /* The longest event fits into 64 bytes, so that it is never cut in two. */
     if (room < 64)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     pthread_mutex_lock(&server->mutex);
@@ -226,6 +234,8 @@ static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
         n = snprintf(out, room, "event: rows\ndata: %" PRIu64 "\n\n", listener->rows = server->rows);
     else if (listener->running != server->running)
         n = snprintf(out, room, "event: running\ndata: %" PRIu64 "\n\n", listener->running = server->running);
+    /* A comment line, which the browser passes over. Its use is the write: to a client that has gone it fails, and
+     * the place is free again. */
     else if (listener->beat != server->beat) {
         listener->beat = server->beat;
         n = snprintf(out, room, ": here\n\n");
@@ -237,6 +247,8 @@ static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
     return n;
 }
 
+/* The library calls this once for a response, however its connection ended; the lock orders it against
+ * wake_listeners. */
 static void forget(void *context)
 {
     struct listener *listener = context;
@@ -283,6 +295,8 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
     return answer(server, connection, MHD_HTTP_OK, response);
 }
 
+/* Under the mutex of the caller, which tell suspends under too: a listener that was marked is suspended, so that
+ * none is resumed twice or slept through. */
 static void wake_listeners(struct server *server)
 {
     for (struct listener *listener = server->listeners; listener; listener = listener->next)
@@ -327,6 +341,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         *state = (void *)(uintptr_t)&admitted;
         return MHD_YES;
     }
+    /* A body is taken and thrown away, so that the answer comes when the request is whole, as for any other. */
     if (*upload_size) {
         *upload_size = 0;
         return MHD_YES;
@@ -337,6 +352,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) ||
         !guard_origin_ok(&server->guard, origin))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "not from there\n");
+    /* After Host and Origin, so that a foreign page learns nothing about tokens, and before the path, so that
+     * nobody without one learns what there is. */
     if (!guard_token_ok(&server->guard, token))
         return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "open the address that lineage serve printed: it holds a token\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -352,6 +369,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "nothing here\n");
 }
 
+/* The library's log is silenced: it speaks of clients that hang up, and the terminal holds the address to open. */
 static void quiet(void *context, const char *format, va_list args)
 {
     (void)context;
@@ -377,6 +395,7 @@ static int start(struct server *server)
         return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; name another with --port, or 0 for any",
                          server->options->port, strerror(errno));
     const union MHD_DaemonInfo *info = server->http.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    /* With port 0 the system has chosen, and only the library knows which. */
     server->guard.port = info && info->port ? info->port : server->options->port;
     printf("http://127.0.0.1:%u/%s%s\n", server->guard.port, server->guard.token[0] ? "?token=" : "", server->guard.token);
     fflush(stdout);
@@ -407,6 +426,8 @@ static void watch(struct server *server, const sigset_t *signals)
     }
 }
 
+/* Listeners are woken first: a connection that is suspended would keep the library's thread from ending. The page,
+ * model and store go after that thread, who alone used them. */
 static void stop(struct server *server)
 {
     pthread_mutex_lock(&server->mutex);

@@ -1,4 +1,8 @@
-/* microhttpd.c: see microhttpd.h. */
+/*
+ * microhttpd.c: libmicrohttpd, loaded when `lineage serve` starts; see microhttpd.h for why.
+ *
+ * The version in the name is the one whose structures the headers describe: another major one must not be loaded.
+ */
 #include "serve/microhttpd.h"
 
 #include <dlfcn.h>
@@ -19,6 +23,8 @@ int microhttpd_load(struct microhttpd *http)
     *http = (struct microhttpd){.library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL)};
     if (!http->library)
         return cli_error(CLI_SYSTEM, "serve needs libmicrohttpd (Debian: apt-get install libmicrohttpd12): %s", dlerror());
+    /* Every function is looked for at the start: a missing one is told now, and not by a crash at the first
+     * request. */
     bool all = true;
 #define MICROHTTPD_FIND(name) all = find(&http->name, sizeof http->name, http->library, "MHD_" #name) && all;
     MICROHTTPD_FUNCTIONS(MICROHTTPD_FIND)

@@ -1,4 +1,9 @@
-/* running.c: see running.h. */
+/*
+ * running.c: trials at work right now, as their work directories tell; see running.h.
+ *
+ * What it reads was written by the trial, a program of somebody else's, while it is being written: every size is
+ * bounded, and a line without its end is left for the next time.
+ */
 #include "serve/running.h"
 
 #include <jansson.h>
@@ -12,6 +17,7 @@
 #include "report/html_escape.h"
 #include "support/running_files.h"
 
+/* READ_MAX: a trial that tells too much shows its beginning, and costs the server no more than that. */
 enum { SHOWN = 8, READ_MAX = 4 << 20, KEYS = 6, POINTS = 4000, NAME = 64 };
 
 struct series {
@@ -29,6 +35,7 @@ struct trial {
 
 /* ---- files ---- */
 
+/* Size and inode, not time: an event grows the file, while its time may stand still within one tick of the clock. */
 static void add_state(void *context, int fd)
 {
     uint64_t *state = context;
@@ -47,6 +54,7 @@ uint64_t running_state(const char *store)
 
 /* ---- what was said ---- */
 
+/* Allocated when a key is first seen: most trials tell two or three of these. */
 static struct series *series_of(struct trial *trial, const char *key)
 {
     for (size_t i = 0; i < trial->n_series; i++)
@@ -63,6 +71,8 @@ static struct series *series_of(struct trial *trial, const char *key)
     return new;
 }
 
+/* The latest event wins for name, phase and step; members of a wrong type are passed over, since schemas of trials
+ * differ. */
 static void take_line(struct trial *trial, const json_t *line)
 {
     static const char *const shown[] = {"score", "em", "reward", "loss", "entropy", "kl", "grad_norm", NULL};
@@ -83,6 +93,7 @@ static void take_line(struct trial *trial, const json_t *line)
     }
 }
 
+/* Read anew each time, and not on from where it ended: no state has to be kept for a trial that may be gone. */
 static void read_events(struct trial *trial, int fd)
 {
     char *text = malloc(READ_MAX + 1);
@@ -108,6 +119,7 @@ static void read_events(struct trial *trial, int fd)
 static void print_series(FILE *out, const struct series *s)
 {
     double low = INFINITY, high = -INFINITY;
+    /* As many points as the picture is wide; more would make the page larger and not finer. */
     size_t every = s->n / 150 + 1;
     for (size_t i = 0; i < s->n; i++) {
         low = fmin(low, s->value[i]);
@@ -136,6 +148,7 @@ static void print_trial(void *context, int fd)
     struct printing *printing = context;
     struct trial *trial = calloc(1, sizeof *trial);
     FILE *out = printing->out;
+    /* A night with many slots would fill the page; those beyond are left out. */
     if (!trial || printing->n++ >= SHOWN) {
         free(trial);
         return;
