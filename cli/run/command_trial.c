@@ -12,6 +12,7 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -460,12 +461,16 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                         .quiet = trial->quiet,
                                         .interrupts = trial->interrupts};
         run->plan = &request.plan;
+        /* Whoever read what it prints may go; the trial and its row do not hang on that. */
+        struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+        sigaction(SIGPIPE, &ignore, &before);
         status = left_trial_record_all(store);
         if (status == CLI_GO_ON)
             status = trial_run(store, &request, outcome, row);
         if (status == CLI_GO_ON && outcome->end == TRIAL_FINISHED)
             status = set_noise(run);
         run_log_close(&run->log);
+        sigaction(SIGPIPE, &before, NULL);
         protected_files_release(&run->protected);
     }
     free(params);

@@ -67,6 +67,7 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     int output = c->output >= 0 ? c->output : STDERR_FILENO;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL); /* ignored by who keeps the row; pipelines of a command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
     if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
         dup2(output, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
