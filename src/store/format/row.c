@@ -189,6 +189,7 @@ static void read_extras(struct reading *r)
     for (size_t i = 0; extras && r->layout->n_extras && i < r->layout->n_cells; i++)
         if (row_is_extra(r->layout, i)) {
             extras[n].column = arena_text(r->arena, r->layout->names[i], strlen(r->layout->names[i]));
+            r->out_of_memory = r->out_of_memory || !extras[n].column;
             extras[n++].text = keep(r, cell_at(r, (int)i));
         }
     r->trial->extras = extras;
