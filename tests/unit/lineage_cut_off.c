@@ -183,6 +183,35 @@ static void rows_of_others_behind_a_cut_one_survive(void **state)
     free(ours);
 }
 
+/* The first write of a store was cut behind its header, under which another tool then wrote. */
+static void a_header_stays_for_the_rows_of_others(void **state)
+{
+    (void)state;
+    char *ours = row_text("ours", "\"two\nlines\""), *theirs = row_text("theirs", "plain"), *header, *staged;
+    size_t n;
+    char *dir = make_dir(), *other = make_dir();
+    add_rows(other, (const struct row[]){{.id = NULL}});
+    header = read_file(in_dir(other, "results.tsv"), &n);
+    staged = malloc(n + strlen(ours) + 1);
+    assert_non_null(staged);
+    sprintf(staged, "%s%s", header, ours);
+    for (size_t more = 0; more < 12; more += 11) { /* nothing of the row, or some of it that no line end follows */
+        write_file(in_dir(dir, "results.tsv"), "", 0);
+        cut_off(dir, staged, n + more);
+        add_bytes(dir, theirs);
+        struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+        assert_int_equal(append(store, "next", NULL), LINEAGE_OK);
+        assert_string_equal(ids_of(store, &(struct lineage_query){0}), more ? "000 " : "theirs 000 ");
+        lineage_store_close(store);
+    }
+    remove_dir(other);
+    remove_dir(dir);
+    free(staged);
+    free(header);
+    free(theirs);
+    free(ours);
+}
+
 /* ---- a header that was cut ------------------------------------------------------------------------------------------ */
 
 static int empty_it(void *context, const char *call)
@@ -251,6 +280,7 @@ int main(void)
         cmocka_unit_test(rows_taken_back_while_waiting_are_forgotten),
         cmocka_unit_test(a_row_with_a_line_end_in_it_is_staged),
         cmocka_unit_test(rows_of_others_behind_a_cut_one_survive),
+        cmocka_unit_test(a_header_stays_for_the_rows_of_others),
         cmocka_unit_test(a_cut_header_is_forgotten_with_its_bytes),
         cmocka_unit_test(a_header_is_read_once),
     };

@@ -489,7 +489,7 @@ static enum lineage_status find_line_end(struct log_file *file, const struct log
 /*
  * Another tool may have written behind what there is of it, and its first bytes may be those that would have come next:
  * where something follows only whole lines are taken back, and kept aside. What is left of a cut one is then part of the
- * other tool's first line, which it wrote so. With an open quote in it, it would swallow the lines behind that one as well;
+ * other tool's first line, which it wrote so. A whole header is not ours alone: their rows stand under it. With an open quote in it, it would swallow the lines behind that one as well;
  * then the line goes too.
  */
 static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
@@ -501,11 +501,12 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
         return cut(file, state, from, err);
     while (whole && bytes[whole - 1] != '\n')
         whole--;
-    uint64_t to = from + whole;
+    const char *header_end = from ? NULL : memchr(bytes, '\n', whole);
+    uint64_t to = from + whole, first = header_end ? (uint64_t)(header_end - bytes) + 1 : from;
     if (has_open_quote(bytes + whole, n - whole))
         status = find_line_end(file, state, from + n, &to, err);
-    if (status == LINEAGE_OK && to > from)
-        status = file_blank(&file->log, state, from, to, state->aside, err);
+    if (status == LINEAGE_OK && to > first)
+        status = file_blank(&file->log, state, first, to, state->aside, err);
     return status;
 }
 
