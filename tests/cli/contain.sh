@@ -198,7 +198,7 @@ exec "$LINEAGE" run -C "$1/unseen" -q --grace 0 -- \
     sh -c 'echo METRIC score=1; (setsid sh -c "touch up; sleep 5" &); until [ -e up ]; do sleep 0.01; done'
 END2
 status=77
-[ "$INSTRUMENTED" = yes ] || { # the sanitizer's own threads need it
+[ "$INSTRUMENTED" = sanitizers ] || { # the sanitizer's own threads need it
     unshare -rm sh blind "$scratch" >out 2>err
     status=$?
 }
