@@ -1,4 +1,8 @@
-/* html_escape.c: see html_escape.h. */
+/*
+ * html_escape.c: text of rows on its way into a page; see html_escape.h.
+ *
+ * Cut first and escaped after: the other way round a cut could fall into the middle of an entity.
+ */
 #include "report/html_escape.h"
 
 #include <stdlib.h>
@@ -7,6 +11,7 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
+/* One set for text and for attributes in either quotes: two sets would one day be mixed up. */
 static void put_html(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)

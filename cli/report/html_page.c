@@ -1,4 +1,9 @@
-/* html_page.c: see html_page.h. */
+/*
+ * html_page.c: a report as one HTML file; see html_page.h.
+ *
+ * The order of the page is the order of a morning: what happened, where it stands, what to try, then every trial. The
+ * pictures know nothing of HTML around them.
+ */
 #include "report/html_page.h"
 
 #include <inttypes.h>
@@ -16,6 +21,10 @@ enum { ROWS = 100, TEXTS = 3 << 20 };
 
 /* ---- head and foot ---- */
 
+/*
+ * The policy allows style and script by digest, computed when the assets were embedded: even a cell that got through
+ * the escaping could run nothing. form-action and base-uri are named because default-src does not cover them.
+ */
 static void print_head(FILE *out, const struct model *models, size_t n, const struct page_options *options)
 {
     fprintf(out,
@@ -36,6 +45,7 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
             report_picture_css);
 }
 
+/* Scripts stand at the end, where all they look for is there; without them the page reads the same. */
 static void print_foot(FILE *out, bool live)
 {
     fprintf(out,
@@ -47,6 +57,7 @@ static void print_foot(FILE *out, bool live)
 
 /* ---- what the script knows ---- */
 
+/* JSON has no NaN and no infinity. */
 static void json_number(FILE *out, struct lineage_number number)
 {
     if (number.present && isfinite(number.value))
@@ -65,6 +76,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Names stand once and trials hold an index: ten thousand rows share a few names. */
 static bool specialists(struct name_list *list, const struct model *model)
 {
     list->names = malloc((model->n + 1) * sizeof *list->names);
@@ -200,6 +212,7 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     if (kind->print == picture_morning)
         morning_sentences(p);
     fprintf(p->out, "<p class=\"how\">%s</p>\n", kind->reading);
+    /* Coverage has a scroller for each of its pairs. */
     bool scrolls = kind->print != picture_coverage;
     fputs(scrolls ? "<div class=\"scroll\">" : "", p->out);
     kind->print(p);
@@ -225,6 +238,8 @@ static void print_row(const struct picture *p, size_t i)
     fputs("</td></tr>\n", out);
 }
 
+/* A hundred rows are HTML and readable without a script; the rest is in the data, from which the script makes rows
+ * when a filter asks for them. */
 static void print_table(const struct picture *p)
 {
     size_t n = p->model->n, shown = n < ROWS ? n : ROWS;
@@ -240,6 +255,7 @@ static void print_table(const struct picture *p)
     fputs("</tbody></table></div></section>\n", p->out);
 }
 
+/* Newest first, like the table above. */
 static void print_cards(const struct picture *p, bool diffs)
 {
     bool *chosen = calloc(p->model->n + 1, sizeof *chosen);
@@ -274,6 +290,7 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
         print_picture(&p, kind);
     print_table(&p);
     print_cards(&p, !options->no_diffs);
+    /* HTML allows one main element in a page: with several stores it is the overview's. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
     print_data(out, model);
     fputs("</div>\n", out);
@@ -335,6 +352,7 @@ bool page_picture(FILE *out, const struct model *model, const char *name)
     return false;
 }
 
+/* From the table, so that --help and the error of --svg name what there is. */
 const char *page_picture_names(char *out, size_t size)
 {
     size_t at = 0;

@@ -1,4 +1,8 @@
-/* page_file.c: see page_file.h. */
+/*
+ * page_file.c: a page as a file that is there whole or not at all; see page_file.h.
+ *
+ * Apart from html_page.c, which prints to any stream: the live server writes no file.
+ */
 #include "report/page_file.h"
 
 #include <errno.h>
@@ -46,6 +50,8 @@ static int write_to(int fd, const char *path, const struct model *models, size_t
     }
     usual_mode(fd);
     page_print(out, models, n, options);
+    /* fsync before the rename, or a crash could leave the new name over an empty file. errno is taken before
+     * fclose, which may set another. */
     bool bad = fflush(out) != 0 || ferror(out) || fsync(fd) != 0;
     int error = errno;
     if (fclose(out) != 0 && !bad) {
@@ -62,6 +68,8 @@ int page_file_write(const char *path, const struct model *models, size_t n, cons
         return cli_error(CLI_USAGE, "report: %s is there and is no report; name another file with --output", path);
     if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path %.60s... is too long", path);
+    /* Beside the target, since rename does not cross file systems; a random name, as two nights may report at
+     * once. */
     int fd = mkstemp(temporary);
     if (fd < 0)
         return failed(path, "write", errno);
@@ -73,6 +81,7 @@ int page_file_write(const char *path, const struct model *models, size_t n, cons
     return status;
 }
 
+/* own_only: nobody named this path, so a file of somebody else's by that name stays. */
 int page_file_beside(struct lineage_store *store)
 {
     struct model model;

@@ -1,4 +1,9 @@
-/* picture.c: see picture.h. */
+/*
+ * picture.c: what the pictures of a report share; see picture.h.
+ *
+ * SVG is printed as text, without a library for drawing: a handful of paths and texts is all there is, and every byte
+ * that comes from a row passes html_escape.c on its way.
+ */
 #include "report/picture.h"
 
 #include <math.h>
@@ -48,6 +53,7 @@ const struct picture_kind picture_kinds[] = {
 
 /* ---- words ---- */
 
+/* Every label is named and there is no default, so that the compiler asks about a new one. */
 const char *outcome_class(enum lineage_label label)
 {
     switch (label) {
@@ -74,12 +80,14 @@ const char *label_words(enum lineage_label label)
     return label < LINEAGE_N_LABELS ? words[label] : "";
 }
 
+/* Significant digits and not decimals: scores of one store may be 0.0003 or 12000. */
 const char *number_text(char out[PICTURE_NUMBER], double value, int digits)
 {
     snprintf(out, PICTURE_NUMBER, "%.*g", digits, value);
     return out;
 }
 
+/* U+2212, as a hyphen is shorter than the plus above which it stands in a column. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits)
 {
     snprintf(out, PICTURE_NUMBER, "%s%.*g", value < 0 ? "\u2212" : "+", digits, fabs(value));
@@ -92,8 +100,11 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
                    const char *description, ...)
 {
     va_list args;
+    /* The number of the store is part of every id: several stores stand in one page, and an id that is there twice
+     * names neither. */
     fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s-t s%zu-%s-d\"",
             name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, p->store, name);
+    /* Size and namespace only in a file of its own: in a page the style decides, and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);
     fprintf(p->out, ">\n<title id=\"s%zu-%s-t\">%s</title><desc id=\"s%zu-%s-d\">", p->store, name, title, p->store, name);
@@ -110,6 +121,7 @@ void picture_end(const struct picture *p)
     fputs("</svg>\n", p->out);
 }
 
+/* A picture alone must be an SVG file even then: whoever asked for --svg has a program waiting for one. */
 void picture_nothing(const struct picture *p, const char *name, const char *format, ...)
 {
     va_list args;
@@ -128,6 +140,7 @@ void picture_nothing(const struct picture *p, const char *name, const char *form
     va_end(args);
 }
 
+/* %.5g: a tenth of a unit at the width of a page, in half the bytes. */
 void picture_words(const struct picture *p, double x, double y, const char *class, const char *format, ...)
 {
     va_list args;
@@ -161,6 +174,7 @@ static double round_step(double raw)
 
 struct scale scale_linear(double low, double high, double from, double to, int ticks)
 {
+    /* One value, or none that compares: a range around it, so that nothing is divided by 0. */
     if (!(high > low)) {
         double around = fabs(low) > 0 ? fabs(low) * 0.05 : 1;
         low -= around;
@@ -176,6 +190,8 @@ bool scale_holds(const struct scale *scale, double value)
     return value >= scale->low && value <= scale->high;
 }
 
+/* Halves, as in scale_linear: the difference of two huge numbers may overflow, that of their halves cannot.
+ * Clamped, because a mark outside the frame would lie over its neighbour. */
 double scale_at(const struct scale *scale, double value)
 {
     double part = (value / 2 - scale->low / 2) / (scale->high / 2 - scale->low / 2);
@@ -186,8 +202,10 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
 {
     char text[PICTURE_NUMBER];
     int n = (int)lround((scale->high - scale->low) / scale->step);
+    /* By counting, not by adding the step, which would drift; 50 bounds it whatever the numbers were. */
     for (int i = 0; i <= n && i < 50; i++) {
         double value = scale->low + i * scale->step;
+        /* A zero that rounding has missed would be printed as 1e-17. */
         if (fabs(value) < scale->step * 1e-9)
             value = 0;
         double y = scale_at(scale, value);
@@ -216,6 +234,7 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
         *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
         *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];
     }
+    /* Kept trials are always inside, however far out: they are what the picture is about. */
     for (size_t i = first; n && i < model->n; i++)
         if (model->trials[i].measured && model->trials[i].label == LINEAGE_KEEP) {
             *low = fmin(*low, model->trials[i].score.value);
@@ -227,6 +246,8 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
 
 /* ---- marks ---- */
 
+/* The change is shown against the best before the trial, and not against its parent: that is what keep and discard
+ * were decided by. */
 void trial_title(FILE *out, const struct model *model, const struct model_trial *trial)
 {
     char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
@@ -243,6 +264,7 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
     (void)model;
 }
 
+/* Two streams in memory, as the indices stand in front of a path that is only known when all are drawn. */
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
 {
     *marks = (struct marks){.picture = p, .class = class, .single = total <= PICTURE_TITLES};
@@ -271,6 +293,7 @@ void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
     va_end(args);
 }
 
+/* Without memory for a stream its marks are missing and the page is still a page. */
 void marks_end(struct marks *marks)
 {
     if (marks->index)

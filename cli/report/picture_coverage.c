@@ -1,4 +1,8 @@
-/* picture_coverage.c: two parameters crossed: best score, trials, failures, and what was never tried. */
+/*
+ * picture_coverage.c: two parameters crossed: best score, trials, failures, and what was never tried.
+ *
+ * Empty cells are drawn like the others: they are what one looks for in the morning.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +27,7 @@ struct grid {
     size_t untried;
 };
 
+/* Failures count as tried: a cell in which everything crashed is known, and not an empty one. */
 static void fill(struct grid *g)
 {
     const struct model *model = g->p->model;
@@ -58,11 +63,13 @@ static int heat_of(const struct grid *g, const struct cell *cell)
         return -1;
     double score = g->p->model->trials[cell->best].score.value;
     double part = g->high > g->low ? (score - g->low) / (g->high - g->low) : 1;
+    /* Heat means better, whichever way the score goes. */
     if (g->p->model->direction != LINEAGE_HIGHER)
         part = g->high > g->low ? 1 - part : 1;
     return (int)fmin(4, floor(part * 5));
 }
 
+/* A class of one value is named by it; only a stretch has two ends. */
 static void edge_text(FILE *out, const struct model_axis *axis, const double *edge, size_t n, size_t i)
 {
     char from[PICTURE_NUMBER], to[PICTURE_NUMBER];
@@ -81,6 +88,7 @@ static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
 {
     const struct cell *cell = &g->cells[iy * g->nx + ix];
     FILE *out = g->p->out;
+    /* Rows from below, as an axis of numbers goes up. */
     double x = LEFT + (double)ix * width, y = TOP + (double)(g->ny - 1 - iy) * CELL_H;
     char score[PICTURE_NUMBER];
     int heat = heat_of(g, cell);
@@ -146,6 +154,7 @@ void picture_pair(const struct picture *p, size_t x, size_t y)
     g->ny = axis_classes(p->model, g->y, CLASSES, g->y_edge);
     if (g->nx && g->ny) {
         char name[64];
+        /* At most 120: two classes over the whole width would be two walls of colour. */
         double width = fmin(120, (984.0 - LEFT) / (double)g->nx);
         fill(g);
         snprintf(name, sizeof name, "coverage-%zu-%zu", x, y);
@@ -202,6 +211,7 @@ void picture_coverage(const struct picture *p)
         return;
     }
     page_pair(p, x, y, true);
+    /* In details: 7 axes make 21 pairs, of which a reader wants one or two. */
     if (n > 2)
         fputs("<details class=\"pairs\"><summary>Other pairs</summary>\n", p->out);
     for (size_t i = 0; n > 2 && i < n; i++)

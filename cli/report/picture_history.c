@@ -1,4 +1,9 @@
-/* picture_history.c: best so far, with the noise band and every outcome; and the last night alone. */
+/*
+ * picture_history.c: best so far, with the noise band and every outcome; and the last night alone.
+ *
+ * Both are one drawing over two ranges of trials, so that the morning's picture can be read like the one of the whole
+ * history.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +23,7 @@ struct plot {
     int strips;
 };
 
+/* By number and not by time: nights would be spots with empty days between them. */
 static double x_of(const struct plot *plot, size_t i)
 {
     double room = RIGHT - LEFT - 16;
@@ -73,6 +79,7 @@ static void noise_band(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
     double needed = model->needed;
+    /* Without a threshold there is no band: one of no width would look like certainty. */
     if (!(needed > 0))
         return;
     fputs("<path class=\"band\" d=\"", plot->p->out);
@@ -107,6 +114,7 @@ static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
                   scale_at(&plot->y, trial->score.value) + (trial->score.value > plot->y.high ? -1 : 1));
 }
 
+/* A kept row without a score is a failure to this picture: there is no height to put it at. */
 static bool wanted(const struct plot *plot, size_t i, const char *class)
 {
     const struct model_trial *trial = &plot->p->model->trials[i];
@@ -119,6 +127,7 @@ static bool wanted(const struct plot *plot, size_t i, const char *class)
     return !trial->measured;
 }
 
+/* Failures first, kept ones last: of marks that overlap the more telling one lies on top. */
 static void all_marks(const struct plot *plot, size_t total)
 {
     static const char *const classes[] = {"cross fail", "dot discard", "dot baseline", "dot keep"};
@@ -142,6 +151,7 @@ static void strips(const struct plot *plot)
         }
 }
 
+/* Ids and no dates under the marks: an id is what every command takes. */
 static void x_axis(const struct plot *plot, double y)
 {
     enum { TICKS = 8 };
@@ -184,6 +194,8 @@ static bool find_scale(struct plot *plot, double height)
         low = fmin(low, before.value);
         high = fmax(high, before.value);
     }
+    /* The band belongs into the picture, but at most as much of it again as the scores take: a huge threshold
+     * would press them into a line. */
     if (model->needed > 0 && isfinite(model->needed)) {
         double best = model->best != MODEL_NONE ? model->trials[model->best].score.value : high;
         low = fmin(low, fmax(best - model->needed, low - (high - low)));
@@ -248,6 +260,7 @@ struct night {
     size_t nearest; /* the discarded trial that came closest to being kept */
 };
 
+/* The nearest miss is worth naming: it is the first candidate for more seeds. */
 static struct night count_night(const struct model *model)
 {
     struct night night = {.n = model->n - model->night, .nearest = MODEL_NONE};
@@ -298,6 +311,7 @@ static void when(const struct picture *p)
     fputs(")", p->out);
 }
 
+/* In a store's first night there is no best before it: progress is then told from the first trial that ranks. */
 static size_t first_ranked(const struct model *model)
 {
     size_t i = 0;

@@ -1,4 +1,9 @@
-/* picture_parallel.c: parallel coordinates over the parameters that vary, the score last. */
+/*
+ * picture_parallel.c: parallel coordinates over the parameters that vary, the score last.
+ *
+ * The one picture that shows more than two parameters at once; the script's brushes on its axes filter the table and
+ * the tree.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +37,7 @@ static double apart(const struct parallel *c, size_t axis, size_t i)
     return ((double)((mixed >> 8) % STEPS) - STEPS / 2) * 0.5;
 }
 
+/* A missing value has a line of its own below the axes: at 0 it would be taken for a value. */
 static double y_of(const struct parallel *c, size_t axis, size_t i)
 {
     double value = c->p->model->axes[axis].value[i];
@@ -55,6 +61,7 @@ static bool has_any(const struct parallel *c, size_t i)
     return false;
 }
 
+/* The buffer holds SHOWN axes with the longest numbers that %.4g prints. */
 static void add_line(const struct parallel *c, struct marks *marks, size_t i)
 {
     char path[(SHOWN + 2) * 24];
@@ -96,6 +103,7 @@ static void draw_axis(const struct parallel *c, size_t axis)
             FOOT - TOP + 16);
 }
 
+/* Values in the attributes have 17 digits: the script turns a brush back into scores, and compares with the data. */
 static void draw_score_axis(const struct parallel *c)
 {
     char text[PICTURE_NUMBER];

@@ -1,4 +1,10 @@
-/* picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several stores. */
+/*
+ * picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several
+ * stores.
+ *
+ * Together, as most of them are rows of names over one axis of numbers, and none counts anything itself: the sums are
+ * the store's or report_axes.c's.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,6 +32,7 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
 
 /* ---- calibration ---- */
 
+/* The range begins at 0 in both directions, so that right and wrong signs lie on two sides of one line. */
 void picture_calibration(const struct picture *p)
 {
     const struct lineage_report *sum = p->model->summary;
@@ -104,6 +111,7 @@ struct ranked {
     struct axis_importance importance;
 };
 
+/* Those of which nothing can be said go last; -9 is below every share, which may be negative. */
 static int by_share(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -121,6 +129,8 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
         return;
     }
     double value = fmax(0, r->importance.share.value), chance = fmax(0, r->importance.chance);
+    /* Colour follows chance and not size: with few trials a large share is what noise gives, and a reader acts on
+     * what stands out. */
     bool says = value > chance;
     fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", NAMES,
             y - 7, fmax(1, scale_at(x, value) - NAMES));
@@ -146,6 +156,8 @@ void picture_importance(const struct picture *p)
         return;
     }
     qsort(ranked, n, sizeof *ranked, by_share);
+    /* Ten trials for a parameter and thirty in all: the usual rules of thumb of regression and of means. Below
+     * them the picture still shows what it has, but says so. */
     bool few = least < 10 * n || least < 30;
     double foot = TOP + (double)(n * ROW);
     struct scale x = scale_linear(0, 1, NAMES, WIDE, 5);
@@ -163,6 +175,7 @@ void picture_importance(const struct picture *p)
 
 /* ---- variants over seeds ---- */
 
+/* 0 is always inside: whether an interval crosses it is the question. */
 static bool interval_range(const struct lineage_comparison *c, double *low, double *high)
 {
     bool any = false;
@@ -178,6 +191,8 @@ static bool interval_range(const struct lineage_comparison *c, double *low, doub
     return any;
 }
 
+/* Both intervals: the thick one answers for this variant alone, the thin one for the one that is picked because it
+ * looks best among all. */
 static void draw_variant(const struct picture *p, const struct lineage_variant *v, const struct scale *x, double y)
 {
     char d[PICTURE_NUMBER], holm[PICTURE_NUMBER];
@@ -207,6 +222,7 @@ void picture_seeds(const struct picture *p)
 {
     const struct lineage_comparison *c = &p->model->comparison;
     double low, high;
+    /* Nothing to compare is the usual case and no error: most stores have no seeds. */
     if (!p->model->compared || !interval_range(c, &low, &high)) {
         picture_nothing(p, "seeds",
                         "No two specialists have a measured trial on the same seed (a parameter seed=N in each), so nothing "
@@ -222,6 +238,7 @@ void picture_seeds(const struct picture *p)
     fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
     html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", 40);
     fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
+    /* Said in the picture and not in a note below it: a difference with another cause in it is worse than none. */
     if (c->n_confounded) {
         fputs("; the variants differ besides in ", out);
         for (size_t i = 0; i < c->n_confounded && i < 6; i++) {

@@ -90,6 +90,7 @@ static size_t weight_of(const struct tree *t, size_t i)
     return weight;
 }
 
+/* Sorted only when there are too many: weight decides who is left out, and nothing else here. */
 static bool choose_rows(struct tree *t)
 {
     struct candidate *all = malloc((t->n + 1) * sizeof *all);
@@ -105,6 +106,7 @@ static bool choose_rows(struct tree *t)
     return all != NULL;
 }
 
+/* Upwards until a row is met; it ends, as the store's walk has opened every cycle of parents. */
 static void find_owners(struct tree *t)
 {
     const struct model_trial *trials = t->p->model->trials;
@@ -118,12 +120,15 @@ static void find_owners(struct tree *t)
 
 /* ---- layout ---- */
 
+/* The nearest ancestor with a row stands in for a parent without one, so that a chain through small trials is not
+ * broken. */
 static size_t parent_row(const struct tree *t, size_t i)
 {
     size_t parent = t->p->model->trials[i].parent;
     return parent == MODEL_NONE ? MODEL_NONE : t->owner[parent];
 }
 
+/* Appended at the end, so that children stay in the order of the file. */
 static void link_rows(struct tree *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -140,6 +145,7 @@ static void link_rows(struct tree *t)
     }
 }
 
+/* > and not >=: of equals the older leads, and a page made twice is the same page. */
 static size_t leading_child(const struct tree *t, size_t i)
 {
     size_t lead = MODEL_NONE;
@@ -180,6 +186,7 @@ static void lay_rows(struct tree *t, size_t *stack)
     }
 }
 
+/* Counted, summed up, then placed: lists for all rows in one array, with no allocation for each. */
 static void gather_dots(struct tree *t)
 {
     memset(t->dot_at, 0, (t->n + 1) * sizeof *t->dot_at);
@@ -270,6 +277,7 @@ static bool find_spread(struct tree *t)
     return room != NULL;
 }
 
+/* Called twice, the chain last: what is drawn later lies on top. */
 static void draw_edges(const struct tree *t, bool chain)
 {
     fprintf(t->p->out, "<path class=\"%s\" d=\"", chain ? "edge chain" : "edge");
@@ -314,6 +322,8 @@ static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
     return strcmp(delta_class(t, i), kind) == 0;
 }
 
+/* Kind by kind and not row by row: beyond PICTURE_TITLES one path holds all marks of a kind, and there can be only
+ * one kind at a time. */
 static void draw_dots(const struct tree *t, const char *kind)
 {
     struct marks marks;
@@ -347,6 +357,8 @@ static void draw_nodes(const struct tree *t, const char *kind)
     marks_end(&marks);
 }
 
+/* Trials with neither parent nor children have no row to stand beside; leaving them out would make the picture lie
+ * about the number. */
 static void draw_loose(const struct tree *t, double y)
 {
     static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
@@ -408,6 +420,7 @@ static void draw(struct tree *t)
     picture_end(t->p);
 }
 
+/* All of them are tried, also after a failure: release then frees what is there, and NULL is nothing to it. */
 static bool allocate(struct tree *t)
 {
     size_t **lists[] = {&t->descendants, &t->owner, &t->first_child, &t->next_child, &t->last_child,
@@ -430,6 +443,7 @@ static void release(struct tree *t)
     free(t->place);
 }
 
+/* The stack is as large as the store: a chain of a million trials would overflow a recursion's. */
 void picture_tree(const struct picture *p)
 {
     struct tree t = {.p = p, .n = p->model->n};

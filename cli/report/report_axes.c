@@ -1,4 +1,9 @@
-/* report_axes.c: see report_axes.h. */
+/*
+ * report_axes.c: the parameters that vary, and how much of the score's spread each goes with; see report_axes.h.
+ *
+ * No picture and no store in here: pictures of coverage, of parameters and of importance must agree on what an axis
+ * is and where its classes end.
+ */
 #include "report/report_axes.h"
 
 #include <math.h>
@@ -29,6 +34,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A seed is set by nobody to make a score better; as an axis it would win by chance in a store of repeats. */
 bool axis_is_setting(const struct model_axis *axis)
 {
     return strcmp(axis->name, "seed") != 0;
@@ -43,6 +49,7 @@ static int rank_of(const struct model_axis *axis)
     return axis_is_setting(axis) ? 3 : 4;
 }
 
+/* Down to the name, since qsort is not stable: the same store gives the same page. */
 static int by_rank(const void *a, const void *b)
 {
     const struct model_axis *x = a, *y = b;
@@ -54,6 +61,8 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* Beyond a factor of 50 a linear axis shows all small values as one; learning rates are the usual case. 0 or less
+ * has no logarithm. */
 static bool same_order(double low, double high)
 {
     return !(low > 0 && high / low >= 50);
@@ -99,6 +108,7 @@ static bool add_axis(struct model_axis *axis, size_t trials, struct setting *set
                                 .value = malloc((trials + 1) * sizeof(double))};
     if (!axis->distinct || !axis->value || !number_words(axis, settings, n))
         return false;
+    /* NAN, and no second array, says that a trial lacks the parameter: every use tests it anyhow. */
     for (size_t i = 0; i < trials; i++)
         axis->value[i] = NAN;
     axis->n = 0;
@@ -125,6 +135,8 @@ static void drop_axis(struct model_axis *axis)
 /* The best MODEL_AXES of those met so far stay, in order. */
 static void place_axis(struct model *model, const struct model_axis *axis)
 {
+    /* A sorted handful, cut at each step: stores may have hundreds of parameters, and an axis holds a number per
+     * trial. */
     struct model_axis all[MODEL_AXES + 1];
     memcpy(all, model->axes, model->n_axes * sizeof *all);
     all[model->n_axes] = *axis;
@@ -137,6 +149,8 @@ static void place_axis(struct model *model, const struct model_axis *axis)
     memcpy(model->axes, all, model->n_axes * sizeof *all);
 }
 
+/* Called twice, first without a place to write, so that one block of the right size does. Values that are not
+ * finite and trials that inform of nothing (harness_abort) are no settings that were tried. */
 static size_t collect(const struct model *model, struct setting *settings)
 {
     size_t n = 0;
@@ -185,6 +199,7 @@ double axis_place(const struct model_axis *axis, double value)
     return (value - axis->low) / (axis->high - axis->low);
 }
 
+/* Linear: there are ten classes at most. */
 size_t axis_class(const double *edges, size_t n, double value)
 {
     size_t at = 0;
@@ -208,6 +223,8 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
             sorted[n++] = axis->value[i];
     qsort(sorted, n, sizeof *sorted, by_number);
     for (size_t i = 0; i < max; i++) {
+        /* Equal counts and not equal widths, or one far value would leave all others in one class. A value that
+         * fills several stretches gives one edge. */
         double edge = sorted[i * n / max];
         if (!classes || edge > edges[classes - 1])
             edges[classes++] = edge;
@@ -245,6 +262,7 @@ static double epsilon_squared(const struct classed *c)
     return 1 - (double)(c->n - 1) / (double)(c->n - c->classes) * (total - between) / total;
 }
 
+/* Of our own and seeded by a constant: rand differs between systems, and the same store must give the same page. */
 static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13; /* xorshift64, Marsaglia 2003, J. Stat. Softw. 8(14) */
@@ -253,6 +271,8 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
+/* A permutation test and no F table: scores with crashes near 0 are far from normal. Shuffling in place is safe,
+ * since only the pairing is destroyed and the share was taken before. */
 static double chance_of(struct classed *c)
 {
     double shares[SHUFFLES];
@@ -300,6 +320,7 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
         number_classes(&c);
     out->n = c.n;
     out->classes = c.classes;
+    /* Otherwise n - k is 0 or nearly so, and the share says anything. */
     if (ok && c.classes > 1 && c.n > c.classes + 1) {
         double share = epsilon_squared(&c);
         out->share = (struct lineage_number){isfinite(share), share};

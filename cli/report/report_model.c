@@ -1,4 +1,9 @@
-/* report_model.c: see report_model.h. */
+/*
+ * report_model.c: what a report shows of one store, loaded at once; see report_model.h.
+ *
+ * Loaded before the first byte is printed: an error of the store then gives no page instead of half of one, and the
+ * pictures speak of the same rows although trials are appended meanwhile.
+ */
 #include "report/report_model.h"
 
 #include <math.h>
@@ -20,6 +25,8 @@ struct block {
     max_align_t bytes[];
 };
 
+/* The walk's texts last for one row only. Copies go into blocks of 256 kB, since a million small allocations would
+ * cost more than the reading. */
 static void *keep(struct model *model, const void *data, size_t size)
 {
     struct block *block = model->memory;
@@ -37,6 +44,7 @@ static void *keep(struct model *model, const void *data, size_t size)
     return size ? memcpy(out, data, size) : out;
 }
 
+/* Empty cells, which are most, share one constant. */
 static const char *keep_text(struct model *model, const char *text)
 {
     return text && *text ? keep(model, text, strlen(text) + 1) : "";
@@ -60,6 +68,7 @@ struct walk {
     bool failed;
 };
 
+/* A score of NaN or infinity would spread into every scale; to the pictures it is missing. */
 static struct lineage_number if_finite(struct lineage_number number)
 {
     return number.present && isfinite(number.value) ? number : (struct lineage_number){0};
@@ -103,6 +112,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->turns;
 }
 
+/* Doubled: the number of trials is known only at the end of the walk. */
 static bool grow(void **array, size_t *room, size_t need, size_t size)
 {
     if (need <= *room)
@@ -120,6 +130,7 @@ static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
+    /* trials and seq grow together and share one number; a copy, as the first call has already raised it. */
     size_t room = walk->room;
     walk->failed = !grow((void **)&model->trials, &walk->room, model->n + 1, sizeof *model->trials) ||
                    !grow((void **)&walk->seq, &room, model->n + 1, sizeof *walk->seq) ||
@@ -188,6 +199,7 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
 
 /* ---- what follows from them ---- */
 
+/* The one place that knows the direction: above it, more is better. */
 double model_gain(const struct model *model, double a, double b)
 {
     return model->direction == LINEAGE_HIGHER ? a - b : b - a;
@@ -231,6 +243,7 @@ static void find_night(struct model *model)
 
 static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)
 {
+    /* A store that cannot be compared (no seeds, one specialist) still has a report. */
     enum lineage_status status = lineage_compare(model->store, &(struct lineage_compare_options){0}, &model->comparison, err);
     model->compared = status == LINEAGE_OK;
     if (status == LINEAGE_EINVAL || status == LINEAGE_ENOTFOUND) {

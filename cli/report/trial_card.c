@@ -1,4 +1,8 @@
-/* trial_card.c: see trial_card.h. */
+/*
+ * trial_card.c: one trial in full, as a details element; see trial_card.h.
+ *
+ * Closed details, so that 150 of them are a list of one line each that works without a script.
+ */
 #include "report/trial_card.h"
 
 #include <errno.h>
@@ -18,6 +22,7 @@
 #include "report/html_escape.h"
 
 enum {
+    /* Cards are most of a page's bytes, with step curves and diffs, hence the limits. */
     CARDS_ALL = 150, /* up to so many trials, all of them */
     CARDS_MAX = 150,
     CARDS_BEST = 20,
@@ -30,6 +35,7 @@ enum {
 
 /* ---- which ---- */
 
+/* What is chosen twice counts once, so that the order of the choices below is their rank when room is short. */
 static void choose(bool *chosen, size_t *n, size_t i)
 {
     if (!chosen[i] && *n < CARDS_MAX) {
@@ -46,6 +52,7 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
             choose(chosen, n, i);
         return;
     }
+    /* The newest first: they are what a reader in the morning has come for. */
     for (size_t i = model->n, left = CARDS_NEWEST; i-- > 0 && left; left--)
         choose(chosen, n, i);
     for (size_t k = 0; k < model->summary->n_leaders && k < CARDS_BEST; k++)
@@ -60,6 +67,7 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
 
 /* ---- parameters ---- */
 
+/* Linear: trials have some ten parameters. */
 static const struct lineage_param *param_of(const struct model_trial *trial, const char *name)
 {
     for (size_t i = 0; trial && i < trial->n_params; i++)
@@ -113,6 +121,7 @@ static void params_part(FILE *out, const struct model_trial *trial, const struct
         param_row(out, !any, trial->params[i].name, &trial->params[i], before);
         any = true;
     }
+    /* What the parent set and the trial did not is a change, too. */
     for (size_t i = 0; parent && i < parent->n_params; i++)
         if (!param_of(trial, parent->params[i].name)) {
             param_row(out, !any, parent->params[i].name, NULL, &parent->params[i]);
@@ -165,6 +174,7 @@ static int rank_of(const char *key)
 
 static bool add_point(struct curve *curve, double step, double value)
 {
+    /* The first array is kept where the second fails to grow: both are freed later, at whatever size. */
     if (curve->n == curve->room) {
         size_t room = curve->room ? curve->room * 2 : 64;
         double *steps = realloc(curve->step, room * sizeof *steps);
@@ -219,8 +229,10 @@ static void draw_curve(const struct picture *p, const struct curve *c)
         low = fmin(low, c->value[i]);
         high = fmax(high, c->value[i]);
     }
+    /* Not rounded to ticks: so small a picture has none, and a curve should fill it. */
     struct scale y = {low, high > low ? high : low + 1, 64, 18, 1};
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
+    /* 120 points are what the width can show; runs of 10,000 steps would make a page of megabytes. */
     size_t every = (c->n + POINTS - 1) / POINTS;
     fputs("<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\"><title>", p->out);
     html_text(p->out, c->key, 60);
@@ -265,6 +277,7 @@ static void curves_part(const struct picture *p, const struct model_trial *trial
 
 /* ---- information gain ---- */
 
+/* Bars from 0, as the sign is what counts: a turn of negative gain led away from the answer. */
 static void gains_part(const struct picture *p, const struct model_trial *trial)
 {
     enum { WIDTH = 34, SHOWN = 24 };
@@ -302,6 +315,7 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
     size_t n = 0;
     if (pipe(ends) != 0)
         return 0;
+    /* Or the child would print what the parent has in its buffers once more when it flushes its own. */
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -312,6 +326,7 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
         close(ends[1]);
         int status = a >= 0 && b >= 0 ? tree_diff(a, b, (size_t)1 << 20) : 1;
         fflush(stdout);
+        /* Not exit: handlers and buffers are the parent's. */
         _exit(status == 0 ? 0 : 1);
     }
     close(ends[1]);
@@ -329,6 +344,8 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
     return n;
 }
 
+/* ins and del, and no colours alone: readers of the page's text and of paper see them as well. A long line is cut:
+ * snapshots hold minified files and data. */
 static void put_diff(FILE *out, const char *text, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -345,6 +362,7 @@ static void put_diff(FILE *out, const char *text, size_t n)
     }
 }
 
+/* No snapshot is the usual case (only kept trials have one) and leaves the part out without a word. */
 static char *snapshot_of(const struct model *model, const struct model_trial *trial)
 {
     struct lineage_trial row = {.exp_id = trial->id, .specialist = trial->specialist, .snapshot_path = trial->snapshot};
@@ -361,6 +379,7 @@ static void diff_part(const struct picture *p, const struct model_trial *trial, 
     if (n) {
         fputs("<h3>What its files changed</h3><pre>", p->out);
         put_diff(p->out, text, n);
+        /* The buffer is full: there may be more, and the command that shows all of it is named. */
         if (n == DIFF_SHOWN) {
             fputs("… the rest: lineage diff ", p->out);
             html_text(p->out, trial->id, 60);

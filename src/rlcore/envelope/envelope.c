@@ -71,6 +71,7 @@ static enum rl_status check_run(const struct rl_envelope_run *r, struct rl_error
     return RL_OK;
 }
 
+/* Products of finite numbers can still overflow, hence a second check behind check_run. */
 static enum rl_status check_bytes(const double *bytes, struct rl_error *err)
 {
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++)
@@ -89,6 +90,7 @@ enum rl_status rl_envelope_measure(const struct rl_envelope_run *run, double *by
     if (status != RL_OK)
         return status;
     double weights = run->parameters * run->bytes_per_parameter;
+    /* Evaluation alone has neither adapter, gradients nor optimiser: both are then false. */
     bool lora = run->training == RL_TRAIN_LORA, all = run->training == RL_TRAIN_ALL;
     bytes[RL_ENVELOPE_WEIGHTS] = weights;
     bytes[RL_ENVELOPE_LORA] = lora ? run->lora_factor * weights : 0;
@@ -130,6 +132,7 @@ enum rl_status rl_envelope_judge(const double *bytes, double capacity, struct rl
     *out = (struct rl_envelope){.capacity = capacity};
     for (int i = 0; i < RL_ENVELOPE_PARTS; i++) {
         out->total += bytes[i];
+        /* The first of equals, so that the text is the same on every machine. */
         out->largest = bytes[i] > bytes[out->largest] ? (enum rl_envelope_part)i : out->largest;
     }
     out->fits = out->total <= capacity;

@@ -17,6 +17,10 @@ RL_HOT static struct rl_row_sums agg_row(const uint8_t *mask, const real *losses
         sum += mask[t] ? (double)losses[t] : 0;
     for (size_t t = 0; d_losses && t < n; t++)
         d_losses[t] = mask[t] ? row_weight : 0;
+    /*
+     * A sum keeps any NaN or infinity that came into it: one test of it stands for a test of each
+     * token, and only a row that fails is walked for the index.
+     */
     struct rl_row_sums sums = rl_row_sums_empty();
     sums.loss = sum;
     sums.poisoned = !isfinite(sum);
@@ -41,6 +45,7 @@ enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *ag
             agg_row(batch->mask + row * n, loss_mat + row * n, n, (real)rl_row_weight(&rows, row),
                     d_loss_mat ? d_loss_mat + row * n : NULL);
     const struct rl_row_sums total = rl_rows_total(&rows);
+    /* A bad input is named before the overflow that it caused. */
     if (total.poisoned)
         status = rl_batch_check_reals("loss_mat", loss_mat, batch, err);
     if (status == RL_OK && !isfinite(total.loss))

@@ -16,6 +16,10 @@ static RL_INLINE struct rl_row_sums cispo_tokens(const struct rl_loss_call *call
     for (size_t begin = 0; begin < call->batch->n_tokens; begin += RL_CHUNK) {
         real loss = 0, clipped = 0, sum = 0, least = 0;
         rl_token_chunk_at(&at, call, row, begin);
+        /*
+         * No zeroing of limited tokens as in PPO: here the ratio carries no gradient, and its limit
+         * is far outside the clip.
+         */
         rl_token_chunk_ratios(&at, true, &sums);
         const real *log_prob = at.log_prob, *advantages = at.advantages, *weights = at.weights;
         real *slope = at.slope;

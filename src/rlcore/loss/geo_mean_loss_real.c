@@ -73,6 +73,10 @@ RL_HOT static void add_up(const struct rl_loss_call *call, const struct chunk *c
         kl -= p - q;
         poison += (p - p) + (q - q) + (a - a);
     }
+    /*
+     * Chunks add in their own type, as wide loops need it; rows add in double, so that the rounding
+     * of a row does not grow with its length.
+     */
     means->t += (double)sum_t;
     means->advantage += (double)sum_a;
     sums->clipped += (double)above;
@@ -122,10 +126,15 @@ static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t r
         const struct chunk at = chunk_at(call, row, t);
         add_up(call, &at, &sum, &sums);
     }
+    /* A row without response tokens divides by 1e-8 and has sums of 0: its loss is 0 and no NaN. */
     double length = (double)n_response + 1e-8;
     double ratio = exp(sum.t / length);
     double is_weight = exp(sum_log_weights(call, row, &sums) / length);
     sums.loss = -sum.advantage / length * ratio * is_weight;
+    /*
+     * One ratio for the row, counted once per token, so that the mean over tokens is comparable
+     * with that of the other losses.
+     */
     if (n_response) {
         sums.ratio = ratio * (double)n_response;
         sums.ratio_min = sums.ratio_max = ratio;

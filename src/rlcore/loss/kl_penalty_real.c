@@ -93,6 +93,7 @@ RL_HOT static real k3(const struct span *span)
     return poison;
 }
 
+/* Only here, when the sum was bad: the wide loops know that something is, not what. */
 static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
                               struct rl_error *err)
 {
@@ -115,6 +116,10 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
     size_t chunks = (n + RL_CHUNK - 1) / RL_CHUNK;
 #pragma omp parallel for schedule(static) reduction(|| : poisoned) if (n >= RL_PARALLEL_TOKENS)
     for (size_t c = 0; c < chunks; c++) {
+        /*
+         * A place for slopes that nobody asked for: cheaper than a second form of each loop without
+         * them.
+         */
         real unwanted[RL_CHUNK];
         size_t i = c * RL_CHUNK;
         const struct span span = {

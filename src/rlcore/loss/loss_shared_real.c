@@ -21,6 +21,10 @@ static enum rl_status check_options(const struct rl_loss_options *o, struct rl_e
     return RL_OK;
 }
 
+/*
+ * Arguments before values: a missing array must be told before anything reads it. With no tokens at
+ * all arrays may be NULL, since an empty one often is.
+ */
 enum rl_status rl_loss_begin(const struct rl_loss_call *call, struct rl_rows *rows,
                              struct rl_workspace *ws, struct rl_error *err)
 {
@@ -98,6 +102,10 @@ void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_
         add_entropy(sums, call->in->entropy + row * n, call->batch->mask + row * n, n);
 }
 
+/*
+ * The result is written last and only if all is well: a caller that ignores the status finds its
+ * old values and no half of new ones.
+ */
 enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows *rows,
                            struct rl_error *err)
 {

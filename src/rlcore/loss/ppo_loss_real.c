@@ -40,6 +40,10 @@ static RL_INLINE struct rl_row_sums ppo_tokens(const struct rl_loss_call *call, 
             sum += weighted ? a + w : a;
             least = w < least ? w : least;
         }
+        /*
+         * A ratio at the limit of exp no longer moves with the token, so its slope is 0; rare
+         * enough for a pass of its own.
+         */
         if (at.limited)
             rl_token_chunk_zero(&at);
         sums.loss += (double)loss;

@@ -63,6 +63,10 @@ static enum rl_status explain(const struct value_call *call, struct rl_error *er
                            : status;
 }
 
+/*
+ * A clip range of 0 is allowed: the value then may not leave the old one, which is a use and no
+ * mistake.
+ */
 static enum rl_status check(const struct value_call *call, const struct rl_agg *agg,
                             struct rl_error *err)
 {

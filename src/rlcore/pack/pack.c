@@ -62,6 +62,10 @@ static enum rl_status check_stream(const double *values, const char *name, size_
     return RL_OK;
 }
 
+/*
+ * Without advantages a token may train with ce or ref_kl only: a 0 in place of what is missing
+ * would pass unnoticed.
+ */
 static enum rl_status check_members(const struct rl_pack_sample *s, size_t i, struct rl_error *err)
 {
     for (size_t t = 0; t < s->n_tokens; t++) {
@@ -121,6 +125,7 @@ static void measure(struct bins *b, size_t bin, const size_t *lengths,
     b->cost[bin] = cost(sum, squares, o);
 }
 
+/* At the tail: the order within a bin is that in which first fit met the samples. */
 static void append(struct bins *b, size_t bin, size_t sample)
 {
     b->next[sample] = SIZE_MAX;
@@ -177,6 +182,10 @@ static size_t bin_to_split(const struct bins *b)
     return found;
 }
 
+/*
+ * Longest first to the lighter side: the simplest rule that never puts two of the longest together,
+ * and on a tie to the left, as the definition has it.
+ */
 static void split(struct bins *b, size_t left, const size_t *lengths,
                   const struct rl_pack_options *o)
 {
@@ -201,6 +210,9 @@ static void split(struct bins *b, size_t left, const size_t *lengths,
         measure(b, right, lengths, o);
 }
 
+/*
+ * It may end short of the target, with bins of one sample each: rl_pack_plan fills up with copies.
+ */
 static void split_for_workers(struct bins *b, const size_t *lengths,
                               const struct rl_pack_options *o)
 {
@@ -274,6 +286,7 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     enum rl_status status = check_options(options, err);
     if (status != RL_OK)
         return status;
+    /* So that no size computed from n below wraps round. */
     if (n == 0 || n > SIZE_MAX / 64 - options->n_workers)
         return rl_fail(err, RL_EINVAL, "%zu samples cannot be packed", n);
     if (RL_NEED(err, {"lengths", lengths}, {"plan.order", plan->order},
@@ -305,6 +318,7 @@ enum rl_status rl_pack_plan(const size_t *lengths, size_t n, const struct rl_pac
     return RL_OK;
 }
 
+/* A slot beyond the bins is a copy of bin 0. */
 static size_t bin_of(const struct rl_pack_plan *plan, size_t slot)
 {
     return plan->slots[slot] < plan->n_bins ? plan->slots[slot] : 0;
@@ -325,6 +339,10 @@ static void copy_stream(double *out, const double *values, double fill, size_t n
         out[t] = values ? values[t] : fill;
 }
 
+/*
+ * In a copy tokens stand as they are, for the forward pass to be one, but nothing trains: mask and
+ * advantages are 0.
+ */
 static void put_sample(const struct rl_pack_sample *s, size_t index, size_t n, bool trains,
                        struct rl_pack_micro_batch *out)
 {
@@ -386,6 +404,10 @@ void rl_pack_fill(const struct rl_pack_sample *samples, const struct rl_pack_opt
     const size_t *first = plan->order + plan->bin_start[bin];
     const size_t *last = plan->order + plan->bin_start[bin + 1];
     out->n_samples = out->n_tokens = 0;
+    /*
+     * A stream is there for the whole micro batch as soon as one sample has it: tensors have no
+     * holes, and the others get the value that changes nothing.
+     */
     out->has_ref_logprobs = out->has_rl_weights = out->has_ce_weights = out->has_ref_kl_weights =
         false;
     for (const size_t *i = first; i < last; i++) {

@@ -26,6 +26,7 @@ static size_t first_token(const struct rl_pack_micro_batch *batch, size_t k)
 size_t rl_pack_unpack(const struct rl_pack_micro_batch *batch, size_t k, struct rl_pack_sample *out)
 {
     size_t at = first_token(batch, k), n = batch->lengths[k];
+    /* Padding is counted in the last sample's length and is told by its mark alone. */
     while (n > 0 && batch->sample[at + n - 1] == SIZE_MAX)
         n--;
     *out = (struct rl_pack_sample){
@@ -158,6 +159,7 @@ static enum rl_status verify_padding(const struct verification *v, size_t begin)
     return RL_OK;
 }
 
+/* First of all, since everything after it goes by these lengths. */
 static enum rl_status verify_lengths(const struct verification *v, size_t n_samples,
                                      size_t multiple)
 {

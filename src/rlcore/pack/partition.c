@@ -134,6 +134,7 @@ static void join_states(struct rl_partition *p, const struct rl_part_set *first,
     sort_sets(p, second);
 }
 
+/* In the order of items within a part, which the definition fixes and lists do not keep. */
 static void write_parts(struct rl_partition *p, size_t *items)
 {
     size_t per_part = p->n_items / p->n_parts;
@@ -231,6 +232,10 @@ static bool improve(struct rl_partition *p, size_t *items)
     return best.found;
 }
 
+/*
+ * First differencing (Karmarkar and Karp 1982) for a good start, then swaps: the start alone leaves
+ * loads that one exchange would even out.
+ */
 void rl_partition_run(struct rl_partition *p, size_t *items)
 {
     start_states(p);

@@ -148,6 +148,10 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
                                negative, sum,   nearest, isfinite(sum)};
 }
 
+/*
+ * Three functions of one body: its flags are constants in each, so that the compiler makes three
+ * loops without conditions.
+ */
 RL_HOT static struct chunk_sums dppo_pass(const struct chunk *at, const struct members *m,
                                           const struct pairs *pairs, const struct rule *k,
                                           real *gradient)
@@ -224,6 +228,7 @@ static bool run_pairs(const struct chunk *at, const struct members *m, const str
     return true;
 }
 
+/* The test comes before anything is added, as in run_pairs. */
 RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, real per_scale,
                           struct rl_stream_sums *sums)
 {
@@ -254,6 +259,7 @@ static bool run_nothing(const struct chunk *at, enum rl_component component)
     return true;
 }
 
+/* Both kinds in one rule of two bounds: the loops then differ in a constant and not in a branch. */
 static struct rule rl_rule(const struct rl_stream_options *o)
 {
     bool ipo = o->kind == RL_STREAM_IPO;
@@ -280,6 +286,10 @@ static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component com
                           .gradient = s->gradient ? s->gradient + i : NULL};
 }
 
+/*
+ * False always means the exact path: what is missing or not finite is found there once more, and
+ * named.
+ */
 bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
                      const struct rl_stretch *stretch, struct rl_stream_sums *sums)
 {
@@ -293,6 +303,7 @@ bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
         return run_nothing(&at, component);
     if (component == RL_COMPONENT_CE)
         return run_ce(&at, &m, (real)(1 / o->ce_scale), sums);
+    /* A missing array is left to the exact path, which names the token that needed it. */
     if (!at.other || !at.inference)
         return false;
     if (component == RL_COMPONENT_RL) {

@@ -47,6 +47,9 @@ static enum rl_status run_component(const struct rl_streaming *s, enum rl_compon
     return status;
 }
 
+/*
+ * max(.., 1): a sequence without members, or without masked ones, has means of 0 and not of 0 / 0.
+ */
 static void rl_metrics_of(const struct rl_stream_sums *sums, struct rl_stream_metrics *m)
 {
     double n = fmax(sums->n, 1), n_out = fmax(sums->out, 1);
@@ -95,6 +98,7 @@ enum { BLOCK = 64 }; /* sequences that run in parallel, to be added up in their 
 static void run_block(const struct rl_streaming *s, size_t first, size_t n, struct part *parts)
 {
     const size_t *start = s->sequences->start + first;
+    /* By tokens and not by sequences: below that, starting threads costs more than the work. */
     bool parallel = start[n] - start[0] >= RL_PARALLEL_TOKENS;
     (void)parallel; /* unused without OpenMP */
 #pragma omp parallel for schedule(static) if (parallel)
@@ -120,6 +124,10 @@ static enum rl_status add_part(const struct part *part, struct rl_stream_result 
 static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_metrics *metrics,
                               struct rl_stream_result *total, struct rl_error *err)
 {
+    /*
+     * A block on the stack and no workspace: a batch may have any number of sequences, and their
+     * parts are added up at once.
+     */
     struct part parts[BLOCK];
     enum rl_status status = RL_OK;
     for (size_t first = 0; status == RL_OK && first < s->sequences->n; first += BLOCK) {
@@ -127,6 +135,7 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
         run_block(s, first, n, parts);
         for (size_t j = 0; status == RL_OK && j < n; j++) {
             status = add_part(&parts[j], total, err);
+            /* Also of the sequence that failed: the caller's array is then full up to it. */
             if (metrics)
                 metrics[first + j] = parts[j].metrics;
         }
@@ -134,6 +143,10 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
     return status;
 }
 
+/*
+ * Starts are checked one by one: they become pointers into every array, and a step back would make
+ * a length of almost 2^64.
+ */
 static enum rl_status check_arrays(const struct rl_sequences *sequences,
                                    const struct rl_streams *streams, struct rl_error *err)
 {
@@ -179,6 +192,7 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
         status = run_all(&s, metrics, &total, err);
     if (status != RL_OK)
         return status;
+    /* Last, so that the parts in the result add up to the loss in it. */
     total.rl /= options->rl_scale;
     total.ce /= options->ce_scale;
     total.ref_kl /= options->ref_kl_scale;
@@ -189,6 +203,7 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
     return RL_OK;
 }
 
+/* < and >, and not != 0, which a NaN would pass. */
 static bool is_member(const real *weights, size_t i)
 {
     return weights && (weights[i] < 0 || weights[i] > 0);

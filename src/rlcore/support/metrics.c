@@ -9,6 +9,7 @@
 
 void rl_metrics_add(struct rl_metrics *metrics, const char *prefix, const char *name, double value)
 {
+    /* Kernels add without asking whether anybody wants metrics. */
     if (!metrics)
         return;
     if (metrics->n < metrics->capacity) {

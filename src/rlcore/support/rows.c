@@ -119,6 +119,9 @@ static struct totals count_rows(const struct rl_batch *batch, size_t *n_response
     return (struct totals){tokens, rows};
 }
 
+/*
+ * Only the loss is weighted: the other sums are over tokens, and their means are taken at the end.
+ */
 static void add_row(struct rl_row_sums *total, const struct rl_row_sums *row, double weight)
 {
     total->loss += row->loss * weight;
@@ -143,6 +146,7 @@ static struct rl_rows take_rows(struct rl_scratch *s, size_t n_rows)
     return rows;
 }
 
+/* By running the same taking over nothing: a formula beside it would one day differ. */
 size_t rl_rows_bytes(size_t n_rows)
 {
     struct rl_scratch s = rl_scratch_begin(NULL);

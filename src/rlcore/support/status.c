@@ -24,6 +24,7 @@ const char *rl_status_text(enum rl_status status)
 
 enum rl_status rl_fail(struct rl_error *err, enum rl_status status, const char *format, ...)
 {
+    /* err may be NULL: who only wants to know whether gets the status alone. */
     if (err) {
         va_list args;
         va_start(args, format);
