@@ -59,6 +59,8 @@ static double number(const json_t *object, const char *name)
 
 static bool take_clip_scale(struct append_request *request, json_t *inputs, const char *path)
 {
+    /* Whatever the dump says: rows can be compared by their clip scale only if it is computed the same way for
+     * all. */
     json_object_set_new(inputs, "info_gain_norm_mode", json_string("turn-group-v1d"));
     json_t *results = run_kernel("a2tgpo_advantage", inputs, path);
     request->trial.ig_clip_scale_mean = (struct lineage_number){true, number(results, "ig_clip_scale_mean")};
@@ -72,6 +74,7 @@ static bool take_turns(struct append_request *request, const json_t *inputs, con
     static const char *const names[] = {"mean", "std", "count"};
     json_t *results = run_kernel("turn_statistics", inputs, path);
     size_t n = json_array_size(json_object_get(results, "mean"));
+    /* Turns beyond the room of a row are left out of it; a dump of so many is unusual. */
     n = n < APPEND_MAX_TURNS ? n : APPEND_MAX_TURNS;
     for (size_t i = 0; i < n; i++) {
         double values[3];
@@ -102,6 +105,7 @@ static bool add_telemetry(struct append_request *request)
     return ok;
 }
 
+/* The run's own settings, from the dump that it made: typed by hand they would one day differ. */
 static bool take_params(struct append_request *request, const json_t *inputs)
 {
     return append_set_param(request, "alpha", number(inputs, "alpha")) &&
@@ -123,4 +127,6 @@ static bool take_batch(struct append_request *request, const char *path)
     return ok;
 }
 
+/* A pointer, which is NULL in the program without the training core (append_elsewhere.c): there `append` hands
+ * over to lineage-train. */
 append_batch_fn *const append_take_batch = take_batch;

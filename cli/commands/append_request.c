@@ -1,4 +1,9 @@
-/* append_request.c: columns and parameters of a trial to append, from text and from JSON. */
+/*
+ * append_request.c: columns and parameters of a trial to append, from text and from JSON.
+ *
+ * Apart from cmd_append.c, because the same request is filled from options, from JSON and from a batch dump, and each
+ * of them goes over what stood before.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +20,8 @@ void append_request_release(struct append_request *request)
     free(request->telemetry);
 }
 
+/* By its canonical name, so that two spellings are one parameter, of which the later wins. Names are copied: those
+ * of --param stand in a buffer that does not last. */
 static bool set_param(struct append_request *request, const char *name, double value, const char *text)
 {
     size_t i = 0;
@@ -56,6 +63,8 @@ static bool set_status(struct append_request *request, const char *text)
     return false;
 }
 
+/* By the store's table of columns: one that is added to it needs nothing here. The two of the clip scale are no
+ * columns; they are written into notes. */
 static struct lineage_number *number_member(struct append_request *request, const char *name)
 {
     int i = lineage_column_find(name);
@@ -71,6 +80,7 @@ static struct lineage_number *number_member(struct append_request *request, cons
 static bool set_number(struct append_request *request, const char *name, const char *text)
 {
     struct lineage_number *number = number_member(request, name);
+    /* Empty is absent: scripts pass variables that may be empty. */
     number->present = *text != '\0';
     return !number->present || cli_number_parse(&number->value, name, text);
 }
@@ -118,6 +128,7 @@ static bool take_params(struct append_request *request, const json_t *params)
     return true;
 }
 
+/* n may be missing: 0 stands for unknown. */
 static bool take_turns(struct append_request *request, const json_t *turns)
 {
     size_t n = json_array_size(turns);
@@ -161,6 +172,7 @@ static bool take_number(struct append_request *request, const char *key, const j
     return true;
 }
 
+/* Refused and not kept as an extra column: a misspelt core_metric would be a trial without a score. */
 static bool unknown_key(const char *key)
 {
     const char *known[LINEAGE_N_COLUMNS + 6] = {"params", "turns", "telemetry", "ig_clip_scale_mean",

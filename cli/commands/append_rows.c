@@ -12,6 +12,7 @@ struct append_row_memory {
     json_t *json;
 };
 
+/* Each array is kept where another fails to grow; release goes by n, which has not changed. */
 static bool grow(struct append_rows *rows)
 {
     size_t capacity = rows->capacity ? rows->capacity * 2 : 16;
@@ -57,6 +58,7 @@ bool append_rows_add(struct append_rows *rows, struct append_request *request)
     struct append_row_memory *memory = &rows->memory[rows->n];
     struct lineage_trial *trial = &rows->trials[rows->n];
     *trial = request->trial;
+    /* The object goes with its row, as the row's texts lie in it. */
     *memory = (struct append_row_memory){.json = request->json};
     request->json = NULL;
     rows->auto_status[rows->n++] = request->options.auto_status;

@@ -53,6 +53,7 @@ static const struct column_option column_options[N_COLUMN_OPTIONS] = {
     {"ig-clip-scale-std", "ig_clip_scale_std", "its standard deviation", "NUMBER", NULL},
 };
 
+/* Only options that were given: an empty text from one of them empties the column that the JSON has filled. */
 static bool set_columns(struct append_options *o)
 {
     for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
@@ -61,6 +62,7 @@ static bool set_columns(struct append_options *o)
     return true;
 }
 
+/* alpha, beta and gamma have options of their own and are numbers there; --param takes texts too. */
 static bool set_param(struct append_options *o, const char *name, const char *text)
 {
     double value;
@@ -112,6 +114,7 @@ static bool read_telemetry(struct append_options *o)
     return request->telemetry != NULL;
 }
 
+/* No default: a row cannot be taken back, and which label is right only the caller knows. */
 static bool has_status(const struct append_options *o)
 {
     if (!o->request.has_status)
@@ -154,6 +157,7 @@ static int print_row(const struct append_options *o, const struct lineage_trial 
     return CLI_OK;
 }
 
+/* Ids are printed when all rows are in the file: a script that reads the first one may rely on the last. */
 static int append_rows(struct append_options *o, struct lineage_store *store)
 {
     struct append_rows *rows = &o->rows;
@@ -257,6 +261,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
+    /* On the heap, as a request has room for the largest trial. */
     struct append_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");

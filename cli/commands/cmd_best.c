@@ -28,6 +28,7 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     double before = p->n ? p->values[p->n - 1] : (double)NAN;
     if (!p->n && !ranks)
         return true;
+    /* Full at each power of two: the array doubles without a capacity of its own. */
     if ((p->n & (p->n - 1)) == 0) {
         double *grown = realloc(p->values, (p->n ? 2 * p->n : 1) * sizeof *grown);
         if (!grown)
@@ -40,6 +41,7 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     return true;
 }
 
+/* A pass over all rows, in a command that is otherwise one look into an index: hence only on a terminal. */
 static enum lineage_status load_progress(struct lineage_store *store, struct progress *p, struct lineage_error *err)
 {
     const struct lineage_query all = {0};

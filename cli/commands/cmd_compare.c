@@ -38,6 +38,7 @@ static bool add_conditions(struct compare_options *o)
     return true;
 }
 
+/* Not both of names and --by: one would have to win without a word. */
 static bool fill_options(struct compare_options *o, const struct cli_args *args)
 {
     o->what.variants = args->positional;

@@ -91,6 +91,7 @@ static int run_kernel(const char *family, bool single, const char *values)
 {
     struct rl_case *done;
     struct rl_error err;
+    /* 2 and not 3: what a kernel refuses stands in the case. */
     if (rl_case_run_json(&done, family, single, values, &err) != RL_OK)
         return cli_error(CLI_USAGE, "core %s: %s", family, err.text);
     json_t *results = json_loads(rl_case_values(done), 0, NULL);
@@ -150,6 +151,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     return status;
 }
 
+/* For completion of the shell: the names are the kernels' own list, too. */
 static const char *choices(const char *name, char *out, size_t size)
 {
     size_t at = 0;

@@ -23,6 +23,7 @@ static int work(struct cli_session *session, void *context)
     struct import_options *o = context;
     struct lineage_import_stats stats;
     struct lineage_error err;
+    /* The context of the callback is not const; the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
     if (lineage_import(session->store, path, o->metric, &stats, print_finding, path, &err) != LINEAGE_OK)
         return cli_fail(&err);

@@ -36,6 +36,7 @@ static int find_origin(struct rerun *o)
     char id[LINEAGE_NAME_MAX];
     snprintf(id, sizeof id, "%s", o->was.exp_id);
     o->origin = json_incref(o->run);
+    /* Bounded: files of provenance can be edited, and two could name each other. */
     for (int depth = 0; depth < 64; depth++) {
         const char *before = json_string_value(json_object_get(o->origin, "rerun_of"));
         if (!before)
@@ -71,6 +72,7 @@ static void make_missing(char *dir, size_t from)
     }
 }
 
+/* Inside the store and not in /tmp: there is room for a store's trials, and what is left after a crash is found. */
 static int make_tree(struct rerun *o)
 {
     char pattern[PATH_MAX];
@@ -101,6 +103,8 @@ static int choose_directory(struct rerun *o)
 
 /* ---- whether it came out the same ---- */
 
+/* Equal to the last bit and nothing less: a repetition has the same seed. A difference is said together with the
+ * noise, which tells whether it matters. */
 static int compare(const struct rerun *o, const struct lineage_trial *row)
 {
     char was[LINEAGE_NUMBER_MAX] = "none", is[LINEAGE_NUMBER_MAX] = "none", said[256];
@@ -138,6 +142,8 @@ static int run_again(struct rerun *o)
     struct lineage_trial row = {0};
     struct command_trial *t = &o->record.trial;
     snprintf(o->notes, sizeof o->notes, "rerun of %.60s", o->was.exp_id);
+    /* All that describes the trial is the old one's, but for the notes: the new row stands beside it as its
+     * repetition. */
     t->specialist = o->was.specialist;
     t->domain = o->was.domain;
     t->hypothesis = o->was.hypothesis;
@@ -175,6 +181,7 @@ static int work(struct cli_session *session, void *context)
         status = choose_directory(o);
     if (status == CLI_GO_ON)
         status = command_record_read(&o->record, o->run, o->dir) ? run_again(o) : CLI_USAGE;
+    /* Also after a failure: a checkout for each attempt would fill the disk. */
     if (o->tree[0])
         workdir_remove_tree(AT_FDCWD, o->tree);
     return status;

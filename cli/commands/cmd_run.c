@@ -38,6 +38,7 @@ static size_t count(char **list)
 
 /* ---- the command line ---- */
 
+/* One less than there is room for: the seed becomes a parameter, too. */
 static bool read_params(struct run_options *o)
 {
     size_t n = count(o->params);
@@ -109,6 +110,7 @@ static bool check_protected(const struct run_options *o)
     return true;
 }
 
+/* Checked before anything starts: a slip would show only in what the command does. */
 static bool check_environment(const struct run_options *o)
 {
     for (char **set = o->environment; set && *set; set++)
@@ -174,6 +176,7 @@ static int read_options(struct cli_session *session, void *context)
 
 /* ---- the trial ---- */
 
+/* Looked up before the command runs: an id that does not exist would be found out after a night of training. */
 static int find_parent(struct run_options *o)
 {
     struct lineage_error err;
@@ -213,6 +216,7 @@ static int work(struct cli_session *session, void *context)
     if (status != CLI_GO_ON)
         return status;
     o->trial.interrupts = &interrupts;
+    /* Signals are held until the row is written: an interrupted trial has one, too. */
     status = interrupts_hold(&interrupts) ? command_trial_run(session->store, &o->trial, &outcome, &row) : CLI_SYSTEM;
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);

@@ -12,6 +12,8 @@ static void print_notice(void *context, const struct lineage_notice *notice)
     cli_say(notice->text);
 }
 
+/* Not by cli_on_store: the server opens the store itself, once signals are blocked, which the threads to come
+ * inherit. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_store_options where = {0};

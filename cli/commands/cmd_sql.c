@@ -12,6 +12,7 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     struct sql_print *print = context;
     if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
         return false;
+    /* NULL is an absent number, which JSON has a word for; a text column would make it "". */
     for (size_t i = 0; i < n; i++)
         if (texts[i])
             cli_list_text(print->list, texts[i]);
@@ -32,6 +33,7 @@ static int work(struct cli_session *session, void *context)
     int result = CLI_OK;
     if (print.list)
         result = cli_list_finish(print.list);
+    /* No row, no list: a reader of JSON must get one all the same. */
     else if (status == LINEAGE_OK && session->format == CLI_JSON)
         puts("[]");
     if (status == LINEAGE_ELIMIT)

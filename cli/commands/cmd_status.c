@@ -29,6 +29,7 @@ struct status {
 
 /* ---- what a trial has said ---- */
 
+/* The files are the trial's own: no link is followed, no pipe waited for, and no more read than is of use. */
 static json_t *load_json(int dir, const char *name)
 {
     char *text = malloc(TRIAL_MAX);
@@ -41,6 +42,7 @@ static json_t *load_json(int dir, const char *name)
     return object;
 }
 
+/* The latest name wins; trial.json has it before the first event. */
 static void take_name(struct trial_state *t, const json_t *object)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -62,6 +64,7 @@ static void take_event(struct trial_state *t, const json_t *line)
 {
     const char *phase = json_string_value(json_object_get(line, "phase")), *name;
     json_t *value;
+    /* Steps count anew in every phase: those of the training say nothing about the evaluation's end. */
     if (phase && strcmp(phase, t->phase) != 0) {
         snprintf(t->phase, sizeof t->phase, "%s", phase);
         t->step = t->steps = 0;
@@ -112,6 +115,7 @@ static void format_seconds(char text[32], double seconds)
         snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
 }
 
+/* A clock for people, seconds for scripts. */
 static void put_seconds(const struct status *o, double seconds, bool known)
 {
     char text[32];
@@ -189,6 +193,7 @@ static void visit(void *context, const char *name, int dir, bool held)
     json_decref(t.metrics);
 }
 
+/* The wall clock and not the monotonic one: `started` was written by another process. */
 static int work(struct cli_session *session, void *context)
 {
     static const char *const columns[] = {"trial", "name", "phase", "step", "metrics", "running", "left"};
@@ -205,6 +210,7 @@ static int work(struct cli_session *session, void *context)
     int status = cli_list_finish(o->list);
     if (!o->complete)
         return cli_error(CLI_SYSTEM, "out of memory");
+    /* 1 if none is at work: a script waits with `while lineage status`. */
     return status == CLI_OK && !any ? CLI_NO : status;
 }
 

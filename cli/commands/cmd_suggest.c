@@ -12,6 +12,7 @@ struct suggest_options {
     struct propose_question question;
 };
 
+/* By the same reader as a sweep's "ranges": one grammar for both. */
 static bool read_ranges(struct suggest_options *o)
 {
     char name[LINEAGE_NAME_MAX], why[PROPOSE_WHY_MAX];
@@ -94,6 +95,8 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     return cli_list_finish(list);
 }
 
+/* On standard error: a script reads the list, a person wants to know what it rests on. "Elsewhere" tells when
+ * ranges miss most of what was tried. */
 static void say_past(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");

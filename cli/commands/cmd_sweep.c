@@ -21,6 +21,7 @@ static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
                                      lineage_label_name((enum lineage_label)i));
 }
 
+/* A parameter may hold numbers in some trials and texts in others; each is shown as what it is. */
 static void add_value(struct cli_list *list, double value, const char *text)
 {
     if (text)
@@ -63,6 +64,7 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
     return cli_list_finish(list);
 }
 
+/* 0 is a number and "0" a text: never the same value. */
 static bool is_value(double a, const char *a_text, double b, const char *b_text)
 {
     return a_text && b_text ? strcmp(a_text, b_text) == 0 : !a_text && !b_text && a == b;

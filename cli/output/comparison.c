@@ -20,6 +20,8 @@ static const char *verdict(const struct lineage_comparison *c, const struct line
     return (v->difference.value > 0) == (direction == LINEAGE_HIGHER) ? "better" : "worse";
 }
 
+/* Trials without a pair are added in the table: a reader wants to know how many rows the mean does not rest on,
+ * whatever the reason. */
 static size_t left_out(const struct lineage_variant *v)
 {
     return v->failed + v->aborted + v->without_seed;
@@ -46,6 +48,7 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
         cli_list_count(list, v->n_seeds);
         add_figure(list, v->mean);
         add_figure(list, v->std);
+        /* The baseline's row has no differences, and not differences of 0. */
         i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
         for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
             i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);

@@ -32,6 +32,7 @@ struct cli_list {
     bool failed;
 };
 
+/* Copied: `sql` names columns of a statement that ends before its list does. */
 static bool copy_columns(struct cli_list *list, const char *const *columns)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -48,6 +49,7 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
     *list = (struct cli_list){.format = format, .out = out, .n = n, .capacity = n};
     list->cells = calloc(n, sizeof *list->cells);
     list->columns = calloc(n, sizeof *list->columns);
+    /* Handed out even when it failed: the one check is cli_list_finish's. */
     list->failed = !list->cells || !list->columns || !copy_columns(list, columns);
     if (list->failed)
         return list;
@@ -142,6 +144,7 @@ void cli_list_figure(struct cli_list *list, double value, bool present)
     add(list, strdup(present ? text : "n/a"), true);
 }
 
+/* Through text like every cell, so that table, TSV and JSON print one number one way. */
 void cli_list_count(struct cli_list *list, size_t value)
 {
     char text[LINEAGE_NUMBER_MAX];
