@@ -52,6 +52,7 @@ static int open_log(struct logs *o, const char *exp_id)
     return status;
 }
 
+/* The row first: its id is the file's name, and 14 and exp_014 mean one trial. */
 static int print_of_row(struct logs *o)
 {
     struct lineage_trial row = {0};
@@ -74,6 +75,7 @@ static void find_running(void *context, const char *name, int dir, bool held)
         o->dir = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 }
 
+/* The directory is the trial's own: it may have put a link or a pipe by that name. */
 static int open_part(int dir, unsigned part)
 {
     char name[64];
@@ -81,6 +83,7 @@ static int open_part(int dir, unsigned part)
     return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
+/* By the lock and not by a process id, which may be another's by now. */
 static bool is_over(int dir)
 {
     if (flock(dir, LOCK_SH | LOCK_NB) != 0)

@@ -49,6 +49,8 @@ static int list_trials(const struct night *night, enum cli_format format)
     return cli_list_finish(list);
 }
 
+/* Signals are held for the whole night: an interruption ends the trial at work, which gets its row, and then the
+ * night. */
 static int run_all(struct night *night)
 {
     int status = interrupts_hold(&night->interrupts) ? night_run(night) : CLI_SYSTEM;
@@ -62,6 +64,7 @@ static int run_all(struct night *night)
 static const char *const *words_of(char *text)
 {
     size_t n = 0;
+    /* A word takes two characters with its blank, so there is room for all of them and the NULL. */
     const char **words = calloc(strlen(text) / 2 + 2, sizeof *words);
     char *rest = text, *word;
     while (words && (word = strtok_r(rest, " ", &rest)))
@@ -76,6 +79,7 @@ static bool read_slots(struct night_options *o)
         n++;
     if (o->jobs && !cli_count_parse(&jobs, "jobs", o->jobs))
         return false;
+    /* Slots alone say how many jobs there are: one for each. */
     if (!o->jobs && n > 0)
         jobs = n;
     if (jobs < 1 || jobs > NIGHT_SLOTS_MAX || (n > 0 && n < jobs)) {

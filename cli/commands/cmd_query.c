@@ -19,6 +19,7 @@ struct query_options {
     struct cli_texts texts;
 };
 
+/* Names are copied: that of a --param ends at its =, which popt's text does not. */
 static bool next_condition(struct query_options *o, const char *name)
 {
     size_t i = o->query.n_conditions;
@@ -32,6 +33,7 @@ static bool next_condition(struct query_options *o, const char *name)
     return true;
 }
 
+/* Ranges only: alpha, beta, gamma and the score are numbers. */
 static bool add_condition(struct query_options *o, const char *name, const char *text)
 {
     struct lineage_error err;
@@ -83,6 +85,7 @@ static bool split_metrics(struct query_options *o, struct cli_session *session)
     return true;
 }
 
+/* Dates go to the store as they were typed: it knows "yesterday", and refuses what it does not know. */
 static bool fill_query(struct query_options *o)
 {
     if ((o->status && !cli_labels_parse(&o->query.labels, o->status)) ||
@@ -110,6 +113,7 @@ static int work(struct cli_session *session, void *context)
     if (lineage_query_open(&cursor, session->store, &o->query, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
+    /* Only if asked for: no match is an answer, and a script under `set -e` must not end by it. */
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }
 

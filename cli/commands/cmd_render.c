@@ -84,6 +84,7 @@ static int record_file(struct cli_session *session, const struct render_options 
     return status;
 }
 
+/* The store replaces the file, as it knows what a person wrote below the block. */
 static int write_block(struct cli_session *session, const struct render_options *o)
 {
     struct lineage_error err;

@@ -25,6 +25,7 @@ static void print_notice(void *context, const struct lineage_notice *notice)
     cli_say(notice->text);
 }
 
+/* n is raised also where loading failed: close_all then releases the half that was loaded. */
 static int open_store(struct report_options *o, const char *dir)
 {
     struct lineage_open_options options = {.metric = o->where.metric, .notice = print_notice};
@@ -41,6 +42,8 @@ static int open_store(struct report_options *o, const char *dir)
     return CLI_GO_ON;
 }
 
+/* One after another, as each model keeps its store open: cards read step curves and snapshots when they are
+ * printed. */
 static int open_all(struct report_options *o)
 {
     const char *here = o->where.dir ? o->where.dir : ".";
@@ -73,10 +76,12 @@ static int write_page(const struct report_options *o)
         page_print(stdout, o->models, o->n, &page);
         return CLI_OK;
     }
+    /* A page of several stores belongs to none of them and goes where the command was given. */
     const char *dir = o->n == 1 ? lineage_store_dir(o->stores[0]) : ".";
     if (snprintf(path, sizeof path, "%s/report.html", strcmp(dir, ".") == 0 ? "." : dir) >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path of the store is too long");
     const char *name = o->output ? o->output : strncmp(path, "./", 2) == 0 ? path + 2 : path;
+    /* A file that --output names may be replaced, whatever it holds: its path was typed. */
     int status = page_file_write(name, o->models, o->n, &page, !o->output);
     if (status == CLI_GO_ON)
         printf("%s\n", name);

@@ -33,6 +33,8 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
     return cli_list_end_row(print->list);
 }
 
+/* Line by line as the store walks, so that a pipe gets a million trials without memory for them; the graph on a
+ * terminal has to know all. */
 static bool draw_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;

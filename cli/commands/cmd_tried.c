@@ -15,6 +15,7 @@ struct tried_options {
     struct cli_texts texts;
 };
 
+/* Names are copied: that of a --param ends at its =, which popt's text does not. */
 static bool want(struct tried_options *o, const char *name, const char *text, bool text_too)
 {
     if (!text)
@@ -52,6 +53,7 @@ static int say_aborted(struct lineage_store *store, const struct tried_options *
     struct lineage_error err;
     size_t n;
     for (size_t i = 0; i < o->n; i++) {
+        /* The same nearness as lineage_tried's, or the remark would speak of other trials. */
         double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
         conditions[query.n_conditions++] = (struct lineage_condition){
             .name = o->names[i],

@@ -9,6 +9,8 @@ struct verify_print {
     struct cli_list *list; /* TSV and JSON */
 };
 
+/* File and line first, as compilers have it: editors jump there. What a row holds is made harmless before it
+ * reaches a terminal. */
 static void print_finding(void *context, const struct lineage_finding *finding)
 {
     struct verify_print *print = context;
@@ -40,6 +42,7 @@ static int work(struct cli_session *session, void *context)
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (status != LINEAGE_OK)
         return cli_fail(&err);
+    /* 1 and not 2: the command did what it was asked, and the answer is that not all is well. */
     return result == CLI_OK && n ? CLI_NO : result;
 }
 

@@ -222,6 +222,7 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
     json_object_set_new(nearest, name, values);
 }
 
+/* "nearest" only where nothing was found: it costs two looks into an index for each parameter. */
 static json_t *call_tried(struct mcp_call *call)
 {
     struct conditions conditions = {.n = 0};
@@ -354,6 +355,7 @@ static bool is_empty(const json_t *value)
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
+/* Extra columns come only with all the rest: who names fields wants those and no others. */
 static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fields *fields, size_t max)
 {
     json_t *object = json_object();

@@ -33,6 +33,7 @@ struct sweeping {
     struct lineage_sweep sweep;
 };
 
+/* Texts as the notes' grammar quotes them, so that a comma in one does not end the value. */
 static void value_name(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -110,6 +111,7 @@ static bool start_of(size_t *start, const struct sweeping *s)
     return ok;
 }
 
+/* Only labels that occur: zeros for the others would be most of the answer. */
 static json_t *labels_text(const struct lineage_sweep_cell *cell)
 {
     char text[300] = "";
@@ -121,6 +123,7 @@ static json_t *labels_text(const struct lineage_sweep_cell *cell)
     return json_string(text);
 }
 
+/* null for a cell in which everything failed: its best is not 0. */
 static json_t *cell_field(const struct lineage_sweep_cell *cell, const char *field)
 {
     if (strcmp(field, "trials") == 0)

@@ -1,4 +1,8 @@
-/* display.c: text measured in columns of a terminal (utf8proc's widths and graphemes), and a line of blocks. */
+/*
+ * display.c: text measured in columns of a terminal (utf8proc's widths and graphemes), and a line of blocks.
+ *
+ * Widths are the library's: a newer Unicode is a newer package, and no table of ours.
+ */
 #include "output/display.h"
 
 #include <math.h>
@@ -42,6 +46,7 @@ static size_t next_character(const char *text, size_t *columns)
     return bytes;
 }
 
+/* By whole characters: one that is cut between its code points would be shown as another. */
 size_t display_prefix(const char *text, size_t columns, size_t *taken)
 {
     size_t bytes = 0, width;
@@ -63,6 +68,7 @@ size_t display_width(const char *text)
     return taken;
 }
 
+/* Blanks before the ellipsis go: they would look like a word that is empty. */
 size_t display_cut(FILE *out, const char *text, size_t columns)
 {
     size_t taken, bytes = display_prefix(text, columns, &taken);
@@ -79,6 +85,7 @@ size_t display_cut(FILE *out, const char *text, size_t columns)
 size_t display_line(const char *text, size_t columns, size_t *next)
 {
     size_t taken, bytes = display_prefix(text, columns, &taken);
+    /* A character wider than the line is printed all the same, or the caller would never come to the end. */
     if (bytes == 0)
         bytes = next_character(text, &taken);
     *next = bytes;

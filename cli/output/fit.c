@@ -23,6 +23,7 @@ void fit_measure(struct fit_column *column, const struct fit_cell *cell)
 {
     column->natural = larger(column->natural, display_width(cell->text));
     column->empty = column->empty && !cell->text[0];
+    /* Texts have no point; their width alone counts. */
     if (!cell->number)
         return;
     size_t point = point_of(cell->text);
@@ -125,6 +126,7 @@ void fit_print_row(const struct cli_screen *screen, FILE *out, const struct fit_
                    const struct fit_cell *cells)
 {
     size_t last = last_shown(columns, n);
+    /* No blanks at the end of a line: they break pasting, and wrap on a terminal that is full. */
     while (last && (!columns[last].shown || !cells[last].text[0]))
         last--;
     for (size_t i = 0; i <= last; i++)

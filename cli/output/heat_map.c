@@ -13,6 +13,7 @@
 
 #define NONE SIZE_MAX
 
+/* Beyond 64 values a map is wider than any terminal, and the table says it better. */
 enum { MOST_VALUES = 64, SHADES = 6, LABEL = 10, SCORE_TEXT = 30, TILE_TEXT = 40, NARROW = 50 };
 
 struct tile {
@@ -41,6 +42,7 @@ bool heat_map_suits(const struct lineage_sweep *sweep)
 
 /* ---- what stands in it ---- */
 
+/* Ten columns for a label: a row of them stands over tiles that are about as wide. */
 static char *label_of(double value, const char *text)
 {
     char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -72,6 +74,7 @@ struct range {
     int digits;         /* after the point: four in all, and more where the range is narrow */
 };
 
+/* nan and infinities have no place on a scale; they count as trials without a score. */
 static bool is_measured(const struct lineage_sweep_cell *cell)
 {
     return cell->best.present && isfinite(cell->best.value);
@@ -114,10 +117,13 @@ static bool range_of(struct range *range, const struct lineage_sweep *sweep, enu
 
 static void score_text(char *out, double score, const struct range *range)
 {
+    /* %f for scores of one size, so that points stand under each other; huge ones, or a range below its digits,
+     * need %g. */
     bool plain = fabs(score) < 1e7 && fabs(range->best - range->worst) > 1e-6;
     snprintf(out, SCORE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
 }
 
+/* What has neither of the three labels with a score; a new label of failure is counted without a change here. */
 static size_t failures_of(const struct lineage_sweep_cell *cell)
 {
     return cell->count - cell->labels[LINEAGE_KEEP] - cell->labels[LINEAGE_DISCARD] - cell->labels[LINEAGE_BASELINE];
@@ -136,6 +142,7 @@ static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, 
     }
     double part = width != 0 ? (cell->best.value - range->worst) / width : 1;
     tile->shade = part >= 1 ? SHADES - 1 : part > 0 ? (int)(part * SHADES) : 0;
+    /* The star says in black and white what colour says: the best must be found on paper too. */
     bool best = cell->best.value == range->best;
     strcpy(tile->score, best ? "★" : "");
     score_text(tile->score + strlen(tile->score), cell->best.value, range);
@@ -198,6 +205,7 @@ static const char *block(const struct map *map, int shade)
     return map->screen->color ? "" : shade >= 0 ? blocks[shade] : " ";
 }
 
+/* Padded by columns and not by printf's bytes: the star and the dot take three bytes and one column. */
 static void print_right(const char *text, size_t width)
 {
     size_t taken, bytes = display_prefix(text, width, &taken);
@@ -255,6 +263,7 @@ static void print_title(const struct map *map)
     free(across);
 }
 
+/* The scale has its own two ends as text: a shade means nothing without them. */
 static void print_scale(const struct map *map)
 {
     bool narrow = map->screen->width < NARROW;
@@ -325,6 +334,7 @@ int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char 
     struct range range;
     struct map map = {.screen = screen}, other = {.screen = screen};
     bool filled = range_of(&range, sweep, direction) && fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
+    /* Turned only if that spares a second block: otherwise x stays where the caller put it. */
     bool turn = filled && per_block(&map) < map.across.n && per_block(&other) == other.across.n;
     if (filled)
         print_map(turn ? &other : &map, screen);

@@ -34,6 +34,7 @@ static size_t extent(const char *name, size_t told, size_t usual)
     return told ? told : usual;
 }
 
+/* Editors' shells say TERM=dumb or nothing: a pager or colours would be noise there. */
 static bool is_dumb(void)
 {
     const char *term = getenv("TERM");
@@ -133,6 +134,7 @@ void cli_screen_close(struct cli_screen *screen)
 
 /* ---- colour ---- */
 
+/* Limits apart from crashes: a trial that ran out of its budget may be worth another one, a crash a look. */
 enum cli_style cli_label_style(enum lineage_label label)
 {
     switch (label) {

@@ -161,9 +161,11 @@ static int compare_bytes(const struct comparing *c, const struct side *from, con
             break;
         }
         if (first)
+            /* Both sides: a text that became binary is no text diff. */
             *binary = memchr(a, 0, (size_t)n) || memchr(b, 0, (size_t)m);
         first = false;
         *differ = n != m || memcmp(a, b, (size_t)n) != 0;
+    /* The first difference is enough: where they differ is diff's business. */
     } while (n > 0 && !*differ);
     free(a);
     if (status == CLI_OK && (lseek(from->fd, 0, SEEK_SET) != 0 || lseek(to->fd, 0, SEEK_SET) != 0))
@@ -350,6 +352,7 @@ static int compare_below(struct comparing *c, const struct side *from, const str
     return status;
 }
 
+/* By the look taken once and without following links: what a name is must not change between two questions. */
 static bool is_dir(const struct side *side)
 {
     return side->exists && S_ISDIR(side->st.st_mode);
@@ -439,6 +442,7 @@ static int add_names(const struct comparing *c, struct names *names, int dir_fd)
 static int compare_named(struct comparing *c, int from, int to, const char *name)
 {
     size_t before = c->path_length, length = strlen(name);
+    /* The path is for messages and heads only; files are opened by their last name in an open directory. */
     if (before + length + 2 > sizeof c->path)
         return cli_error(CLI_USAGE, "diff: a path in %s is too long", c->path);
     if (before)

@@ -59,6 +59,7 @@ static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node
     return text;
 }
 
+/* Linked at the end, so that branches come in the order of the file. */
 static void add_child(struct graph *g, size_t parent, size_t child)
 {
     struct node *node = &g->nodes[parent];
@@ -90,6 +91,7 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     return !g->failed;
 }
 
+/* Two passes, since sizes add up from the last to the first: parents stand before their children. */
 static void link_nodes(struct graph *g)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -134,6 +136,7 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     bool on_chain = node->to_best && lineage_label_is_kept(node->status);
     enum cli_style style = on_chain ? CLI_BEST : cli_label_style(node->status);
     char text[DRAWING_MAX + ID_MAX * 16];
+    /* The drawing is the cell's lead: it keeps its own colour, and is cut like the rest where there is no room. */
     size_t lead = draw(text, level, begins, ends);
     snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? " ★" : "");
     cli_list_text(g->list, text);

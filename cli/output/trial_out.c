@@ -53,6 +53,7 @@ static json_t *turns_json(const struct lineage_trial *trial)
         json_object_set_new(object, "turn", json_integer((json_int_t)turn->turn));
         json_object_set_new(object, "mean", cli_json_number(turn->mean));
         json_object_set_new(object, "std", cli_json_number(turn->std));
+        /* 0 is "not said" in the file; printed, it would be a mean over nothing. */
         if (turn->count)
             json_object_set_new(object, "n", json_integer((json_int_t)turn->count));
         json_array_append_new(turns, object);
@@ -77,6 +78,7 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "ig_clip_scale_mean", number_json(trial->ig_clip_scale_mean));
     json_object_set_new(object, "ig_clip_scale_std", number_json(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", params_json(trial));
+    /* Most trials have neither; a list of nothing in every object would hide those that have one. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));
     if (trial->n_extras)
@@ -124,6 +126,7 @@ void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
     cli_list_fit(list, screen, columns);
 }
 
+/* Texts quoted as in notes, so that a cell can be pasted behind --notes. */
 static char *params_text(const struct lineage_trial *trial)
 {
     char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];

@@ -1,5 +1,8 @@
 /*
- * case.c: see rlcase/case.h.
+ * case.c: a kernel by name on a case, from C, the command and Python; see rlcase/case.h.
+ *
+ * Here the outside meets the adapters: what comes in is checked to be JSON and to name a kernel,
+ * and every error becomes a status with a text. The adapters beside it know one kernel each.
  */
 #include <rlcase/case.h>
 
@@ -88,6 +91,10 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
     struct rl_case *made = calloc(1, sizeof *made);
     if (!made)
         return refuse(err, "out of memory");
+    /*
+     * Arrays stay the caller's and are only pointed to; the JSON is parsed into a copy that lives
+     * as long as the case, since adapters borrow texts from it.
+     */
     made->inputs = json_loads(values, 0, &error);
     case_call_init(&made->call, made->inputs);
     made->call.arrays = arrays;
@@ -103,6 +110,10 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
     return status;
 }
 
+/*
+ * Two doors to one: results as arrays for programs, as JSON for people and files. With arrays a
+ * batch of megabytes is not turned into text and back.
+ */
 enum rl_status rl_case_run(struct rl_case **done, const char *family, bool single, const char *values,
                            const struct rl_case_array *arrays, size_t n, struct rl_error *err)
 {
@@ -139,6 +150,10 @@ const struct rl_case_array *rl_case_arrays(const struct rl_case *done, size_t *n
     return done->call.results;
 }
 
+/*
+ * For callers without our header (Python's ctypes): a struct laid out otherwise is noticed before
+ * it is read.
+ */
 size_t rl_case_array_size(void)
 {
     return sizeof(struct rl_case_array);

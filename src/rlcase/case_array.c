@@ -16,6 +16,7 @@ static size_t size_of(enum rl_case_type type)
     return sizes[type];
 }
 
+/* Linear: a call has some ten arrays. */
 const struct rl_case_array *case_array(const struct case_call *call, const char *name)
 {
     for (size_t i = 0; i < call->n_arrays; i++)
@@ -70,6 +71,7 @@ static void fail_at(struct case_call *call, const struct rl_case_array *array, s
         case_fail(call, "inputs.%s: element %zu is not %s", array->name, i, wanted(type));
 }
 
+/* The value is stored also where it is no good: the call fails with it, and nobody reads on. */
 static bool convert_whole(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out)
 {
     int64_t value = 0;
@@ -168,6 +170,10 @@ static bool all_finite(const struct rl_case_array *array, size_t n)
     return sum == 0;
 }
 
+/*
+ * Results made by case_alloc live until the case is released and need no copy; those on an
+ * adapter's stack do.
+ */
 static const void *own(struct case_call *call, const void *data, size_t bytes)
 {
     if (case_owns(call, data))
@@ -179,6 +185,7 @@ static const void *own(struct case_call *call, const void *data, size_t bytes)
 void case_keep(struct case_call *call, const struct rl_case_array *array)
 {
     size_t n = 1;
+    /* After a failure nothing is kept: case_fail then leaves the first message as it is. */
     if (call->failed || call->n_results == CASE_RESULTS_MAX) {
         case_fail(call, "too many results");
         return;

@@ -89,6 +89,10 @@ bool case_again(struct case_call *call, enum rl_status status)
     return false;
 }
 
+/*
+ * By the block's beginning: a pointer into its middle cannot be told from one elsewhere, and is
+ * copied.
+ */
 bool case_owns(const struct case_call *call, const void *data)
 {
     const struct case_block *block = call->blocks;

@@ -138,6 +138,7 @@ static json_t *size_list(const size_t *values, size_t n)
     return out;
 }
 
+/* null for a stream that the micro batch does not have, as prime-rl has None. */
 static json_t *real_list(const double *values, bool present, size_t n)
 {
     json_t *out = present ? json_array() : json_null();
@@ -205,6 +206,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
     json_t *workers = json_array();
     struct rl_pack_micro_batch m = new_micro_batch(call, most, n);
     for (size_t slot = 0; slot < plan->n_slots && !call->failed; slot++) {
+        /* Slots of one worker follow each other in the plan. */
         if (slot % per_worker == 0)
             json_array_append_new(workers, json_array());
         rl_pack_fill(samples, options, plan, slot, &m);
@@ -213,6 +215,7 @@ static void put_workers(struct case_call *call, const struct rl_pack_sample *sam
     case_put(call, "workers", workers);
 }
 
+/* 1 after a failure: sizes that are computed before the failure is looked at stay small. */
 static size_t positive(struct case_call *call, const char *name, int most)
 {
     int64_t value = case_integer(call, name);

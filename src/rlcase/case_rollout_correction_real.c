@@ -7,6 +7,7 @@ struct two_policies {
     const real *train, *rollout;
 };
 
+/* Sizes come last: they are known once the mask has been read. */
 static struct two_policies read_policies(struct case_call *call, struct case_dim *b,
                                          struct case_dim *t)
 {
@@ -43,12 +44,14 @@ static void run_correction(struct case_call *call)
     if (call->failed)
         return;
     do {
+        /* A second call with more workspace counts its metrics anew. */
         metrics.n = 0;
         status = rl_rollout_correction(&p.batch, &options, p.train, p.rollout, weights, mask,
                                        &metrics, &call->ws, &call->err);
     } while (case_again(call, status));
     if (call->failed)
         return;
+    /* null and not ones: weights that were not computed are not weights of 1. */
     if (options.is == RL_IS_NONE)
         case_put(call, "rollout_is_weights", json_null());
     else

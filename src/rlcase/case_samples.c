@@ -13,6 +13,7 @@ struct streams_case {
     struct rl_samples samples;
 };
 
+/* Indices become sizes in C: a negative one would be huge there. */
 static json_int_t whole(struct case_call *call, const json_t *value, const char *what, size_t index)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -208,6 +209,7 @@ static void read_roles(struct case_call *call, struct rl_algorithm_options *opti
     }
 }
 
+/* null for a stream that is not there; a list of zeros would be one that is. */
 static json_t *reals(const double *values, size_t n)
 {
     json_t *list = values ? json_array() : json_null();
