@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Keys that are the night's and unknown to the trainer. */
 static const char *const own_keys[] = {"ranges", "propose", NULL};
@@ -100,11 +101,19 @@ static int read_plain(struct night_sweep *sweep)
     return take_list(sweep);
 }
 
+/* Regular files alone: a pipe under the name would never end. What is wrong with anything else, the trainer says. */
+static json_t *load_regular(const char *file)
+{
+    struct stat about;
+    bool regular = stat(file, &about) == 0 && S_ISREG(about.st_mode);
+    return regular ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
 int night_sweep_read(struct night_sweep *sweep, const char *file)
 {
     sweep->file = file;
     sweep->directory = directory_of(file);
-    sweep->root = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+    sweep->root = load_regular(file);
     sweep->plan.method = PROPOSE_TPE;
     if (!sweep->directory)
         return cli_error(CLI_SYSTEM, "out of memory");

@@ -1,7 +1,11 @@
 /*
  * propose_bench.c: what the proposers find in a night of N trials (default 100) on functions with a known optimum.
  *
- *     propose_bench [--json] [--trials N] [--seeds N]
+ *     propose_bench [--json] [--trials N] [--seeds N] [--store DIR]
+ *
+ * With --store, on a measured table instead: the rows of a store whose sweep tried every combination of lr, alpha and beta
+ * (fixtures/experiments/hop-grid). A proposal is a cell, its score what was measured there; distances are from the best
+ * cell, and a night has a third as many trials as the table has cells.
  *
  * Each line is one function and one method: quartiles over the seeds (default 20) of the best value minus the optimum,
  * and in how many seeds the method ended better than random did in the same seed. Nothing is timed: the numbers are the
@@ -12,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <lineage/query.h>
 
 #include "propose/propose.h"
 
@@ -64,18 +70,116 @@ static double ackley(const double *x, size_t n)
     return -20 * exp(-0.2 * sqrt(squares)) - exp(cosines) + 20 + exp(1);
 }
 
-static const struct function {
+struct function {
     const char *name;
     double (*value)(const double *x, size_t n);
     size_t n;
     double low[2], high[2]; /* of the first range, and of all others */
     double optimum;
-} functions[] = {
-    {"Branin (2)", branin, 2, {-5, 0}, {10, 15}, 0.39788735772973816},
-    {"Rosenbrock (4)", rosenbrock, 4, {-5, -5}, {10, 10}, 0},
-    {"Ackley (5)", ackley, 5, {-32.768, -32.768}, {32.768, 32.768}, 0},
-    {"Hartmann (6)", hartmann, 6, {0, 0}, {1, 1}, -3.32236801141551},
+    const struct table *table; /* instead of value */
 };
+
+static const struct function functions[] = {
+    {"Branin (2)", branin, 2, {-5, 0}, {10, 15}, 0.39788735772973816, NULL},
+    {"Rosenbrock (4)", rosenbrock, 4, {-5, -5}, {10, 10}, 0, NULL},
+    {"Ackley (5)", ackley, 5, {-32.768, -32.768}, {32.768, 32.768}, 0, NULL},
+    {"Hartmann (6)", hartmann, 6, {0, 0}, {1, 1}, -3.32236801141551, NULL},
+};
+/* ---- a measured table ---- */
+
+enum { TABLE_NAMES = 3, TABLE_VALUES = 32 };
+static const char *const table_names[TABLE_NAMES] = {"lr", "alpha", "beta"};
+
+struct table {
+    double values[TABLE_NAMES][TABLE_VALUES]; /* of each parameter, ascending */
+    size_t n_values[TABLE_NAMES], n_cells;
+    double score[TABLE_VALUES * TABLE_VALUES * TABLE_VALUES]; /* negated, lower is better as in the functions; nan: no row */
+    double best;
+};
+
+static size_t cell(const struct table *table, const double *x)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < TABLE_NAMES; i++)
+        at = at * table->n_values[i] + (size_t)x[i];
+    return at;
+}
+
+static bool add_value(struct table *table, size_t name, double value)
+{
+    double *values = table->values[name];
+    size_t n = table->n_values[name], i = 0;
+    while (i < n && values[i] < value)
+        i++;
+    if (i < n && values[i] == value)
+        return true;
+    if (n == TABLE_VALUES)
+        return false;
+    memmove(&values[i + 1], &values[i], (n - i) * sizeof *values);
+    values[i] = value;
+    table->n_values[name]++;
+    return true;
+}
+
+static bool take_values(struct table *table, const struct lineage_trial *trial)
+{
+    for (size_t i = 0; i < TABLE_NAMES; i++) {
+        double value;
+        if (!lineage_trial_param(&value, trial, table_names[i]) || !add_value(table, i, value))
+            return false;
+    }
+    return true;
+}
+
+static bool take_score(struct table *table, const struct lineage_trial *trial)
+{
+    double x[TABLE_NAMES];
+    for (size_t i = 0; i < TABLE_NAMES; i++) {
+        double value;
+        if (!lineage_trial_param(&value, trial, table_names[i]))
+            return false;
+        for (x[i] = 0; table->values[i][(size_t)x[i]] != value; x[i]++)
+            continue;
+    }
+    if (!trial->score.present)
+        return false;
+    table->score[cell(table, x)] = -trial->score.value;
+    table->best = fmin(table->best, -trial->score.value);
+    table->n_cells++;
+    return true;
+}
+
+/* Twice over the rows: where a cell lies is known once all values are. */
+static bool visit_rows(struct lineage_store *store, struct table *table,
+                       bool (*take)(struct table *, const struct lineage_trial *), struct lineage_error *err)
+{
+    const struct lineage_query all = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_trial trial;
+    bool good = lineage_query_open(&cursor, store, &all, err) == LINEAGE_OK;
+    while (good && lineage_cursor_next(cursor, &trial, err) == LINEAGE_OK)
+        good = take(table, &trial);
+    lineage_cursor_close(cursor);
+    return good;
+}
+
+static bool load_table(struct table *table, const char *dir)
+{
+    struct lineage_store *store;
+    struct lineage_error err = {.text = "a row lacks a parameter or its score"};
+    const struct lineage_open_options options = {.no_mirror = true}; /* a fixture stays as it is */
+    table->best = INFINITY;
+    bool good = lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK &&
+                visit_rows(store, table, take_values, &err) && visit_rows(store, table, take_score, &err);
+    size_t cells = table->n_values[0] * table->n_values[1] * table->n_values[2];
+    lineage_store_close(store);
+    if (!good || cells == 0 || table->n_cells != cells)
+        fprintf(stderr, "%s: %s\n", dir, good ? "not one row for every combination" : err.text);
+    return good && cells > 0 && table->n_cells == cells;
+}
+
+/* ---- nights ---- */
+
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
 
 static const enum propose_method methods[] = {PROPOSE_RANDOM, PROPOSE_SOBOL, PROPOSE_TPE};
@@ -90,12 +194,14 @@ static double night(const struct function *f, enum propose_method method, uint64
         .ranges = ranges, .n_ranges = f->n, .past = past, .lower_is_better = true, .seed = seed};
     double best = INFINITY;
     for (size_t i = 0; i < f->n; i++)
-        ranges[i] = (struct propose_range){.name = "x", .low = f->low[i > 0], .high = f->high[i > 0]};
+        ranges[i] = f->table ? (struct propose_range){.name = table_names[i], .scale = PROPOSE_INTEGER,
+                                                      .high = (double)f->table->n_values[i] - 1}
+                             : (struct propose_range){.name = "x", .low = f->low[i > 0], .high = f->high[i > 0]};
     for (; past && problem.n_past < n_trials; problem.n_past++) {
         struct propose_trial *trial = &past[problem.n_past];
         if (propose_next(trial->x, &problem, method) != PROPOSE_OK)
             break;
-        trial->score = f->value(trial->x, f->n);
+        trial->score = f->table ? f->table->score[cell(f->table, trial->x)] : f->value(trial->x, f->n);
         best = fmin(best, trial->score - f->optimum);
     }
     free(past);
@@ -118,6 +224,7 @@ static double quantile(const double *sorted, size_t n, double q)
 struct options {
     bool json;
     size_t trials, seeds;
+    const char *store;
 };
 
 static void report(const struct options *o, const char *function, const char *method, const double *sorted, size_t better,
@@ -144,7 +251,7 @@ static void run(const struct options *o, const struct function *f)
             better += found[seed] < chance[seed];
         }
         qsort(found, o->seeds, sizeof *found, ascending);
-        report(o, f->name, propose_method_name(methods[m]), found, better, f == functions && m == 0);
+        report(o, f->name, propose_method_name(methods[m]), found, better, (f == functions || f->table) && m == 0);
     }
 }
 
@@ -154,6 +261,8 @@ static bool read_options(struct options *o, int argc, char **argv)
         size_t *number = strcmp(argv[i], "--trials") == 0 ? &o->trials : strcmp(argv[i], "--seeds") == 0 ? &o->seeds : NULL;
         if (strcmp(argv[i], "--json") == 0)
             o->json = true;
+        else if (strcmp(argv[i], "--store") == 0 && i + 1 < argc)
+            o->store = argv[++i];
         else if (number && i + 1 < argc)
             *number = strtoul(argv[++i], NULL, 10);
         else
@@ -162,18 +271,30 @@ static bool read_options(struct options *o, int argc, char **argv)
     return o->trials >= 1 && o->seeds >= 1 && o->seeds <= SEEDS_MAX;
 }
 
+static int run_table(struct options *o)
+{
+    static struct table table;
+    if (!load_table(&table, o->store))
+        return 1;
+    const struct function f = {.name = "table", .n = TABLE_NAMES, .optimum = table.best, .table = &table};
+    o->trials = table.n_cells / 3;
+    run(o, &f);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = {.trials = 100, .seeds = 20};
     if (!read_options(&o, argc, argv)) {
-        fputs("usage: propose_bench [--json] [--trials N] [--seeds N]\n", stderr);
+        fputs("usage: propose_bench [--json] [--trials N] [--seeds N] [--store DIR]\n", stderr);
         return 2;
     }
     if (!o.json)
         printf("%-16s %-8s %10s %10s %10s   %s\n", "function", "method", "quartile", "median", "quartile", "better than random");
-    for (size_t i = 0; i < N_FUNCTIONS; i++)
+    for (size_t i = 0; !o.store && i < N_FUNCTIONS; i++)
         run(&o, &functions[i]);
+    int status = o.store ? run_table(&o) : 0;
     if (o.json)
         puts("\n]");
-    return 0;
+    return status;
 }
