@@ -21,12 +21,16 @@
 #include <unistd.h>
 
 #include "trial/process_tree.h"
+#include "trial/trial_cgroup.h"
 #include "trial/trial_watch.h"
 
 /* A process in the kernel's hands (a dead disk, a GPU's driver) does not go for KILL until those are done with it. */
 enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10 };
 
-enum news { NEWS_STARTED, NEWS_ENDED, NEWS_GONE };
+enum news { NEWS_STARTED, NEWS_OUTSIDE, NEWS_ENDED, NEWS_GONE };
+
+/* Beside the errors that the command reports before exec: it goes on without its control group. */
+enum { OUTSIDE = -1 };
 
 struct report {
     enum news news;
@@ -37,7 +41,7 @@ struct guarding {
     const struct guardian_command *command;
     int control, report, signals; /* signals: readable when a child has ended */
     pid_t child;
-    bool child_reaped, none_left, at_once;
+    bool child_reaped, none_left, at_once, outside;
     sigset_t before; /* of the process that made this one, for the command */
 };
 
@@ -58,6 +62,12 @@ static void tell(const struct guarding *g, enum news news, int value)
 
 /* ---- the command ---- */
 
+static void say(int failure, int error)
+{
+    while (write(failure, &error, sizeof error) < 0 && errno == EINTR)
+        continue;
+}
+
 /* In the child. No standard input: a command that asks a question would hold up the night. The check of the parent
  * closes the gap before prctl, in which the guardian's death would not be told. */
 static void become_command(const struct guarding *g, pid_t guardian, int failure)
@@ -65,6 +75,8 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
     const struct guardian_command *c = g->command;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int output = c->output >= 0 ? c->output : STDERR_FILENO;
+    if (c->group >= 0 && !trial_cgroup_enter(c->group))
+        say(failure, OUTSIDE);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL); /* ignored by who keeps the row; pipelines of a command need it */
@@ -73,13 +85,25 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
         dup2(output, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
         (!c->dir || chdir(c->dir) == 0))
         execvpe(c->program, c->argv, c->environment);
-    int error = errno;
-    while (write(failure, &error, sizeof error) < 0 && errno == EINTR)
-        continue;
+    say(failure, errno);
     _exit(127);
 }
 
-/* 0 once the command runs: exec closes the pipe in which the child would say why it cannot. */
+/* What the child says until exec closes the pipe: 0 for nothing. */
+static int read_failure(struct guarding *g, int failure)
+{
+    for (;;) {
+        int error = 0;
+        ssize_t n = read(failure, &error, sizeof error);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n != sizeof error || error != OUTSIDE)
+            return error;
+        g->outside = true;
+    }
+}
+
+/* 0 once the command runs. */
 static int start_command(struct guarding *g)
 {
     int ends[2], error = 0;
@@ -92,8 +116,8 @@ static int start_command(struct guarding *g)
     if (g->child < 0)
         error = errno;
     close(ends[1]);
-    while (g->child > 0 && read(ends[0], &error, sizeof error) < 0 && errno == EINTR)
-        continue;
+    if (g->child > 0)
+        error = read_failure(g, ends[0]);
     close(ends[0]);
     return error;
 }
@@ -185,6 +209,8 @@ static void kill_all(struct guarding *g)
     bool seen = true;
     g->at_once = true;
     for (reap(g); !g->none_left && now() - began < (seen ? KILL_SECONDS : BLIND_SECONDS); reap(g)) {
+        if (g->command->group >= 0)
+            trial_cgroup_kill(g->command->group);
         seen = signal_all(g, SIGKILL);
         wait_for_news(g, ROUND_MS);
     }
@@ -218,7 +244,8 @@ static void close_between(int from, int to)
 /* Locks and ends of pipes that this process has are not the guardian's: held here they would never end. */
 static void close_others(const struct guarding *g)
 {
-    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->output, g->command->hold};
+    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->output, g->command->hold,
+                  g->command->group};
     enum { KEPT = sizeof keep / sizeof *keep };
     qsort(keep, KEPT, sizeof *keep, by_number);
     for (int i = 0; i + 1 < KEPT; i++)
@@ -251,6 +278,8 @@ static void guard(struct guarding *g)
     tell(g, NEWS_STARTED, error);
     if (error)
         _exit(1);
+    if (g->outside)
+        tell(g, NEWS_OUTSIDE, 0);
     if (g->command->output >= 0)
         close(g->command->output);
     close(g->command->events);
@@ -347,6 +376,8 @@ void guardian_listen(struct guardian *guardian)
         if (report.news == NEWS_ENDED) {
             guardian->ended = true;
             guardian->state = report.value;
+        } else if (report.news == NEWS_OUTSIDE) {
+            guardian->outside = true;
         } else if (report.news == NEWS_GONE) {
             guardian->gone = true;
             guardian->unseen = report.value;

@@ -6,7 +6,7 @@
  * It outlives the process that made it, if that is killed, and then kills the tree. It keeps the descriptor `hold`
  * open until the tree is gone, so that a lock on it says whether anything of the trial may still run.
  *
- * Only descendants are ever signalled. Without /proc those outside the command's process group cannot be found:
+ * Only descendants are ever signalled, by number; a control group of the trial's own is killed whole. Without /proc those outside the command's process group cannot be found:
  * the guardian says so (unseen) and leaves them.
  */
 #ifndef CLI_GUARDIAN_H
@@ -22,6 +22,7 @@ struct guardian_command {
     const char *dir;     /* working directory; NULL: that of this process */
     int events, output;  /* descriptors the command gets as 3, and as 1 and 2; output -1: 1 and 2 are this one's 2 */
     int hold;            /* kept open until all is gone; -1: none */
+    int group;           /* control group (trial_cgroup.h) that the command goes into; -1: none */
     double grace;        /* seconds between TERM and KILL */
 };
 
@@ -33,6 +34,7 @@ struct guardian {
     int state;
     bool gone;    /* everything has, as far as the guardian can see */
     bool silent;  /* its report ended without a word: it was killed */
+    bool outside; /* the command did not get into its control group */
     int unseen;   /* processes that were not ended: with /proc a number, without it -1 if there are any */
 };
 

@@ -95,9 +95,18 @@ static int spawn(struct trial_process *p, char *const *environment, int write_en
     return error;
 }
 
+/* A group that does not hold the limit would be worse than none: then memory is sampled. */
+static void make_group(struct trial_process *p)
+{
+    double limit = p->job->memory_bytes;
+    if (trial_cgroup_make(&p->group, "") && limit > 0 && !trial_cgroup_limit(&p->group, limit))
+        trial_cgroup_remove(&p->group);
+}
+
 static int spawn_guarded(struct trial_process *p, char *const *environment, int events, int output)
 {
     const struct trial_job *job = p->job;
+    make_group(p);
     struct guardian_command command = {.program = job->program ? job->program : job->argv[0],
                                        .argv = (char *const *)(uintptr_t)job->argv,
                                        .environment = environment,
@@ -105,6 +114,7 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .events = events,
                                        .output = output,
                                        .hold = job->hold,
+                                       .group = p->group.dir,
                                        .grace = job->grace_seconds};
     int error = guardian_start(&p->guardian, &command);
     p->pid = p->guardian.pid;
@@ -165,7 +175,8 @@ bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
     int events[2] = {-1, -1}, output[2] = {-1, -1}, error = 0;
     char variable[PATH_MAX + 32] = "LINEAGE_EVENTS=/dev/fd/3";
-    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .output = -1, .notice = -1};
+    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .output = -1, .notice = -1,
+                                .group = {.dir = -1, .base = -1}};
     if (open_named_pipe(job->events_path, events))
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))
@@ -227,6 +238,11 @@ void trial_process_end(struct trial_process *p, bool at_once)
     p->ended = p->gone = true;
 }
 
+bool trial_process_is_grouped(const struct trial_process *p)
+{
+    return p->group.dir >= 0 && !p->guardian.outside;
+}
+
 void trial_process_release(struct trial_process *p)
 {
     close_end(&p->events);
@@ -239,4 +255,5 @@ void trial_process_release(struct trial_process *p)
     } else if (!p->job->guarded) {
         close_end(&p->notice);
     }
+    trial_cgroup_remove(&p->group);
 }

@@ -3,6 +3,7 @@
 #define CLI_TRIAL_PROCESS_H
 
 #include "trial/guardian.h"
+#include "trial/trial_cgroup.h"
 #include "trial/trial_watch.h"
 
 struct trial_process {
@@ -17,6 +18,7 @@ struct trial_process {
     bool lost;      /* somebody else has waited for it: there is no evidence */
     int unseen;     /* see struct guardian */
     struct guardian guardian;
+    struct trial_cgroup group; /* of a guarded one, where there can be one */
 };
 
 /* False after printing why. */
@@ -30,6 +32,9 @@ void trial_process_look(struct trial_process *process);
  * KILL. Ask trial_process_look when all is gone.
  */
 void trial_process_end(struct trial_process *process, bool at_once);
+
+/* Whether it is in a control group of its own, which counts and limits its memory. */
+bool trial_process_is_grouped(const struct trial_process *process);
 
 void trial_process_release(struct trial_process *process);
 

@@ -134,6 +134,10 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
         snprintf(reason, size, "the final evaluation took more than %g s%s", plan->eval_seconds, at);
         break;
     case TRIAL_MEMORY_OVERRUN:
+        if (outcome->out_of_memory) {
+            snprintf(reason, size, "%s%s", outcome->text, at);
+            break;
+        }
         snprintf(reason, size, "it held %.0f bytes of memory, %.0f are allowed, stopped%s", outcome->peak_bytes,
                  plan->memory_bytes, at);
         break;

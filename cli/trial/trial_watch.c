@@ -277,17 +277,25 @@ static int patience(const struct watch *w)
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 
-/* The peak is kept before it is judged, so that the row of an overrun says how large it was. */
-static void look_at_memory(struct watch *w)
+static double sample_memory(const struct watch *w)
 {
     struct process_tree tree;
     double bytes = w->job->guarded && process_tree_read(&tree, w->process.pid) ? process_tree_memory(&tree)
                                                                                : group_memory(w->process.pid);
     if (w->job->guarded)
         process_tree_release(&tree);
+    return bytes;
+}
+
+/* The peak is kept before it is judged, so that the row of an overrun says how large it was. In a control group the
+ * kernel judges. */
+static void look_at_memory(struct watch *w)
+{
+    bool grouped = trial_process_is_grouped(&w->process);
+    double bytes = grouped ? trial_cgroup_memory(&w->process.group) : sample_memory(w);
     if (bytes > w->outcome->peak_bytes)
         w->outcome->peak_bytes = bytes;
-    if (w->job->memory_bytes > 0 && bytes > w->job->memory_bytes)
+    if (!grouped && w->job->memory_bytes > 0 && bytes > w->job->memory_bytes)
         finish(w, TRIAL_MEMORY_OVERRUN);
 }
 
@@ -396,6 +404,37 @@ static void judge(struct watch *w, int state)
     }
 }
 
+/* Whoever was ended by the kernel, or left because a part of it was: that is why. */
+static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage)
+{
+    struct trial_outcome *outcome = w->outcome;
+    if (!usage->oom_kills || (outcome->end != TRIAL_SIGNALLED && outcome->end != TRIAL_FAILED))
+        return;
+    outcome->end = TRIAL_MEMORY_OVERRUN;
+    outcome->out_of_memory = true;
+    if (w->job->memory_bytes > 0)
+        snprintf(outcome->text, sizeof outcome->text, "out of memory: cgroup limit %.0f bytes, peak %.0f",
+                 w->job->memory_bytes, outcome->peak_bytes);
+    else
+        snprintf(outcome->text, sizeof outcome->text, "out of memory: the kernel ended it, peak %.0f bytes",
+                 outcome->peak_bytes);
+}
+
+/* Once the guardian says that all is gone, or is gone itself. */
+static void settle_group(struct watch *w)
+{
+    struct trial_cgroup_usage usage;
+    if (!trial_process_is_grouped(&w->process))
+        return;
+    int left = trial_cgroup_clear(&w->process.group);
+    if (left && !w->process.guardian.unseen)
+        w->process.guardian.unseen = left;
+    trial_cgroup_read(&w->process.group, &usage);
+    w->outcome->peak_bytes = fmax(w->outcome->peak_bytes, usage.peak);
+    if (!w->stop)
+        judge_memory(w, &usage);
+}
+
 /* A person who interrupts twice does not want to wait for the grace. */
 static bool is_impatient(const struct watch *w)
 {
@@ -425,6 +464,7 @@ static bool clear_away(struct watch *w)
     w->outcome->total_s = (w->stop ? now() : ended) - w->began;
     if (!w->stop)
         judge(w, w->process.state);
+    settle_group(w);
     return true;
 }
 

@@ -28,7 +28,8 @@ struct trial_job {
     const char *const *argv;        /* ended by NULL */
     const char *const *environment; /* NAME=VALUE over this process's own, ended by NULL; NULL: none */
     double train_seconds, eval_seconds; /* wall of a phase; 0 = no limit */
-    double memory_bytes; /* resident in the whole group or guarded tree, sampled; 0 = no limit */
+    double memory_bytes; /* resident in the whole group or guarded tree, sampled; or, where it is guarded and has a control
+                            group, what the kernel counts there. 0 = no limit */
     const struct trial_artifact *artifacts;
     size_t n_artifacts;
     const struct interrupts *interrupts;
@@ -75,7 +76,8 @@ struct trial_outcome {
     char text[TRIAL_TEXT_MAX];
     int signal, exit_status;
     double total_s;    /* wall time of the child */
-    double peak_bytes; /* largest sample of memory, 0 if none was taken */
+    double peak_bytes; /* largest sample of memory, or what a control group counted; 0 if there is neither */
+    bool out_of_memory; /* of TRIAL_MEMORY_OVERRUN: the kernel ended it: text */
     int unseen;        /* processes that could not be ended: their number, -1 if it is not known, 0 = none */
     char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish, "" if it did; once its row was made */
 };

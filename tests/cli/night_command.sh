@@ -75,6 +75,24 @@ sed 1d again/results.tsv | grep -v harness_abort | sed 's/.*, trial \(.*\), key 
 must_equal '8 1' "$(wc -l <counts) $(awk 'NR == 1 { print $1 }' counts)" 'trials, and how often at most'
 must_run verify -C again
 
+# A trial that was killed with its night gets its row from the next night in that store, though that has nothing to run.
+cat >late.json <<'END'
+{"name": "late", "direction": "lower", "command": "sh -c 'echo >begun; sleep 600'", "trials": [{"name": "long"}]}
+END
+"$LINEAGE" night late.json -C again -q >>out 2>>err &
+late=$!
+i=0
+until [ -e begun ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+kill -KILL $late
+for i in 1 2 3 4 5 6 7 8 9 10; do # its guardian has the lock until all is gone
+    run night again.json -C again -q
+    grep -q 'night late, trial long' again/results.tsv && break
+    sleep 0.5
+done
+must_exit 0
+must_equal 'harness_abort' "$(grep 'night late, trial long' again/results.tsv | cut -f 9)"
+must_have again/results.tsv 'the process that watched it was killed'
+
 # ---- proposals ----
 
 cat >space.json <<'END'

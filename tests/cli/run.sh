@@ -90,7 +90,8 @@ echo evaluator >evaluate
 ends disqualified 'evaluate changed' --protect evaluate -- sh -c 'echo METRIC score=1; echo more >>evaluate'
 ends disqualified 'evaluate changed' --protect /dev/null --protect evaluate --eval 'echo METRIC score=1; rm evaluate' -- true
 if [ -r /proc/self/stat ]; then
-    ends crash 'bytes of memory, 30000000 are allowed' --memory 30e6 -- \
+    # Sampled, or by the kernel where there is a control group.
+    ends crash ' 30000000 ' --memory 30e6 -- \
         sh -c '(setsid sh -c "x=0123456789abcdef; i=0; while [ \$i -lt 22 ]; do x=\$x\$x; i=\$((i + 1)); done; sleep 600"); :'
 fi
 run run -C e -q -- ./nowhere
