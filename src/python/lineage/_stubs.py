@@ -9,7 +9,7 @@ from . import core
 
 _HEAD = '''"""Made by `python3 -m lineage._stubs`, as core.py makes its functions from the library's description."""
 
-from typing import Any, Literal, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterable, Literal, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class Ragged(NamedTuple):
 class Result(dict[str, Any]):
     def __getattr__(self, name: str) -> Any: ...
 
+def group_numbers(labels: Iterable[Any]) -> list[int]: ...
 def kernels() -> list[dict[str, Any]]: ...
 def run_kernel(family: str, /, *, cu_seqlens: Optional[Array] = None, **given: Any) -> Result: ...
 def turns_from_mask(response_mask: Array) -> Any: ...

@@ -31,13 +31,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
 
 from ._case import CoreError, Ragged, describe, run
 
-__all__ = ["CoreError", "Ragged", "Result", "kernels", "run_kernel", "turns_from_mask"]
+__all__ = ["CoreError", "Ragged", "Result", "group_numbers", "kernels", "run_kernel", "turns_from_mask"]
 
 _ARRAYS = {"reals", "numbers", "integers", "mask", "ids", "ragged", "routes"}
 _BATCH = "[B][T]"
@@ -291,6 +291,12 @@ for _kernel in _KERNELS.values():
     globals()[_kernel["family"]] = _make(_kernel)
     __all__.append(_kernel["family"])
 del _kernel
+
+
+def group_numbers(labels: Iterable[Any]) -> "list[int]":
+    """Group labels of any kind (verl's uid is text) as numbers for group_index, in order of first appearance."""
+    seen: "dict[Any, int]" = {}
+    return [seen.setdefault(label, len(seen)) for label in labels]
 
 
 def turns_from_mask(response_mask: Any) -> Any:

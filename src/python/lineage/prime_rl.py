@@ -61,7 +61,7 @@ def loss(inputs: Any, name: str = "vanilla", **settings: Any) -> Any:
         module = PolicyLoss(name, "seq-mean-token-sum", **settings)
         scale = None if weights is None else weights.unsqueeze(0).detach()
         value = module(log_prob, old.detach(), advantages.detach(), mask, scale)
-    if module.outputs.loss is not None and name in ("gspo", "sapo"):
+    if name in ("gspo", "sapo"):
         value = value * mask.sum()  # these average over the sequence whatever the mode; prime-rl wants its sum
-    metrics = {key: torch.tensor(number) for key, number in module.metrics.items() if key != "loss"}
+    metrics = {key: torch.tensor(number) for key, number in module.metrics.items()}
     return _outputs(value, metrics)

@@ -297,8 +297,7 @@ def a2tgpo_advantage(
     if turn_id is None:
         turn_id = core.turns_from_mask(response_mask)
     if not isinstance(group_index, Tensor):
-        labels: "dict[Any, int]" = {}
-        group_index = [labels.setdefault(label, len(labels)) for label in group_index]
+        group_index = core.group_numbers(group_index)
     out = core.run_kernel(
         "a2tgpo_advantage", token_level_rewards=token_level_rewards, response_mask=response_mask,
         group_index=group_index, turn_id=turn_id, info_gain_norm_mode=info_gain_norm_mode, **settings,

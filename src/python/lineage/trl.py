@@ -151,6 +151,5 @@ class LineageLossMixin:
         if metrics is not None:
             mode = "train" if getattr(model, "training", True) else "eval"
             for name, value in module.metrics.items():
-                if name != "loss":
-                    metrics[mode][f"lineage/{name}"].append(value)
+                metrics[mode][f"lineage/{name}"].append(value)
         return loss / float(getattr(me, "current_gradient_accumulation_steps", 1))

@@ -59,8 +59,7 @@ def _groups(index: Any, rows: int) -> "list[int]":
     """verl's uid: strings, one per row."""
     if index is None:
         return list(range(rows))
-    labels: "dict[Any, int]" = {}
-    return [labels.setdefault(label, len(labels)) for label in index]
+    return core.group_numbers(index)
 
 
 # ---- advantage estimators: called with keywords, return (advantages, returns) ----
@@ -121,7 +120,7 @@ def _batch(config: Any) -> "dict[str, float]":
 
 
 def _metrics(numbers: Mapping[str, float]) -> "dict[str, float]":
-    return {f"actor/{name}": float(value) for name, value in numbers.items() if name != "loss"}
+    return {f"actor/{name}": float(value) for name, value in numbers.items()}
 
 
 def _policy(name: str) -> Any:
