@@ -214,6 +214,7 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free); NULL: no memory */
 json_t *cli_json_number(double value); /* nan and infinities as the strings the store writes */
 json_t *cli_json_text(const char *text);
+json_t *cli_json_params(const struct lineage_param *params, size_t n); /* by name: numbers, texts */
 
 /* Read a JSON file, `-` is stdin. NULL after printing why. */
 json_t *cli_json_load(const char *path);

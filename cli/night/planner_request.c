@@ -28,22 +28,12 @@ static json_t *short_text(const char *text)
     return json;
 }
 
-static json_t *params_json(const struct lineage_trial *trial)
-{
-    json_t *params = json_object();
-    for (size_t i = 0; i < trial->n_params; i++)
-        json_object_set_new(params, trial->params[i].name,
-                            trial->params[i].text ? cli_json_text(trial->params[i].text)
-                                                  : cli_json_number(trial->params[i].value));
-    return params;
-}
-
 static json_t *trial_json(const struct lineage_trial *trial)
 {
     json_t *json = json_pack("{s:o, s:o, s:s, s:o, s:o}", "exp_id", cli_json_text(trial->exp_id), "parent",
                              cli_json_text(trial->parent_exp ? trial->parent_exp : ""), "status",
                              lineage_label_name(trial->status), "hypothesis", short_text(trial->hypothesis), "params",
-                             params_json(trial));
+                             cli_json_params(trial->params, trial->n_params));
     if (trial->score.present)
         json_object_set_new(json, "score", cli_json_number(trial->score.value));
     if (trial->delta_vs_best.present)

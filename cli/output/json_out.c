@@ -171,6 +171,15 @@ json_t *cli_json_text(const char *text)
     return string;
 }
 
+json_t *cli_json_params(const struct lineage_param *params, size_t n)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(object, params[i].name,
+                            params[i].text ? cli_json_text(params[i].text) : cli_json_number(params[i].value));
+    return object;
+}
+
 long cli_max_input = CLI_MAX_INPUT;
 
 static size_t limit_of_input(void)

@@ -31,19 +31,6 @@ static json_t *column_json(const struct lineage_trial *trial, size_t i)
     return cli_json_text(lineage_trial_text(trial, i));
 }
 
-static json_t *param_json(const struct lineage_param *param)
-{
-    return param->text ? cli_json_text(param->text) : cli_json_number(param->value);
-}
-
-static json_t *params_json(const struct lineage_trial *trial)
-{
-    json_t *params = json_object();
-    for (size_t i = 0; i < trial->n_params; i++)
-        json_object_set_new(params, trial->params[i].name, param_json(&trial->params[i]));
-    return params;
-}
-
 static json_t *turns_json(const struct lineage_trial *trial)
 {
     json_t *turns = json_array();
@@ -77,7 +64,7 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "score", number_json(trial->score));
     json_object_set_new(object, "ig_clip_scale_mean", number_json(trial->ig_clip_scale_mean));
     json_object_set_new(object, "ig_clip_scale_std", number_json(trial->ig_clip_scale_std));
-    json_object_set_new(object, "params", params_json(trial));
+    json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
     /* Most trials have neither; a list of nothing in every object would hide those that have one. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));

@@ -45,21 +45,11 @@ static void set_text(json_t *object, const char *key, const char *text)
         json_object_set_new(object, key, cli_json_text(text));
 }
 
-static json_t *params_json(const struct trial_plan *plan)
-{
-    json_t *params = json_object();
-    for (size_t i = 0; i < plan->n_params; i++)
-        json_object_set_new(params, plan->params[i].name,
-                            plan->params[i].text ? cli_json_text(plan->params[i].text)
-                                                 : cli_json_number(plan->params[i].value));
-    return params;
-}
-
 bool left_trial_write(const char *dir, const struct trial_plan *plan, const char *name)
 {
     char path[PATH_MAX];
     json_t *object = json_pack("{s:I, s:f, s:o}", "started", (json_int_t)time(NULL), "train_seconds", plan->train_seconds,
-                               "params", params_json(plan));
+                               "params", cli_json_params(plan->params, plan->n_params));
     set_text(object, "name", name);
     set_text(object, "specialist", plan->specialist);
     set_text(object, "domain", plan->domain);

@@ -171,15 +171,6 @@ static json_t *artifacts(const struct command_trial *t)
     return list;
 }
 
-static json_t *params(const struct command_trial *t)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < t->n_params; i++)
-        json_object_set_new(object, t->params[i].name, t->params[i].text ? cli_json_text(t->params[i].text)
-                                                                         : cli_json_number(t->params[i].value));
-    return object;
-}
-
 static json_t *versions(const struct command_trial *t)
 {
     json_t *object = json_object();
@@ -203,7 +194,7 @@ bool provenance_write(const char *workdir, const char *store, const struct comma
         return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
     json_t *run = json_object();
     put_command(run, t);
-    json_object_set_new(run, "params", params(t));
+    json_object_set_new(run, "params", cli_json_params(t->params, t->n_params));
     json_object_set_new(run, "artifacts", artifacts(t));
     json_object_set_new(run, "env", given_environment(t));
     json_object_set_new(run, "kept_environment", kept_environment(t));

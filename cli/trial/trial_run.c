@@ -31,21 +31,12 @@ static void on_turn(void *context)
         fflush(work->said);
 }
 
-static json_t *params_json(const struct trial_plan *plan)
-{
-    json_t *params = json_object();
-    for (size_t i = 0; i < plan->n_params; i++)
-        json_object_set_new(params, plan->params[i].name,
-                            plan->params[i].text ? cli_json_text(plan->params[i].text)
-                                                 : cli_json_number(plan->params[i].value));
-    return params;
-}
-
 /* Its parameters too, so that nobody proposes the same meanwhile. */
 static void begin_saying(struct work *work, const char *name)
 {
     char path[PATH_MAX];
-    json_t *line = json_pack("{s:s, s:o}", "name", name ? name : "", "params", params_json(&work->request->plan));
+    const struct trial_plan *plan = &work->request->plan;
+    json_t *line = json_pack("{s:s, s:o}", "name", name ? name : "", "params", cli_json_params(plan->params, plan->n_params));
     work->said = workdir_file(path, &work->dir, RUNNING_EVENTS) ? fopen(path, "we") : NULL;
     say(work, line);
     on_turn(work);
