@@ -6,6 +6,7 @@ CREATE INDEX IF NOT EXISTS trials_by_timestamp ON trials(timestamp);
 CREATE INDEX IF NOT EXISTS trials_by_score ON trials(score) WHERE score IS NOT NULL;
 CREATE INDEX IF NOT EXISTS kept_by_score ON trials(score) WHERE status IN ('keep', 'baseline');
 CREATE INDEX IF NOT EXISTS kept_by_score_down ON trials(score DESC) WHERE status IN ('keep', 'baseline');
+CREATE INDEX IF NOT EXISTS night_rows_by_key ON night_rows(key);
 CREATE INDEX IF NOT EXISTS extras_by_number ON extras(name, number, seq);
 -- Not NOT IN: of a list as long as that SQLite makes a table anew for each row that it puts into the index.
 CREATE INDEX IF NOT EXISTS failed_by_label ON trials(status)

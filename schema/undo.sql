@@ -12,4 +12,5 @@ DELETE FROM param_rows WHERE seq = ?1;
 DELETE FROM turn_stats WHERE seq = ?1;
 DELETE FROM step_metrics WHERE seq = ?1;
 DELETE FROM extras WHERE seq = ?1;
+DELETE FROM night_rows WHERE seq = ?1;
 DELETE FROM trials WHERE seq = ?1;

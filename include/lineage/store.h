@@ -159,6 +159,8 @@ struct lineage_append_options {
     double min_delta;          /* with auto_status: required improvement, NAN = as configured */
     double noise_std;          /* with auto_status: noise floor, NAN = as configured */
     unsigned noise_seeds;      /* with auto_status: 0 = as configured */
+    bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
+                                  (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
     /*
      * Called once the id is settled and before the row is written, so that files of the trial may be put beside it under
@@ -180,7 +182,8 @@ LINEAGE_API void lineage_append_options_init(struct lineage_append_options *opti
  * statistics and turn statistics are written into notes. options may be NULL. row, if not NULL, receives
  * the trial as written; the caller releases it.
  *
- * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id (014 and exp_014 are one trial);
+ * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id (014 and exp_014 are one trial), and as
+ * once_per_night says;
  * LINEAGE_ENOTFOUND for an unknown parent; LINEAGE_EINVAL for keep or auto_status without a score, a parent cycle, nan or
  * infinity (names the field), invalid UTF-8, NUL bytes, a parameter that notes set to another value or to infinity;
  * LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.

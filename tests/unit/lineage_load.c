@@ -110,7 +110,7 @@ static int count(sqlite3 *db, const char *sql)
 static void assert_same(const char *dir, const char *other)
 {
     static const char *const tables[] = {
-        "trials", "param_rows", "param_values", "turn_stats", "findings", "label_counts", "calibration",
+        "trials", "param_rows", "param_values", "turn_stats", "night_rows", "findings", "label_counts", "calibration",
         "param_values_before", "label_counts_before", "calibration_before",
         "(SELECT watermark, line, rows, size, last_offset, last_digest, next_id, id_width, provisional FROM %s.meta)"};
     char sql[1024];

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lineage/notes.h>
 #include <lineage/store.h>
 #include <lineage/verify.h>
 
@@ -64,6 +65,48 @@ static void one_trial_has_one_id(void **state)
     assert_int_equal(append(p->store, "a", ""), LINEAGE_EEXIST);
     assert_int_equal(append(p->store, "014", ""), LINEAGE_EEXIST);
     assert_null(strstr(err.text, "same trial"));
+}
+
+static enum lineage_status append_once(struct lineage_store *store, enum lineage_label label, const char *sweep,
+                                       uint64_t key)
+{
+    char link[LINEAGE_NIGHT_LINK_MAX];
+    struct lineage_append_options options;
+    struct lineage_trial trial = {.notes = lineage_night_link_format(link, sweep, "t", key), .hypothesis = "h",
+                                  .status = label, .core_metric = {label != LINEAGE_HARNESS_ABORT, 1.0}};
+    lineage_append_options_init(&options);
+    options.once_per_night = true;
+    return lineage_store_append(store, &trial, &options, NULL, &err);
+}
+
+static void assert_had(struct place *p, uint64_t key)
+{
+    assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", key), LINEAGE_EEXIST);
+    assert_non_null(strstr(err.text, "trial 't' of the night 's' has a row already"));
+}
+
+/* Through the rows of this handle, through the mirror, and behind rows of another handle. */
+static void a_trial_of_a_night_has_one_row(void **state)
+{
+    struct place *p = *state;
+    struct lineage_store *other;
+    const uint64_t high = UINT64_MAX - 1; /* SQLite's numbers have a sign */
+    assert_int_equal(append_once(p->store, LINEAGE_HARNESS_ABORT, "s", high), LINEAGE_OK);
+    assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", high), LINEAGE_OK);
+    assert_had(p, high);
+    assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "another", high), LINEAGE_OK);
+    assert_int_equal(append_once(p->store, LINEAGE_HARNESS_ABORT, "s", high), LINEAGE_OK);
+    assert_int_equal(lineage_store_open(&other, p->dir, NULL, &err), LINEAGE_OK);
+    assert_int_equal(append_once(other, LINEAGE_CRASH, "s", 2), LINEAGE_OK);
+    assert_had(p, 2);
+    lineage_store_close(other);
+    lineage_store_close(p->store);
+    assert_int_equal(lineage_store_open(&p->store, p->dir, NULL, &err), LINEAGE_OK);
+    assert_had(p, high);
+    assert_had(p, 2);
+    assert_int_equal(append_once(p->store, LINEAGE_DISCARD, "s", 3), LINEAGE_OK);
+    assert_int_equal(append(p->store, NULL, "night s, trial t, key 0000000000000003"), LINEAGE_OK); /* who does not ask */
+    assert_string_equal(sql_value(p->store, "SELECT count(*) FROM night_rows"), "5");
 }
 
 static void import_foreign(struct place *p, const char *rows, enum lineage_status status, const char *text)
@@ -483,6 +526,7 @@ static void side_files_need_an_id_that_names_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_trial_of_a_night_has_one_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_trial_has_one_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_trial_has_one_id_wherever_it_comes_from, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_setting_is_a_number_that_exists, set_up, tear_down),

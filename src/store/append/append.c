@@ -313,6 +313,23 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     return status;
 }
 
+/*
+ * Under the claim, where nobody can come in between: of two workers that ran one trial of a night the first has its row.
+ * What both were interrupted in says nothing yet.
+ */
+static enum lineage_status check_night(struct appending *a, struct lineage_error *err)
+{
+    struct lineage_night_link night;
+    bool found = false;
+    if (!a->options->once_per_night || a->trial.status == LINEAGE_HARNESS_ABORT ||
+        !lineage_night_link_parse(&night, a->trial.notes))
+        return LINEAGE_OK;
+    enum lineage_status status = append_has_night(a->store, &night, &found, err);
+    if (status != LINEAGE_OK || !found)
+        return status;
+    return store_fail(err, LINEAGE_EEXIST, "trial '%.80s' of the night '%.80s' has a row already", night.trial, night.sweep);
+}
+
 /* The score first, because the layout decides which member holds it; the id before the parent,
  * which must not be it; the verdict last, since it may add to the notes. */
 static enum lineage_status fill_in(struct appending *a, struct lineage_error *err)
@@ -321,6 +338,8 @@ static enum lineage_status fill_in(struct appending *a, struct lineage_error *er
     enum lineage_status status = check_layout(a, err);
     if (status == LINEAGE_OK)
         status = check_score(a, err);
+    if (status == LINEAGE_OK)
+        status = check_night(a, err);
     if (status == LINEAGE_OK)
         status = give_id(a, err);
     if (status == LINEAGE_OK)

@@ -10,7 +10,9 @@
  * ids and the best are then those of the rows as they were, as for every reader that looked a
  * moment earlier.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ void append_forget(struct append_state *state)
     if (!state)
         return;
     id_set_clear(&state->ids);
+    id_set_clear(&state->nights);
     state->parents_behind = false;
     state->valid = false;
     state->finish_line = false;
@@ -198,6 +201,34 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+/* A blank, which no number begins with, keeps it apart from the ids that the set counts. */
+static const char *night_text(char out[LINEAGE_NIGHT_SWEEP_MAX + 32], const struct lineage_night_link *night)
+{
+    snprintf(out, LINEAGE_NIGHT_SWEEP_MAX + 32, " %016" PRIx64 " %s", night->key, night->sweep);
+    return out;
+}
+
+enum lineage_status append_has_night(struct lineage_store *store, const struct lineage_night_link *night, bool *found,
+                                     struct lineage_error *err)
+{
+    char text[LINEAGE_NIGHT_SWEEP_MAX + 32];
+    int64_t seq;
+    *found = id_set_has(&store->append->nights, night_text(text, night));
+    if (*found)
+        return LINEAGE_OK;
+    enum lineage_status status = index_find_night(store->index, night, &seq, err);
+    *found = status == LINEAGE_OK;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static bool note_night(struct append_state *state, const struct lineage_trial *trial)
+{
+    char text[LINEAGE_NIGHT_SWEEP_MAX + 32];
+    struct lineage_night_link night;
+    return trial->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&night, trial->notes) ||
+           id_set_add(&state->nights, night_text(text, &night));
+}
+
 /* The same rule as index_best: kept, finite, and strictly better, so that of equal scores the
  * earlier row stays the best in both. */
 static bool note_best(struct lineage_store *store, const struct lineage_trial *trial)
@@ -222,7 +253,7 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
 {
     struct append_state *state = store->append;
     row_note_id(trial->exp_id, &state->next_id, &state->id_width);
-    return note_best(store, trial) && id_set_add(&state->ids, trial->exp_id);
+    return note_best(store, trial) && note_night(state, trial) && id_set_add(&state->ids, trial->exp_id);
 }
 
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end)

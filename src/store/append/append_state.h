@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <lineage/notes.h>
 #include <lineage/time.h>
 
 #include "../internal.h"
@@ -27,6 +28,7 @@ struct append_state {
     double best;
     char *best_id;
     struct id_set ids;
+    struct id_set nights; /* trials of nights that the same rows are of, as append_has_night spells them */
     bool finish_line; /* the file ends in its header, without line end */
     bool parents_behind; /* rows behind the index name parents */
     bool follow_at_close;
@@ -54,6 +56,10 @@ bool append_mended(struct lineage_store *store);
 /* Whether exactly this id is in the store. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err);
+
+/* Whether some row, harness_abort apart, is of that trial of a night. */
+enum lineage_status append_has_night(struct lineage_store *store, const struct lineage_night_link *night, bool *found,
+                                     struct lineage_error *err);
 
 /* Take note of a row behind the index; false without memory. */
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial);

@@ -19,6 +19,7 @@
 #ifndef INDEX_INDEX_H
 #define INDEX_INDEX_H
 
+#include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/report.h>
 #include <lineage/verify.h>
@@ -84,6 +85,10 @@ enum lineage_status index_find(struct index *index, const char *id, int64_t *seq
 
 /* index_find without the exp_ rule. */
 enum lineage_status index_find_exact(struct index *index, const char *id, int64_t *seq, struct lineage_error *err);
+
+/* seq of the first row of that trial of a night, harness_abort apart; LINEAGE_ENOTFOUND without message. */
+enum lineage_status index_find_night(struct index *index, const struct lineage_night_link *night, int64_t *seq,
+                                     struct lineage_error *err);
 
 /* seq and score of the best trial by the native rule (lineage_best); LINEAGE_ENOTFOUND without message. */
 enum lineage_status index_best(struct index *index, int64_t *seq, double *score, struct lineage_error *err);

@@ -32,6 +32,24 @@ enum lineage_status index_find_exact(struct index *mirror, const char *id, int64
     return find_exact(mirror, id, strlen(id), "", seq, err);
 }
 
+/* By the index on the key alone: two sweeps that have one key share a trial, and are two or three. */
+enum lineage_status index_find_night(struct index *mirror, const struct lineage_night_link *night, int64_t *seq,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)night->key);
+    sqlite3_bind_text(stmt, 2, night->sweep, -1, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *seq = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
 /* As written, then bare, then with the prefix: the order of find_spelling in append, which must
  * not accept an id that readers resolve to another row. */
 enum lineage_status index_find(struct index *mirror, const char *id, int64_t *seq,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <lineage/notes.h>
 #include <lineage/text.h>
 
 #include "../format/expected.h"
@@ -133,6 +134,21 @@ static enum lineage_status insert_extras(struct index *mirror, const struct line
     return status;
 }
 
+/* The end of an interrupted trial says nothing that would keep it from being run again. */
+static enum lineage_status insert_night(struct index *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    struct lineage_night_link link;
+    if (trial->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, trial->notes))
+        return LINEAGE_OK;
+    enum lineage_status status = prepare_part(mirror, &stmt, "REPLACE INTO night_rows VALUES (?,?,?,?)", trial, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bind_text(stmt, 3, link.sweep);
+    sqlite3_bind_int64(stmt, 4, (int64_t)link.key);
+    return mirror_run(mirror, stmt, err);
+}
+
 /* The row first, as the others refer to it. */
 enum lineage_status mirror_insert(struct index *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, int64_t digest, struct param_batch *params,
@@ -151,6 +167,8 @@ enum lineage_status mirror_insert(struct index *mirror, const struct lineage_tri
         status = insert_turns(mirror, trial, err);
     if (status == LINEAGE_OK)
         status = insert_extras(mirror, trial, err);
+    if (status == LINEAGE_OK)
+        status = insert_night(mirror, trial, err);
     return status;
 }
 

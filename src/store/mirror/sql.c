@@ -31,7 +31,7 @@ static const char *const functions[] = {
  * machine, or of more than the store. */
 static const char *const readable[] = {
     "calibration", "calibration_before", "extras", "findings", "label_counts",
-    "label_counts_before", "meta", "param_rows", "param_values", "param_values_before", "params", "sqlite_master",
+    "label_counts_before", "meta", "night_rows", "param_rows", "param_values", "param_values_before", "params", "sqlite_master",
     "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats"};
 
 /* A statement under way. Limits are checked from callbacks that have no way to fail with a

@@ -32,6 +32,10 @@ static const struct {
      "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
      " WHERE e.seq <= ?1 AND ?2 AND e.seq > ?3 ORDER BY e.seq, e.name",
      VERIFY_BY_ROW},
+    {"night_rows",
+     "SELECT t.line, t.exp_id, n.* FROM night_rows n JOIN trials t ON t.seq = n.seq"
+     " WHERE n.seq <= ?1 AND ?2 AND n.seq > ?3 ORDER BY n.seq",
+     VERIFY_BY_ROW},
     {"findings",
      "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
      " offset",
