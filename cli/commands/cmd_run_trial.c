@@ -58,7 +58,7 @@ static bool on_event(void *context, const struct trainer_event *event)
  * than this number. */
 static int train(const char *path, struct run_options *o)
 {
-    struct trainer_run_options options = {o->checkpoint, on_event, o};
+    struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
     struct trainer_recipe recipe;
     struct trainer_error error;
     enum trainer_status status = trainer_recipe_load(&recipe, path, &error);

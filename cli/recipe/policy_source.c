@@ -217,7 +217,7 @@ static enum trainer_status warm_up(const struct trainer_recipe *recipe, const ch
 {
     struct warming warming = {.wire = {0}};
     struct trainer_recipe warm = *recipe;
-    struct trainer_run_options options = {checkpoint, on_event, &warming};
+    struct trainer_run_options options = {.checkpoint = checkpoint, .event = on_event, .context = &warming};
     warm.training.iterations = 0;
     warm.evaluation.questions = warm.evaluation.seeds = 1;
     if (!interrupts_hold(&warming.interrupts))

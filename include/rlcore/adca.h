@@ -68,6 +68,13 @@ RL_API RL_NODISCARD enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_t
                                                        const int32_t *step_id, size_t *start,
                                                        struct rl_error *err);
 
+/*
+ * A row whose first flag is this was not judged: its steps have no reward of their own and take no
+ * part in the normalisation of the others, so that its outcome alone is left. In the metrics below
+ * it counts as a row without steps.
+ */
+#define RL_ADCA_UNJUDGED 255
+
 struct rl_adca_input {
     size_t n_rows, n_tokens;
     const int64_t *group;   /* [B] prompt group labels */
@@ -158,7 +165,10 @@ RL_API RL_NODISCARD enum rl_status rl_adca_schedule_at(const struct rl_adca_sche
                                                        bool *applied, double *alpha,
                                                        struct rl_error *err);
 
-/* Shares of flags in rows with O > 0 (pos) and in the others (neg), 0 over none; their numbers. */
+/*
+ * Shares of flags in rows with O > 0 (pos) and in the others (neg), 0 over none; their numbers.
+ * RL_ADCA_UNJUDGED is no flag.
+ */
 struct rl_adca_flag_rates {
     double pos_bad, pos_good, neg_good, neg_bad;
     double good_total, bad_total;
@@ -177,8 +187,8 @@ enum rl_adca_skip {
 };
 
 /*
- * skipped [B]. flag [B]: what all steps of a skipped row get, GOOD (1) if its outcome is above 0.5,
- * else BAD. overall [B], for SMALL_ADV only: the advantage of the first response token of each row,
+ * skipped [B]. flag [B]: what all steps of a skipped row get by the reference, GOOD (1) if its
+ * outcome is above 0.5, else BAD; RL_ADCA_UNJUDGED instead leaves its outcome alone. overall [B], for SMALL_ADV only: the advantage of the first response token of each row,
  * 0 without any.
  */
 RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows,

@@ -65,6 +65,36 @@ struct trainer_algorithm {
     double length_coef;                         /* 0 = the custom of the penalty */
 };
 
+/* Who is not judged: "none", "small_adv" (as enum rl_adca_skip), "all_neg" */
+enum trainer_judge_skip { TRAINER_JUDGE_ALL, TRAINER_JUDGE_SMALL_ADV, TRAINER_JUDGE_ALL_NEG };
+
+/* What the steps of a rollout without flags get: "neutral", "outcome" */
+enum trainer_unjudged {
+    TRAINER_UNJUDGED_NEUTRAL, /* nothing: its outcome alone counts */
+    TRAINER_UNJUDGED_OUTCOME  /* GOOD if it succeeded, else BAD: the reference's rule */
+};
+
+/*
+ * Who flags the steps of rollouts for adca (trainer/judge.h): without an endpoint the environment's
+ * own rules, else a language model behind an OpenAI-compatible chat endpoint.
+ */
+struct trainer_judge {
+    char endpoint[TRAINER_PATH_MAX]; /* "http://127.0.0.1:8000/v1"; "" = the rule-based judge */
+    char model[2 * TRAINER_NAME_MAX];
+    char key_env[TRAINER_NAME_MAX]; /* LINEAGE_JUDGE_KEY; environment variable that holds the key */
+    char prompt[TRAINER_PATH_MAX];  /* file with another wording; "" = the built-in one */
+    char cache[TRAINER_PATH_MAX];   /* "" = judge-cache.jsonl in the store */
+    int32_t concurrency;            /* 8 requests at once */
+    int32_t max_tokens;             /* 8192 of an answer; 0 = not said */
+    double deadline;                /* 300 s for a rollout, all attempts together */
+    double timeout;                 /* 120 s for one attempt */
+    double backoff; /* 0.5 s before the second attempt, about twice that before the next, .. */
+    enum trainer_judge_skip skip;   /* small_adv */
+    enum trainer_unjudged unjudged; /* neutral */
+    double max_failed_share;        /* 0.2 of the rollouts asked about in an iteration */
+    double wrong;                   /* 0; share of flags that are turned round, for experiments */
+};
+
 #define TRAINER_ENVS_MAX 4
 
 struct trainer_task {
@@ -79,7 +109,7 @@ struct trainer_warm_start {
     int32_t batch;        /* 128 demonstrations */
     double learning_rate; /* 4e-3 of AdamW, after warmup steps along a cosine to 5 % */
     double matrix_rate;   /* 0.02 of Muon for the layers' matrices, likewise; 0 = AdamW for them */
-    int32_t warmup;  /* 50 */
+    int32_t warmup;       /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
     struct trainer_demo_options demo; /* "demonstrator" */
 };
@@ -182,6 +212,7 @@ struct trainer_recipe {
     struct trainer_loss loss;
     struct trainer_sampler sampler;
     struct trainer_correction correction;
+    struct trainer_judge judge;
     struct trainer_evaluation evaluation;
     struct trainer_budget budget;
 };

@@ -18,7 +18,7 @@
 #ifndef TRAINER_TRAIN_H
 #define TRAINER_TRAIN_H
 
-#include <trainer/recipe.h>
+#include <trainer/judge.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +55,7 @@ struct trainer_iteration {
     uint64_t sampled_tokens; /* written by the policy */
     uint64_t fed_tokens;     /* fed to the network for that, prompts and tools' included */
     uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
+    struct trainer_judge_counts judge;    /* of the algorithms that ask one */
 };
 
 struct trainer_event {
@@ -71,6 +72,7 @@ struct trainer_event {
     struct trainer_turn_gain
         gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;
+    struct trainer_judge_counts judge;         /* DONE: of the whole run */
     double train_s, eval_s;                    /* so far */
     const struct trainer_iteration *iteration; /* ITERATION, else NULL */
 };
@@ -82,6 +84,8 @@ struct trainer_run_options {
     const char *checkpoint;  /* where the trained policy goes; NULL: nowhere */
     trainer_event_fn *event; /* NULL: nobody listens */
     void *context;
+    trainer_judge_fn *judge; /* NULL: a recipe with judge.endpoint is refused when it would be asked */
+    void *judge_context;
 };
 
 /*
@@ -96,7 +100,7 @@ TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
 /*
  * Train. TRAINER_ESIZE before anything is allocated if the budget's bytes do not suffice (wall time
  * is the caller's to enforce); TRAINER_ENUMERIC with the step for a loss or gradient that is not
- * finite. The checkpoint is written only by a run that ends well.
+ * finite; TRAINER_EJUDGE if the judge failed too often. The checkpoint is written only by a run that ends well.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
@@ -130,7 +134,7 @@ TRAINER_API void trainer_rollouts_free(struct trainer_rollouts *rollouts);
 
 /*
  * Rollouts of a policy on n_questions questions of every task, with gains and credit as in an
- * iteration of training. params are of recipe->model.
+ * iteration of training; flags are the rule-based judge's. params are of recipe->model.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_sample(struct trainer_rollouts **rollouts, const struct trainer_recipe *recipe,

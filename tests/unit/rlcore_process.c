@@ -197,6 +197,34 @@ static void rows_that_skip_the_judge(void **state)
     assert_true(!skipped[0] && !skipped[1] && skipped[2] && skipped[3]);
 }
 
+/* A row without a judgement is worth its outcome, and the others are worth what they would be without it. */
+static void a_row_without_a_judgement_is_left_to_its_outcome(void **state)
+{
+    (void)state;
+    struct prm p = prm_new(), alone = prm_new();
+    for (int scheme = 0; scheme < 2; scheme++) {
+        p = prm_new();
+        alone = prm_new();
+        p.options.scheme = alone.options.scheme = (enum rl_adca_scheme)scheme;
+        p.flags[3] = p.flags[4] = RL_ADCA_UNJUDGED;
+        assert_int_equal(run_prm(&p), RL_OK);
+        double o = 0.5 / (0.5 + 1e-12); /* outcomes 1 and 0: mean and deviation 0.5 */
+        assert_near(p.step_advantages[3], -o, 1e-14);
+        assert_near(p.step_advantages[4], -o, 1e-14);
+        /* The first row is normalised over itself: its attribution sums to nothing. */
+        assert_near(p.step_advantages[0], o, 1e-12);
+        assert_true(fabs(p.step_rewards[1] - p.step_rewards[0]) > 0.1);
+        assert_near(p.metrics.neg_traj_bad_majority_rate, 0, 0);
+        assert_near(p.metrics.out_mean, o, 1e-14);
+    }
+    const double outcomes[] = {1, 0};
+    struct rl_adca_flag_rates rates;
+    assert_int_equal(rl_adca_count_flags(2, outcomes, p.flags, p.flag_start, &rates, NULL), RL_OK);
+    assert_near(rates.good_total, 2, 0);
+    assert_near(rates.bad_total, 1, 0);
+    assert_near(rates.neg_good, 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +237,7 @@ int main(void)
         cmocka_unit_test(bad_steps_are_named),
         cmocka_unit_test(the_schedule_ends),
         cmocka_unit_test(rows_that_skip_the_judge),
+        cmocka_unit_test(a_row_without_a_judgement_is_left_to_its_outcome),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

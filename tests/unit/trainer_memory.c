@@ -49,7 +49,7 @@ static struct measure measured(const struct trainer_recipe *recipe)
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
-        const struct trainer_run_options options = {NULL, listen, &measure};
+        const struct trainer_run_options options = {.event = listen, .context = &measure};
         measure.status = trainer_run(recipe, &options, NULL);
         measure.most = memory_of("VmHWM");
         _exit(write(ends[1], &measure, sizeof measure) == sizeof measure ? 0 : 1);

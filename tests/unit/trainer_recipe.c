@@ -129,6 +129,9 @@ static const char everything[] =
     " 'sampler': {'precision': 'int8', 'staleness': 4, 'max_staleness': 5},"
     " 'correction': {'name': 'decoupled', 'level': 'sequence', 'cap': 2.9,"
     "  'reject': 'token_k1,seq_max_k2', 'reject_threshold': '0.5_2,1.5'},"
+    " 'judge': {'endpoint': 'http://h/v1', 'model': 'm', 'key_env': 'K', 'prompt': 'p', 'cache': 'c',"
+    "  'concurrency': 9, 'max_tokens': 10, 'deadline': 11, 'timeout': 12, 'backoff': 13, 'skip': 'all_neg',"
+    "  'unjudged': 'outcome', 'max_failed_share': 0.4, 'wrong': 0.5},"
     " 'evaluation': {'questions': 31, 'question_seed': 32, 'every': 33, 'seeds': 34,"
     "  'temperature': 0.35},"
     " 'budget': {'train_seconds': 36, 'eval_seconds': 37, 'artifact_bytes': 38, 'memory_bytes': "
@@ -228,6 +231,43 @@ static void names_are_those_of_the_environments_and_algorithms(void **state)
     assert_true(r.loss.name == TRAINER_LOSS_GEO_MEAN && r.sampler.precision == TRAINER_BF16);
     r = accepted("{'loss': {'name': 'ipo'}, 'correction': {'level': 'token'}}");
     assert_true(r.loss.name == TRAINER_LOSS_IPO && !r.correction.sequence_level);
+}
+
+/* Texts of recipes are identities: one without a judge is what it was before there were any. */
+static void a_judge_is_written_only_where_there_is_one(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = accepted("{'judge': {'wrong': 0}}");
+    char *text = trainer_recipe_text(&r);
+    assert_null(strstr(text, "judge"));
+    free(text);
+    r = accepted("{'judge': {'wrong': 0.25}}");
+    text = trainer_recipe_text(&r);
+    assert_non_null(strstr(text, "  \"judge\": {\n    \"endpoint\": \"\",\n"));
+    assert_non_null(strstr(text, "\"wrong\": 0.25\n  },\n  \"evaluation\""));
+    struct trainer_recipe again = accepted(text);
+    assert_memory_equal(&r, &again, sizeof r);
+    free(text);
+}
+
+static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
+{
+    (void)state;
+    static const char *const rest = ", 'environments': [{'algorithm': {'name': 'adca'}}]}";
+    static const char *const judges[][2] = {
+        {"{'judge': {'model': 'm'}", "judge.model needs judge.endpoint"},
+        {"{'judge': {'endpoint': 'http://h'}", "judge.endpoint needs judge.model"},
+        {"{'judge': {'endpoint': 'ftp://h', 'model': 'm'}", "must begin with http"},
+        {"{'judge': {'endpoint': 'https://', 'model': 'm'}", "must begin with http"},
+        {"{'judge': {'endpoint': 'https://me:secret@h/v1', 'model': 'm'}", "must not hold a password"},
+        {"{'judge': {'endpoint': 'https://h/v1?key=secret', 'model': 'm'}", "without ? and #"}};
+    for (size_t i = 0; i < sizeof judges / sizeof *judges; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", judges[i][0], rest);
+        assert_refused(text, judges[i][1]);
+    }
+    accepted("{'judge': {'endpoint': 'http://h/a@b', 'model': 'm'}, 'environments': [{'algorithm': {'name': 'adca'}}]}");
+    assert_refused("{'judge': {'endpoint': 'http://h', 'model': 'm'}}", "an algorithm that asks a judge");
 }
 
 /* ---- refusals ---- */
@@ -677,13 +717,15 @@ static void names_lead_to_their_settings(void **state)
             assert_string_equal(called, name ? name : path);
             n += name != NULL;
         }
-    assert_int_equal(n, 37); /* as many as the table has rows: none is of a setting that is gone */
+    assert_int_equal(n, 44); /* as many as the table has rows: none is of a setting that is gone */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_recipe_is_the_default),
+        cmocka_unit_test(a_judge_is_written_only_where_there_is_one),
+        cmocka_unit_test(a_judge_needs_address_model_and_somebody_who_asks),
         cmocka_unit_test(defaults_are_those_of_the_parts),
         cmocka_unit_test(the_model_follows_from_world_and_environments),
         cmocka_unit_test(every_key_comes_round),

@@ -98,7 +98,7 @@ static bool listen(void *context, const struct trainer_event *e)
 static enum trainer_status run(const struct trainer_recipe *recipe, const char *checkpoint,
                                struct story *story, struct trainer_error *err)
 {
-    const struct trainer_run_options options = {checkpoint, listen, story};
+    const struct trainer_run_options options = {.checkpoint = checkpoint, .event = listen, .context = story};
     return trainer_run(recipe, &options, err);
 }
 
@@ -430,7 +430,7 @@ static void the_rate_follows_its_schedule(void **state)
     struct place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     double rates[6] = {0};
-    const struct trainer_run_options options = {NULL, keep_rate, rates};
+    const struct trainer_run_options options = {.event = keep_rate, .context = rates};
     recipe.training.iterations = 6;
     recipe.training.epochs = 1;
     recipe.training.warmup = 5;
@@ -710,7 +710,7 @@ static void threads_of_blas_are_the_callers_again(void **state)
     struct place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     size_t events = 0, n = trainer_model_parameters(&recipe.model);
-    const struct trainer_run_options options = {place->out, has_one_blas_thread, &events};
+    const struct trainer_run_options options = {.checkpoint = place->out, .event = has_one_blas_thread, .context = &events};
     float *params = malloc(n * sizeof *params);
     int64_t correct[16];
     int before = openblas_get_num_threads();

@@ -224,6 +224,10 @@ static void two_trials_of_one_name_or_recipe_are_refused(void **state)
     assert_refused("{'grid': {'seed': [1, 1]}}", "'trial seed=1', have the same name");
     assert_refused("{'grid': {'seed': [1, 1.0]}}", "have the same name");
     assert_refused("{'grid': {'threads': [1, 2]}}", "have the same recipe");
+    assert_refused("{'base': {'environments': [{'algorithm': {'name': 'adca'}}],"
+                   "  'judge': {'endpoint': 'http://h', 'model': 'm'}},"
+                   " 'grid': {'judge.deadline': [1, 2]}}",
+                   "have the same recipe"); /* how it is asked changes no flag */
 }
 
 /* ---- refusals ---- */

@@ -35,6 +35,14 @@ static inline bool rl_adca_flag(const struct rl_adca_work *w, size_t row, size_t
     return i < w->in->flag_start[row + 1] ? w->in->flags[i] != 0 : fill;
 }
 
+/* Steps that a judge spoke of: none of a row that was not judged. */
+static inline size_t rl_adca_judged_steps(const struct rl_adca_work *w, size_t row)
+{
+    size_t i = w->in->flag_start[row];
+    bool unjudged = i < w->in->flag_start[row + 1] && w->in->flags[i] == RL_ADCA_UNJUDGED;
+    return unjudged ? 0 : rl_adca_steps_of(w, row);
+}
+
 /* What the scheme takes a missing flag for. */
 static inline bool rl_adca_fill(const struct rl_adca_work *w, size_t row)
 {

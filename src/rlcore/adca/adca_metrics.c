@@ -59,7 +59,7 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
 {
     struct mean share = {0}, effective = {0}, agree = {0}, good_wins = {0}, bad_wins = {0};
     for (size_t row = 0; row < w->in->n_rows; row++) {
-        size_t n = rl_adca_steps_of(w, row),
+        size_t n = rl_adca_judged_steps(w, row),
                good = rl_adca_count_good(w, row, rl_adca_success(w, row));
         double attribution = 0, sum = 0, o = fabs(w->o[row]);
         for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++) {
@@ -92,17 +92,19 @@ static void measure_rows(const struct rl_adca_work *w, struct rl_adca_metrics *m
 static void measure_spread(const struct rl_adca_work *w, struct rl_adca_metrics *m)
 {
     struct mean z = {0}, o = {0}, z2 = {0}, o2 = {0};
-    for (size_t j = 0; j < w->in->start[w->in->n_rows]; j++)
-        add(&z, w->z[j]);
     for (size_t row = 0; row < w->in->n_rows; row++)
-        if (rl_adca_steps_of(w, row))
+        for (size_t j = 0; j < rl_adca_judged_steps(w, row); j++)
+            add(&z, w->z[w->in->start[row] + j]);
+    for (size_t row = 0; row < w->in->n_rows; row++)
+        if (rl_adca_judged_steps(w, row))
             add(&o, w->o[row]);
     m->attr_mean = value(z);
     m->out_mean = value(o);
-    for (size_t j = 0; j < w->in->start[w->in->n_rows]; j++)
-        add(&z2, (w->z[j] - m->attr_mean) * (w->z[j] - m->attr_mean));
     for (size_t row = 0; row < w->in->n_rows; row++)
-        if (rl_adca_steps_of(w, row))
+        for (size_t j = w->in->start[row], n = j + rl_adca_judged_steps(w, row); j < n; j++)
+            add(&z2, (w->z[j] - m->attr_mean) * (w->z[j] - m->attr_mean));
+    for (size_t row = 0; row < w->in->n_rows; row++)
+        if (rl_adca_judged_steps(w, row))
             add(&o2, (w->o[row] - m->out_mean) * (w->o[row] - m->out_mean));
     m->attr_std = sqrt(value(z2));
     m->out_std = sqrt(value(o2));
@@ -113,7 +115,7 @@ static void measure_weights(const struct rl_adca_work *w, struct rl_adca_metrics
     struct mean share_pos = {0}, share_neg = {0}, unit = {0};
     size_t n_units = 0;
     for (size_t row = 0; row < w->in->n_rows; row++) {
-        size_t n = rl_adca_steps_of(w, row);
+        size_t n = rl_adca_judged_steps(w, row);
         bool success = rl_adca_success(w, row);
         if (n == 0)
             continue;
@@ -147,7 +149,7 @@ static bool spread_of_group(const struct rl_adca_work *w, size_t g, double *mean
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
             size_t row = w->groups.order[i];
-            for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++)
+            for (size_t j = w->in->start[row], n = j + rl_adca_judged_steps(w, row); j < n; j++)
                 if (pass == 0)
                     add(&z, w->z[j]);
                 else
@@ -180,7 +182,7 @@ static void measure_z(const struct rl_adca_work *w, struct rl_adca_metrics *m)
     struct mean gap_pos = {0}, gap_neg = {0}, small = {0}, agree = {0}, sums = {0};
     for (size_t row = 0; row < w->in->n_rows; row++) {
         struct mean good = {0}, bad = {0};
-        size_t n = rl_adca_steps_of(w, row);
+        size_t n = rl_adca_judged_steps(w, row);
         const double *z = w->z + w->in->start[row];
         for (size_t j = 0; j < n; j++) {
             add(rl_adca_flag(w, row, j, rl_adca_fill(w, row)) ? &good : &bad, z[j]);

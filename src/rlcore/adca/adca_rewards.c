@@ -37,7 +37,8 @@ struct rl_adca_shares rl_adca_shares_of(const struct rl_adca_work *w, size_t row
 
 /*
  * Decouple: what a flag is worth does not depend on the outcome, which comes in later with a share
- * of its own.
+ * of its own. Without a judge's word a step is worth 0 before and after the normalisation, which it
+ * takes no part in: what is left of the row is its outcome.
  */
 static void raw_rewards(const struct rl_adca_work *w, size_t row)
 {
@@ -47,7 +48,9 @@ static void raw_rewards(const struct rl_adca_work *w, size_t row)
     double bad = decouple ? -w->options->fix_base : s.sign * s.bad * s.unit;
     double *z = w->z + w->in->start[row];
     w->raw_sums[row] = 0;
-    for (size_t j = 0; j < rl_adca_steps_of(w, row); j++) {
+    for (size_t j = 0; j < rl_adca_steps_of(w, row); j++)
+        z[j] = 0;
+    for (size_t j = 0; j < rl_adca_judged_steps(w, row); j++) {
         z[j] = rl_adca_flag(w, row, j, rl_adca_fill(w, row)) ? good : bad;
         w->raw_sums[row] += z[j];
     }
@@ -65,7 +68,7 @@ static double group_sum(const struct rl_adca_work *w, size_t g, const double *me
     double total = 0;
     *weight = 0;
     for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
-        size_t row = w->groups.order[i], n = rl_adca_steps_of(w, row);
+        size_t row = w->groups.order[i], n = rl_adca_judged_steps(w, row);
         const double *z = w->z + w->in->start[row];
         double sum = 0;
         for (size_t j = 0; j < n; j++)
@@ -91,8 +94,9 @@ static void normalise_steps(const struct rl_adca_work *w, size_t g)
         w->options->equal_trajectory_weight ? sqrt(variance + eps) : fmax(sqrt(variance), eps);
     for (size_t i = w->groups.start[g]; i < w->groups.start[g + 1]; i++) {
         size_t row = w->groups.order[i];
-        for (size_t j = w->in->start[row]; j < w->in->start[row + 1]; j++)
-            w->z[j] = (w->z[j] - mean) / (s + TINY);
+        double *z = w->z + w->in->start[row];
+        for (size_t j = 0; j < rl_adca_judged_steps(w, row); j++)
+            z[j] = (z[j] - mean) / (s + TINY);
     }
 }
 

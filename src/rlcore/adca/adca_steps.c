@@ -109,7 +109,8 @@ enum rl_status rl_adca_count_flags(size_t n_rows, const double *outcomes, const 
         return rl_fail(err, RL_EINVAL, "outcomes, flags, flag starts or rates are missing");
     for (size_t row = 0; row < n_rows; row++)
         for (size_t j = flag_start[row]; j < flag_start[row + 1]; j++)
-            *(flags[j] ? &good[outcomes[row] > 0] : &bad[outcomes[row] > 0]) += 1;
+            if (flags[j] != RL_ADCA_UNJUDGED)
+                *(flags[j] ? &good[outcomes[row] > 0] : &bad[outcomes[row] > 0]) += 1;
     double neg = fmax(1, good[0] + bad[0]), pos = fmax(1, good[1] + bad[1]);
     *rates = (struct rl_adca_flag_rates){.pos_bad = bad[1] / pos,
                                          .pos_good = good[1] / pos,

@@ -4,6 +4,7 @@
  * message names the setting to change, not the code that would have failed.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include <rlcore/offpolicy.h>
 
@@ -211,6 +212,41 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
+/* A key in the address would be in rows, logs and process lists. */
+static enum trainer_status check_endpoint(const char *endpoint, struct trainer_error *err)
+{
+    size_t scheme = strncmp(endpoint, "https://", 8) == 0  ? 8
+                    : strncmp(endpoint, "http://", 7) == 0 ? 7
+                                                           : 0;
+    if (scheme == 0 || !endpoint[scheme])
+        REFUSE("judge.endpoint must begin with http:// or https://");
+    if (endpoint[scheme + strcspn(endpoint + scheme, "/?#@")] == '@')
+        REFUSE("judge.endpoint must not hold a password: a key is read from the variable that "
+               "judge.key_env names");
+    if (strpbrk(endpoint, "?#"))
+        REFUSE("judge.endpoint must be an address without ? and #");
+    return TRAINER_OK;
+}
+
+/* A judge that nobody asks is refused: its row would say that it had a say. */
+static enum trainer_status check_judge(const struct trainer_recipe *recipe,
+                                       struct trainer_error *err)
+{
+    const struct trainer_judge *judge = &recipe->judge;
+    bool asked = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        asked = asked || rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_JUDGE;
+    if (!judge->endpoint[0] && judge->model[0])
+        REFUSE("judge.model needs judge.endpoint");
+    if (!judge->endpoint[0])
+        return TRAINER_OK;
+    if (!asked)
+        REFUSE("judge.endpoint needs an algorithm that asks a judge (adca)");
+    if (!judge->model[0])
+        REFUSE("judge.endpoint needs judge.model");
+    return check_endpoint(judge->endpoint, err);
+}
+
 /* Demonstrations count as well, so that a policy and its warm start are of one shape. */
 static int32_t longest_episode(const struct trainer_recipe *recipe)
 {
@@ -249,5 +285,7 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_loss(recipe, err);
     if (status == TRAINER_OK)
         status = check_correction(&recipe->correction, err);
+    if (status == TRAINER_OK)
+        status = check_judge(recipe, err);
     return status == TRAINER_OK ? complete_model(recipe, err) : status;
 }

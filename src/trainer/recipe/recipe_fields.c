@@ -36,6 +36,11 @@
     {                                                                                              \
         path, RECIPE_OBJECT, 0, 0, 0, FROM(0), TO(0), NULL, NULL, text                             \
     }
+/* Left out of the text while all of it is at its default: recipes written before it was there keep their identity. */
+#define LATER_OBJECT(path, text)                                                                   \
+    {                                                                                              \
+        path, RECIPE_OBJECT, 0, 0, 1, FROM(0), TO(0), NULL, NULL, text                             \
+    }
 #define BOOL(path, member, value, text)                                                            \
     {                                                                                              \
         path, RECIPE_BOOL, AT(member), value, FROM(0), TO(1), NULL, NULL, text                     \
@@ -71,6 +76,8 @@ static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
 static const char *const corrections[] = {"none", "tis", "decoupled", NULL};
 static const char *const levels[] = {"token", "sequence", NULL};
+static const char *const judge_skips[] = {"none", "small_adv", "all_neg", NULL};
+static const char *const unjudged[] = {"neutral", "outcome", NULL};
 
 _Static_assert(COUNT(environments) == TRAINER_N_ENVS + 1, "a name for every environment");
 _Static_assert(COUNT(losses) == TRAINER_N_LOSSES + 1, "a name for every loss");
@@ -191,6 +198,35 @@ static const struct recipe_field root[] = {
          "Rejection by decoupled, e.g. 'token_k1,seq_max_k2'."),
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Its bounds, one for all or one each, e.g. '0.5_2,1.5'."),
+
+    LATER_OBJECT("judge",
+                 "Who flags steps for adca: the environment's rules, or a language model."),
+    TEXT("judge.endpoint", judge.endpoint, "",
+         "An OpenAI-compatible chat endpoint, e.g. 'http://127.0.0.1:8000/v1'; without one the "
+         "rules."),
+    TEXT("judge.model", judge.model, "", "The model's name there."),
+    TEXT("judge.key_env", judge.key_env, "LINEAGE_JUDGE_KEY",
+         "Environment variable that holds the key; the key itself is never written anywhere."),
+    TEXT("judge.prompt", judge.prompt, "",
+         "File with another wording ('lineage judge --print-prompt')."),
+    TEXT("judge.cache", judge.cache, "",
+         "File of earlier answers; without one judge-cache.jsonl in the store."),
+    INT("judge.concurrency", judge.concurrency, 8, FROM(1), TO(256), "Requests at once."),
+    INT("judge.max_tokens", judge.max_tokens, 8192, FROM(0), TO(1000000),
+        "Tokens of an answer; 0 = not said."),
+    REAL("judge.deadline", judge.deadline, 300, ABOVE(0), TO(86400),
+         "Seconds for a rollout, all attempts together."),
+    REAL("judge.timeout", judge.timeout, 120, ABOVE(0), TO(86400), "Seconds for one attempt."),
+    REAL("judge.backoff", judge.backoff, 0.5, FROM(0), TO(3600),
+         "Seconds before a second attempt; doubled for each further one."),
+    CHOICE("judge.skip", judge.skip, judge_skips, TRAINER_JUDGE_SMALL_ADV,
+           "Rollouts that are not judged: none, those of no advantage, or failures."),
+    CHOICE("judge.unjudged", judge.unjudged, unjudged, TRAINER_UNJUDGED_NEUTRAL,
+           "What steps without flags get: nothing, or the outcome's flag."),
+    REAL("judge.max_failed_share", judge.max_failed_share, 0.2, FROM(0), TO(1),
+         "Share of an iteration's rollouts without an answer beyond which the trial ends."),
+    REAL("judge.wrong", judge.wrong, 0, FROM(0), TO(1),
+         "Share of flags that are turned round, for experiments."),
 
     OBJECT("evaluation",
            "How well the policy does, on questions that are the same for every trial."),

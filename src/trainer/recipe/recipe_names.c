@@ -60,6 +60,13 @@ static const struct {
     {"algorithm.length_coef", "length_coef", RECIPE_SHOWN_CHANGED},
     {"algorithm.gain", "gain", RECIPE_SHOWN_READ_CHANGED},
     {"algorithm.teacher", "teacher", RECIPE_SHOWN_CHANGED},
+    {"judge.key_env", "judge.key_env", RECIPE_SHOWN_NEVER}, /* these change no flag */
+    {"judge.cache", "judge.cache", RECIPE_SHOWN_NEVER},
+    {"judge.concurrency", "judge.concurrency", RECIPE_SHOWN_NEVER},
+    {"judge.deadline", "judge.deadline", RECIPE_SHOWN_NEVER},
+    {"judge.timeout", "judge.timeout", RECIPE_SHOWN_NEVER},
+    {"judge.backoff", "judge.backoff", RECIPE_SHOWN_NEVER},
+    {"judge.max_failed_share", "judge.max_failed_share", RECIPE_SHOWN_NEVER},
     {"model.width", "width", RECIPE_SHOWN_CHANGED},
     {"model.layers", "layers", RECIPE_SHOWN_CHANGED},
 };

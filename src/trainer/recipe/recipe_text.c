@@ -1,6 +1,7 @@
 /*
  * recipe_text.c: a recipe as JSON text, and its numbers one by one. Every key is written, defaults
  * too: a recipe beside a checkpoint must mean the same when a later version has other defaults.
+ * Objects that came later are left out while all in them is at its default.
  *
  * The text is made by hand and not by a JSON library because it is an identity: keys of trials are
  * digests of it, and another library version may indent or print numbers another way. Changing a
@@ -59,9 +60,31 @@ static void open_object(struct printer *p)
 
 static void print_tasks(FILE *out, const struct trainer_recipe *recipe);
 
+/* Whether member i of the table has the value that it had before anybody could set it. */
+static bool is_default(const struct recipe_field *field, const void *base)
+{
+    if (field->kind == RECIPE_TEXT)
+        return strcmp((const char *)base + field->offset, field->text) == 0;
+    return field->size == 0 || recipe_number(field, base) == field->initial;
+}
+
+/* Fields of the object at i, itself included, that are not written; 0 for all other fields. */
+static size_t left_out(const struct recipe_table *table, size_t i, const void *base)
+{
+    const struct recipe_field *object = &table->fields[i];
+    size_t n = 1;
+    if (object->kind != RECIPE_OBJECT || object->initial == 0)
+        return 0;
+    for (; i + n < table->n && recipe_is_in(&table->fields[i + n], object->path); n++)
+        if (!is_default(&table->fields[i + n], base))
+            return 0;
+    return n;
+}
+
 static void print_table(struct printer *p, const struct recipe_table *table, const void *base)
 {
     for (size_t i = 0; i < table->n; i++) {
+        i += left_out(table, i, base);
         const struct recipe_field *field = &table->fields[i];
         print_key(p, field);
         if (field->kind == RECIPE_OBJECT)

@@ -411,6 +411,20 @@ static enum trainer_status read_parent(const struct plan *plan, struct trainer_t
     return TRAINER_OK;
 }
 
+/* How a judge is asked, and how long it is waited for, changes no flag. */
+static void forget_errands(struct trainer_judge *judge)
+{
+    struct trainer_recipe initial;
+    trainer_recipe_init(&initial);
+    memcpy(judge->key_env, initial.judge.key_env, sizeof judge->key_env);
+    memcpy(judge->cache, initial.judge.cache, sizeof judge->cache);
+    judge->concurrency = initial.judge.concurrency;
+    judge->deadline = initial.judge.deadline;
+    judge->timeout = initial.judge.timeout;
+    judge->backoff = initial.judge.backoff;
+    judge->max_failed_share = initial.judge.max_failed_share;
+}
+
 /*
  * The key is how a trial that ran before is found again: the same recipe and start give the same
  * key in any sweep, on any machine. A digest of the text, not of the struct: padding is not part
@@ -425,6 +439,7 @@ static enum trainer_status make_key(struct trainer_trial *trial, const struct tr
     struct trainer_recipe recipe = trial->recipe;
     recipe.hypothesis[0] = recipe.expected_delta[0] = 0;
     recipe.threads = 0;
+    forget_errands(&recipe.judge);
     char *text = trainer_recipe_text(&recipe);
     if (!text)
         return trainer_no_memory(err, sizeof recipe);

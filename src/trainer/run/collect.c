@@ -272,7 +272,9 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     metrics->fed_tokens = job.fed;
     metrics->gain_tokens = job.gain_tokens;
     struct rl_turn_stat scale;
+    run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};
     status = assign_credit(run, iteration, &scale, err);
+    metrics->judge = run->memory.judging.counts;
     metrics->clip_scale_mean = scale.mean;
     metrics->clip_scale_std = scale.std;
     return status == TRAINER_OK ? measure(run->rollouts, metrics, err) : status;

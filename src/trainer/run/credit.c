@@ -96,8 +96,8 @@ static enum rl_status set_outcomes(struct credit *c, struct rl_error *core)
 }
 
 /*
- * What the algorithm needs to know of every turn: its gain, the judge's flag. Only what is needed:
- * a NaN among values that nobody reads is not an error.
+ * What the algorithm needs to know of every turn. Only what is needed: a NaN among values that
+ * nobody reads is not an error.
  */
 static enum rl_status set_turns(struct credit *c, struct rl_error *core)
 {
@@ -106,13 +106,21 @@ static enum rl_status set_turns(struct credit *c, struct rl_error *core)
     enum rl_status status = rl_turn_starts(&c->batch, c->turn_start, core);
     for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
         size_t row = c->task->first + i, at = c->turn_start[i];
-        for (int32_t k = 0; needs & RL_NEED_JUDGE && k <= r->n_turns[row]; k++)
-            c->flags[at + (size_t)k] = trainer_env_judge(&r->episode[row], k);
         if (needs & RL_NEED_GAINS)
             status = rl_marginal_utility((size_t)r->n_turns[row] + 1,
                                          r->value + row * ROLLOUT_VALUES, c->gain + at, core);
     }
     return status;
+}
+
+static enum trainer_status set_flags(struct credit *c, struct credit_memory *memory,
+                                     struct trainer_error *err)
+{
+    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration, c->task->first,
+                                      c->task->n,      c->outcome,    c->turn_start};
+    if (!(c->algorithm->needs & RL_NEED_JUDGE))
+        return TRAINER_OK;
+    return judging_flags(&memory->judging, &rows, c->r, c->flags, err);
 }
 
 /* ---- advantages --------------------------------------------------------------------------- */
@@ -220,13 +228,14 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     enum rl_status status = set_outcomes(&c, &core);
     if (status == RL_OK)
         status = set_turns(&c, &core);
-    if (status == RL_OK)
+    enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;
+    if (status == RL_OK && judged == TRAINER_OK)
         status = assign(&c, memory, scale, &core);
     set_streams(&c);
     scale_advantages(&c);
     free(c.outcome);
     rollouts->has_credit = true;
-    return status == RL_OK ? TRAINER_OK
+    return status == RL_OK ? judged
                            : trainer_core_failed(err, "credit assignment", status, &core);
 }
 

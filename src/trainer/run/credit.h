@@ -9,12 +9,14 @@
 #include <rlcore/algorithm.h>
 
 #include "rollout/rollouts.h"
+#include "run/judging.h"
 #include "support/workspace.h"
 
 /* What some algorithms remember from iteration to iteration. */
 struct credit_memory {
     struct rl_baseline baseline[TRAINER_ENVS_MAX]; /* rae: one moving baseline per task */
     size_t n_baselines[TRAINER_ENVS_MAX];
+    struct judging judging;
 };
 
 /* Rows [first, first+n) are those of one task. */

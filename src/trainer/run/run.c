@@ -303,6 +303,7 @@ static void remember(struct run *run, int32_t iteration, const struct trainer_it
 {
     run->scale_mean_sum += metrics->clip_scale_mean;
     run->scale_std_sum += metrics->clip_scale_std;
+    judging_add(&run->judged, &metrics->judge);
     int32_t iterations = run->recipe->training.iterations;
     if (iteration < iterations - (iterations + 9) / 10)
         return;
@@ -391,6 +392,7 @@ static void sum_up(struct run *run, struct trainer_event *event)
     event->clip_scale_mean = iterations > 0 ? run->scale_mean_sum / iterations : 1;
     event->clip_scale_std = iterations > 0 ? run->scale_std_sum / iterations : 0;
     event->n_gain = run->n_late;
+    event->judge = run->judged;
     for (int32_t k = 0; k < run->n_late; k++) {
         double n = fmax(1, (double)run->late[k].count);
         event->gain[k] = (struct trainer_turn_gain){run->late[k].mean / n,
@@ -435,6 +437,7 @@ enum trainer_status trainer_run(const struct trainer_recipe *recipe,
     struct run run = {.recipe = recipe, .began = clock_now()};
     if (options)
         run.options = *options;
+    run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context};
     enum trainer_status status = check_budget(recipe, err);
     if (status == TRAINER_OK)
         status = tell_start(&run, err);
@@ -465,6 +468,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
     few.seed = seed;
     few.loss.kl_coef = 0;
     few.sampler.staleness = 0;
+    few.judge.endpoint[0] = 0;
     for (int32_t i = 0; i < few.n_tasks; i++)
         few.tasks[i].questions = n_questions;
     struct run run = {.recipe = &few};

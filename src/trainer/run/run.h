@@ -17,6 +17,7 @@ struct run {
     struct minibatch *minibatch;
     struct workspace workspace;
     struct credit_memory memory;
+    struct trainer_judge_counts judged; /* sums over iterations */
     size_t *order;  /* [rows] */
     float *history; /* [staleness + 1][n_params] learner's weights, iteration by iteration */
     float *lowered; /* weights of a sampler that is not the learner */

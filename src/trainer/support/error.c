@@ -21,6 +21,7 @@ const char *trainer_status_text(enum trainer_status status)
     case TRAINER_ENUMERIC: return "not finite";
     case TRAINER_ESIZE: return "does not fit";
     case TRAINER_ESTOPPED: return "stopped";
+    case TRAINER_EJUDGE: return "no judgement";
     }
     return "unknown status";
 }

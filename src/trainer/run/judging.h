@@ -1,0 +1,33 @@
+/* judging.h: flags of the steps of a task's rows, by the rule-based judge or by the one that the caller gave. */
+#ifndef TRAINER_JUDGING_H
+#define TRAINER_JUDGING_H
+
+#include <trainer/judge.h>
+
+#include "rollout/rollouts.h"
+
+/* Zeroed, with the caller's function where there is one. */
+struct judging {
+    trainer_judge_fn *ask;
+    void *context;
+    struct trainer_judge_counts counts; /* of this iteration */
+};
+
+/* Rows [first, first+n) are those of one task. */
+struct judging_rows {
+    const struct trainer_recipe *recipe;
+    int32_t task, iteration;
+    size_t first, n;
+    const double *outcome; /* [n] */
+    const size_t *start;   /* [n+1] */
+};
+
+/* flags [start[n]]: 1, 0, or RL_ADCA_UNJUDGED throughout a row. */
+enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
+                                  const struct trainer_rollouts *r, uint8_t *flags,
+                                  struct trainer_error *err);
+
+/* Add what came of a task or an iteration to a sum. */
+void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_counts *part);
+
+#endif
