@@ -23,6 +23,7 @@ src/store/log              log.h log_file.h            include/lineage src/store
 src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
 src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
@@ -86,7 +87,7 @@ csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append
 xxhash.h     src/store/mirror src/store/render src/trainer/policy src/trainer/recipe cli/night cli/run
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands src/rlcase
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support

@@ -7,6 +7,7 @@
 #include <lineage/compare.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
+#include <lineage/queue.h>
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 #include <lineage/report.h>
@@ -24,6 +25,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_board),
     SIZE(lineage_board_row),
     SIZE(lineage_chain),
+    SIZE(lineage_claim),
+    SIZE(lineage_claim_request),
     SIZE(lineage_column),
     SIZE(lineage_compare_options),
     SIZE(lineage_comparison),

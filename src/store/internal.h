@@ -10,6 +10,7 @@
  *              public questions on top of it
  *   mirror/    implements index.h: the SQLite mirror, on disk or in memory; alone sees sqlite3.h
  *   append/    the rules of an append (ids, parents, keep or discard, deltas), import
+ *   queue/     claims of the trials of a night
  *   verify/    everything that can be wrong with a store
  *   compare/   variants over seeds
  *   report/    what a store has to say to whoever plans the next trial, as one struct

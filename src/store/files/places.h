@@ -16,6 +16,9 @@
 #define PLACE_TELEMETRY "telemetry"      /* EXP_ID.json each */
 #define PLACE_SNAPSHOTS "snapshots"      /* EXP_ID_SPECIALIST/ each, .copy-* while one is made */
 #define PLACE_CHECKPOINTS "checkpoints"  /* of a night: policies that later trials start from */
+#define PLACE_CLAIM_END ".claim"         /* in it KEY.claim each: who runs which trial (queue/) .. */
+#define PLACE_CLAIM_NEW ".claim-new"     /* .. while one is made .. */
+#define PLACE_CLAIMS_LOCK ".claims"      /* .. and the lock of them */
 #define PLACE_RENDERED "lineage_snapshots" /* blocks as they were shown */
 #define PLACE_LOGS "logs"                  /* EXP_ID.log each: what a command printed */
 #define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: what a command was run from */

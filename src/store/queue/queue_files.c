@@ -1,0 +1,382 @@
+/*
+ * queue_files.c: claims as files, for the processes of one machine.
+ *
+ * checkpoints/KEY.claim is one claim: a line of JSON, and a flock that its holder keeps for as long as it lives. So a
+ * holder that was killed is known to be gone at once, whatever became of its process number, in a container or out of one;
+ * one that was only stopped keeps the lock, and loses the claim when its lease ends. A fork shares the lock: the process
+ * that runs the trial has it until it ends too.
+ *
+ * Who takes a claim over makes a new file in the place of the old one, so that the old holder sees by its descriptor that
+ * the name is no longer its own. What is decided by looking first (take over, renew, release) is done under a second,
+ * short lock on checkpoints/.claims. A process can be stopped while it has that: nobody waits for it longer than a moment.
+ *
+ * A kill leaves, at worst, a file that nobody has locked: a free claim. Nothing is synced, because a machine that stops
+ * takes all holders with it.
+ *
+ * Leases end by CLOCK_MONOTONIC, which is one for all processes of a machine, is not set by anybody, and stands still
+ * while the machine is asleep, as they do. The id of the boot stands beside it: a time of another machine, of a shared
+ * file system say, cannot be compared, and then the lock alone decides.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "queue_kind.h"
+
+/* Times a millisecond: long for what is done under the lock, short for who watches a trial meanwhile. */
+enum { LOCK_TRIES = 1000 };
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+struct queue_files {
+    struct lineage_queue queue;
+    char boot[40];
+    int dir, lock; /* checkpoints/ and its .claims; -1: not open yet */
+};
+
+static struct queue_files *files_of(struct lineage_queue *queue)
+{
+    return (struct queue_files *)queue; /* its first member */
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum lineage_status failed(const struct queue_files *files, const char *doing, struct lineage_error *err)
+{
+    return store_fail_errno(err, LINEAGE_EIO, "cannot %s the claims in %s/" PLACE_CHECKPOINTS, doing,
+                            files->queue.store->dir);
+}
+
+/* Without /proc all boots are alike, and a lease of the last one may look longer than it is; the lock is gone with it. */
+static void read_boot(struct queue_files *files)
+{
+    struct buf text = {0};
+    if (fs_read_stream(AT_FDCWD, BOOT_ID, &text, NULL) == LINEAGE_OK && text.length)
+        snprintf(files->boot, sizeof files->boot, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+    buf_release(&text);
+}
+
+/* ---- the short lock ---- */
+
+/* LINEAGE_ENOTFOUND without a message where nobody ever claimed anything. */
+static enum lineage_status open_place(struct queue_files *files, bool make, struct lineage_error *err)
+{
+    int store = files->queue.store->dir_fd;
+    if (files->lock >= 0)
+        return LINEAGE_OK;
+    if (make && fs_mkdir(store, PLACE_CHECKPOINTS) != 0)
+        return failed(files, "make a place for", err);
+    if (files->dir < 0)
+        files->dir = fs_open(store, PLACE_CHECKPOINTS, O_RDONLY | O_DIRECTORY, 0);
+    if (files->dir >= 0 && make)
+        files->lock = fs_open(files->dir, PLACE_CLAIMS_LOCK, O_RDWR | O_CREAT, 0666);
+    if (files->dir >= 0 && (files->lock >= 0 || !make))
+        return LINEAGE_OK;
+    return !make && errno == ENOENT ? LINEAGE_ENOTFOUND : failed(files, "open", err);
+}
+
+static enum lineage_status enter(struct queue_files *files, struct lineage_error *err)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    enum lineage_status status = open_place(files, true, err);
+    for (int i = 0; status == LINEAGE_OK && i < LOCK_TRIES; i++) {
+        if (fs_try_lock(files->lock) == 0)
+            return LINEAGE_OK;
+        if (errno != EWOULDBLOCK)
+            return failed(files, "lock", err);
+        nanosleep(&moment, NULL);
+    }
+    return status == LINEAGE_OK ? store_fail(err, LINEAGE_ELOCKED, "the claims of %s are locked by a process that does not go on",
+                                             files->queue.store->dir)
+                                : status;
+}
+
+static void leave(struct queue_files *files)
+{
+    fs_unlock(files->lock);
+}
+
+/* ---- one claim ---- */
+
+static void name_of(char name[64], uint64_t key)
+{
+    snprintf(name, 64, "%016" PRIx64 PLACE_CLAIM_END, key);
+}
+
+static void copy_text(char *out, size_t size, const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+/* What cannot be read was cut off, or is nobody's claim: then the lock says all that is known. */
+static void read_claim(const struct queue_files *files, int fd, struct lineage_claim *claim)
+{
+    char text[2 * sizeof *claim];
+    ssize_t n = fs_read_at(fd, text, sizeof text, 0);
+    const char *end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+    json_t *object = end ? json_loadb(text, (size_t)(end - text), JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *boot = json_string_value(json_object_get(object, "boot"));
+    copy_text(claim->worker, sizeof claim->worker, object, "worker");
+    copy_text(claim->night, sizeof claim->night, object, "night");
+    copy_text(claim->about, sizeof claim->about, object, "about");
+    claim->attempt = (uint64_t)json_integer_value(json_object_get(object, "attempt"));
+    claim->left = boot && strcmp(boot, files->boot) == 0 ? json_number_value(json_object_get(object, "until")) - now() : 0;
+    claim->free = claim->left < 0;
+    json_decref(object);
+}
+
+static enum lineage_status write_claim(const struct queue_files *files, int fd, const struct lineage_claim *claim,
+                                       double lease, struct lineage_error *err)
+{
+    json_t *object = json_pack("{s:s, s:s, s:I, s:s, s:f, s:s}", "worker", claim->worker, "night", claim->night, "attempt",
+                               (json_int_t)claim->attempt, "boot", files->boot, "until", now() + lease, "about",
+                               claim->about);
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    size_t length = text ? strlen(text) : 0;
+    json_decref(object);
+    if (!text)
+        return store_fail(err, LINEAGE_EINVAL, "a claim of the night '%.60s' cannot be written: no memory, or a text that "
+                          "is not UTF-8", claim->night);
+    text[length] = '\n'; /* in the place of the NUL; readers look no further */
+    int written = fs_write_at(fd, text, length + 1, 0);
+    free(text);
+    return written == 0 ? LINEAGE_OK : failed(files, "write", err);
+}
+
+/* A claim whose lock can be had is nobody's. */
+static bool is_held(int fd)
+{
+    if (fs_try_lock(fd) != 0)
+        return true;
+    fs_unlock(fd);
+    return false;
+}
+
+/* LINEAGE_ENOTFOUND without a message if nobody ever claimed it. */
+static enum lineage_status look_at(const struct queue_files *files, const char *name, struct lineage_claim *claim,
+                                   struct lineage_error *err)
+{
+    int fd = fs_open(files->dir, name, O_RDONLY | O_NOFOLLOW, 0);
+    *claim = (struct lineage_claim){.key = strtoull(name, NULL, 16), .hold = -1};
+    if (fd < 0)
+        return errno == ENOENT ? LINEAGE_ENOTFOUND : failed(files, "read", err);
+    read_claim(files, fd, claim);
+    claim->free = claim->free || !is_held(fd);
+    fs_close(fd);
+    return LINEAGE_OK;
+}
+
+/* Locked and written under another name first: a claim that is there is held. */
+static enum lineage_status take(const struct queue_files *files, struct lineage_claim *claim, double lease,
+                                struct lineage_error *err)
+{
+    char name[64];
+    name_of(name, claim->key);
+    fs_unlink(files->dir, PLACE_CLAIM_NEW); /* of a process that was killed here */
+    claim->hold = fs_open(files->dir, PLACE_CLAIM_NEW, O_RDWR | O_CREAT | O_EXCL, 0666);
+    enum lineage_status status = claim->hold >= 0 && fs_try_lock(claim->hold) == 0 ? LINEAGE_OK : failed(files, "make", err);
+    if (status == LINEAGE_OK)
+        status = write_claim(files, claim->hold, claim, lease, err);
+    if (status == LINEAGE_OK && fs_rename(files->dir, PLACE_CLAIM_NEW, files->dir, name) != 0)
+        status = failed(files, "make", err);
+    if (status != LINEAGE_OK)
+        lineage_queue_leave(claim);
+    return status;
+}
+
+/* Whether the file of that name is still the one that this process holds. */
+static bool is_ours(const struct queue_files *files, const struct lineage_claim *claim)
+{
+    char name[64];
+    struct stat held, named;
+    name_of(name, claim->key);
+    return claim->hold >= 0 && fs_stat_open(claim->hold, &held) == 0 &&
+           fs_stat(files->dir, name, AT_SYMLINK_NOFOLLOW, &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+/* ---- the queue ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static bool is_claim(const char *name)
+{
+    return strspn(name, "0123456789abcdef") == 16 && strcmp(name + 16, PLACE_CLAIM_END) == 0;
+}
+
+/* One that goes between the list and the look was released. */
+static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)(void *, const struct lineage_claim *),
+                                      void *context, struct lineage_error *err)
+{
+    struct queue_files *files = files_of(queue);
+    struct buf names = {0};
+    struct lineage_claim claim;
+    const char *name;
+    enum lineage_status status = open_place(files, false, err);
+    if (status != LINEAGE_OK)
+        return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    int fd = fs_open(files->dir, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *list = fd >= 0 ? fs_list(fd) : NULL;
+    if (!list)
+        return failed(files, "list", err);
+    while ((name = fs_next(list)))
+        if (is_claim(name))
+            buf_add(&names, name, 16 + sizeof PLACE_CLAIM_END);
+    closedir(list);
+    if (names.failed)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    const size_t size = 16 + sizeof PLACE_CLAIM_END, n = names.length / size;
+    if (n)
+        qsort(names.data, n, size, by_name);
+    for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {
+        status = look_at(files, names.data + i * size, &claim, err);
+        if (status == LINEAGE_OK && !visit(context, &claim))
+            break;
+        status = status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    }
+    buf_release(&names);
+    return status;
+}
+
+struct census {
+    const char *night;
+    size_t n;
+};
+
+static bool count(void *context, const struct lineage_claim *claim)
+{
+    struct census *census = context;
+    census->n += !claim->free && strcmp(claim->night, census->night) == 0;
+    return true;
+}
+
+static enum lineage_status has_room(struct lineage_queue *queue, const struct lineage_claim_request *request,
+                                    struct lineage_error *err)
+{
+    struct census census = {request->night, 0};
+    if (!request->at_most)
+        return LINEAGE_OK;
+    enum lineage_status status = files_each(queue, count, &census, err);
+    return status == LINEAGE_OK && census.n >= request->at_most ? LINEAGE_ENOTFOUND : status;
+}
+
+/* Under the lock: the first that is free. */
+static enum lineage_status take_first(struct queue_files *files, const struct lineage_claim_request *request, size_t *which,
+                                      struct lineage_claim *claim, struct lineage_error *err)
+{
+    for (size_t i = 0; i < request->n; i++) {
+        char name[64];
+        struct lineage_claim there;
+        name_of(name, request->keys[i]);
+        enum lineage_status status = look_at(files, name, &there, err);
+        if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+            return status;
+        if (status == LINEAGE_OK && !there.free)
+            continue;
+        *which = i;
+        *claim = (struct lineage_claim){.key = request->keys[i], .attempt = there.attempt + 1, .left = request->lease};
+        snprintf(claim->worker, sizeof claim->worker, "%s", files->queue.worker);
+        snprintf(claim->night, sizeof claim->night, "%s", request->night);
+        return take(files, claim, request->lease, err);
+    }
+    return LINEAGE_ENOTFOUND;
+}
+
+static enum lineage_status files_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
+                                       size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+{
+    struct queue_files *files = files_of(queue);
+    enum lineage_status status = enter(files, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = has_room(queue, request, err);
+    if (status == LINEAGE_OK)
+        status = take_first(files, request, which, claim, err);
+    leave(files);
+    return status;
+}
+
+static enum lineage_status files_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease,
+                                       const char *about, struct lineage_error *err)
+{
+    struct queue_files *files = files_of(queue);
+    enum lineage_status status = enter(files, err);
+    if (status != LINEAGE_OK)
+        return status;
+    memcpy(claim->worker, queue->worker, sizeof claim->worker);
+    if (about)
+        memcpy(claim->about, about, strlen(about) + 1);
+    status = is_ours(files, claim) ? write_claim(files, claim->hold, claim, lease, err) : LINEAGE_ENOTFOUND;
+    leave(files);
+    return status;
+}
+
+/* One that is given up stays as a file that nobody holds: attempts go on counting. What was found free is cleared away if
+ * it is still the same. */
+static enum lineage_status files_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
+                                         struct lineage_error *err)
+{
+    struct queue_files *files = files_of(queue);
+    struct lineage_claim there;
+    char name[64];
+    name_of(name, claim->key);
+    enum lineage_status status = enter(files, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bool ours = is_ours(files, claim);
+    if (!ours && claim->hold < 0 && claim->free)
+        ours = look_at(files, name, &there, err) == LINEAGE_OK && there.free && there.attempt == claim->attempt;
+    if (ours && why == LINEAGE_CLAIM_DONE && fs_unlink(files->dir, name) != 0)
+        status = failed(files, "remove", err);
+    lineage_queue_leave(claim);
+    leave(files);
+    return status;
+}
+
+/* Of a fork's two processes the one that closes its descriptor leaves the lock to the other. */
+void lineage_queue_leave(struct lineage_claim *claim)
+{
+    if (claim->hold >= 0)
+        fs_close(claim->hold);
+    claim->hold = -1;
+}
+
+static void files_close(struct lineage_queue *queue)
+{
+    struct queue_files *files = files_of(queue);
+    if (files->lock >= 0)
+        fs_close(files->lock);
+    if (files->dir >= 0)
+        fs_close(files->dir);
+    free(files);
+}
+
+static const struct queue_kind kind = {files_claim, files_renew, files_release, files_each, files_close};
+
+enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
+{
+    struct queue_files *files = calloc(1, sizeof *files);
+    if (!files)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1};
+    read_boot(files);
+    *queue = &files->queue;
+    return LINEAGE_OK;
+}
