@@ -123,6 +123,17 @@ TRAINER_API void trainer_policy_lower(const struct trainer_model *model,
                                       enum trainer_precision precision, const float *params,
                                       float *lowered);
 
+/* ---- what numbers depend on --------------------------------------------------------------- */
+
+#define TRAINER_KERNELS_MAX 96
+
+/*
+ * What the bits of a pass depend on beside its arguments: the kernels that OpenBLAS took for this
+ * processor, and the vector instructions that compiled code chooses by ("OpenBLAS 0.3.21 SkylakeX,
+ * AVX-512"). Equal on two machines with the same build: equal bits.
+ */
+TRAINER_API void trainer_kernels(char text[TRAINER_KERNELS_MAX]);
+
 /* ---- checkpoints ---------------------------------------------------------------------------- */
 
 /*

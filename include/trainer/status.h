@@ -32,7 +32,8 @@ enum trainer_status {
     TRAINER_ENUMERIC = -7,  /* a loss, gradient or weight that is not finite */
     TRAINER_ESIZE = -8,     /* the run would not fit into its budget; nothing was started */
     TRAINER_ESTOPPED = -9,  /* the caller's callback asked to stop */
-    TRAINER_EJUDGE = -10    /* the judge of steps failed too often */
+    TRAINER_EJUDGE = -10,   /* the judge of steps failed too often */
+    TRAINER_ELOST = -11     /* another process of the same run is gone */
 };
 
 #define TRAINER_ERROR_TEXT_MAX 512

@@ -3,9 +3,9 @@
  *
  * The trainer does not know who listens: it reports by calling `event` with what happened, and goes
  * on until the recipe is done or the callback asks to stop. Same recipe, same seed: same numbers,
- * for any number of threads (work is cut into a fixed number of lanes whose sums are added in a
- * fixed order). The threads are the trainer's own: while a run lasts, OpenBLAS has one, for the
- * whole process.
+ * for any number of threads and processes (work is cut into a fixed number of lanes whose sums are
+ * added in a fixed order). The threads are the trainer's own: while a run lasts, OpenBLAS has one,
+ * for the whole process.
  *
  * An iteration
  *   rollouts         questions x group_size episodes in lock-step, KV caches kept
@@ -18,6 +18,7 @@
 #ifndef TRAINER_TRAIN_H
 #define TRAINER_TRAIN_H
 
+#include <trainer/comm.h>
 #include <trainer/judge.h>
 
 #ifdef __cplusplus
@@ -105,6 +106,26 @@ TRAINER_API double trainer_artifact_bytes(const struct trainer_recipe *recipe);
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_run(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
             struct trainer_error *err);
+
+/* How this process takes part in a run. */
+struct trainer_process {
+    /*
+     * NULL: it is alone. Else the other ranks call trainer_run_process with the same recipe. Rank 0
+     * reads and writes files and tells events (options are NULL elsewhere, and a stop there stops
+     * all); rollouts and minibatches are shared by all, gradients by the first four.
+     */
+    const struct trainer_comm *comm;
+};
+
+/*
+ * The same run, to the bit, by several processes. What fails on one rank fails on all, with the same
+ * status; TRAINER_ELOST if the communicator fails. What is computed on every rank must come out
+ * alike: TRAINER_EINVAL if their recipes or what trainer_kernels says differ. trainer_memory_bound
+ * is of each, without what the communicator takes.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
+                    const struct trainer_process *process, struct trainer_error *err);
 
 /* ---- parts, for commands that look at a policy -------------------------------------------- */
 

@@ -223,7 +223,7 @@ static struct trainer_rollouts *evaluated(const struct place *place, uint64_t se
         rollouts_new(evaluate_rows(&place->recipe), (size_t)place->recipe.model.max_tokens);
     struct sampler sampler;
     assert_int_equal(sampler_open(&sampler, &place->recipe, 1, NULL), TRAINER_OK);
-    *score = evaluate_once(&sampler, r, place->taught, seed, 1, NULL);
+    assert_int_equal(evaluate_once(&sampler, r, place->taught, seed, 1, score, NULL, NULL), TRAINER_OK);
     sampler_close(&sampler);
     return r;
 }

@@ -259,7 +259,7 @@ static struct trainer_rollouts *play(const struct trainer_recipe *recipe, const 
     struct sampler sampler;
     rollouts_add(rollouts, &plan, 0);
     assert_int_equal(sampler_open(&sampler, recipe, 1, NULL), TRAINER_OK);
-    sampler_play(&sampler, &job);
+    assert_int_equal(sampler_play(&sampler, &job, NULL), TRAINER_OK);
     sampler_close(&sampler);
     uint64_t written = 0;
     for (size_t i = 0; i < rollouts->n * rollouts->width; i++)

@@ -115,6 +115,7 @@ void learner_close(struct learner *learner)
 {
     for (size_t i = 0; i < learner->n_chunks; i++)
         trainer_pass_freef(learner->chunks[i].pass);
+    free(learner->shared);
     free(learner->params);
 }
 
@@ -179,6 +180,79 @@ static enum trainer_status forward_chunk(struct learner_chunk *chunk, const floa
     return status;
 }
 
+/* ---- over several processes ---------------------------------------------------------------- */
+
+static size_t lane_of(size_t chunk)
+{
+    return chunk % GRADIENT_LANES;
+}
+
+/* Whether this process computes a chunk: those of its lanes, whose gradients it will sum. */
+static bool is_mine(const struct learner *learner, size_t chunk)
+{
+    size_t first, end;
+    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &first, &end);
+    return lane_of(chunk) >= first && lane_of(chunk) < end;
+}
+
+enum direction { PASS_OVER, TO_SHARED, FROM_SHARED };
+
+/* Wanted values of a chunk, one behind the other at *shared, which moves on. */
+static void move_values(const struct learner_rows *rows, size_t chunk, enum direction direction,
+                        float *values, float **shared)
+{
+    size_t first = chunk * CHUNK_ROWS,
+           end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
+    for (size_t row = first; row < end; row++)
+        for (size_t t = 0; t < (size_t)rows->length[row]; t++) {
+            size_t place = row * rows->width + t;
+            if (!rows->wanted[place])
+                continue;
+            if (direction == TO_SHARED)
+                **shared = values[place];
+            else if (direction == FROM_SHARED)
+                values[place] = **shared;
+            ++*shared;
+        }
+}
+
+/*
+ * All chunks, those of rank 0 first. Every process counts what every other will send: rows and masks
+ * are the same everywhere. mine and others: what is done with whose values.
+ */
+static void move_chunks(const struct learner *learner, const struct learner_rows *rows,
+                        enum direction mine, enum direction others, float *values, size_t *start)
+{
+    float *at = learner->shared;
+    for (int rank = 0; rank < ranks_count(learner->ranks); rank++) {
+        size_t lane, end;
+        start[rank] = (size_t)(at - learner->shared) * sizeof *at;
+        ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
+        for (; lane < end; lane++)
+            for (size_t c = lane; c < learner->used; c += GRADIENT_LANES)
+                move_values(rows, c, rank == ranks_mine(learner->ranks) ? mine : others, values,
+                            &at);
+        start[rank + 1] = (size_t)(at - learner->shared) * sizeof *at;
+    }
+}
+
+/* values, of which each process has those of its chunks, are whole on all of them afterwards. */
+static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows,
+                                        float *values, struct trainer_error *err)
+{
+    size_t start[TRAINER_RANKS_MAX + 1];
+    size_t bytes = learner->n_chunks * chunk_tokens(&learner->model) * sizeof *learner->shared;
+    if (ranks_count(learner->ranks) == 1 || !values)
+        return TRAINER_OK;
+    if (!learner->shared && !(learner->shared = malloc(bytes)))
+        return trainer_no_memory(err, bytes);
+    move_chunks(learner, rows, TO_SHARED, PASS_OVER, values, start);
+    enum trainer_status status = ranks_gather(learner->ranks, learner->shared, start, err);
+    if (status == TRAINER_OK)
+        move_chunks(learner, rows, PASS_OVER, FROM_SHARED, values, start);
+    return status;
+}
+
 /* Where several chunks fail, which error is kept depends on timing; any of them ends the run. */
 static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
                        const struct trainer_error *err)
@@ -208,14 +282,18 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
 #endif
     for (size_t c = 0; c < learner->used; c++) {
         struct trainer_error local;
-        enum trainer_status status = forward_chunk(&learner->chunks[c], params, rows,
-                                                   c * CHUNK_ROWS, log_prob, entropy, &local);
+        enum trainer_status status = TRAINER_OK;
+        if (is_mine(learner, c))
+            status = forward_chunk(&learner->chunks[c], params, rows, c * CHUNK_ROWS, log_prob,
+                                   entropy, &local);
         if (status != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
     }
     if (failed != TRAINER_OK && err)
         *err = first_error;
-    return failed;
+    if (failed == TRAINER_OK)
+        failed = share_values(learner, rows, log_prob, err);
+    return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
 }
 
 /* Log-probs alone, of any number of rows: as many at a time as there are chunks for. */
@@ -245,18 +323,6 @@ static void backward_lane(struct learner *learner, size_t lane, const float *d_l
             chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
         trainer_policy_backwardf(chunk->pass, learner->params, chunk->d_log_prob, gradient);
     }
-}
-
-/*
- * The sum of all lanes ends up in the first. Few lanes: each costs a gradient's memory and this
- * addition, and backward passes use no more cores than there are lanes.
- */
-static void add_lanes(struct learner *learner)
-{
-    size_t n = learner->n_params;
-    float *sum = learner->gradient;
-    for (size_t lane = 1; lane < GRADIENT_LANES; lane++)
-        net_addf(n, sum + lane * n, sum);
 }
 
 /*
@@ -304,6 +370,9 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
 }
 
 /*
+ * The sum of all lanes ends up in the first. Few lanes: each costs a gradient's memory and an
+ * addition, and backward passes use no more cores, or processes, than there are lanes.
+ *
  * The norm is checked before the step and the weights after it: a NaN that got into the weights
  * would show as garbage rollouts an iteration later, with nothing to say where it came from.
  */
@@ -311,12 +380,17 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
                                    const struct learner_rates *rates, double *norm,
                                    struct trainer_error *err)
 {
+    size_t lane, end;
+    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &lane, &end);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
 #endif
-    for (size_t lane = 0; lane < GRADIENT_LANES; lane++)
-        backward_lane(learner, lane, d_log_prob);
-    add_lanes(learner);
+    for (size_t l = lane; l < end; l++)
+        backward_lane(learner, l, d_log_prob);
+    enum trainer_status status =
+        ranks_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
+    if (status != TRAINER_OK)
+        return status;
     *norm = adamw_norm(learner->n_params, learner->gradient);
     if (!isfinite(*norm))
         return trainer_fail(err, TRAINER_ENUMERIC, "the gradient is not finite");

@@ -4,6 +4,8 @@
  *
  * Rows are cut into chunks of CHUNK_ROWS, chunks are dealt to GRADIENT_LANES lanes, and the
  * gradients of the lanes are added in order: sums do not depend on how many threads do the work.
+ * Where several processes share a run, lanes are dealt out to them, each with its chunks; log-probs
+ * and the sum of the gradients are on all of them.
  */
 #ifndef TRAINER_LEARNER_H
 #define TRAINER_LEARNER_H
@@ -11,6 +13,7 @@
 #include <trainer/policy.h>
 
 #include "learn/adamw.h"
+#include "support/ranks.h"
 
 enum { CHUNK_ROWS = 8, GRADIENT_LANES = 4 };
 
@@ -29,11 +32,13 @@ struct learner {
     size_t n_params, max_rows, n_chunks;
     size_t used; /* chunks of the last forward pass */
     int threads;
+    struct ranks *ranks; /* NULL: alone; the caller's, to be set after learner_open */
     float *params;
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
     float *muon; /* scratch */
     struct learner_chunk *chunks;
+    float *shared; /* log-probs on their way between ranks, NULL until there are any */
 };
 
 double learner_bytes(const struct trainer_model *model, size_t max_rows);

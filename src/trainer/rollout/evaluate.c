@@ -47,21 +47,23 @@ static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *
  * The memory of all seeds is the same rows: `correct` is where counts of several calls add up, as
  * pass@k needs them.
  */
-double evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
-                     const float *params, uint64_t seed, double temperature, int64_t *correct)
+enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
+                                  const float *params, uint64_t seed, double temperature,
+                                  double *score, int64_t *correct, struct trainer_error *err)
 {
     struct sampler_job job = {.rollouts = rollouts, .temperature = temperature};
     double right = 0;
     for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
         job.params[task] = params;
     ask(rollouts, sampler->recipe, seed);
-    sampler_play(sampler, &job);
-    for (size_t i = 0; i < rollouts->n; i++) {
+    enum trainer_status status = sampler_play(sampler, &job, err);
+    for (size_t i = 0; i < rollouts->n && status == TRAINER_OK; i++) {
         right += rollouts->reward[i] > 0;
         if (correct)
             correct[i] += rollouts->reward[i] > 0;
     }
-    return rollouts->n > 0 ? right / (double)rollouts->n : 0;
+    *score = rollouts->n > 0 ? right / (double)rollouts->n : 0;
+    return status;
 }
 
 /*
@@ -81,8 +83,11 @@ enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const 
     status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
     for (size_t i = 0; i < rows; i++)
         correct[i] = 0;
-    for (int32_t s = 0; s < samples && status == TRAINER_OK; s++)
-        (void)evaluate_once(&sampler, rollouts, params, seed + (uint64_t)s, temperature, correct);
+    for (int32_t s = 0; s < samples && status == TRAINER_OK; s++) {
+        double score;
+        status = evaluate_once(&sampler, rollouts, params, seed + (uint64_t)s, temperature, &score,
+                               correct, err);
+    }
     sampler_close(&sampler);
     free(rollouts);
     return status;
@@ -108,8 +113,9 @@ static enum trainer_status check_which(const struct trainer_recipe *recipe, size
  * A row's chances are those of its place among all questions, not of its place in this selection:
  * question 17 goes as it goes in trainer_evaluate.
  */
-static void play_some(struct sampler *sampler, struct sampler_job *job, const float *params,
-                      size_t n, const size_t *which, uint64_t seed)
+static enum trainer_status play_some(struct sampler *sampler, struct sampler_job *job,
+                                     const float *params, size_t n, const size_t *which,
+                                     uint64_t seed, struct trainer_error *err)
 {
     size_t questions = (size_t)sampler->recipe->evaluation.questions;
     for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
@@ -119,7 +125,7 @@ static void play_some(struct sampler *sampler, struct sampler_job *job, const fl
             plan_for(sampler->recipe, (int32_t)(which[i] / questions), seed);
         rollouts_add_one(job->rollouts, &plan, which[i] % questions, which[i]);
     }
-    sampler_play(sampler, job);
+    return sampler_play(sampler, job, err);
 }
 
 enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, const float *params,
@@ -137,7 +143,7 @@ enum trainer_status trainer_evaluate_some(const struct trainer_recipe *recipe, c
         return trainer_no_memory(err, rollouts_bytes(n, width));
     status = sampler_open(&sampler, recipe, threads_wanted(recipe->threads), err);
     if (status == TRAINER_OK)
-        play_some(&sampler, &job, params, n, which, seed);
+        status = play_some(&sampler, &job, params, n, which, seed, err);
     for (size_t i = 0; i < n && status == TRAINER_OK; i++)
         right[i] = job.rollouts->reward[i] > 0;
     sampler_close(&sampler);

@@ -109,6 +109,37 @@ void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *pl
     r->has_values = r->has_credit = false;
 }
 
+/*
+ * All that an episode writes. Structs go as they lie in memory: the ranks of a run are one program on
+ * machines of one kind (see ranks_compare in run.c).
+ */
+enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks,
+                                   const size_t *start, struct trainer_error *err)
+{
+    const struct {
+        void *items;
+        size_t bytes; /* of a row */
+    } arrays[] = {{r->tokens, r->width * sizeof *r->tokens},
+                  {r->turn, r->width * sizeof *r->turn},
+                  {r->mask, r->width},
+                  {r->log_prob, r->width * sizeof *r->log_prob},
+                  {r->length, sizeof *r->length},
+                  {r->n_turns, sizeof *r->n_turns},
+                  {r->boundary, ROLLOUT_VALUES * sizeof *r->boundary},
+                  {r->value, ROLLOUT_VALUES * sizeof *r->value},
+                  {r->reward, sizeof *r->reward},
+                  {r->malformed, 1},
+                  {r->episode, sizeof *r->episode}};
+    enum trainer_status status = TRAINER_OK;
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && status == TRAINER_OK; i++) {
+        size_t bytes[TRAINER_RANKS_MAX + 1];
+        for (int rank = 0; rank <= ranks_count(ranks); rank++)
+            bytes[rank] = start[rank] * arrays[i].bytes;
+        status = ranks_gather(ranks, arrays[i].items, bytes, err);
+    }
+    return status;
+}
+
 size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
 {
     return rollouts->n;

@@ -5,6 +5,7 @@
 #include <trainer/train.h>
 
 #include "rollout/decode.h"
+#include "support/ranks.h"
 
 enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
 
@@ -52,6 +53,10 @@ void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan 
 /* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
+
+/* Rows start[r] .. start[r+1] were played by rank r: afterwards every rank has what came of all. */
+enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
+                                   const size_t *start, struct trainer_error *err);
 
 /*
  * Rows that go through the network together (a lane is always the same rows, whoever works on it);

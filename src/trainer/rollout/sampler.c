@@ -124,21 +124,66 @@ static void settle(struct sampler_job *job, double wall)
     job->gain_s *= sum > 0 ? wall / sum : 0;
 }
 
+/* ---- over several processes ---------------------------------------------------------------- */
+
+/* Counts of all processes; times stay this one's, which waits for the others in them. */
+static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job,
+                                      struct trainer_error *err)
+{
+    uint64_t counts[TRAINER_RANKS_MAX][3];
+    size_t start[TRAINER_RANKS_MAX + 1];
+    int mine = ranks_mine(sampler->ranks), size = ranks_count(sampler->ranks);
+    for (int r = 0; r <= size; r++)
+        start[r] = (size_t)r * sizeof *counts;
+    counts[mine][0] = job->sampled;
+    counts[mine][1] = job->fed;
+    counts[mine][2] = job->gain_tokens;
+    enum trainer_status status = ranks_gather(sampler->ranks, counts, start, err);
+    job->sampled = job->fed = job->gain_tokens = 0;
+    for (int r = 0; r < size && status == TRAINER_OK; r++) {
+        job->sampled += counts[r][0];
+        job->fed += counts[r][1];
+        job->gain_tokens += counts[r][2];
+    }
+    return status;
+}
+
+/* Lanes are dealt out in ranges, so that the rows of a process are one range as well. */
+static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes,
+                                 struct trainer_error *err)
+{
+    size_t start[TRAINER_RANKS_MAX + 1], n;
+    int size = ranks_count(sampler->ranks);
+    if (size == 1)
+        return TRAINER_OK;
+    for (int r = 0; r <= size; r++) {
+        start[r] = job->rollouts->n;
+        if (ranks_first(sampler->ranks, lanes, r) < lanes)
+            find_lane(job->rollouts, ranks_first(sampler->ranks, lanes, r), &start[r], &n);
+    }
+    enum trainer_status status = rollouts_share(job->rollouts, sampler->ranks, start, err);
+    return status == TRAINER_OK ? add_counts(sampler, job, err) : status;
+}
+
 /*
  * schedule(dynamic, 1): lanes differ in length by as much as their longest episodes do, and dealt
  * out beforehand one thread would wait for another. Sums of times and counts are the only thing
  * that threads share; no result of a rollout goes through them.
  */
-void sampler_play(struct sampler *sampler, struct sampler_job *job)
+enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
+                                 struct trainer_error *err)
 {
     size_t lanes = count_lanes(job->rollouts);
+    int mine = ranks_mine(sampler->ranks);
+    size_t first = ranks_first(sampler->ranks, lanes, mine);
+    size_t end = ranks_first(sampler->ranks, lanes, mine + 1);
     double generation_s = 0, gain_s = 0, begin = clock_now();
     uint64_t sampled = 0, fed = 0, gain_tokens = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(sampler->threads) schedule(dynamic, 1) \
     reduction(+ : generation_s, gain_s, sampled, fed, gain_tokens)
 #endif
-    for (size_t i = 0; i < lanes; i++) {
+    for (size_t i = first; i < end; i++) {
         struct lane_report report = play_lane(sampler, job, i);
         generation_s += report.generation_s;
         gain_s += report.gain_s;
@@ -152,5 +197,7 @@ void sampler_play(struct sampler *sampler, struct sampler_job *job)
     job->fed = fed;
     job->gain_tokens = gain_tokens;
     job->rollouts->has_values = job->values;
+    enum trainer_status status = share(sampler, job, lanes, err);
     settle(job, clock_now() - begin);
+    return status;
 }

@@ -1,13 +1,18 @@
-/* sampler.h: lanes of rollouts over threads, each thread with caches of its own. */
+/*
+ * sampler.h: lanes of rollouts over threads, each thread with caches of its own; where several
+ * processes share a run, over those as well.
+ */
 #ifndef TRAINER_SAMPLER_H
 #define TRAINER_SAMPLER_H
 
 #include "rollout/rollouts.h"
+#include "support/ranks.h"
 
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
-    int blas_before; /* threads of BLAS when it was opened; until it is closed there is one */
+    struct ranks *ranks; /* NULL: alone; the caller's, to be set after sampler_open */
+    int blas_before;     /* threads of BLAS when it was opened; until it is closed there is one */
     struct decode **decode; /* [threads] */
 };
 
@@ -25,6 +30,8 @@ struct sampler_job {
     uint64_t sampled, fed, gain_tokens; /* out */
 };
 
-void sampler_play(struct sampler *sampler, struct sampler_job *job);
+/* Play what the rows have started; on return every process has all of them. */
+enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
+                                 struct trainer_error *err);
 
 #endif

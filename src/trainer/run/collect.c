@@ -265,7 +265,9 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     if (status != TRAINER_OK)
         return status;
     plan(run, iteration);
-    sampler_play(&run->sampler, &job);
+    status = sampler_play(&run->sampler, &job, err);
+    if (status != TRAINER_OK)
+        return status;
     metrics->generation_s = job.generation_s;
     metrics->gain_s = job.gain_s;
     metrics->sampled_tokens = job.sampled;

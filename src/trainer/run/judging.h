@@ -5,11 +5,13 @@
 #include <trainer/judge.h>
 
 #include "rollout/rollouts.h"
+#include "support/ranks.h"
 
 /* Zeroed, with the caller's function where there is one. */
 struct judging {
     trainer_judge_fn *ask;
     void *context;
+    struct ranks *ranks; /* rank 0 asks for all; NULL: alone */
     struct trainer_judge_counts counts; /* of this iteration */
 };
 

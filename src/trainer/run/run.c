@@ -8,9 +8,12 @@
  */
 #include "run/run.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "support/clock.h"
 #include "rollout/evaluate.h"
@@ -123,6 +126,21 @@ static enum trainer_status check_budget(const struct trainer_recipe *recipe,
 /* ---- opening ------------------------------------------------------------------------------ */
 
 /*
+ * Weights from a file: rank 0 reads it, the others need not be able to. One that cannot be read is
+ * rank 0's failure, which the others meet in the broadcast.
+ */
+static enum trainer_status load_weights(struct run *run, const char *path, float *params,
+                                        struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
+    if (ranks_mine(&run->ranks) == 0)
+        status = trainer_checkpoint_load_as(path, &run->recipe->model, params, NULL, err);
+    return status == TRAINER_OK ? ranks_broadcast(&run->ranks, 0, params,
+                                                  run->learner.n_params * sizeof *params, err)
+                                : status;
+}
+
+/*
  * A history only off-policy, and only as deep as the staleness: with fresh weights of full
  * precision the sampler reads the learner's own. Teachers are read here and not at their first
  * use, so that a checkpoint of another shape is found before an hour is spent.
@@ -145,10 +163,31 @@ static enum trainer_status open_weights(struct run *run, struct trainer_error *e
             continue;
         whole = (run->teacher[i] = malloc(bytes)) != NULL;
         if (whole)
-            status = trainer_checkpoint_load_as(recipe->tasks[i].algorithm.teacher, &recipe->model,
-                                                run->teacher[i], NULL, err);
+            status = load_weights(run, recipe->tasks[i].algorithm.teacher, run->teacher[i], err);
     }
     return whole ? status : trainer_no_memory(err, bytes);
+}
+
+/*
+ * All ranks compute what is not shared, so that nothing but rollouts, log-probs and gradients has to
+ * travel: that must come out alike, and on processors with other kernels it would not. Recipes are
+ * compared by their texts, which hold every setting; threads may differ.
+ */
+static enum trainer_status compare_ranks(struct run *run, struct trainer_error *err)
+{
+    char kernels[TRAINER_KERNELS_MAX], digest[32] = "";
+    struct trainer_recipe recipe = *run->recipe;
+    if (ranks_count(&run->ranks) == 1)
+        return TRAINER_OK;
+    trainer_kernels(kernels);
+    recipe.threads = 0;
+    char *text = trainer_recipe_text(&recipe);
+    if (!text)
+        return trainer_no_memory(err, sizeof recipe);
+    snprintf(digest, sizeof digest, "%016" PRIx64, (uint64_t)XXH64(text, strlen(text), 0));
+    free(text);
+    enum trainer_status status = ranks_compare(&run->ranks, "the ranks compute with", kernels, err);
+    return status == TRAINER_OK ? ranks_compare(&run->ranks, "recipe", digest, err) : status;
 }
 
 /*
@@ -187,6 +226,9 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
                                               largest_batch(run->recipe), run->threads, err);
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, run->recipe, run->threads, err);
+    run->learner.ranks = run->sampler.ranks = &run->ranks;
+    if (status == TRAINER_OK)
+        status = compare_ranks(run, err);
     if (status == TRAINER_OK)
         status = open_weights(run, err);
     return status == TRAINER_OK ? open_rows(run, err) : status;
@@ -265,8 +307,7 @@ static enum trainer_status begin(struct run *run, struct trainer_error *err)
     enum trainer_status status = TRAINER_OK;
     trainer_policy_initf(&recipe->model, recipe->seed, learner->params);
     if (recipe->checkpoint[0])
-        status = trainer_checkpoint_load_as(recipe->checkpoint, &recipe->model, learner->params,
-                                            NULL, err);
+        status = load_weights(run, recipe->checkpoint, learner->params, err);
     else if (recipe->warm_start.steps > 0)
         status = warm_start(learner, recipe, tell_warm_step, run, err);
     learner_restart(learner, recipe->training.adam_beta1, recipe->training.adam_beta2,
@@ -287,8 +328,10 @@ static enum trainer_status look(struct run *run, int32_t iteration, struct train
     struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION,
                                   .step = iteration,
                                   .steps = run->recipe->training.iterations};
-    event.score = evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
-                                evaluation->temperature, NULL);
+    enum trainer_status status = evaluate_once(&run->sampler, run->evaluation, run->learner.params,
+                                               1, evaluation->temperature, &event.score, NULL, err);
+    if (status != TRAINER_OK)
+        return status;
     run->score_sum += event.score;
     run->n_scores++;
     return tell(run, &event, err);
@@ -350,7 +393,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
         status = look(run, 0, err);
     for (int32_t i = 0; i < iterations && status == TRAINER_OK; i++) {
         status = iterate(run, i, err);
-        if (status != TRAINER_OK && status != TRAINER_ESTOPPED)
+        if (status != TRAINER_OK && status != TRAINER_ESTOPPED && !ranks_are_apart(&run->ranks))
             return trainer_blame(err, status, "iteration", i + 1);
         if (status == TRAINER_OK && every > 0 && ((i + 1) % every == 0 || i + 1 == iterations))
             status = look(run, i + 1, err);
@@ -365,21 +408,25 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
  * of; greedy decoding is shown beside it because many papers report that. Without evaluations on
  * the way the area is the score: sorting by it must not put such trials last.
  */
-static void score(struct run *run, struct trainer_event *event)
+static enum trainer_status score(struct run *run, struct trainer_event *event,
+                                 struct trainer_error *err)
 {
     const struct trainer_evaluation *evaluation = &run->recipe->evaluation;
     const float *params = run->learner.params;
-    double sum = 0, square = 0, n = evaluation->seeds;
-    for (int32_t s = 0; s < evaluation->seeds; s++) {
-        double x = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
-                                 evaluation->temperature, NULL);
+    double sum = 0, square = 0, n = evaluation->seeds, x = 0;
+    enum trainer_status status = TRAINER_OK;
+    for (int32_t s = 0; s < evaluation->seeds && status == TRAINER_OK; s++) {
+        status = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
+                               evaluation->temperature, &x, NULL, err);
         sum += x;
         square += x * x;
     }
     event->score = sum / n;
     event->score_std = trainer_std(n, sum, square);
-    event->score_greedy = evaluate_once(&run->sampler, run->evaluation, params, 1, 0, NULL);
     event->area = run->n_scores > 0 ? run->score_sum / run->n_scores : event->score;
+    return status == TRAINER_OK ? evaluate_once(&run->sampler, run->evaluation, params, 1, 0,
+                                                &event->score_greedy, NULL, err)
+                                : status;
 }
 
 /*
@@ -416,40 +463,66 @@ static enum trainer_status finish(struct run *run, struct trainer_error *err)
     if (status != TRAINER_OK)
         return status;
     double begin_s = clock_now();
-    score(run, &event);
+    status = score(run, &event, err);
     sum_up(run, &event);
     run->eval_s = clock_now() - begin_s;
-    if (run->options.checkpoint)
+    if (status == TRAINER_OK && run->options.checkpoint)
         status =
             trainer_checkpoint_save(run->options.checkpoint, &checkpoint, run->learner.params, err);
     event.kind = TRAINER_EVENT_DONE;
     return status == TRAINER_OK ? tell(run, &event, err) : status;
 }
 
+static bool is_sound(const struct trainer_comm *comm)
+{
+    return !comm || (comm->size >= 1 && comm->size <= TRAINER_RANKS_MAX && comm->rank >= 0 &&
+                     comm->rank < comm->size);
+}
+
 /*
  * The start is told before memory is taken: if the system kills the run for its memory, whoever
  * listened knows how much it wanted.
  */
+enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
+                                        const struct trainer_run_options *options,
+                                        const struct trainer_process *process,
+                                        struct trainer_error *err)
+{
+    const struct trainer_comm *comm = process->comm;
+    struct run run = {.recipe = recipe, .began = clock_now()};
+    struct trainer_error local = {TRAINER_OK, ""};
+    if (options)
+        run.options = *options;
+    if (!is_sound(comm))
+        return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed",
+                            comm->rank, comm->size, TRAINER_RANKS_MAX);
+    run.ranks.comm = comm;
+    run.memory.judging = (struct judging){.ask = run.options.judge,
+                                          .context = run.options.judge_context,
+                                          .ranks = &run.ranks};
+    enum trainer_status status = check_budget(recipe, &local);
+    if (status == TRAINER_OK)
+        status = tell_start(&run, &local);
+    if (status == TRAINER_OK) {
+        status = run_open(&run, &local);
+        if (status == TRAINER_OK)
+            status = train(&run, &local);
+        if (status == TRAINER_OK)
+            status = finish(&run, &local);
+        run_close(&run);
+    }
+    status = ranks_leave(&run.ranks, status, &local);
+    if (status != TRAINER_OK && err)
+        *err = local;
+    return status;
+}
+
 enum trainer_status trainer_run(const struct trainer_recipe *recipe,
                                 const struct trainer_run_options *options,
                                 struct trainer_error *err)
 {
-    struct run run = {.recipe = recipe, .began = clock_now()};
-    if (options)
-        run.options = *options;
-    run.memory.judging = (struct judging){.ask = run.options.judge, .context = run.options.judge_context};
-    enum trainer_status status = check_budget(recipe, err);
-    if (status == TRAINER_OK)
-        status = tell_start(&run, err);
-    if (status == TRAINER_OK) {
-        status = run_open(&run, err);
-        if (status == TRAINER_OK)
-            status = train(&run, err);
-        if (status == TRAINER_OK)
-            status = finish(&run, err);
-        run_close(&run);
-    }
-    return status;
+    const struct trainer_process alone = {0};
+    return trainer_run_process(recipe, options, &alone, err);
 }
 
 /* ---- looking at a policy ------------------------------------------------------------------ */

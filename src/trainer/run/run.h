@@ -10,6 +10,7 @@
 struct run {
     const struct trainer_recipe *recipe;
     struct trainer_run_options options;
+    struct ranks ranks;
     int threads, threads_before;
     struct learner learner;
     struct sampler sampler;

@@ -1,0 +1,36 @@
+/*
+ * forked_ranks.h: a run of the trainer by several processes of this machine, connected by sockets, and
+ * everything that comes out of it but times. Any failure of the machinery ends the test.
+ */
+#ifndef SUPPORT_FORKED_RANKS_H
+#define SUPPORT_FORKED_RANKS_H
+
+#include <trainer/train.h>
+
+/* What differs from rank to rank, or goes wrong; zero: nothing. */
+struct rank_plan {
+    int size;               /* ranks; 0: trainer_run, without a communicator */
+    const int32_t *threads; /* [size], or NULL: the recipe's */
+    int odd_seed;           /* the rank that has another seed; 0: none */
+    int fails;              /* the rank whose communicator fails at once; 0: none */
+    int32_t stop_at;        /* rank 0's listener stops at this iteration; 0: never */
+};
+
+/* What rank 0 has; free the texts. */
+struct rank_outcome {
+    enum trainer_status status; /* of rank 0 */
+    char error[TRAINER_ERROR_TEXT_MAX];
+    char other[TRAINER_ERROR_TEXT_MAX]; /* error of the last rank */
+    bool agree;                         /* all ranks have that status */
+    char *story;                        /* every event, a line each */
+    char *checkpoint;                   /* bytes, NULL if there is none */
+    size_t checkpoint_size;
+};
+
+struct rank_outcome run_ranks(const struct trainer_recipe *recipe, const struct rank_plan *plan);
+void rank_outcome_release(struct rank_outcome *outcome);
+
+/* Run `work` in a child, whose threads are then nobody's business; it must return. */
+void in_a_child(void (*work)(void *context), void *context);
+
+#endif
