@@ -26,6 +26,18 @@ need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-de
 if [ "$without" = none ] && ! command -v npm >/dev/null; then
     need_packages nodejs npm # clients of `lineage mcp`
 fi
+# A cluster of the distribution's own would be made and started by the installation; the tests start their servers themselves.
+need_server()
+{
+    dpkg-query -W -f='${Status}' postgresql 2>/dev/null | grep -q 'ok installed' && return
+    [ -d /etc/postgresql-common ] || as_root mkdir -p /etc/postgresql-common
+    [ -e /etc/postgresql-common/createcluster.conf ] ||
+        echo 'create_main_cluster = false' | as_root tee /etc/postgresql-common/createcluster.conf >/dev/null
+    need_packages postgresql
+}
+if [ "$without" = none ]; then
+    need_server
+fi
 if [ "$without" = none ]; then
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
     need_packages python3-torch python3-numpy python3-pytest python3-setuptools python3-pip mypy # the Python package

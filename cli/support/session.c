@@ -39,7 +39,7 @@ static bool has(const char *dir, const char *name)
 /* results.tsv alone is enough: stores of other tools have no lineage.json. */
 bool cli_is_store(const char *dir)
 {
-    return has(dir, "lineage.json") || has(dir, "results.tsv");
+    return lineage_is_server(dir) || has(dir, "lineage.json") || has(dir, "results.tsv");
 }
 
 /* Make what is missing of path up to its last slash; *made is where the first directory made
@@ -80,7 +80,7 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
     size_t made = 0;
     if (snprintf(path, sizeof path, "%s", dir) >= PATH_MAX)
         return cli_error(CLI_USAGE, "the path of the store is too long");
-    if (!make_parents(path, &made)) {
+    if (!lineage_is_server(dir) && !make_parents(path, &made)) {
         int status = cli_error(CLI_SYSTEM, "cannot make the parent directories of %s: %s", dir, strerror(errno));
         remove_parents(path, made);
         return status;

@@ -43,7 +43,8 @@ enum lineage_status {
     LINEAGE_ELOCKED = -7,   /* a lock could not be had in time */
     LINEAGE_EDB = -8,       /* SQLite failed */
     LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
-    LINEAGE_ECANCELLED = -10 /* the caller's `cancelled` said to stop (lineage/store.h) */
+    LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` said to stop (lineage/store.h) */
+    LINEAGE_EAWAY = -11      /* the server of the log cannot be reached; of an append: the trial is kept in the outbox */
 };
 
 #define LINEAGE_ERROR_TEXT_MAX 512

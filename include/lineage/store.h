@@ -64,8 +64,17 @@ struct lineage_config {
 LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds);
 
 /*
+ * Whether a text that stands where the directory of a store may stand names a store in a PostgreSQL database: it begins
+ * with postgres:// or postgresql:// (schema/FORMAT.md, "The log in PostgreSQL").
+ */
+LINEAGE_API bool lineage_is_server(const char *place);
+
+/*
  * Create the directory if needed and write lineage.json atomically. LINEAGE_EEXIST if there is one that
  * says something else. results.tsv is created by the first append.
+ *
+ * Of a store on a server (lineage_is_server, or a directory whose lineage.json names one): make schema and store there, as
+ * far as they are missing. LINEAGE_EAWAY if the server cannot be reached.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err);
@@ -106,6 +115,10 @@ struct lineage_open_options {
  * LINEAGE_ENOTFOUND; a malformed lineage.json LINEAGE_ECORRUPT. options may be NULL. *store is NULL on
  * failure. Rows that cannot be read never fail the open: they are findings (lineage/verify.h).
  *
+ * dir may be the name of a store on a server; mirror, outbox, telemetry and snapshots are then in
+ * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, which is what lineage_store_dir gives. A server that is away does
+ * not fail the open.
+ *
  * A store belongs to the process that opened it: in a child of a fork everything but close is LINEAGE_EINVAL,
  * because parent and child would share one lock and hand out the same ids.
  */
@@ -125,7 +138,7 @@ LINEAGE_API const struct lineage_config *lineage_store_config(const struct linea
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
 
-/* The directory as given to open; valid until close. */
+/* The directory as given to open, or the one that stands for the server given; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 
 /*

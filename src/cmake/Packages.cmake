@@ -66,9 +66,9 @@ mirror in SQLite, and renders the digest that the agent or person who plans
 the next trial reads. Answers what was tried and with what result, compares
 variants over seeds, writes reports, and serves agents over the Model Context
 Protocol."
-  # Loaded by `lineage serve` alone; git is asked where it is there (provenance, rerun).
+  # Loaded by `lineage serve` alone, and libpq by a log on a server; git is asked where it is there (provenance, rerun).
   RECOMMENDS libmicrohttpd12
-  SUGGESTS "git, lineage-train")
+  SUGGESTS "git, libpq5, lineage-train")
 package(lineage-train science "append-only log of training trials - trainer
 Trains small policies on a CPU with credit assignment and policy losses of
 agentic reinforcement learning, as trials that the command lineage records:

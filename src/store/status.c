@@ -21,6 +21,7 @@ const char *lineage_status_text(enum lineage_status status)
     case LINEAGE_EDB: return "database error";
     case LINEAGE_ELIMIT: return "too long";
     case LINEAGE_ECANCELLED: return "cancelled";
+    case LINEAGE_EAWAY: return "server away";
     }
     return "unknown status";
 }

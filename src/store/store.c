@@ -1,6 +1,9 @@
 /*
  * store.c: a directory as a store: settings, log, index, in this order, because the index is made for a score column
  * and follows a log. Nothing is made in the directory by opening it but lineage.db.
+ *
+ * Of a store on a server the log and the settings are there, and all else is in a directory as ever: one whose
+ * lineage.json names the server, or where the name of the server stands for one, a directory of the user's (server_name.h).
  */
 #include <lineage/store.h>
 
@@ -17,6 +20,8 @@
 #include "files/fs.h"
 #include "files/places.h"
 #include "log/log_file.h"
+#include "postgres/log_postgres.h"
+#include "postgres/server_name.h"
 
 static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_error *err)
 {
@@ -27,15 +32,18 @@ static enum lineage_status open_dir(int *fd, const char *dir, struct lineage_err
                             "cannot open the store %s", dir);
 }
 
-static enum lineage_status read_config(struct lineage_config *config, int dir_fd, struct lineage_error *err)
+/* *log as config_parse has it. */
+static enum lineage_status read_config(struct lineage_config *config, char **log, int dir_fd, struct lineage_error *err)
 {
     struct buf text = {0};
     enum lineage_status status = fs_read_file(dir_fd, PLACE_CONFIG, &text, err);
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
+    if (log)
+        *log = NULL;
     if (status == LINEAGE_ENOTFOUND)
         status = LINEAGE_OK;
     else if (status == LINEAGE_OK)
-        status = config_parse(config, text.data ? text.data : "", text.length, err);
+        status = config_parse(config, log, text.data ? text.data : "", text.length, err);
     buf_release(&text);
     return status;
 }
@@ -61,7 +69,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     enum lineage_status status = LINEAGE_OK;
     struct stat st;
     if (fs_stat(dir_fd, PLACE_CONFIG, 0, &st) == 0) {
-        status = read_config(&there, dir_fd, err);
+        status = read_config(&there, NULL, dir_fd, err);
         if (status == LINEAGE_OK && !same_config(&there, config))
             status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " is already there and says something else");
         return status;
@@ -75,32 +83,105 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     return status;
 }
 
-enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config,
-                                         struct lineage_error *err)
+/* Beside the mirror, so that the settings are known while the server is away. Where it cannot be written that is all. */
+static void remember_settings(int dir_fd, const char *settings)
 {
-    struct lineage_config settings = *config;
-    int dir_fd = -1;
-    if (settings.direction == LINEAGE_DIRECTION_DEFAULT)
-        settings.direction = LINEAGE_LOWER;
-    enum lineage_status status = config_check(&settings, err);
+    struct buf there = {0};
+    if (fs_read_file(dir_fd, PLACE_SERVER, &there, NULL) != LINEAGE_OK || there.length != strlen(settings) ||
+        memcmp(there.data, settings, there.length) != 0)
+        (void)fs_replace(dir_fd, PLACE_SERVER, settings, strlen(settings), false, NULL);
+    buf_release(&there);
+}
+
+/* What is there counts: two machines that make one store must mean the same. */
+static enum lineage_status create_on_server(const char *log, const struct lineage_config *config, struct lineage_error *err)
+{
+    struct buf text = {0};
+    struct lineage_config in_force;
+    char *there = NULL;
+    config_write(&text, config);
+    enum lineage_status status = text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                             : log_postgres_create(log, text.data, &there, err);
     if (status == LINEAGE_OK)
-        status = make_dir(dir, err);
+        status = config_parse(&in_force, NULL, there, strlen(there), err);
+    if (status == LINEAGE_OK && !same_config(&in_force, config))
+        status = store_fail(err, LINEAGE_EEXIST, "%s is already there and has other settings", log);
+    free(there);
+    buf_release(&text);
+    return status;
+}
+
+/* Also of a directory that has a lineage.json which leads to a server. */
+static enum lineage_status create_in_dir(const char *dir, const struct lineage_config *config, struct lineage_error *err)
+{
+    struct lineage_config there;
+    char *log = NULL;
+    int dir_fd = -1;
+    enum lineage_status status = make_dir(dir, err);
     if (status == LINEAGE_OK)
         status = open_dir(&dir_fd, dir, err);
     if (status == LINEAGE_OK)
-        status = write_config(dir_fd, &settings, err);
+        status = read_config(&there, &log, dir_fd, err);
+    if (status == LINEAGE_OK)
+        status = log ? create_on_server(log, config, err) : write_config(dir_fd, config, err);
+    free(log);
     if (dir_fd >= 0)
         fs_close(dir_fd);
     return status;
 }
 
-/* The file is read again: what is in force in this handle may be overridden, and the owner may have changed it since. */
+enum lineage_status lineage_store_create(const char *dir, const struct lineage_config *config,
+                                         struct lineage_error *err)
+{
+    struct lineage_config settings = *config;
+    if (settings.direction == LINEAGE_DIRECTION_DEFAULT)
+        settings.direction = LINEAGE_LOWER;
+    enum lineage_status status = config_check(&settings, err);
+    if (status != LINEAGE_OK)
+        return status;
+    return server_name_is(dir) ? create_on_server(dir, &settings, err) : create_in_dir(dir, &settings, err);
+}
+
+bool lineage_is_server(const char *place)
+{
+    return server_name_is(place);
+}
+
+/* The settings as they are now, and the text that they stand in. */
+static enum lineage_status read_settings(struct lineage_store *store, struct lineage_config *config, struct buf *text,
+                                         struct lineage_error *err)
+{
+    if (!log_has_requests(store->log))
+        return read_config(config, NULL, store->dir_fd, err);
+    enum lineage_status status = log_postgres_settings(store->log, text, err);
+    return status == LINEAGE_OK ? config_parse(config, NULL, text->data ? text->data : "", text->length, err) : status;
+}
+
+static enum lineage_status write_settings(struct lineage_store *store, const struct buf *before, const struct lineage_config *config,
+                                          struct lineage_error *err)
+{
+    struct buf text = {0};
+    enum lineage_status status = LINEAGE_OK;
+    config_write(&text, config);
+    if (text.failed)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    else if (log_has_requests(store->log))
+        status = log_postgres_set_settings(store->log, before->data, text.data, err);
+    else
+        status = fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
+    if (status == LINEAGE_OK && log_has_requests(store->log))
+        remember_settings(store->dir_fd, text.data);
+    buf_release(&text);
+    return status;
+}
+
+/* They are read again: what is in force in this handle may be overridden, and the owner may have changed them since. */
 enum lineage_status lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds,
                                             struct lineage_error *err)
 {
     struct lineage_config config;
-    struct buf text = {0};
-    enum lineage_status status = read_config(&config, store->dir_fd, err);
+    struct buf before = {0};
+    enum lineage_status status = read_settings(store, &config, &before, err);
     if (status == LINEAGE_OK && config.noise_std > 0)
         status = store_fail(err, LINEAGE_EEXIST, PLACE_CONFIG " has a noise floor");
     if (status == LINEAGE_OK && !(std > 0))
@@ -109,12 +190,9 @@ enum lineage_status lineage_store_set_noise(struct lineage_store *store, double 
     config.noise_seeds = seeds;
     if (status == LINEAGE_OK)
         status = config_check(&config, err);
-    if (status != LINEAGE_OK)
-        return status;
-    config_write(&text, &config);
-    status = text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
-                         : fs_replace(store->dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
-    buf_release(&text);
+    if (status == LINEAGE_OK)
+        status = write_settings(store, &before, &config, err);
+    buf_release(&before);
     if (status == LINEAGE_OK) {
         store->config.noise_std = std;
         store->config.noise_seeds = seeds;
@@ -147,34 +225,77 @@ static void pass_on(void *context, const char *text)
     store_notice(context, 0, "%s", text);
 }
 
+/* While the server is away its settings are those that were last seen; where it was never met, the default of each. */
+static enum lineage_status settings_from_before(struct lineage_store *store, struct buf *text, struct lineage_error *err)
+{
+    enum lineage_status status = fs_read_file(store->dir_fd, PLACE_SERVER, text, err);
+    if (status == LINEAGE_ENOTFOUND) {
+        buf_puts(text, "{}");
+        status = LINEAGE_OK;
+    }
+    return status;
+}
+
+static enum lineage_status ask_server(struct lineage_store *store, struct lineage_error *err)
+{
+    struct buf text = {0};
+    enum lineage_status status = log_postgres_settings(store->log, &text, err);
+    if (status == LINEAGE_OK)
+        remember_settings(store->dir_fd, text.data);
+    else if (status == LINEAGE_EAWAY)
+        status = settings_from_before(store, &text, err);
+    if (status == LINEAGE_OK)
+        status = config_parse(&store->config, NULL, text.data ? text.data : "", text.length, err);
+    buf_release(&text);
+    return status;
+}
+
+static enum lineage_status open_log(struct lineage_store *store, const char *server, struct lineage_error *err)
+{
+    enum lineage_status status = server ? log_postgres_open(&store->log, store->dir_fd, server, err)
+                                        : log_file_open(&store->log, store->dir_fd, store->dir, err);
+    if (status != LINEAGE_OK)
+        return status;
+    store->log->waiting = pass_on;
+    store->log->context = store;
+    return server ? ask_server(store, err) : LINEAGE_OK;
+}
+
+/* dir, or the directory that stands for a server. */
+static enum lineage_status find_dir(struct lineage_store *store, const char *dir, struct lineage_error *err)
+{
+    if (server_name_is(dir))
+        return server_name_make_dir(&store->dir, dir, err);
+    store->dir = strdup(dir);
+    return store->dir ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
                                        const struct lineage_open_options *options, struct lineage_error *err)
 {
     struct lineage_store *store = calloc(1, sizeof *store);
+    char *server = NULL;
     *out = NULL;
-    if (!store || !(store->dir = strdup(dir))) {
-        free(store);
+    if (!store)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    }
     store->dir_fd = -1;
     store->owner = getpid();
-    enum lineage_status status = open_dir(&store->dir_fd, dir, err);
+    enum lineage_status status = find_dir(store, dir, err);
     if (status == LINEAGE_OK)
-        status = read_config(&store->config, store->dir_fd, err);
+        status = open_dir(&store->dir_fd, store->dir, err);
+    if (status == LINEAGE_OK)
+        status = read_config(&store->config, &server, store->dir_fd, err);
+    if (status == LINEAGE_OK)
+        status = open_log(store, server, err);
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
-    if (status == LINEAGE_OK)
-        status = log_file_open(&store->log, store->dir_fd, dir, err);
-    if (status == LINEAGE_OK) {
-        store->log->waiting = pass_on;
-        store->log->context = store;
-    }
     if (status == LINEAGE_OK)
         status = index_open(&store->index, store, err);
     if (status == LINEAGE_OK)
         *out = store;
     else
         lineage_store_close(store);
+    free(server);
     return status;
 }
 

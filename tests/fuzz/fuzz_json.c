@@ -23,10 +23,10 @@ static void read_config(const char *text, size_t size)
 {
     struct lineage_config config, again;
     struct buf out = {0};
-    if (config_parse(&config, text, size, NULL) != LINEAGE_OK)
+    if (config_parse(&config, NULL, text, size, NULL) != LINEAGE_OK)
         return;
     config_write(&out, &config);
-    fuzz_assert(config_parse(&again, out.data, out.length, NULL) == LINEAGE_OK);
+    fuzz_assert(config_parse(&again, NULL, out.data, out.length, NULL) == LINEAGE_OK);
     fuzz_assert(strcmp(config.metric, again.metric) == 0 && config.direction == again.direction);
     buf_release(&out);
 }

@@ -12,7 +12,7 @@ static void assert_refused(const char *text, const char *why)
 {
     struct lineage_config config;
     struct lineage_error err;
-    assert_int_equal(config_parse(&config, text, strlen(text), &err), LINEAGE_ECORRUPT);
+    assert_int_equal(config_parse(&config, NULL, text, strlen(text), &err), LINEAGE_ECORRUPT);
     if (!strstr(err.text, why))
         fail_msg("'%s' does not say '%s'", err.text, why);
 }
@@ -44,7 +44,7 @@ static void settings_come_round(void **state)
     struct buf text = {0};
     (void)state;
     config_write(&text, &config);
-    assert_int_equal(config_parse(&back, text.data, text.length, NULL), LINEAGE_OK);
+    assert_int_equal(config_parse(&back, NULL, text.data, text.length, NULL), LINEAGE_OK);
     assert_string_equal(back.metric, config.metric);
     assert_string_equal(back.metric_label, "x");
     assert_int_equal(back.direction, LINEAGE_HIGHER);

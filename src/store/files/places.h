@@ -12,6 +12,8 @@
 #define PLACE_RESULTS "results.tsv"
 #define PLACE_IMPORT "results.tsv.import" /* while many rows are written at once */
 #define PLACE_CONFIG "lineage.json"
+#define PLACE_SERVER "server.json"       /* of a log on a server: its settings as they were last seen */
+#define PLACE_OUTBOX "outbox"            /* of a log on a server: trials that it does not have yet */
 #define PLACE_MIRROR "lineage.db"        /* and -wal, -shm beside it */
 #define PLACE_TELEMETRY "telemetry"      /* EXP_ID.json each */
 #define PLACE_SNAPSHOTS "snapshots"      /* EXP_ID_SPECIALIST/ each, .copy-* while one is made */

@@ -14,7 +14,7 @@
 #include "../fail.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
-                                   "noise_std", "noise_seeds", NULL};
+                                   "noise_std", "noise_seeds",  "log", NULL};
 
 static bool is_known(const char *key)
 {
@@ -87,16 +87,20 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
         return read_positive(&config->min_delta, key, value, err);
     if (strcmp(key, "noise_std") == 0)
         return read_positive(&config->noise_std, key, value, err);
+    if (strcmp(key, "log") == 0)
+        return json_is_string(value) ? LINEAGE_OK : wrong(key, "a string", err);
     return read_seeds(&config->noise_seeds, value, err);
 }
 
-enum lineage_status config_parse(struct lineage_config *config, const char *text, size_t length,
+enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
                                  struct lineage_error *err)
 {
     json_error_t error;
     const char *key;
     json_t *value;
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
+    if (log)
+        *log = NULL;
     /* Jansson would let the last of two equal keys win, silently; which of two directions was
      * meant only the owner knows. */
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
@@ -111,11 +115,18 @@ enum lineage_status config_parse(struct lineage_config *config, const char *text
         if (!is_known(key))
             status = store_fail(err, LINEAGE_ECORRUPT,
                                 "lineage.json: unknown key '%.40s'; known are direction, metric, metric_label, "
-                                "min_delta, noise_std, noise_seeds",
+                                "min_delta, noise_std, noise_seeds, log",
                                 key);
         else
             status = read_key(config, key, value, err);
     }
+    /* Machines that share a log must agree on what is better. */
+    if (status == LINEAGE_OK && json_object_get(root, "log") && json_object_size(root) > 1)
+        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: beside \"log\" there is nothing else, for the settings of a "
+                                                   "log on a server are kept there");
+    if (status == LINEAGE_OK && log && json_object_get(root, "log") &&
+        !(*log = strdup(json_string_value(json_object_get(root, "log")))))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
     json_decref(root);
     return status;
 }

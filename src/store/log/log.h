@@ -1,7 +1,8 @@
 /*
  * log.h: the rows of a store as an append-only log of bytes. This is the interface; log_file.c
  * keeps the log in results.tsv, and what is particular to a file (its descriptor, inode, time of
- * change, flock) stays there.
+ * change, flock) stays there; ../postgres/log_postgres.c keeps it on a server, where every call may
+ * fail with LINEAGE_EAWAY.
  *
  * The bytes are those of results.tsv (schema/FORMAT.md), wherever they are kept: whoever reads
  * the log from position 0 gets that file, damaged records included. A position is the number of
@@ -58,6 +59,7 @@ struct log_kind {
     enum lineage_status (*blank)(struct log *, struct log_state *, uint64_t from, uint64_t to, char name[64],
                                  struct lineage_error *);
     enum lineage_status (*settle)(struct log *, struct lineage_error *);
+    enum lineage_status (*find)(struct log *, struct buf *, struct lineage_error *); /* NULL: a log without requests */
     void (*release)(struct log *);
     void (*close)(struct log *);
 };
@@ -67,6 +69,14 @@ struct log {
     const struct log_kind *kind;
     const char *name;  /* in messages about a line of it: "results.tsv" */
     const char *place; /* in messages about all of it: "DIR/results.tsv" */
+    /*
+     * The append to come, on a server: a number that the caller made, and wrote down, before anything was sent; zero: the
+     * next claim makes one. log_release forgets it.
+     */
+    unsigned char request[16];
+    bool found;      /* by a claim or an append: the request is in the log already, or came into it, and perhaps others since */
+    bool lost;       /* by a failed append: the claim was lost before it, so claim and append once more */
+    bool may_assume; /* log_claim_unchanged may leave it to the append to find out that others were faster */
     /* Told once that a claim has been waiting for a second, and for whom. NULL: nobody is. */
     void (*waiting)(void *context, const char *text);
     void *context;
@@ -148,6 +158,18 @@ static inline enum lineage_status log_blank(struct log *log, struct log_state *s
 static inline enum lineage_status log_settle(struct log *log, struct lineage_error *err)
 {
     return log->kind->settle(log, err);
+}
+
+/* Under a claim that says found: the bytes that came with the request (add to out). */
+static inline enum lineage_status log_find(struct log *log, struct buf *out, struct lineage_error *err)
+{
+    return log->kind->find(log, out, err);
+}
+
+/* Whether the log is on a server, and so keeps requests. */
+static inline bool log_has_requests(const struct log *log)
+{
+    return log->kind->find != NULL;
 }
 
 static inline void log_release(struct log *log)

@@ -27,6 +27,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../files/torn.h"
 #include "lock_holder.h"
 
 struct log_file {
@@ -308,27 +309,6 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
     return status;
 }
 
-/* O_EXCL and a new number: what an earlier crash left there is somebody's record too. An
- * incomplete copy is removed again, since `restore` would take it for the record. */
-static enum lineage_status save_torn(struct log_file *file, const struct buf *tail, char name[64],
-                                     struct lineage_error *err)
-{
-    for (unsigned n = 1;; n++) {
-        place_torn(name, n);
-        int fd = fs_open(file->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-        if (fd < 0 && errno == EEXIST)
-            continue;
-        bool saved = fd >= 0 && fs_write_all(fd, tail->data, tail->length) == 0 && fs_sync(fd) == 0;
-        if (!saved)
-            store_fail_errno(err, LINEAGE_EIO, "cannot save the torn record of %s to %s", file->log.place, name);
-        if (fd >= 0)
-            close(fd);
-        if (!saved && fd >= 0)
-            fs_unlink(file->dir_fd, name);
-        return saved ? LINEAGE_OK : LINEAGE_EIO;
-    }
-}
-
 /*
  * The bytes are read again and their number compared: a tool that does not take the lock may have
  * cut or replaced the file since the caller looked at it, and what is cut off next would be rows of
@@ -342,9 +322,7 @@ static enum lineage_status keep_aside(struct log_file *file, const struct log_st
     if (status == LINEAGE_OK && (to > state->size || bytes.length != to - from))
         status = store_fail(err, LINEAGE_EIO, "%s changed while its lock was held", file->log.name);
     if (status == LINEAGE_OK)
-        status = save_torn(file, &bytes, name, err);
-    if (status == LINEAGE_OK && fs_sync_dir(file->dir_fd) != 0)
-        status = failed(&file->log, "sync the directory of", err);
+        status = torn_save(file->dir_fd, file->log.place, bytes.data, bytes.length, name, err);
     buf_release(&bytes);
     return status;
 }

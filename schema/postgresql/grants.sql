@@ -1,0 +1,27 @@
+-- Run by every `lineage init`: lineage_reader may read, lineage_writer may append as well; a login gets either by
+-- GRANT lineage_writer TO alice. Who may not make roles asks for them to be made, and runs init once more.
+DO $$
+DECLARE
+    role text;
+BEGIN
+    FOREACH role IN ARRAY ARRAY['lineage_reader', 'lineage_writer'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', role);
+            EXCEPTION WHEN insufficient_privilege OR duplicate_object OR unique_violation THEN
+                NULL; -- not allowed, or another init was faster
+            END;
+        END IF;
+    END LOOP;
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'lineage_reader') THEN
+        GRANT USAGE ON SCHEMA lineage TO lineage_reader;
+        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside TO lineage_reader;
+    END IF;
+    IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'lineage_writer') THEN
+        GRANT USAGE ON SCHEMA lineage TO lineage_writer;
+        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside TO lineage_writer;
+        GRANT EXECUTE ON FUNCTION lineage.claim(integer, uuid),
+            lineage.append(integer, bigint, uuid, bigint, bytea[], bytea),
+            lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text) TO lineage_writer;
+    END IF;
+END $$;

@@ -1,0 +1,32 @@
+/*
+ * libpq.h: the functions of libpq that a log on a server needs, found when one is opened. Linked, libpq and the TLS and
+ * Kerberos libraries behind it would be loaded by every `lineage best` on a directory, which takes longer than the answer.
+ */
+#ifndef POSTGRES_LIBPQ_H
+#define POSTGRES_LIBPQ_H
+
+#include <stdbool.h>
+
+#include <libpq-fe.h>
+
+#include "../fail.h"
+
+#define LIBPQ_FUNCTIONS(X)                                                                                   \
+    X(connectdbParams) X(status) X(errorMessage) X(finish) X(setnonblocking) X(setNoticeProcessor)           \
+    X(socket) X(sendQuery) X(sendQueryParams) X(flush) X(consumeInput) X(isBusy) X(getResult)                \
+    X(resultStatus) X(resultErrorField) X(resultErrorMessage) X(clear) X(ntuples) X(getvalue) X(getlength)   \
+    X(getisnull) X(transactionStatus) X(notifies) X(freemem)
+
+/* pq.status is PQstatus. */
+struct libpq {
+#define LIBPQ_MEMBER(name) __typeof__(&PQ##name) name;
+    LIBPQ_FUNCTIONS(LIBPQ_MEMBER)
+#undef LIBPQ_MEMBER
+    void *library;
+};
+
+/* LINEAGE_EIO with a text that says which package is missing. */
+enum lineage_status libpq_load(struct libpq *pq, struct lineage_error *err);
+void libpq_unload(struct libpq *pq);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * pg.c: statements with a deadline.
+ *
+ * libpq's blocking calls wait as long as the server keeps the connection, and a backend that is stopped keeps it for ever.
+ * So every statement is sent, polled for and read here, until its deadline. Afterwards the connection is of no use, for an
+ * answer may still come on it: it is closed, and the next call makes another.
+ */
+#include "pg.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libpq.h"
+
+struct pg {
+    struct libpq pq;
+    PGconn *connection;
+    char *uri, *shown;
+    pid_t owner; /* of the connection */
+    char sqlstate[6];
+    void (*waiting)(void *context);
+    void *context;
+};
+
+enum lineage_status pg_open(struct pg **out, const char *uri, const char *shown, struct lineage_error *err)
+{
+    struct pg *pg = calloc(1, sizeof *pg);
+    *out = NULL;
+    if (!pg || !(pg->uri = strdup(uri)) || !(pg->shown = strdup(shown))) {
+        pg_close(pg);
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    }
+    enum lineage_status status = libpq_load(&pg->pq, err);
+    if (status == LINEAGE_OK)
+        *out = pg;
+    else
+        pg_close(pg);
+    return status;
+}
+
+/*
+ * In a child of a fork the connection is the parent's, and ending it would say goodbye in its name: there the descriptor
+ * leads nowhere first.
+ */
+void pg_disconnect(struct pg *pg)
+{
+    if (!pg->connection)
+        return;
+    int fd = pg->pq.socket(pg->connection), nowhere = pg->owner == getpid() ? -1 : open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nowhere >= 0 && fd >= 0)
+        dup2(nowhere, fd);
+    if (nowhere >= 0)
+        close(nowhere);
+    pg->pq.finish(pg->connection);
+    pg->connection = NULL;
+}
+
+void pg_close(struct pg *pg)
+{
+    if (!pg)
+        return;
+    pg_disconnect(pg);
+    libpq_unload(&pg->pq);
+    free(pg->uri);
+    free(pg->shown);
+    free(pg);
+}
+
+bool pg_is_connected(struct pg *pg)
+{
+    return pg->connection && pg->pq.status(pg->connection) == CONNECTION_OK;
+}
+
+/* What libpq says has several lines, and ends in one. */
+static void one_line(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+    for (; *text && n + 3 < size; text++) {
+        if (*text != '\n')
+            out[n++] = *text;
+        else if (text[1])
+            n += (size_t)(stpcpy(out + n, "; ") - (out + n));
+    }
+    out[n] = '\0';
+}
+
+static enum lineage_status away(struct pg *pg, const char *why, struct lineage_error *err)
+{
+    char text[320];
+    one_line(text, sizeof text, why);
+    return store_fail(err, LINEAGE_EAWAY, "%s is away: %s", pg->shown, text);
+}
+
+static void say_nothing(void *context, const char *text)
+{
+    (void)context;
+    (void)text;
+}
+
+/*
+ * What the writers of one log must agree on, and must not inherit from a role or a service file: a commit is on the disk
+ * when it is told, a lock is not waited for without end, who stops in a transaction is ended, and so is the statement of a
+ * client that is gone. The last one is known to some platforms only.
+ */
+static const char session[] =
+    "SET search_path = pg_catalog; SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = '10s';"
+    "SET default_transaction_isolation = 'read committed'; SET bytea_output = hex; SET DateStyle = ISO; SET statement_timeout = 0;"
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
+    "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
+
+/* What stands before dbname is the default of what its URI says. */
+static PGconn *start(struct pg *pg)
+{
+    const char *const keywords[] = {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle",
+                                    "keepalives_interval", "keepalives_count", "tcp_user_timeout", "dbname", NULL};
+    const char *const values[] = {"lineage", "UTF8", "5", "30", "10", "3", "30000", pg->uri, NULL};
+    return pg->pq.connectdbParams(keywords, values, 1);
+}
+
+enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err)
+{
+    if (fresh)
+        *fresh = false;
+    if (pg_is_connected(pg))
+        return LINEAGE_OK;
+    pg_disconnect(pg);
+    pg->connection = start(pg);
+    pg->owner = getpid();
+    if (!pg->connection)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (!pg_is_connected(pg)) {
+        enum lineage_status status = away(pg, pg->pq.errorMessage(pg->connection), err);
+        pg_disconnect(pg);
+        return status;
+    }
+    pg->pq.setNoticeProcessor(pg->connection, say_nothing, NULL);
+    pg->pq.setnonblocking(pg->connection, 1);
+    if (fresh)
+        *fresh = true;
+    return pg_query(pg, NULL, PG_PATIENCE, session, err);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Until something can be read, or written where that is wanted, or a moment has passed. */
+static void wait_a_moment(struct pg *pg, bool writing, double left)
+{
+    struct pollfd fd = {pg->pq.socket(pg->connection), (short)(POLLIN | (writing ? POLLOUT : 0)), 0};
+    poll(&fd, 1, left > 1 ? 1000 : left > 0 ? (int)ceil(left * 1000) : 0);
+}
+
+/* What is left to send goes out while answers come in, or both ends would wait for each other. False when the connection is
+ * lost, or at the deadline, which *late tells. */
+static bool wait_for_answer(struct pg *pg, double start_time, double seconds, bool *told, bool *late)
+{
+    for (;;) {
+        int writing = pg->pq.flush(pg->connection);
+        if (writing < 0 || !pg->pq.consumeInput(pg->connection))
+            return false;
+        if (!writing && !pg->pq.isBusy(pg->connection))
+            return true;
+        double past = now() - start_time;
+        *late = past >= seconds;
+        if (*late)
+            return false;
+        if (past >= 1 && !*told && pg->waiting) {
+            *told = true;
+            pg->waiting(pg->context);
+        }
+        wait_a_moment(pg, writing, seconds - past);
+    }
+}
+
+/* Classes that pass by themselves: 08 connection, 53 disk full and such, 57P the server stops or starts, 25P03 we were too
+ * slow, 25006 a standby, 40 undone by the server. */
+static bool is_passing(const char *sqlstate)
+{
+    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(sqlstate, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct lineage_error *err)
+{
+    const char *state = pg->pq.resultErrorField(rows, PG_DIAG_SQLSTATE);
+    const char *primary = pg->pq.resultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
+    char text[320];
+    snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", state ? state : "");
+    if (!state || is_passing(state))
+        return away(pg, primary ? primary : pg->pq.resultErrorMessage(rows), err);
+    one_line(text, sizeof text, primary ? primary : "");
+    if (strcmp(state, "55P03") == 0)
+        return store_fail(err, LINEAGE_ELOCKED, "%s: another writer has held the log for too long", pg->shown);
+    return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);
+}
+
+/* The first failure counts: what follows it in one message was not tried. */
+static void keep(struct pg *pg, struct pg_result *kept, PGresult *rows, enum lineage_status *status, struct lineage_error *err)
+{
+    ExecStatusType kind = pg->pq.resultStatus(rows);
+    bool has_rows = kind == PGRES_TUPLES_OK;
+    if (!has_rows && kind != PGRES_COMMAND_OK && kind != PGRES_EMPTY_QUERY && *status == LINEAGE_OK)
+        *status = refused(pg, rows, err);
+    if (has_rows && *status == LINEAGE_OK) {
+        pg_clear(kept);
+        *kept = (struct pg_result){pg, rows};
+    } else {
+        pg->pq.clear(rows);
+    }
+}
+
+/*
+ * A refusal that comes with the end of the connection (a server that is stopped says why first) counts as away, as does the
+ * loss of it after a result: in a message of several statements the last may be the commit.
+ */
+static enum lineage_status collect(struct pg *pg, struct pg_result *out, double seconds, struct lineage_error *err)
+{
+    struct pg_result kept = {0};
+    enum lineage_status status = LINEAGE_OK;
+    double start_time = now();
+    bool told = false, late = false, ended = false;
+    while (!ended && wait_for_answer(pg, start_time, seconds, &told, &late)) {
+        PGresult *rows = pg->pq.getResult(pg->connection);
+        ended = !rows;
+        if (rows)
+            keep(pg, &kept, rows, &status, err);
+    }
+    if (!ended || !pg_is_connected(pg)) {
+        if (status == LINEAGE_OK || status != LINEAGE_EAWAY)
+            status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), err);
+        pg_disconnect(pg);
+    }
+    if (status == LINEAGE_OK && out)
+        *out = kept;
+    else
+        pg_clear(&kept);
+    return status;
+}
+
+enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double seconds, const char *sql, struct lineage_error *err)
+{
+    enum lineage_status status = pg_connect(pg, NULL, err);
+    if (out)
+        *out = (struct pg_result){0};
+    if (status != LINEAGE_OK)
+        return status;
+    pg->sqlstate[0] = '\0';
+    if (pg->pq.sendQuery(pg->connection, sql))
+        return collect(pg, out, seconds, err);
+    status = away(pg, pg->pq.errorMessage(pg->connection), err);
+    pg_disconnect(pg);
+    return status;
+}
+
+enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds, const char *sql, size_t n,
+                           const char *const *params, struct lineage_error *err)
+{
+    enum lineage_status status = pg_connect(pg, NULL, err);
+    if (out)
+        *out = (struct pg_result){0};
+    if (status != LINEAGE_OK)
+        return status;
+    pg->sqlstate[0] = '\0';
+    if (pg->pq.sendQueryParams(pg->connection, sql, (int)n, NULL, params, NULL, NULL, 0))
+        return collect(pg, out, seconds, err);
+    status = away(pg, pg->pq.errorMessage(pg->connection), err);
+    pg_disconnect(pg);
+    return status;
+}
+
+const char *pg_sqlstate(const struct pg *pg)
+{
+    return pg->sqlstate;
+}
+
+void pg_tell_waiting(struct pg *pg, void (*waiting)(void *context), void *context)
+{
+    pg->waiting = waiting;
+    pg->context = context;
+}
+
+int pg_socket(struct pg *pg)
+{
+    return pg_is_connected(pg) ? pg->pq.socket(pg->connection) : -1;
+}
+
+bool pg_take_notifies(struct pg *pg)
+{
+    PGnotify *notify;
+    bool any = false;
+    if (!pg_is_connected(pg) || !pg->pq.consumeInput(pg->connection))
+        return false;
+    while ((notify = pg->pq.notifies(pg->connection))) {
+        any = true;
+        pg->pq.freemem(notify);
+    }
+    return any;
+}
+
+size_t pg_rows(const struct pg_result *result)
+{
+    return result->rows ? (size_t)result->pg->pq.ntuples(result->rows) : 0;
+}
+
+bool pg_is_null(const struct pg_result *result, size_t row, size_t column)
+{
+    return result->pg->pq.getisnull(result->rows, (int)row, (int)column);
+}
+
+const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length)
+{
+    if (length)
+        *length = (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column);
+    return result->pg->pq.getvalue(result->rows, (int)row, (int)column);
+}
+
+int64_t pg_int(const struct pg_result *result, size_t row, size_t column)
+{
+    return strtoll(pg_text(result, row, column, NULL), NULL, 10);
+}
+
+void pg_clear(struct pg_result *result)
+{
+    if (result->rows)
+        result->pg->pq.clear(result->rows);
+    *result = (struct pg_result){0};
+}

@@ -1,0 +1,226 @@
+/*
+ * server_name.c: the name of a store on a server, taken apart. Only what libpq does not know is handled here (the store),
+ * or must not get through (a password); how the rest is meant is libpq's affair.
+ */
+#include "server_name.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "../format/arena.h"
+
+static const char *behind_scheme(const char *text)
+{
+    static const char *const schemes[] = {"postgres://", "postgresql://"};
+    for (size_t i = 0; i < 2; i++)
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0)
+            return text + strlen(schemes[i]);
+    return NULL;
+}
+
+bool server_name_is(const char *text)
+{
+    return behind_scheme(text) != NULL;
+}
+
+/* A password is refused before its text can get into a message. */
+static enum lineage_status no_password(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_EINVAL,
+                      "a password does not belong in the name of a store, where everybody sees it; libpq takes it from "
+                      "~/.pgpass, a service file or PGPASSWORD");
+}
+
+/* As the server has it (schema/postgresql/001_log.sql). */
+static enum lineage_status take_store(struct server_name *name, const char *text, size_t length, struct lineage_error *err)
+{
+    bool ok = length && length < SERVER_STORE_MAX && isalnum((unsigned char)text[0]);
+    for (size_t i = 0; ok && i < length; i++)
+        ok = isalnum((unsigned char)text[i]) || strchr("._-", text[i]);
+    if (!ok)
+        return store_fail(err, LINEAGE_EINVAL,
+                          "'%.*s' is no name of a store on a server: letters, digits, . _ - (63 at most)",
+                          (int)(length < 80 ? length : 80), text);
+    memcpy(name->store, text, length);
+    name->store[length] = '\0';
+    return LINEAGE_OK;
+}
+
+static bool is_keyword(const char *pair, size_t length, const char *keyword)
+{
+    size_t n = strlen(keyword);
+    return length > n && pair[n] == '=' && strncmp(pair, keyword, n) == 0;
+}
+
+/* The keywords go on to libpq, but for the store. */
+static enum lineage_status take_keywords(struct server_name *name, const char *query, struct buf *uri,
+                                         struct lineage_error *err)
+{
+    char between = '?';
+    while (*query) {
+        size_t length = strcspn(query, "&");
+        if (is_keyword(query, length, "password") || is_keyword(query, length, "sslpassword"))
+            return no_password(err);
+        if (is_keyword(query, length, "store")) {
+            enum lineage_status status = take_store(name, query + 6, length - 6, err);
+            if (status != LINEAGE_OK)
+                return status;
+        } else if (length) {
+            buf_put(uri, between);
+            buf_add(uri, query, length);
+            between = '&';
+        }
+        query += length + (query[length] == '&');
+    }
+    return LINEAGE_OK;
+}
+
+static enum lineage_status take_path(struct server_name *name, const char *path, size_t length, struct buf *uri,
+                                     struct lineage_error *err)
+{
+    const char *slash = length ? memchr(path, '/', length) : NULL;
+    if (!slash || slash + 1 == path + length) {
+        buf_add(uri, path, slash ? length - 1 : length);
+        return LINEAGE_OK;
+    }
+    buf_add(uri, path, (size_t)(slash - path));
+    return take_store(name, slash + 1, length - (size_t)(slash + 1 - path), err);
+}
+
+static enum lineage_status take_apart(struct server_name *name, const char *text, struct buf *uri, struct lineage_error *err)
+{
+    const char *rest = behind_scheme(text);
+    size_t authority = strcspn(rest, "/?");
+    const char *at = memchr(rest, '@', authority);
+    if (at && memchr(rest, ':', (size_t)(at - rest)))
+        return no_password(err);
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c <= 0x20 || *c == 0x7f)
+            return store_fail(err, LINEAGE_EINVAL, "blanks and control characters in the name of a store are written as %%XX");
+    buf_puts(uri, "postgresql://");
+    buf_add(uri, rest, authority);
+    rest += authority;
+    enum lineage_status status = LINEAGE_OK;
+    if (*rest == '/') {
+        size_t path = strcspn(++rest, "?");
+        buf_puts(uri, "/");
+        status = take_path(name, rest, path, uri, err);
+        rest += path;
+    }
+    if (status == LINEAGE_OK && *rest == '?')
+        status = take_keywords(name, rest + 1, uri, err);
+    return status;
+}
+
+enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err)
+{
+    struct buf uri = {0};
+    *name = (struct server_name){.store = "default"};
+    enum lineage_status status = take_apart(name, text, &uri, err);
+    if (status == LINEAGE_OK && (uri.failed || !(name->shown = strdup(text))))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status == LINEAGE_OK)
+        name->uri = uri.data;
+    else
+        buf_release(&uri);
+    return status;
+}
+
+void server_name_release(struct server_name *name)
+{
+    free(name->uri);
+    free(name->shown);
+    *name = (struct server_name){0};
+}
+
+/* A name has neither control characters nor, percent-encoded, quotes that JSON would have to escape, but may hold some. */
+void server_name_settings(struct buf *out, const char *text)
+{
+    buf_puts(out, "{\n  \"log\": \"");
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            buf_put(out, '\\');
+        buf_put(out, *text);
+    }
+    buf_puts(out, "\"\n}\n");
+}
+
+/* Everything in it is found again by its name alone, so directories are made one by one and stay. */
+static enum lineage_status make_parents(char *path, struct lineage_error *err)
+{
+    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        struct stat st;
+        bool there = fs_stat(AT_FDCWD, path, 0, &st) == 0 || fs_mkdir_new(AT_FDCWD, path, 0700) == 0 ||
+                     fs_is_dir(AT_FDCWD, path);
+        if (!there)
+            store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", path);
+        *slash = '/';
+        if (!there)
+            return LINEAGE_EIO;
+    }
+    return LINEAGE_OK;
+}
+
+/* The whole name counts, so that one store under two names has two mirrors, and never two stores one. */
+static enum lineage_status find_dir(struct buf *path, const char *text, struct lineage_error *err)
+{
+    struct server_name name;
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    enum lineage_status status = server_name_parse(&name, text, err);
+    if (status != LINEAGE_OK)
+        return status;
+    bool has_state = state && state[0] == '/', has_home = home && home[0] == '/';
+    unsigned long long digest = XXH3_64bits(behind_scheme(text), strlen(behind_scheme(text)));
+    if (!has_state && !has_home)
+        status = store_fail(err, LINEAGE_EINVAL, "neither XDG_STATE_HOME nor HOME says where the mirror of %s is to be", text);
+    else
+        buf_printf(path, "%s%s/lineage/%s-%016llx", has_state ? state : home, has_state ? "" : "/.local/state", name.store,
+                   digest);
+    server_name_release(&name);
+    return status == LINEAGE_OK && path->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : status;
+}
+
+static enum lineage_status write_settings(const char *dir, const char *text, struct lineage_error *err)
+{
+    struct buf settings = {0};
+    struct stat st;
+    enum lineage_status status = LINEAGE_OK;
+    int fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir);
+    if (fs_stat(fd, PLACE_CONFIG, 0, &st) != 0) {
+        server_name_settings(&settings, text);
+        status = settings.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                 : fs_replace(fd, PLACE_CONFIG, settings.data, settings.length, true, err);
+    }
+    buf_release(&settings);
+    fs_close(fd);
+    return status;
+}
+
+enum lineage_status server_name_make_dir(char **dir, const char *text, struct lineage_error *err)
+{
+    struct buf path = {0};
+    *dir = NULL;
+    enum lineage_status status = find_dir(&path, text, err);
+    if (status == LINEAGE_OK)
+        status = make_parents(path.data, err);
+    if (status == LINEAGE_OK && fs_mkdir_new(AT_FDCWD, path.data, 0700) != 0 && !fs_is_dir(AT_FDCWD, path.data))
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot make the directory %s", path.data);
+    if (status == LINEAGE_OK)
+        status = write_settings(path.data, text, err);
+    if (status == LINEAGE_OK)
+        *dir = path.data;
+    else
+        buf_release(&path);
+    return status;
+}

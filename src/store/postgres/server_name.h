@@ -1,0 +1,43 @@
+/*
+ * server_name.h: what a store on a server is called: a connection URI of libpq, and in it the store.
+ *
+ *     postgres://[USER@]HOST[:PORT]/DATABASE[/STORE][?KEYWORD=VALUE&...]      also postgresql://
+ *
+ * STORE is the second part of the path, or a keyword `store` (for names without a path, ?service=NAME&store=STORE);
+ * without either it is "default". Everything else is libpq's. A password in it is refused: the name stands in lineage.json,
+ * in the list of processes and in messages.
+ */
+#ifndef POSTGRES_SERVER_NAME_H
+#define POSTGRES_SERVER_NAME_H
+
+#include <stdbool.h>
+
+#include "../fail.h"
+
+#define SERVER_STORE_MAX 64
+
+struct server_name {
+    char *uri;   /* for libpq: without the store */
+    char *shown; /* as given */
+    char store[SERVER_STORE_MAX];
+};
+
+/* Whether a text where a directory may stand names a store on a server. */
+bool server_name_is(const char *text);
+
+/* LINEAGE_EINVAL for a password, a path of three parts, or a store name that is none. */
+enum lineage_status server_name_parse(struct server_name *name, const char *text, struct lineage_error *err);
+void server_name_release(struct server_name *name);
+
+/*
+ * The directory of this machine for what is not in the log (mirror, outbox, telemetry, snapshots):
+ * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, digest of the name. Made with its parents (for the user alone) and
+ * a lineage.json that leads to the server, so that it is a store like any other. *dir is freed by the caller.
+ */
+enum lineage_status server_name_make_dir(char **dir, const char *text, struct lineage_error *err);
+
+/* The text of lineage.json in such a directory: {"log": NAME}. */
+struct buf;
+void server_name_settings(struct buf *out, const char *text);
+
+#endif

@@ -1,0 +1,39 @@
+# A store on a server, as far as it goes without one: names that are refused, a server that is not there, a build without
+# PostgreSQL. What needs a server is in tests/server.
+. "$SOURCE/tests/support/shell.sh"
+XDG_STATE_HOME=$PWD/state
+export XDG_STATE_HOME
+nobody=postgres://nobody@127.0.0.1:1
+
+if grep -q '^LINEAGE_POSTGRES:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+    must_fail 2 'built without PostgreSQL' -C "$nobody/db" best
+    must_fail 2 'built without PostgreSQL' init "$nobody/db"
+    finish
+fi
+
+# A password would be seen in the list of processes, in lineage.json and in messages.
+for name in postgres://a:secret@h/db 'postgres://h/db?password=secret' 'postgres://h/db/s?x=1&sslpassword=secret'; do
+    must_fail 2 'a password does not belong' -C "$name" best
+    must_equal '' "$(grep -r secret err state 2>/dev/null)" "the password of $name"
+done
+must_fail 2 'is no name of a store' -C postgres://h/db/a/b best
+must_fail 2 'is no name of a store' -C 'postgres://h/db?store=..' best
+must_fail 2 'is no name of a store' -C postgres://h/db/.hidden best
+must_fail 2 'blanks and control characters' -C 'postgres://h/d b' best
+
+# A server that is away: what reads says so, and leaves a directory that knows where it is.
+must_fail 3 'is away: ' -C "$nobody/db/s" best
+must_fail 3 'is away: ' init "$nobody/db/s"
+must_equal "{
+  \"log\": \"$nobody/db/s\"
+}" "$(cat state/lineage/s-*/lineage.json)"
+
+# The same store from a directory; beside the log nothing else is set there.
+mkdir d
+echo "{\"log\": \"$nobody/db/s\"}" >d/lineage.json
+must_fail 3 'is away: ' -C d best
+echo "{\"log\": \"$nobody/db/s\", \"direction\": \"higher\"}" >d/lineage.json
+must_fail 2 'nothing else' -C d best
+echo '{"log": 3}' >d/lineage.json
+must_fail 2 'must be a string' -C d best
+finish

@@ -1,0 +1,58 @@
+# Sourced by the tests that need a PostgreSQL server: one of their own, on a socket in a short directory, run by a user who
+# may do nothing else (initdb refuses root), and gone afterwards. Skips (77) where PostgreSQL is not installed.
+
+pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+if [ -z "$pg_bin" ] || [ ! -x "$pg_bin/postgres" ]; then
+    echo "skipped: no PostgreSQL server (Debian: apt-get install postgresql)" >&2
+    exit 77
+fi
+
+# As the user of the server.
+as_server()
+{
+    if [ "$(id -u)" -ne 0 ]; then
+        "$@"
+    elif getent passwd postgres >/dev/null; then
+        setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$server" "$@"
+    else
+        setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$server" "$@"
+    fi
+}
+
+# server_start [SETTING=VALUE...]: initdb and start; sets server (its directory), and SERVER as a host in a URI.
+server_start()
+{
+    server=$(mktemp -d /tmp/lpg.XXXXXX)
+    chmod 755 "$server"
+    mkdir "$server/data" "$server/s"
+    [ "$(id -u)" -ne 0 ] || as_server true || { echo "skipped: cannot become another user" >&2; exit 77; }
+    if [ "$(id -u)" -eq 0 ]; then
+        chown -R "$(as_server id -u):$(as_server id -g)" "$server"
+    fi
+    as_server "$pg_bin/initdb" -D "$server/data" -U lineage -A trust -E UTF8 --no-locale --no-sync >"$server/log" 2>&1 ||
+        { cat "$server/log" >&2; exit 1; }
+    {
+        echo "listen_addresses = '127.0.0.1'"
+        echo "unix_socket_directories = '$server/s'"
+        echo "max_connections = 80"
+        echo "port = ${server_port:=$(free_port)}"
+        for setting in "$@"; do echo "$setting"; done
+    } >>"$server/data/postgresql.conf"
+    SERVER="postgres://lineage@%2Ftmp%2F${server#/tmp/}%2Fs:$server_port"
+    server_up
+}
+
+free_port() { echo $((20000 + ($$ * 7 + $(date +%N | sed 's/^0*//') / 1000) % 30000)); }
+server_up() { as_server "$pg_bin/pg_ctl" -D "$server/data" -l "$server/s/log" -w -t 60 start >/dev/null || { cat "$server/s/log" >&2; exit 1; }; }
+server_down() { as_server "$pg_bin/pg_ctl" -D "$server/data" -m "${1:-immediate}" -w stop >/dev/null 2>&1; }
+
+server_remove()
+{
+    [ -n "${server:-}" ] || return 0
+    server_down immediate || :
+    rm -rf "$server"
+    server=
+}
+
+# server_sql DATABASE STATEMENT: what it prints, unaligned.
+server_sql() { "$pg_bin/psql" -h "$server/s" -p "$server_port" -U "${server_user:-lineage}" -X -q -A -t -v ON_ERROR_STOP=1 -d "$1" -c "$2"; }
