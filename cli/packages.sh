@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes Debian packages of the tree: lineage (the command), lineage-train (trainer and kernels behind it),
-# liblineage0, librlcore0, librlcase0, libtrainer0 and liblineage-dev. Installs what is missing for that.
+# liblineage0, librlcore0, librlcase0, libtrainer0, liblineage-dev and python3-lineage. Installs what is missing for that.
 #
 # usage: sh cli/packages.sh [DIRECTORY]      (default: build-packages; a build is kept there and goes on)
 #

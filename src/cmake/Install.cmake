@@ -33,7 +33,7 @@ if(LINEAGE_BUILD_CLI)
 endif()
 
 # The Python package finds the libraries through the loader, or beside itself under the same prefix.
-install(DIRECTORY src/python/lineage DESTINATION lib/python3/dist-packages COMPONENT python
+install(DIRECTORY src/python/lineage DESTINATION lib/python3/dist-packages COMPONENT python3-lineage
   FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
 
 if(PROJECT_IS_TOP_LEVEL)

@@ -6,10 +6,11 @@
 #   liblineage0, librlcore0, librlcase0, libtrainer0   a shared library each, as Debian wants it, so that a program that uses the
 #                    store alone needs neither OpenBLAS nor OpenMP
 #   liblineage-dev   headers, static libraries, pkg-config and CMake files of all of them
+#   python3-lineage  the Python package over the shared libraries
 set(LINEAGE_MAINTAINER "lineage maintainers <maintainers@lineage.invalid>" CACHE STRING "Maintainer of the packages")
 set(major ${PROJECT_VERSION_MAJOR})
 set(libraries liblineage${major} librlcore${major} librlcase${major} libtrainer${major})
-set(CPACK_COMPONENTS_ALL lineage lineage-train liblineage-dev ${libraries})
+set(CPACK_COMPONENTS_ALL lineage lineage-train liblineage-dev python3-lineage ${libraries})
 
 # Policy 12: what every package says of itself.
 set(debian ${PROJECT_BINARY_DIR}/debian)
@@ -93,4 +94,13 @@ package(liblineage-dev libdevel "append-only log of training trials - developmen
 Headers, static libraries, pkg-config and CMake files of the store (lineage),
 the training core (rlcore, rlcase) and the trainer (trainer)."
   DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
+# Its modules are compiled where they are installed, and what was compiled goes with them (Debian's Python policy).
+set(scripts ${PROJECT_SOURCE_DIR}/src/cmake/debian)
+package(python3-lineage python "append-only log of training trials - Python package
+Records training runs from Python, and has advantages and losses of agentic
+reinforcement learning on NumPy arrays and PyTorch tensors."
+  ARCHITECTURE all
+  DEPENDS "python3, python3-numpy, liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION})"
+  SUGGESTS python3-torch)
+set(CPACK_DEBIAN_PYTHON3-LINEAGE_PACKAGE_CONTROL_EXTRA ${scripts}/postinst ${scripts}/prerm)
 include(CPack)

@@ -8,14 +8,14 @@ for tool in dpkg-deb dpkg-buildflags dpkg-shlibdeps file; do
     command -v "$tool" >/dev/null || skip "packages need $tool"
 done
 
-names="liblineage-dev liblineage0 librlcase0 librlcore0 libtrainer0 lineage-train lineage"
+names="liblineage-dev liblineage0 librlcase0 librlcore0 libtrainer0 lineage-train lineage python3-lineage"
 built=$BUILD/packages
 sh "$SOURCE/cli/packages.sh" "$built" >made 2>err || { fail "cli/packages.sh: $(tail -n 20 err)"; finish; }
 last="cli/packages.sh"
 mkdir debs
 while read -r deb; do cp "$deb" debs/; done <made
 # shellcheck disable=SC2086
-must_equal "$(printf "%s_${VERSION}_$(dpkg --print-architecture).deb\n" $names)" "$(ls debs)"
+must_equal "$(printf "%s_${VERSION}_$(dpkg --print-architecture).deb\n" $names | sed '/^python3/s/_[^_]*\.deb/_all.deb/')" "$(ls debs)"
 
 # depends PACKAGE FIELD: the value of a field of its control file.
 value() { dpkg-deb --field debs/"$1"_*.deb "$2" | tr '\n' ' '; }
@@ -117,8 +117,11 @@ if bare_root; then
     within ldconfig -p
     for library in lineage rlcore rlcase trainer; do must_have out "lib$library.so.0 "; done
     within sh -c 'apt-get install -s --no-install-recommends /debs/liblineage-dev_*.deb'
+    within sh -c 'apt-get install -y -q --no-install-recommends /debs/python3-lineage_*.deb'
+    within python3 -c 'import lineage, lineage.core; print(lineage.Store("/store").best()["hypothesis"])'
+    must_have out first
     # shellcheck disable=SC2086
-    within apt-get purge -y -q lineage lineage-train liblineage0 librlcore0 librlcase0 libtrainer0
+    within apt-get purge -y -q python3-lineage lineage lineage-train liblineage0 librlcore0 librlcase0 libtrainer0
     within apt-get autoremove -y -q --purge
     rm -rf root/store
     installed >after
