@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +115,137 @@ static void rows_taken_back_while_waiting_are_forgotten(void **state)
     free(torn);
     free(two);
     free(staged);
+}
+
+/* ---- a mirror that has read them ----------------------------------------------------------------------------------- */
+
+static void assert_in_step(const char *dir, const char *ids)
+{
+    struct heard heard = {0};
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, &heard);
+    size_t n;
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), ids);
+    assert_int_equal(lineage_verify(store, &n, hear_finding, &heard, &err), LINEAGE_OK);
+    assert_string_equal(heard.text, "");
+    assert_int_equal(n, 0);
+    lineage_store_close(store);
+}
+
+/* Rows of an import that was killed are shown by a reader, and stand in the mirror from then on. */
+static void let_a_reader_see_a_cut_import(const char *dir, const char *ids)
+{
+    char *staged = row_text("b", "imported");
+    char *two = malloc(2 * strlen(staged) + 1);
+    assert_non_null(two);
+    sprintf(two, "%s%s", staged, staged);
+    two[strlen(staged)] = 'c';
+    cut_off(dir, two, strlen(staged) + 9);
+    struct lineage_store *reader = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_string_equal(ids_of(reader, &(struct lineage_query){0}), ids);
+    lineage_store_close(reader);
+    free(two);
+    free(staged);
+}
+
+/* Once they are taken back the log ends where a handle that appends row after row left it. Its next row goes in by the
+ * same way as the import, whose trace it would otherwise write over. */
+static void a_handle_that_left_the_log_so_makes_the_mirror_anew(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    add_rows(dir, first);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_int_equal(append(store, "one", NULL), LINEAGE_OK);
+    let_a_reader_see_a_cut_import(dir, "000 001 b ");
+    assert_int_equal(append(store, "two\nlines", NULL), LINEAGE_OK);
+    lineage_store_close(store);
+    assert_in_step(dir, "000 001 002 ");
+    remove_dir(dir);
+}
+
+/* Who cannot make the mirror anew leaves it to the next who can, whatever is written in between. */
+static void a_mirror_that_others_hold_is_made_anew_later(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"two\nlines", "plain"};
+    for (size_t i = 0; i < 2; i++) {
+        char *dir = make_dir();
+        add_rows(dir, first);
+        let_a_reader_see_a_cut_import(dir, "000 b ");
+        struct lineage_open_options options = {.busy_ms = 1};
+        struct lineage_store *store;
+        sqlite3 *other;
+        assert_int_equal(sqlite3_open(in_dir(dir, "lineage.db"), &other), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
+        assert_int_equal(append(store, texts[i], NULL), LINEAGE_OK);
+        lineage_store_close(store);
+        sqlite3_close(other);
+        store = open_store(dir, LINEAGE_HIGHER, NULL);
+        assert_int_equal(append(store, "the next", NULL), LINEAGE_OK);
+        lineage_store_close(store);
+        assert_in_step(dir, "000 001 002 ");
+        remove_dir(dir);
+    }
+}
+
+/* The row that took the place of a cut one begins with the same bytes, and is not one of its pieces. */
+static void a_row_in_the_place_of_a_cut_one_stays(void **state)
+{
+    (void)state;
+    static const char staged[] = "001\t2026-01-01T00:00:00Z\ts\t\t000\t\t\"two\nlines\"\t\tcrash\t\t\t\t\t\t\t\tn\n";
+    char *dir = make_dir();
+    struct lineage_trial trial = {.timestamp = "2026-01-01T00:00:00Z", .specialist = "s", .hypothesis = "two \"words\"",
+                                  .status = LINEAGE_CRASH};
+    const struct lineage_open_options no_mirror = {.no_mirror = true};
+    struct lineage_store *store;
+    add_rows(dir, first);
+    cut_off(dir, staged, sizeof staged - 6);
+    assert_int_equal(lineage_store_open(&store, dir, &no_mirror, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_append(store, &trial, NULL, NULL, &err), LINEAGE_OK);
+    lineage_store_close(store);
+    store = open_store(dir, LINEAGE_HIGHER, NULL);
+    assert_int_equal(append(store, "the next", NULL), LINEAGE_OK);
+    lineage_store_close(store);
+    assert_in_step(dir, "000 001 002 ");
+    remove_dir(dir);
+}
+
+struct seen {
+    const char *dir;
+    int answer;
+    bool done;
+};
+
+/* A reader comes between the write and the sync of a row, and the sync fails. */
+static int read_and_fail(void *context, const char *call)
+{
+    struct seen *seen = context;
+    if (seen->done || strcmp(call, "fdatasync") != 0)
+        return 0;
+    seen->done = true;
+    fs_set_fault(NULL, NULL);
+    struct lineage_store *reader = open_store(seen->dir, LINEAGE_HIGHER, NULL);
+    assert_string_equal(ids_of(reader, &(struct lineage_query){0}), "000 001 ");
+    lineage_store_close(reader);
+    return seen->answer;
+}
+
+static void a_refused_row_that_was_seen_is_forgotten(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    struct seen seen = {.dir = dir, .answer = 5};
+    add_rows(dir, first);
+    struct lineage_store *store = open_store(dir, LINEAGE_HIGHER, NULL);
+    fs_set_fault(read_and_fail, &seen);
+    assert_int_equal(append(store, "refused", NULL), LINEAGE_EIO);
+    fs_set_fault(NULL, NULL);
+    assert_true(seen.done);
+    assert_int_equal(append(store, "another", NULL), LINEAGE_OK);
+    lineage_store_close(store);
+    assert_in_step(dir, "000 001 ");
+    remove_dir(dir);
 }
 
 /* ---- another tool behind it ---------------------------------------------------------------------------------------- */
@@ -278,6 +410,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_taken_back_while_waiting_are_forgotten),
+        cmocka_unit_test(a_handle_that_left_the_log_so_makes_the_mirror_anew),
+        cmocka_unit_test(a_mirror_that_others_hold_is_made_anew_later),
+        cmocka_unit_test(a_row_in_the_place_of_a_cut_one_stays),
+        cmocka_unit_test(a_refused_row_that_was_seen_is_forgotten),
         cmocka_unit_test(a_row_with_a_line_end_in_it_is_staged),
         cmocka_unit_test(rows_of_others_behind_a_cut_one_survive),
         cmocka_unit_test(a_header_stays_for_the_rows_of_others),

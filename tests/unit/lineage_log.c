@@ -238,9 +238,16 @@ static void what_an_import_left_is_taken_back(void **state)
         assert_int_equal(now.taken_back, cases[i].taken_back);
         assert_int_equal(now.size, strlen(cases[i].left));
         assert_holds(p->dir, "results.tsv", cases[i].left);
-        assert_int_equal(file_exists(in_dir(p->dir, "results.tsv.import")), cases[i].taken_back); /* until it is settled */
-        assert_int_equal(log_settle(p->log, &err), LINEAGE_OK);
+        assert_int_equal(now.cut_off, cases[i].taken_back);
         assert_false(file_exists(in_dir(p->dir, "results.tsv.import")));
+        log_release(p->log);
+        assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+        assert_int_equal(now.taken_back, cases[i].taken_back); /* until it is settled */
+        assert_false(now.cut_off);
+        assert_int_equal(log_settle(p->log, &err), LINEAGE_OK);
+        log_release(p->log);
+        assert_int_equal(log_claim(p->log, &now, &err), LINEAGE_OK);
+        assert_false(now.taken_back);
         log_release(p->log);
         assert_int_equal(file_exists(in_dir(p->dir, "results.tsv.torn-1")), cases[i].aside != NULL);
         if (cases[i].aside) {

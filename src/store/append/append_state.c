@@ -112,23 +112,23 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
  */
 #define LONGEST_TAIL ((uint64_t)16 << 20)
 
-/*
- * The mirror is made anew before the log forgets why: a kill in between leaves both to the next writer. A mirror that others
- * hold is left to the next writer as well; one that cannot be used at all shows nobody anything.
- */
+/* One that was changed by what was taken back can be made anew; one that others hold, or that cannot be used, is left to
+ * the next writer. */
+static bool can_make_anew(const struct lineage_store *store)
+{
+    const struct lineage_error *fallback = index_fallback(store->index);
+    return !store->options.no_mirror && (!fallback || fallback->status == LINEAGE_ECORRUPT);
+}
+
+/* The mirror is made anew before the log forgets why: a kill in between leaves both to the next writer. */
 static enum lineage_status forget_taken_back(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
-    enum lineage_status rebuilt = LINEAGE_ELOCKED, status = LINEAGE_OK;
-    store_notice(store, 0, "%s: an append that was cut off is taken back%s%s", store->log->name,
-                 end->aside[0] ? "; another program wrote behind it, so its bytes are kept in " : "", end->aside);
-    if (!store->options.no_mirror)
-        rebuilt = index_rebuild(store->index, NULL);
-    if (rebuilt != LINEAGE_OK)
-        status = index_sync(store->index, err);
-    if (status == LINEAGE_OK && rebuilt != LINEAGE_ELOCKED)
-        status = log_settle(store->log, err);
-    end->taken_back = false;
-    return status;
+    if (end->cut_off)
+        store_notice(store, 0, "%s: an append that was cut off is taken back%s%s", store->log->name,
+                     end->aside[0] ? "; another program wrote behind it, so its bytes are kept in " : "", end->aside);
+    bool rebuilt = can_make_anew(store) && index_rebuild(store->index, NULL) == LINEAGE_OK;
+    end->taken_back = end->cut_off = false;
+    return rebuilt ? log_settle(store->log, err) : index_sync(store->index, err);
 }
 
 /*
@@ -159,7 +159,8 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
-    if (status != LINEAGE_OK || (state->valid && log_is_same(&state->end, end) && state->end.size == end->size))
+    if (status != LINEAGE_OK ||
+        (state->valid && !end->taken_back && log_is_same(&state->end, end) && state->end.size == end->size))
         return status;
     append_forget(state);
     status = meet_index(store, end, err);

@@ -33,8 +33,9 @@ struct log_state {
      * nothing at all happened to it in between. */
     uint64_t identity[2];
     int64_t revision;
-    bool taken_back; /* this claim took rows out that readers may have seen: those of an append_many that did not end */
-    char aside[64];  /* the file beside the store where their bytes are, if others had written behind them */
+    bool taken_back; /* rows that readers may have seen were taken out since the last log_settle, by whatever claim */
+    bool cut_off;    /* this claim took out what there was of an append_many that did not end */
+    char aside[64];  /* the file beside the store where its bytes are, if others had written behind them */
 };
 
 static inline bool log_is_same(const struct log_state *a, const struct log_state *b)
@@ -154,7 +155,7 @@ static inline enum lineage_status log_blank(struct log *log, struct log_state *s
     return log->kind->blank(log, state, from, to, name, err);
 }
 
-/* Under a claim whose state says taken_back: nobody shows those rows any more. Each claim says so until then. */
+/* Under a claim whose state says taken_back: no mirror has those rows any more. Each claim says so until then. */
 static inline enum lineage_status log_settle(struct log *log, struct lineage_error *err)
 {
     return log->kind->settle(log, err);

@@ -38,6 +38,7 @@ struct log_file {
     struct log_state read_state, write_state; /* identities of what the two descriptors are open on */
     bool created;                             /* the claimed file did not exist before */
     bool empty;                               /* it still is */
+    bool torn;                                /* what was written of a refused append could not be cut off */
 };
 
 static struct log_file *file_of(struct log *log)
@@ -277,6 +278,26 @@ static enum lineage_status sync_file(struct log_file *file, bool first, struct l
     return LINEAGE_OK;
 }
 
+/*
+ * Rows that readers may have seen are about to go: a mirror may keep them. Noted before they go, and until all mirrors were
+ * made anew (settle), whoever is killed or kept from it in between.
+ */
+static enum lineage_status note_undone(struct log_file *file, struct lineage_error *err)
+{
+    return fs_replace_alone(file->dir_fd, PLACE_UNDONE, "", 0, false, err);
+}
+
+/* A sync after the cut, or a crash could bring the refused row back. What has a line end may have been seen. */
+static void cut_refused(struct log_file *file, const struct log_state *state, const char *bytes, size_t written, bool sync)
+{
+    struct lineage_error ignored;
+    if (written && memchr(bytes, '\n', written))
+        note_undone(file, &ignored);
+    file->torn = fs_truncate(file->write_fd, state->size) != 0;
+    if (!file->torn && sync)
+        fs_sync_data(file->write_fd);
+}
+
 static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
                                        bool sync, struct lineage_error *err)
 {
@@ -288,11 +309,9 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
      * been none.
      */
     ssize_t n = fs_write_once(file->write_fd, bytes, length);
-    if (n >= 0 && (size_t)n < length) {
+    if (n >= 0 && (size_t)n < length)
         errno = ENOSPC;
-        n = -1;
-    }
-    if (n < 0)
+    if (n < 0 || (size_t)n < length)
         status = failed(log, "append to", err);
     else if (sync)
         /*
@@ -303,8 +322,8 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
         status = sync_file(file, state->size == 0, err);
     if (status == LINEAGE_OK)
         state->size += length;
-    else if (fs_truncate(file->write_fd, state->size) == 0 && sync)
-        fs_sync_data(file->write_fd); /* else a crash could bring the refused row back */
+    else
+        cut_refused(file, state, bytes, n > 0 ? (size_t)n : 0, sync);
     file->empty = state->size == 0;
     return status;
 }
@@ -428,8 +447,10 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
     enum lineage_status status = stage(file, state->size, bytes, length, sync, err);
     if (status != LINEAGE_OK)
         return status;
+    file->torn = false;
     status = file_append(log, state, bytes, length, sync, err);
-    forget_staged(file, &ignored); /* where it stays, the next claim finds all of it in the log and takes nothing back */
+    if (!file->torn) /* else the next claim cuts it off */
+        forget_staged(file, &ignored); /* where it stays, the next claim finds all of it in the log and takes nothing back */
     return status;
 }
 
@@ -489,8 +510,8 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
 }
 
 /*
- * All of it there needs no repair. Readers may have shown the rows of a part, so the file stays until the mirror is made
- * from the log as it is now (settle): a kill in between is met by the next claim as this one.
+ * All of it there needs no repair. What is taken back is forgotten at once: rows that come next may begin with the same
+ * bytes, and are not pieces of it. That mirrors may have its rows is kept by another file (settle).
  */
 static enum lineage_status judge_staged(struct log_file *file, struct log_state *state, const struct buf *staged,
                                         struct lineage_error *err)
@@ -504,31 +525,37 @@ static enum lineage_status judge_staged(struct log_file *file, struct log_state 
         status = file_read(&file->log, from, length, &there, err);
     size_t n = common_length(&there, bytes, length);
     buf_release(&there);
-    if (status != LINEAGE_OK || n == length)
-        return status == LINEAGE_OK ? forget_staged(file, err) : status;
-    state->taken_back = true;
-    return n ? take_back(file, state, from, bytes, n, err) : LINEAGE_OK;
+    state->cut_off = status == LINEAGE_OK && n < length;
+    if (state->cut_off)
+        status = note_undone(file, err);
+    if (state->cut_off && status == LINEAGE_OK && n)
+        status = take_back(file, state, from, bytes, n, err);
+    return status == LINEAGE_OK ? forget_staged(file, err) : status;
 }
 
 static enum lineage_status take_back_staged(struct log_file *file, struct log_state *state, struct lineage_error *err)
 {
     struct stat st;
     struct buf staged = {0};
-    if (fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) != 0)
-        return LINEAGE_OK;
-    enum lineage_status status = S_ISREG(st.st_mode) ? fs_read_stream(file->dir_fd, PLACE_IMPORT, &staged, err)
-                                                     : LINEAGE_OK;
-    /* The file got its name when it was whole, so a head that is cut is another's doing, or a crash
-     * of the machine without sync. */
-    if (status == LINEAGE_OK)
-        status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
-    buf_release(&staged);
+    enum lineage_status status = LINEAGE_OK;
+    if (fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0) {
+        if (S_ISREG(st.st_mode))
+            status = fs_read_stream(file->dir_fd, PLACE_IMPORT, &staged, err);
+        /* The file got its name when it was whole, so a head that is cut is another's doing, or a crash
+         * of the machine without sync. */
+        if (status == LINEAGE_OK)
+            status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
+        buf_release(&staged);
+    }
+    state->taken_back = fs_stat(file->dir_fd, PLACE_UNDONE, AT_SYMLINK_NOFOLLOW, &st) == 0;
     return status;
 }
 
 static enum lineage_status file_settle(struct log *log, struct lineage_error *err)
 {
-    return forget_staged(file_of(log), err);
+    struct log_file *file = file_of(log);
+    return fs_unlink(file->dir_fd, PLACE_UNDONE) == 0 || errno == ENOENT ? LINEAGE_OK
+                                                                        : failed(log, "settle what was taken back of", err);
 }
 
 static const struct log_kind kind = {.look = file_look,
