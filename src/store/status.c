@@ -74,6 +74,13 @@ enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_sta
     return status;
 }
 
+enum lineage_status store_give(struct lineage_error *err, const struct lineage_error *why)
+{
+    if (err)
+        *err = *why;
+    return why->status;
+}
+
 void store_notice(const struct lineage_store *store, uint64_t line, const char *format, ...)
 {
     char text[LINEAGE_ERROR_TEXT_MAX];

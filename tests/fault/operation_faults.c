@@ -141,13 +141,13 @@ static void arm(enum mode m, unsigned n)
 
 static bool was_hit(void)
 {
-    return hit;
+    return hit = hit || sqlite_faults_hit() || statement_faults_hit();
 }
 
 static void disarm(void)
 {
     countdown = 0;
-    hit = hit || sqlite_faults_hit() || statement_faults_hit();
+    was_hit();
     sqlite_faults_arm(0, false, false);
     statement_faults_arm(0, SQLITE_OK);
 }
@@ -342,8 +342,21 @@ static const struct question writing[] = {
 struct outcome {
     enum lineage_status status;
     bool explained; /* a notice, or an error with its message */
+    bool again;     /* the handle answers once the fault is over */
     char *text;
 };
+
+static bool answers(struct lineage_store *store)
+{
+    struct lineage_error err;
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    bool ok = questions[0].ask(store, out, &err) == LINEAGE_OK;
+    fclose(out);
+    free(text);
+    return ok && length;
+}
 
 /* Opened with the fault armed, so that opening is part of each; the torn record only where it is restored. */
 static struct outcome perform(const char *dir, const struct question *question, enum mode m, unsigned n)
@@ -351,7 +364,7 @@ static struct outcome perform(const char *dir, const struct question *question, 
     const struct lineage_open_options options = {.notice = hear_notice, .busy_ms = 1};
     struct lineage_error err = {0};
     struct lineage_store *store = NULL;
-    struct outcome outcome = {0};
+    struct outcome outcome = {.again = true};
     size_t length;
     FILE *out = open_memstream(&outcome.text, &length);
     heard = false;
@@ -359,10 +372,14 @@ static struct outcome perform(const char *dir, const struct question *question, 
     outcome.status = lineage_store_open(&store, dir, &options, &err);
     if (outcome.status == LINEAGE_OK)
         outcome.status = question->ask(store, out, &err);
+    outcome.explained = heard || (outcome.status != LINEAGE_OK && err.text[0] && err.status == outcome.status);
+    if (was_hit()) { /* else it is closing that fails */
+        disarm();
+        outcome.again = !store || answers(store);
+    }
     lineage_store_close(store);
     disarm();
     fclose(out);
-    outcome.explained = heard || (outcome.status != LINEAGE_OK && err.text[0] && err.status == outcome.status);
     return outcome;
 }
 
@@ -449,6 +466,8 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
             broken(question, m, n, "another answer, and not a word", outcome.text);
         if (outcome.status != LINEAGE_OK && !outcome.explained)
             broken(question, m, n, "fails without a message", lineage_status_text(outcome.status));
+        if (!outcome.again)
+            broken(question, m, n, "the handle is of no use afterwards", outcome.text);
         free(outcome.text);
         check_after(dir, before, length, question, m, n);
         if (over)

@@ -68,6 +68,7 @@ static void a_link_is_not_followed(void **state)
     must_answer(dir, "not a regular file");
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
     assert_int_equal(lineage_rebuild(store, &err), LINEAGE_EDB);
+    assert_string_equal(all_ids(store), "000 001 "); /* a handle answers as before */
     lineage_store_close(store);
     char *text = read_file(theirs, &after);
     assert_string_equal(text, "dear diary\n");

@@ -114,7 +114,7 @@ void mirror_disconnect(struct index *mirror)
     mirror->has_layout = false;
     mirror->meta = mirror_meta_start();
     mirror->shared = mirror->loaded = mirror->damaged = mirror->frozen = false;
-    mirror->header.length = 0;
+    buf_reset(&mirror->header);
 }
 
 /* Also the first read of the file, so what is wrong with its head shows here. */
@@ -191,6 +191,8 @@ static enum lineage_status migrate(struct index *mirror, struct lineage_error *e
 void mirror_wait_no_more(struct index *mirror, bool no_more)
 {
     unsigned ms = mirror->store->options.busy_ms;
+    if (!mirror->db)
+        return;
     sqlite3_busy_timeout(mirror->db, no_more ? 0 : ms ? (int)ms : DEFAULT_BUSY_MS);
 }
 
@@ -355,9 +357,18 @@ enum lineage_status mirror_connect(struct index *mirror, bool on_disk, struct li
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
         status = mirror_connect_anew(mirror, &why);
     }
-    if (status != LINEAGE_OK && err)
-        *err = why;
+    if (status != LINEAGE_OK) {
+        mirror_disconnect(mirror); /* half a connection has no tables */
+        store_give(err, &why);
+    }
     return status;
+}
+
+enum lineage_status mirror_recover(struct index *mirror, struct lineage_error *err)
+{
+    if (!mirror->db)
+        return mirror_connect(mirror, mirror->on_disk, err);
+    return sqlite3_get_autocommit(mirror->db) ? LINEAGE_OK : mirror_exec(mirror, "ROLLBACK", err);
 }
 
 /* `damaged` is cleared here, or the first sync of the new file would be taken for another

@@ -21,7 +21,7 @@ void mirror_forget_header(struct index *mirror)
 {
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
-    mirror->header.length = 0;
+    buf_reset(&mirror->header);
 }
 
 /* Parsed from the copy, because the scanner's bytes are gone when the next chunk is read. */
@@ -32,7 +32,7 @@ enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, s
     struct tsv_record record = {0};
     const struct tsv_cell *cells;
     size_t n;
-    mirror->header.length = 0;
+    buf_reset(&mirror->header);
     buf_add(&mirror->header, bytes, length);
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;

@@ -91,15 +91,14 @@ static enum lineage_status load_meta(struct index *mirror, struct lineage_error 
 static enum lineage_status report_change(struct index *mirror, struct lineage_error *err)
 {
     uint64_t line = 0;
+    struct lineage_error why;
     enum lineage_status status = mirror_first_change(mirror, &line, err);
     if (status != LINEAGE_OK)
         return status;
-    store_fail(err, LINEAGE_ECORRUPT,
-               "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
+    store_fail(&why, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
                (unsigned long long)line);
-    if (err)
-        err->line = line;
-    return LINEAGE_ECORRUPT;
+    why.line = line;
+    return store_give(err, &why);
 }
 
 /* Inside the transaction: another process may have read on meanwhile. The log is looked at again
@@ -159,6 +158,8 @@ static void allow_cancelling(struct index *mirror, bool allow)
 {
     struct lineage_open_options *options = &mirror->store->options;
     bool on = allow && options->cancelled;
+    if (!mirror->db)
+        return;
     sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
 }
 
@@ -170,8 +171,11 @@ static void allow_cancelling(struct index *mirror, bool allow)
 static enum lineage_status sync_connection(struct index *mirror, struct lineage_error *err)
 {
     struct log_state log;
+    enum lineage_status status = mirror_recover(mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
     allow_cancelling(mirror, false);
-    enum lineage_status status = log_look(mirror->store->log, &log, err);
+    status = log_look(mirror->store->log, &log, err);
     if (status == LINEAGE_OK && !mirror->loaded) {
         status = load_meta(mirror, err);
         mirror->loaded = status == LINEAGE_OK;
@@ -211,8 +215,8 @@ enum lineage_status index_open(struct index **out, struct lineage_store *store,
     status = mirror_connect(mirror, !store->options.no_mirror, &why);
     if (status != LINEAGE_OK && memory_would_help(mirror, &why))
         status = use_memory(mirror, &why, err);
-    else if (status != LINEAGE_OK && err)
-        *err = why;
+    else if (status != LINEAGE_OK)
+        store_give(err, &why);
     if (status != LINEAGE_OK)
         index_close(mirror);
     else
@@ -256,6 +260,20 @@ static enum lineage_status read_again(struct index *mirror, const struct lineage
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
 
+/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
+ * (damaged, made by a newer program) is emptied first. Somebody else's transaction is not ours to end. */
+static enum lineage_status make_anew(struct index *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_connect(mirror, true, err);
+    mirror->fallback = (struct lineage_error){0};
+    if (status == LINEAGE_OK)
+        status = catch_up(mirror, true, err);
+    if (status == LINEAGE_OK || status == LINEAGE_ELOCKED)
+        return status;
+    status = mirror_connect_anew(mirror, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
 /* In the order of what costs least: another try at the file, the file made anew, memory. */
 static enum lineage_status sync_anywhere(struct index *mirror, struct lineage_error *err)
 {
@@ -268,17 +286,14 @@ static enum lineage_status sync_anywhere(struct index *mirror, struct lineage_er
         return LINEAGE_OK;
     if (status != LINEAGE_OK && mirror->other_metric) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = index_rebuild(mirror, &why);
+        status = make_anew(mirror, &why);
     }
     if (status == LINEAGE_ECORRUPT && !mirror->on_disk && why.line)
         return read_again(mirror, &why, err);
     if (status == LINEAGE_OK)
         return status;
-    if (!memory_would_help(mirror, &why)) {
-        if (err)
-            *err = why;
-        return status;
-    }
+    if (!memory_would_help(mirror, &why))
+        return store_give(err, &why);
     status = use_memory(mirror, &why, err);
     return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
 }
@@ -353,22 +368,18 @@ void index_follow(struct index *mirror)
                      "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
 }
 
-/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
- * (damaged, made by a newer program) is emptied first. */
+/* Where it fails the handle goes on answering, and tries the file again when that has become another. */
 enum lineage_status index_rebuild(struct index *mirror, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    mirror->fallback = (struct lineage_error){0};
-    enum lineage_status status = mirror_connect(mirror, true, NULL);
-    if (status == LINEAGE_OK)
-        status = catch_up(mirror, true, &why);
+    enum lineage_status status = make_anew(mirror, &why);
     if (status == LINEAGE_OK)
         return status;
-    if (status == LINEAGE_ELOCKED) { /* somebody else's transaction, which is not ours to end */
-        if (err)
-            *err = why;
-        return status;
+    store_give(err, &why);
+    if (status != LINEAGE_ELOCKED) {
+        mirror->fallback = why;
+        mirror->file = mirror_file_state(mirror);
+        mirror_connect(mirror, false, NULL);
     }
-    status = mirror_connect_anew(mirror, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    return status;
 }

@@ -52,6 +52,8 @@ struct index {
 /* connection.c: opening, schema, falling back to memory. */
 enum lineage_status mirror_connect(struct index *mirror, bool on_disk, struct lineage_error *err);
 enum lineage_status mirror_connect_anew(struct index *mirror, struct lineage_error *err);
+/* A handle lives on after it ran out of memory: what could not be opened then, or ended, is now. */
+enum lineage_status mirror_recover(struct index *mirror, struct lineage_error *err);
 /* Inside a transaction: everything out, and empty tables in. Others go on reading what was there. */
 enum lineage_status mirror_start_anew(struct index *mirror, struct lineage_error *err);
 void mirror_disconnect(struct index *mirror);

@@ -148,9 +148,7 @@ enum lineage_status row_parser_take(struct row_parser *parser, struct row_batch 
             pthread_cond_wait(&parser->changed, &parser->lock);
         pthread_mutex_unlock(&parser->lock);
     }
-    if (batch->status != LINEAGE_OK && err)
-        *err = batch->err;
-    return batch->status;
+    return batch->status == LINEAGE_OK ? LINEAGE_OK : store_give(err, &batch->err);
 }
 
 void row_parser_free(struct row_parser *parser)

@@ -70,8 +70,8 @@ enum lineage_status mirror_insert_telemetry(struct index *mirror,
         json_decref(root);
     } else if (is_permanent(&why)) {
         status = LINEAGE_OK;
-    } else if (err) {
-        *err = why;
+    } else {
+        store_give(err, &why);
     }
     buf_release(&text);
     return status;
