@@ -57,34 +57,58 @@ static int open_all(struct report_options *o)
     return status;
 }
 
-static int print_picture(const struct report_options *o)
+static void print_picture(FILE *out, const void *context)
+{
+    const struct report_options *o = context;
+    page_picture(out, &o->models[0], o->svg);
+}
+
+static int check_picture(const struct report_options *o)
 {
     char names[256];
     if (o->n > 1)
         return cli_error(CLI_USAGE, "report: --svg shows one store");
-    if (page_picture(stdout, &o->models[0], o->svg))
-        return CLI_OK;
+    if (page_picture(NULL, NULL, o->svg))
+        return CLI_GO_ON;
     return cli_error(CLI_USAGE, "--svg '%s' is no picture; known are %s", o->svg,
                      page_picture_names(names, sizeof names));
 }
 
-static int write_page(const struct report_options *o)
+static void print_page(FILE *out, const void *context)
 {
-    struct page_options page = {.no_diffs = o->no_diffs};
-    char path[PATH_MAX];
-    if (o->output && strcmp(o->output, "-") == 0) {
-        page_print(stdout, o->models, o->n, &page);
-        return CLI_OK;
-    }
+    const struct report_options *o = context;
+    page_print(out, o->models, o->n, &(struct page_options){.no_diffs = o->no_diffs});
+}
+
+/* Where a page goes that nobody gave a name; a picture then goes to standard output. */
+static int default_name(const struct report_options *o, char path[PATH_MAX])
+{
     /* A page of several stores belongs to none of them and goes where the command was given. */
     const char *dir = o->n == 1 ? lineage_store_dir(o->stores[0]) : ".";
-    if (snprintf(path, sizeof path, "%s/report.html", strcmp(dir, ".") == 0 ? "." : dir) >= PATH_MAX)
+    bool here = strcmp(dir, ".") == 0;
+    if (snprintf(path, PATH_MAX, "%s%sreport.html", here ? "" : dir, here ? "" : "/") >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path of the store is too long");
-    const char *name = o->output ? o->output : strncmp(path, "./", 2) == 0 ? path + 2 : path;
+    return CLI_GO_ON;
+}
+
+static int write_out(const struct report_options *o)
+{
+    page_printer *print = o->svg ? print_picture : print_page;
+    const char *name = o->output ? o->output : o->svg ? "-" : NULL;
+    char path[PATH_MAX];
+    int status = o->svg ? check_picture(o) : CLI_GO_ON;
+    if (status == CLI_GO_ON && !name)
+        status = default_name(o, path);
+    if (status != CLI_GO_ON)
+        return status;
+    if (name && strcmp(name, "-") == 0) {
+        print(stdout, o);
+        return CLI_OK;
+    }
     /* A file that --output names may be replaced, whatever it holds: its path was typed. */
-    int status = page_file_write(name, o->models, o->n, &page, !o->output);
+    status = page_file_write(name ? name : path, print, o, !o->output);
     if (status == CLI_GO_ON)
-        printf("%s\n", name);
+        printf("%s\n", name ? name : path);
     return status == CLI_GO_ON ? CLI_OK : status;
 }
 
@@ -103,7 +127,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_error(CLI_SYSTEM, "out of memory");
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
-        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write (default: report.html in the store); - is standard output",
+        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write (default: report.html in the store; of a picture, standard output); - is standard output",
          "FILE"},
         {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print one picture as SVG instead", "NAME"},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
@@ -112,7 +136,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (status == CLI_GO_ON)
         status = open_all(o);
     if (status == CLI_GO_ON)
-        status = o->svg ? print_picture(o) : write_page(o);
+        status = write_out(o);
     close_all(o);
     cli_args_release(&o->args);
     free(o);

@@ -346,7 +346,8 @@ bool page_picture(FILE *out, const struct model *model, const char *name)
 {
     for (const struct picture_kind *kind = picture_kinds; kind->name; kind++)
         if (strcmp(kind->name, name) == 0) {
-            kind->print(&(struct picture){.out = out, .model = model, .alone = true});
+            if (out)
+                kind->print(&(struct picture){.out = out, .model = model, .alone = true});
             return true;
         }
     return false;

@@ -21,7 +21,7 @@ void page_print(FILE *out, const struct model *models, size_t n, const struct pa
 /* One trial in full, as a page has it. */
 void page_card(FILE *out, const struct model *model, size_t i);
 
-/* One picture as an SVG file of its own. False if there is none of that name. */
+/* One picture as an SVG file of its own. False if there is none of that name; out NULL: nothing is printed, but said. */
 bool page_picture(FILE *out, const struct model *model, const char *name);
 /* Names of the pictures, "morning, history, ...". */
 const char *page_picture_names(char *out, size_t size);

@@ -150,4 +150,23 @@ must_run report -C store -o store/report.html
 must_check store/report.html
 must_fail 3 "cannot write" report -C store -o nowhere/report.html
 must_equal 0 "$(find . -name 'report.html.*' | wc -l)"
+
+# What stands under a name that was typed stays what it is: a pipe (as /dev/null is, to root), a link, a private file.
+must_run report -C store -o store/report.html
+mkfifo pipe
+cat pipe >piped &
+must_run report -C store -o pipe
+wait $!
+must_match_file store/report.html piped
+[ -p pipe ] || fail "the pipe was replaced"
+: >private
+chmod 600 private
+ln -s private link
+must_run report -C store -o link
+must_equal "private 600" "$(readlink link) $(stat -c %a private)"
+must_match_file store/report.html private
+must_run report -C store --svg history -o picture.svg
+must_equal picture.svg "$(cat out)"
+run report -C store --svg history
+must_match_file out picture.svg
 finish
