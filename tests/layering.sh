@@ -19,7 +19,7 @@ src/store/fail.h           *                           include/lineage
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
 src/store/files            fs.h places.h snapshot.h telemetry.h torn.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
-src/store/log              log.h log_file.h            include/lineage src/store/fail.h src/store/format src/store/files
+src/store/log              log.h log_file.h digest_chain.h   include/lineage src/store/fail.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/format src/store/files src/store/log
 src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
 src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
@@ -87,6 +87,7 @@ sqlite3.h    src/store/mirror
 csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append
+sha2.h       src/store/log
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run
 jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands src/rlcase

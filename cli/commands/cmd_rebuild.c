@@ -1,25 +1,52 @@
 /* cmd_rebuild.c: `lineage rebuild`. */
 #include "cli.h"
+#include "output/finding.h"
+
+static void print_finding(void *context, const struct lineage_finding *finding)
+{
+    (void)context;
+    finding_print(finding);
+}
+
+/* What changes is printed: it is the last time that anybody can see it. */
+static int rebuild_digests(struct lineage_store *store)
+{
+    struct lineage_digests digests;
+    struct lineage_error err;
+    size_t n;
+    if (lineage_rebuild_digests(store, &digests, &n, print_finding, NULL, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    finding_print_digest(&digests);
+    return CLI_OK;
+}
 
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_error err;
-    (void)context;
+    const int *digests = context;
+    if (*digests)
+        return rebuild_digests(session->store);
     return lineage_rebuild(session->store, &err) == LINEAGE_OK ? CLI_OK : cli_fail(&err);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
+    int digests = 0;
+    struct poptOption options[] = {
+        {"digests", 0, POPT_ARG_NONE, &digests, 0,
+         "not the mirror: .results.tsv.digests, for rows that were changed on purpose; prints which", NULL},
+        CLI_STORE_OPTIONS(&session.where),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &digests);
 }
 
 const struct cli_command cmd_rebuild = {
     .name = "rebuild",
     .arguments = "",
     .description = "Throws lineage.db away and makes it again from results.tsv and telemetry/. Needed\n"
-                   "only after bytes of results.tsv that were already mirrored have changed.",
-    .examples = "  lineage rebuild",
+                   "only after bytes of results.tsv that were already mirrored have changed. That rows\n"
+                   "were changed `verify` goes on to say, until --digests.",
+    .examples = "  lineage rebuild\n  lineage rebuild --digests",
     .run = run,
 };

@@ -1,47 +1,49 @@
 /* cmd_verify.c: `lineage verify`. */
-#include <stdlib.h>
-
 #include "cli.h"
+#include "output/finding.h"
 
 static const char *const columns[] = {"kind", "line", "exp_id", "text"};
+
+struct verify_options {
+    char *head;  /* a digest noted earlier */
+    int digest;  /* print the one that the rows have now */
+};
 
 struct verify_print {
     struct cli_list *list; /* TSV and JSON */
 };
 
-/* File and line first, as compilers have it: editors jump there. What a row holds is made harmless before it
- * reaches a terminal. */
 static void print_finding(void *context, const struct lineage_finding *finding)
 {
     struct verify_print *print = context;
-    if (print->list) {
-        cli_list_text(print->list, finding->kind);
-        cli_list_count(print->list, (size_t)finding->line);
-        cli_list_text(print->list, finding->exp_id);
-        cli_list_text(print->list, finding->text);
-        cli_list_end_row(print->list);
+    if (!print->list) {
+        finding_print(finding);
         return;
     }
-    char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
-    if (finding->line)
-        printf("results.tsv:%llu: ", (unsigned long long)finding->line);
-    printf("%s: %s%s%s\n", finding->kind, id ? id : "", id && *id ? ": " : "", text ? text : "");
-    free(text);
-    free(id);
+    cli_list_text(print->list, finding->kind);
+    cli_list_count(print->list, (size_t)finding->line);
+    cli_list_text(print->list, finding->exp_id);
+    cli_list_text(print->list, finding->text);
+    cli_list_end_row(print->list);
 }
 
 static int work(struct cli_session *session, void *context)
 {
-    (void)context;
+    const struct verify_options *o = context;
     struct verify_print print = {0};
+    struct lineage_digests digests = {0};
     struct lineage_error err;
     size_t n = 0;
+    if (o->digest && session->format != CLI_TABLE)
+        return cli_error(CLI_USAGE, "--digest prints a line, and goes with --format table only");
     if (session->format != CLI_TABLE)
         print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
-    enum lineage_status status = lineage_verify(session->store, &n, print_finding, &print, &err);
+    enum lineage_status status = lineage_verify_digests(session->store, o->head, &digests, &n, print_finding, &print, &err);
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (status != LINEAGE_OK)
         return cli_fail(&err);
+    if (o->digest)
+        finding_print_digest(&digests);
     /* 1 and not 2: the command did what it was asked, and the answer is that not all is well. */
     return result == CLI_OK && n ? CLI_NO : result;
 }
@@ -49,16 +51,22 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct cli_session session = {0};
-    struct poptOption options[] = {CLI_SESSION_OPTIONS(&session), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
+    struct verify_options o = {0};
+    struct poptOption options[] = {
+        {"head", 0, POPT_ARG_STRING, &o.head, 0, "also check that rows with this digest are unchanged", "DIGEST"},
+        {"digest", 0, POPT_ARG_NONE, &o.digest, 0, "print the digest of all rows, to be noted elsewhere for --head", NULL},
+        CLI_SESSION_OPTIONS(&session),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_verify = {
     .name = "verify",
     .arguments = "",
     .description = "Checks format, ids, parents, cycles, statuses and numbers of results.tsv, the mirror\n"
-                   "against it byte by byte, and that snapshots and telemetry are present. Writes\n"
-                   "nothing. Exit status 0 if all is well, 1 if anything is wrong.",
-    .examples = "  lineage verify\n  lineage verify --format json",
+                   "against it byte by byte, the rows against their digests (.results.tsv.digests), and\n"
+                   "that snapshots and telemetry are present. Writes nothing. Exit status 0 if all is\n"
+                   "well, 1 if anything is wrong.",
+    .examples = "  lineage verify\n  lineage verify --format json\n  lineage verify --digest",
     .run = run,
 };

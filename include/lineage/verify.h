@@ -33,9 +33,38 @@ LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
                struct lineage_error *err);
 
+/*
+ * The digest of each record covers it and all before it: d_n = SHA-256(d_{n-1}, bytes of record n with its line end), d_0 = 32
+ * zero bytes; the header is record 1, empty records count. Digests are kept as rows are appended durably, so that a row which is
+ * changed afterwards is found, by whatever it was changed.
+ */
+#define LINEAGE_DIGEST_TEXT 65 /* hexadecimal digits in lower case, and NUL */
+struct lineage_digests {
+    uint64_t records;               /* that end in LF, with all before them */
+    char head[LINEAGE_DIGEST_TEXT]; /* digest of the last of them; "" if some are not what their digest was made of */
+    uint64_t kept; /* of the first so many a digest was there to compare with; the rest awaits the next durable append */
+};
+
+/*
+ * lineage_verify, and more of the digests. known, or NULL: a digest of this store that was noted elsewhere; a finding if no
+ * record ends in it, LINEAGE_EINVAL if it is no digest. Who can write both results.tsv and the digests beside it can forge
+ * them; a digest noted elsewhere cannot be met by other rows. digests may be NULL.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_verify_digests(struct lineage_store *store, const char *known, struct lineage_digests *digests, size_t *n_findings,
+                       lineage_finding_fn *report, void *context, struct lineage_error *err);
+
 /* Throw the mirror away and build it again from results.tsv, telemetry and snapshots. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
                                                                   struct lineage_error *err);
+
+/*
+ * Make the digests anew where rows are not what they were made of, for whoever has changed those rows and means it. What did
+ * not hold is reported, as by lineage_verify. Digests of rows before the first change stay.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests, size_t *n_findings,
+                        lineage_finding_fn *report, void *context, struct lineage_error *err);
 
 /*
  * Put back what a writer moved aside because nothing proved it whole: name is that of the file, results.tsv.torn-N, as the

@@ -93,7 +93,7 @@ the algorithms of librlcore."
 package(liblineage-dev libdevel "append-only log of training trials - development files
 Headers, static libraries, pkg-config and CMake files of the store (lineage),
 the training core (rlcore, rlcase) and the trainer (trainer)."
-  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
+  DEPENDS "liblineage${major} (= ${PROJECT_VERSION}), librlcore${major} (= ${PROJECT_VERSION}), librlcase${major} (= ${PROJECT_VERSION}), libtrainer${major} (= ${PROJECT_VERSION}), libcsv-dev, libjansson-dev, libmd-dev, libopenblas-pthread-dev | libopenblas-dev, libsqlite3-dev, libutf8proc-dev, libxxhash-dev")
 # Its modules are compiled where they are installed, and what was compiled goes with them (Debian's Python policy).
 set(scripts ${PROJECT_SOURCE_DIR}/src/cmake/debian)
 package(python3-lineage python "append-only log of training trials - Python package

@@ -32,6 +32,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_comparison),
     SIZE(lineage_condition),
     SIZE(lineage_config),
+    SIZE(lineage_digests),
     SIZE(lineage_error),
     SIZE(lineage_extra),
     SIZE(lineage_finding),

@@ -256,7 +256,7 @@ static enum lineage_status open_log(struct lineage_store *store, const char *ser
                                         : log_file_open(&store->log, store->dir_fd, store->dir, err);
     if (status != LINEAGE_OK)
         return status;
-    store->log->waiting = pass_on;
+    store->log->tell = pass_on;
     store->log->context = store;
     return server ? ask_server(store, err) : LINEAGE_OK;
 }

@@ -19,7 +19,7 @@ sound()
         trial 001 000 keep 1.5
         trial 002 001 crash ''
     } >results.tsv
-    rm -f lineage.db*
+    rm -f lineage.db* .results.tsv.digests
 }
 
 sound
@@ -197,4 +197,36 @@ rmdir lineage.db
 must_run best --direction higher --format json
 must_equal 000 "$(json exp_id)"
 must_fail 1 "finite val_bpb" best --metric val_bpb
+
+# A changed row is found by its digest whatever is done to the mirror, until somebody says that it was meant.
+sound
+must_run append --status keep --core-metric 1.2
+must_run append --status keep --core-metric 1.1
+must_run verify --digest
+noted=$(cut -d' ' -f1 out)
+must_equal 64 "$(printf '%s' "$noted" | wc -c)" "digits of a digest"
+must_have out '6 records, 6 of them compared'
+must_run append --status keep --core-metric 1.0
+must_run verify --head "$noted"
+must_equal '' "$(cat out)"
+sed -i '6s/1\.1/0.1/' results.tsv
+must_run rebuild
+finds 1 'results.tsv:6: digest: record 6 '
+must_run append --status keep --core-metric 0.9
+finds 1 'results.tsv:6: digest: record 6 '
+must_run rebuild --digests
+must_have out 'results.tsv:6: digest: record 6 '
+must_have out '8 records, 8 of them compared'
+must_run verify
+run verify --head "$noted"
+must_exit 1
+must_have out "no record ends in the digest $noted"
+sed -i 7d results.tsv
+must_run rebuild
+finds 1 'its end was cut off'
+rm .results.tsv.digests
+must_run verify
+must_fail 2 'is no digest' verify --head 12
+must_fail 2 'digest' verify --digest --format json
+
 finish

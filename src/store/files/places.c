@@ -90,7 +90,7 @@ bool place_is_own(const char *name)
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
                                         PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,      PLACE_LOGS,
                                         PLACE_PROVENANCE, PLACE_SERVER,       PLACE_OUTBOX};
-    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS)}; /* no comma is missing */
+    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)}; /* no comma is missing */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;

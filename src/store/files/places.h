@@ -12,6 +12,7 @@
 #define PLACE_RESULTS "results.tsv"
 #define PLACE_IMPORT "results.tsv.import" /* while many rows are written at once */
 #define PLACE_UNDONE "results.tsv.undone" /* rows were taken back that mirrors may have */
+#define PLACE_DIGESTS ".results.tsv.digests" /* of its rows: that the old ones are unchanged */
 #define PLACE_CONFIG "lineage.json"
 #define PLACE_SERVER "server.json"       /* of a log on a server: its settings as they were last seen */
 #define PLACE_OUTBOX "outbox"            /* of a log on a server: trials that it does not have yet */

@@ -15,7 +15,8 @@
  *      whatever machine the others are on. Readers never wait for it.
  *   3. log_append is all or nothing: when it fails the log is as it was. When it succeeds with
  *      sync the bytes survive a crash of the machine, before the claim is released.
- *   4. The same bytes are never added twice: if it cannot be known whether an append took place
+ *   4. Digests of records (digest_chain.h) are kept for those that are durable, and only for them.
+ *   5. The same bytes are never added twice: if it cannot be known whether an append took place
  *      (a broken connection), log_append finds out before it returns.
  */
 #ifndef LOG_LOG_H
@@ -23,6 +24,7 @@
 
 #include "../fail.h"
 #include "../format/arena.h"
+#include "digest_chain.h"
 
 /* What a log is at some moment. */
 struct log_state {
@@ -43,6 +45,19 @@ static inline bool log_is_same(const struct log_state *a, const struct log_state
     return a->identity[0] == b->identity[0] && a->identity[1] == b->identity[1];
 }
 
+/* What is asked of the digests of a log, and what comes out. */
+struct log_digests {
+    const unsigned char *known; /* a digest that some record should end in; NULL: none is looked for */
+    bool known_found;
+    /* Told of each stretch of records whose digest is not that of their bytes; line as in lineage_finding. */
+    void (*broken)(void *context, uint64_t line, const char *text);
+    void *context;
+    bool is_broken;
+    bool are_kept;            /* whether there are any to compare with */
+    uint64_t kept;            /* so many records have been compared */
+    struct digest_chain head; /* of all records, kept or not; means nothing if is_broken */
+};
+
 /* One kind of log: log_NAME below says what each function does. */
 struct log;
 struct log_kind {
@@ -61,6 +76,8 @@ struct log_kind {
                                  struct lineage_error *);
     enum lineage_status (*settle)(struct log *, struct lineage_error *);
     enum lineage_status (*find)(struct log *, struct buf *, struct lineage_error *); /* NULL: a log without requests */
+    enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
+    enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
     void (*release)(struct log *);
     void (*close)(struct log *);
 };
@@ -78,8 +95,9 @@ struct log {
     bool found;      /* by a claim or an append: the request is in the log already, or came into it, and perhaps others since */
     bool lost;       /* by a failed append: the claim was lost before it, so claim and append once more */
     bool may_assume; /* log_claim_unchanged may leave it to the append to find out that others were faster */
-    /* Told once that a claim has been waiting for a second, and for whom. NULL: nobody is. */
-    void (*waiting)(void *context, const char *text);
+    /* Told what a person should know: that a claim has been waiting for a second and for whom, that digests cannot be
+     * kept. NULL: nobody is. */
+    void (*tell)(void *context, const char *text);
     void *context;
 };
 
@@ -171,6 +189,21 @@ static inline enum lineage_status log_find(struct log *log, struct buf *out, str
 static inline bool log_has_requests(const struct log *log)
 {
     return log->kind->find != NULL;
+}
+
+/* Whether the records are still those that their digests were made of (digest_chain.h). Writes nothing and waits for
+ * nobody. */
+static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests,
+                                                    struct lineage_error *err)
+{
+    return log->kind->check_digests(log, digests, err);
+}
+
+/* Under the claim: the same, and then make those anew that do not hold. For a person who knows why. */
+static inline enum lineage_status log_rebuild_digests(struct log *log, struct log_digests *digests,
+                                                      struct lineage_error *err)
+{
+    return log->kind->rebuild_digests(log, digests, err);
 }
 
 static inline void log_release(struct log *log)

@@ -28,6 +28,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/torn.h"
+#include "digest_file.h"
 #include "lock_holder.h"
 
 struct log_file {
@@ -39,6 +40,7 @@ struct log_file {
     bool created;                             /* the claimed file did not exist before */
     bool empty;                               /* it still is */
     bool torn;                                /* what was written of a refused append could not be cut off */
+    struct digest_file digests;
 };
 
 static struct log_file *file_of(struct log *log)
@@ -170,8 +172,8 @@ static void say_who_holds_it(const struct log_file *file)
     struct buf text = {0};
     lock_holder(holder, (dev_t)file->write_state.identity[0], (ino_t)file->write_state.identity[1]);
     buf_printf(&text, "waiting for the lock of %s%s", file->log.place, holder);
-    if (file->log.waiting && !text.failed)
-        file->log.waiting(file->log.context, text.data);
+    if (file->log.tell && !text.failed)
+        file->log.tell(file->log.context, text.data);
     buf_release(&text);
 }
 
@@ -298,10 +300,9 @@ static void cut_refused(struct log_file *file, const struct log_state *state, co
         fs_sync_data(file->write_fd);
 }
 
-static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
-                                       bool sync, struct lineage_error *err)
+static enum lineage_status add(struct log_file *file, struct log_state *state, const char *bytes, size_t length, bool sync,
+                               struct lineage_error *err)
 {
-    struct log_file *file = file_of(log);
     enum lineage_status status = LINEAGE_OK;
     /*
      * A short write is a full disk, or a limit on the file's size. Writing the rest would be a
@@ -312,7 +313,7 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
     if (n >= 0 && (size_t)n < length)
         errno = ENOSPC;
     if (n < 0 || (size_t)n < length)
-        status = failed(log, "append to", err);
+        status = failed(&file->log, "append to", err);
     else if (sync)
         /*
          * A sync that failed is a failed append. Linux may mark the pages clean after reporting the
@@ -325,6 +326,17 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
     else
         cut_refused(file, state, bytes, n > 0 ? (size_t)n : 0, sync);
     file->empty = state->size == 0;
+    return status;
+}
+
+/* Rows that were not synced, of whatever program, get their digests with the next that is: the sync is of all the file. */
+static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                       bool sync, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    enum lineage_status status = add(file, state, bytes, length, sync, err);
+    if (status == LINEAGE_OK && sync)
+        digest_file_follow(&file->digests, log, state->size);
     return status;
 }
 
@@ -448,9 +460,11 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
     if (status != LINEAGE_OK)
         return status;
     file->torn = false;
-    status = file_append(log, state, bytes, length, sync, err);
+    status = add(file, state, bytes, length, sync, err);
     if (!file->torn) /* else the next claim cuts it off */
         forget_staged(file, &ignored); /* where it stays, the next claim finds all of it in the log and takes nothing back */
+    if (status == LINEAGE_OK && sync)
+        digest_file_follow(&file->digests, log, state->size);
     return status;
 }
 
@@ -558,6 +572,19 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
                                                                         : failed(log, "settle what was taken back of", err);
 }
 
+/* The digests first: what they speak of is in the log when its size is looked at then. */
+static enum lineage_status file_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
+{
+    return digest_file_check(&file_of(log)->digests, log, digests, NULL, err);
+}
+
+static enum lineage_status file_rebuild_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    return fs_sync_data(file->write_fd) == 0 ? digest_file_rebuild(&file->digests, log, digests, err)
+                                             : failed(log, "sync", err);
+}
+
 static const struct log_kind kind = {.look = file_look,
                                      .read = file_read,
                                      .claim = file_claim,
@@ -567,6 +594,8 @@ static const struct log_kind kind = {.look = file_look,
                                      .set_aside = file_set_aside,
                                      .blank = file_blank,
                                      .settle = file_settle,
+                                     .check_digests = file_check_digests,
+                                     .rebuild_digests = file_rebuild_digests,
                                      .release = file_release,
                                      .close = file_close};
 
@@ -585,7 +614,8 @@ enum lineage_status log_file_open(struct log **log, int dir_fd, const char *dir,
                               .dir_fd = dir_fd,
                               .place = place.data,
                               .read_fd = -1,
-                              .write_fd = -1};
+                              .write_fd = -1,
+                              .digests = {.dir_fd = dir_fd}};
     *log = &file->log;
     return LINEAGE_OK;
 }

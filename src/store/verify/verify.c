@@ -24,6 +24,8 @@ struct verifying {
     lineage_finding_fn *report;
     void *context;
     size_t n;
+    const char *known; /* a digest noted elsewhere, NULL: none */
+    struct lineage_digests *digests;
 };
 
 static void found(struct verifying *v, const char *kind, uint64_t line, const char *exp_id,
@@ -134,6 +136,39 @@ static enum lineage_status check_telemetry(struct verifying *v, struct lineage_e
     return status;
 }
 
+static void report_broken(void *context, uint64_t line, const char *text)
+{
+    found(context, "digest", line, "", text);
+}
+
+static void give_digests(struct lineage_digests *out, const struct log_digests *digests)
+{
+    *out = (struct lineage_digests){.records = digests->head.records, .kept = digests->kept};
+    if (!digests->is_broken)
+        digest_write(out->head, digests->head.digest);
+}
+
+/* Last, because it reads the whole log once more. */
+static enum lineage_status check_digests(struct verifying *v, struct lineage_error *err)
+{
+    unsigned char known[DIGEST_BYTES];
+    char text[160];
+    struct log_digests digests = {.broken = report_broken, .context = v};
+    if (v->known && !digest_read(known, v->known))
+        return store_fail(err, LINEAGE_EINVAL, "'%.80s' is no digest, which has 64 digits 0 to 9 and a to f", v->known);
+    digests.known = v->known ? known : NULL;
+    enum lineage_status status = log_check_digests(v->store->log, &digests, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (v->known && !digests.known_found) {
+        snprintf(text, sizeof text, "no record ends in the digest %s: rows that it covers were changed or removed", v->known);
+        found(v, "digest", 0, "", text);
+    }
+    if (v->digests)
+        give_digests(v->digests, &digests);
+    return LINEAGE_OK;
+}
+
 /* What a kill left: nobody's, and taken away by the next append. A copy under way is locked, and
  * is not mentioned. */
 static void check_leftovers(struct verifying *v)
@@ -185,18 +220,20 @@ static enum lineage_status check_store(struct verifying *v, struct index *on_dis
         status = check_index(v, on_disk, err);
     if (status == LINEAGE_OK)
         status = index_each_snapshot(v->store->index, check_snapshot, v, err);
-    return status == LINEAGE_OK ? check_telemetry(v, err) : status;
+    if (status == LINEAGE_OK)
+        status = check_telemetry(v, err);
+    return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
 /*
  * Rows are asked for in lineage.db, once it is known to say what the log says; else in a mirror made in memory for the
  * purpose, so that lineage.db is judged and not mended.
  */
-enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings,
-                                   lineage_finding_fn *report, void *context,
-                                   struct lineage_error *err)
+enum lineage_status lineage_verify_digests(struct lineage_store *store, const char *known,
+                                           struct lineage_digests *digests, size_t *n_findings,
+                                           lineage_finding_fn *report, void *context, struct lineage_error *err)
 {
-    struct verifying v = {.report = report, .context = context};
+    struct verifying v = {.report = report, .context = context, .known = known, .digests = digests};
     struct lineage_open_options options = {.direction = store->config.direction, .no_mirror = true};
     struct lineage_store *apart = NULL;
     bool sound = false;
@@ -214,6 +251,39 @@ enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findin
         index_leave_sound(store->index);
     *n_findings = v.n;
     lineage_store_close(apart);
+    return status;
+}
+
+enum lineage_status lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report,
+                                   void *context, struct lineage_error *err)
+{
+    return lineage_verify_digests(store, NULL, NULL, n_findings, report, context, err);
+}
+
+/* Under the claim, whose log holds no part of an append that was cut off. */
+enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests,
+                                            size_t *n_findings, lineage_finding_fn *report, void *context,
+                                            struct lineage_error *err)
+{
+    struct verifying v = {.store = store, .report = report, .context = context};
+    struct log_digests old = {.broken = report_broken, .context = &v}, now = {.known = NULL};
+    struct log_state end;
+    *n_findings = 0;
+    *digests = (struct lineage_digests){0};
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK)
+        status = log_look(store->log, &end, err);
+    if (status != LINEAGE_OK || !end.exists)
+        return status;
+    status = log_claim(store->log, &end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = log_rebuild_digests(store->log, &old, err);
+    if (status == LINEAGE_OK)
+        status = log_check_digests(store->log, &now, err);
+    log_release(store->log);
+    give_digests(digests, &now);
+    *n_findings = v.n;
     return status;
 }
 

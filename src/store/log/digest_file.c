@@ -1,0 +1,343 @@
+/*
+ * digest_file.c: .results.tsv.digests.
+ *
+ * It is written behind the log and under its claim: a line speaks of rows that are on disk already, so what a crash leaves of
+ * the two is at worst a log that has more. A line that was cut off is dropped by who comes next. It is not synced line by
+ * line: a line that a crash takes is made again from the same rows.
+ *
+ * A line that does not hold stays, and rows go on behind it: only a person can say that a change was meant
+ * (digest_file_rebuild).
+ */
+#include "digest_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+
+#define NUMBERS 42 /* two numbers of 20 digits and a blank behind each */
+#define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
+
+/* Strictly what write_line writes: a sign or a blank more would be another line with the same digest. */
+static bool read_number(uint64_t *number, const char **text)
+{
+    char *end;
+    if (**text < '1' || **text > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(*text, &end, 10);
+    *text = end + 1;
+    return *end == ' ' && errno == 0;
+}
+
+static bool read_line(struct digest_chain *chain, const char *text)
+{
+    return read_number(&chain->records, &text) && read_number(&chain->position, &text) &&
+           strlen(text) == DIGEST_TEXT - 1 && digest_read(chain->digest, text);
+}
+
+/* ---- adding ---- */
+
+static void tell(struct digest_file *file, struct log *log, const char *what)
+{
+    char text[300];
+    if (file->told || !log->tell)
+        return;
+    file->told = true;
+    snprintf(text, sizeof text, PLACE_DIGESTS " stays as it is: %s", what);
+    log->tell(log->context, text);
+}
+
+/* The last line of an open file, at most TAIL bytes long; what follows it is of a line that was cut off. */
+enum { TAIL = 4096 };
+
+static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t *good)
+{
+    char tail[TAIL + 1];
+    const uint64_t from = size > TAIL ? size - TAIL : 0;
+    ssize_t n = fs_read_at(fd, tail, (size_t)(size - from), from);
+    if (n < 0 || (uint64_t)n != size - from)
+        return false;
+    while (n && tail[n - 1] != '\n')
+        n--;
+    *good = from + (uint64_t)n;
+    *last = (struct digest_chain){0};
+    if (!n)
+        return !from;
+    tail[--n] = '\0';
+    while (n && tail[n - 1] != '\n')
+        n--;
+    return (n || !from) && read_line(last, tail + n);
+}
+
+/* Where the lines end, with the file cut there. */
+static bool find_last(struct digest_file *file, struct log *log, int fd)
+{
+    struct stat st;
+    uint64_t good = 0;
+    if (fs_stat_open(fd, &st) != 0)
+        return false;
+    uint64_t size = (uint64_t)st.st_size, identity[2] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
+    if (size && size == file->size && memcmp(identity, file->identity, sizeof identity) == 0)
+        return true;
+    file->size = 0;
+    if (!S_ISREG(st.st_mode) || !read_last(&file->last, fd, size, &good)) {
+        tell(file, log, "its last line is not what was written there; see 'lineage verify', 'lineage rebuild --digests'");
+        return false;
+    }
+    if (good < size && fs_truncate(fd, good) != 0)
+        return false;
+    memcpy(file->identity, identity, sizeof identity);
+    file->size = good;
+    return true;
+}
+
+/* The name of a new file lasts, so that a file which is gone afterwards was taken away. */
+static void write_line(struct digest_file *file, int fd, const struct digest_chain *chain)
+{
+    char line[LINE_MAX_BYTES + 1], digest[DIGEST_TEXT];
+    const bool is_new = !file->size;
+    digest_write(digest, chain->digest);
+    int length = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
+    if (fs_write_once(fd, line, (size_t)length) != length) {
+        file->size = 0; /* read again, and cut, next time */
+        return;
+    }
+    file->last = *chain;
+    file->size += (uint64_t)length;
+    if (is_new && fs_sync(fd) == 0)
+        fs_sync_dir(file->dir_fd);
+}
+
+static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
+{
+    if (!find_last(file, log, fd))
+        return;
+    struct digest_chain chain = file->last;
+    if (chain.position > end)
+        tell(file, log, "it speaks of rows that the log no longer has; see 'lineage verify', 'lineage rebuild --digests'");
+    else if (digest_chain_follow(&chain, log, end, NULL) == LINEAGE_OK && chain.position > file->last.position)
+        write_line(file, fd, &chain);
+}
+
+/* Opened anew for each row: another process may have put a new file in its place. */
+void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
+{
+    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (fd < 0) {
+        tell(file, log, strerror(errno));
+        return;
+    }
+    follow_open(file, log, fd, end);
+    fs_close(fd);
+}
+
+/* ---- checking ---- */
+
+/* The lines of the file, and the records of the log beside them. */
+struct checking {
+    struct log *log;
+    struct log_digests *digests;
+    struct buf *whole;
+    uint64_t end;
+    int fd; /* -1: no lines */
+    char data[TAIL + 1];
+    size_t length, at; /* of data */
+    uint64_t offset;   /* behind data in the file */
+    uint64_t size;     /* of the file when it was opened: later lines are of rows behind `end` */
+    uint64_t line;     /* number of the line read last */
+    struct digest_chain last, next; /* what the last line said that counts, and the one that is to be met */
+    uint64_t last_line;             /* of the log, where last ends */
+    struct record_walk walk;
+};
+
+static void broken(struct checking *c, uint64_t line, const char *text)
+{
+    c->digests->is_broken = true;
+    if (c->digests->broken)
+        c->digests->broken(c->digests->context, line, text);
+}
+
+/* The next line without its end; NULL behind the last, what is left then being none. */
+static char *next_text(struct checking *c)
+{
+    char *end;
+    while (!(end = memchr(c->data + c->at, '\n', c->length - c->at))) {
+        memmove(c->data, c->data + c->at, c->length - c->at);
+        c->length -= c->at;
+        c->at = 0;
+        size_t room = TAIL - c->length, left = (size_t)(c->size - c->offset);
+        ssize_t n = fs_read_at(c->fd, c->data + c->length, room < left ? room : left, c->offset);
+        if (n <= 0)
+            return NULL;
+        c->offset += (uint64_t)n;
+        c->length += (size_t)n;
+    }
+    char *text = c->data + c->at;
+    *end = '\0';
+    c->at = (size_t)(end - c->data) + 1;
+    c->line++;
+    return text;
+}
+
+/* The next line that goes on from the last one; the others are said and passed over. */
+static bool next_line(struct checking *c)
+{
+    const char *text;
+    char why[120];
+    while (c->fd >= 0 && (text = next_text(c))) {
+        if (read_line(&c->next, text) && c->next.records > c->last.records && c->next.position > c->last.position)
+            return true;
+        snprintf(why, sizeof why, PLACE_DIGESTS ":%" PRIu64 ": not a line that was written there", c->line);
+        broken(c, 0, why);
+    }
+    return false;
+}
+
+static bool is_met(const struct digest_chain *a, const struct digest_chain *b)
+{
+    return a->records == b->records && a->position == b->position && memcmp(a->digest, b->digest, DIGEST_BYTES) == 0;
+}
+
+static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64_t to, uint64_t *lines,
+                                       struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t n = 1; status == LINEAGE_OK && from < to && n; from += n) {
+        bytes.length = 0;
+        status = log_read(c->log, from, to - from < 1 << 20 ? (size_t)(to - from) : 1 << 20, &bytes, err);
+        n = bytes.length;
+        for (size_t i = 0; i < n; i++)
+            *lines += bytes.data[i] == '\n';
+    }
+    buf_release(&bytes);
+    return status;
+}
+
+/* Behind a stretch that was changed the digests go on from what was written, so that each change is found by itself. */
+static enum lineage_status go_on_behind(struct checking *c, struct digest_chain *ahead, struct lineage_error *err)
+{
+    char text[240], first[40] = "record ";
+    if (c->last.records + 1 < c->next.records)
+        snprintf(first, sizeof first, "records %" PRIu64 " to ", c->last.records + 1);
+    snprintf(text, sizeof text,
+             "%s%" PRIu64 " (bytes %" PRIu64 " to %" PRIu64 "): not the bytes that " PLACE_DIGESTS ":%" PRIu64
+             " is the digest of",
+             first, c->next.records, c->last.position, c->next.position, c->line);
+    broken(c, c->last_line, text);
+    enum lineage_status status = count_lines(c, c->last.position, c->next.position, &c->last_line, err);
+    *ahead = c->last = c->next;
+    record_walk_start(&c->walk, c->log, c->next.position, c->last_line, c->end);
+    return status;
+}
+
+static void keep_whole(struct checking *c)
+{
+    char digest[DIGEST_TEXT];
+    digest_write(digest, c->next.digest);
+    if (c->whole && !c->digests->is_broken)
+        buf_printf(c->whole, "%" PRIu64 " %" PRIu64 " %s\n", c->next.records, c->next.position, digest);
+    c->last = c->next;
+    c->last_line = c->walk.scanner.line;
+}
+
+static void say_cut_off(struct checking *c)
+{
+    char text[200];
+    snprintf(text, sizeof text, "it ends at byte %" PRIu64 ", and " PLACE_DIGESTS " speaks of %" PRIu64
+             " records in %" PRIu64 " bytes: its end was cut off", c->end, c->next.records, c->next.position);
+    broken(c, 0, text);
+}
+
+/* Record by record, and line by line as their ends are met. */
+static enum lineage_status compare(struct checking *c, struct lineage_error *err)
+{
+    struct tsv_record record;
+    struct log_digests *digests = c->digests;
+    struct digest_chain ahead = {0};
+    bool there, expected = next_line(c);
+    enum lineage_status status;
+    digests->known_found = digests->known && memcmp(ahead.digest, digests->known, DIGEST_BYTES) == 0;
+    record_walk_start(&c->walk, c->log, 0, 1, c->end);
+    while ((status = record_walk_next(&c->walk, &record, &there, err)) == LINEAGE_OK &&
+           (there || (expected && c->next.position <= c->end))) {
+        if (there) {
+            digest_chain_add(&ahead, &record);
+            digests->known_found = digests->known_found ||
+                                   (digests->known && memcmp(ahead.digest, digests->known, DIGEST_BYTES) == 0);
+        }
+        if (expected && there && is_met(&ahead, &c->next)) {
+            keep_whole(c);
+            expected = next_line(c);
+        } else if (expected && (!there || ahead.position >= c->next.position)) {
+            status = go_on_behind(c, &ahead, err);
+            expected = next_line(c);
+        }
+        if (status != LINEAGE_OK)
+            break;
+        if (there && record.bytes[record.length - 1] == '\n')
+            digests->head = ahead;
+    }
+    if (status == LINEAGE_OK && expected)
+        say_cut_off(c);
+    digests->kept = c->last.records;
+    return status;
+}
+
+/* Before the size of the log is looked at: what they speak of is in it then. */
+static void open_lines(struct checking *c, const struct digest_file *file)
+{
+    struct stat st;
+    c->fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (c->fd < 0 && errno == ENOENT)
+        return;
+    c->digests->are_kept = c->fd >= 0 && fs_stat_open(c->fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (c->digests->are_kept) {
+        c->size = (uint64_t)st.st_size;
+        return;
+    }
+    broken(c, 0, PLACE_DIGESTS " cannot be read");
+}
+
+enum lineage_status digest_file_check(struct digest_file *file, struct log *log, struct log_digests *digests,
+                                      struct buf *whole, struct lineage_error *err)
+{
+    struct log_state state;
+    struct checking c = {.log = log, .digests = digests, .whole = whole, .last_line = 1};
+    open_lines(&c, file);
+    enum lineage_status status = log_look(log, &state, err);
+    c.end = state.size;
+    if (status == LINEAGE_OK)
+        status = compare(&c, err);
+    record_walk_release(&c.walk);
+    if (c.fd >= 0)
+        fs_close(c.fd);
+    return status;
+}
+
+/* The lines that hold stay: they say where later changes are. */
+enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *log, struct log_digests *digests,
+                                        struct lineage_error *err)
+{
+    struct buf whole = {0};
+    struct log_state state;
+    enum lineage_status status = digest_file_check(file, log, digests, &whole, err);
+    if (status == LINEAGE_OK && whole.failed)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status == LINEAGE_OK && digests->is_broken)
+        status = fs_replace_alone(file->dir_fd, PLACE_DIGESTS, whole.data ? whole.data : "", whole.length, true, err);
+    buf_release(&whole);
+    file->size = 0;
+    file->told = false;
+    if (status == LINEAGE_OK)
+        status = log_look(log, &state, err);
+    if (status == LINEAGE_OK)
+        digest_file_follow(file, log, state.size);
+    return status;
+}
