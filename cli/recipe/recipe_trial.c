@@ -37,8 +37,9 @@ static bool write_recipe(const struct recipe_trial *trial)
 static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
 {
     struct recipe_trial *trial = context;
-    if (!program_self(trial->self) || !workdir_file(trial->file, dir, RECIPE_FILE) ||
-        !workdir_file(trial->policy, dir, RECIPE_POLICY) || !write_recipe(trial))
+    workdir_file(trial->file, dir, RECIPE_FILE);
+    workdir_file(trial->policy, dir, RECIPE_POLICY);
+    if (!program_self(trial->self) || !write_recipe(trial))
         return false;
     const char *const argv[] = {"lineage", "run-trial", "--events", "3", "--checkpoint", trial->policy, trial->file};
     memcpy(trial->argv, argv, sizeof argv);

@@ -7,6 +7,7 @@
  */
 #include "trial/guardian.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +26,7 @@
 #include "trial/trial_watch.h"
 
 /* A process in the kernel's hands (a dead disk, a GPU's driver) does not go for KILL until those are done with it. */
-enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10 };
+enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10, START_MS = 200 };
 
 enum news { NEWS_STARTED, NEWS_OUTSIDE, NEWS_ENDED, NEWS_GONE };
 
@@ -53,19 +54,43 @@ static double now(void)
 }
 
 /* Less than a pipe takes in one piece, so that it never arrives in two. */
+static ssize_t put(int fd, const void *data, size_t length)
+{
+    ssize_t n;
+    do
+        n = write(fd, data, length);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static ssize_t get(int fd, void *data, size_t length)
+{
+    ssize_t n;
+    do
+        n = read(fd, data, length);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static int wait_for(pid_t pid)
+{
+    int state = 0;
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR)
+        continue;
+    return state;
+}
+
 static void tell(const struct guarding *g, enum news news, int value)
 {
     struct report report = {news, value};
-    while (write(g->report, &report, sizeof report) < 0 && errno == EINTR)
-        continue;
+    put(g->report, &report, sizeof report);
 }
 
 /* ---- the command ---- */
 
 static void say(int failure, int error)
 {
-    while (write(failure, &error, sizeof error) < 0 && errno == EINTR)
-        continue;
+    put(failure, &error, sizeof error);
 }
 
 /* In the child. No standard input: a command that asks a question would hold up the night. The check of the parent
@@ -94,10 +119,8 @@ static int read_failure(struct guarding *g, int failure)
 {
     for (;;) {
         int error = 0;
-        ssize_t n = read(failure, &error, sizeof error);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n != sizeof error || error != OUTSIDE)
+        get(failure, &error, sizeof error);
+        if (error != OUTSIDE)
             return error;
         g->outside = true;
     }
@@ -118,6 +141,8 @@ static int start_command(struct guarding *g)
     close(ends[1]);
     if (g->child > 0)
         error = read_failure(g, ends[0]);
+    if (g->child > 0 && error)
+        wait_for(g->child);
     close(ends[0]);
     return error;
 }
@@ -139,7 +164,6 @@ static void reap(struct guarding *g)
 {
     for (;;) {
         siginfo_t info = {0};
-        int state = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
             g->none_left = errno == ECHILD;
             return;
@@ -147,7 +171,7 @@ static void reap(struct guarding *g)
         if (!info.si_pid)
             return;
         before_waiting(g, info.si_pid);
-        waitpid(info.si_pid, &state, 0);
+        int state = wait_for(info.si_pid);
         if (info.si_pid == g->child) {
             g->child_reaped = true;
             tell(g, NEWS_ENDED, state);
@@ -168,10 +192,7 @@ static bool wait_for_news(struct guarding *g, int milliseconds)
         return false;
     if (!fds[1].revents)
         return false;
-    ssize_t n = read(g->control, &order, 1);
-    if (n < 0)
-        return false;
-    g->at_once = n == 0 || order == 'K';
+    g->at_once = get(g->control, &order, 1) != 1 || order == 'K';
     return true;
 }
 
@@ -294,6 +315,11 @@ static void guard(struct guarding *g)
 
 /* ---- this side ---- */
 
+void guardian_wake(const struct guardian *guardian)
+{
+    kill(guardian->pid, SIGCONT);
+}
+
 static bool open_pipes(int control[2], int report[2])
 {
     control[0] = control[1] = report[0] = report[1] = -1;
@@ -311,13 +337,14 @@ static void close_all(int control[2], int report[2])
 }
 
 /* The first word: whether the command runs. */
-static int read_start(const struct guardian *guardian)
+static int read_start(struct guardian *guardian)
 {
-    struct report report;
-    ssize_t n;
-    while ((n = read(guardian->report, &report, sizeof report)) < 0 && errno == EINTR)
-        continue;
-    return n == sizeof report ? report.value : ECHILD;
+    struct report report = {NEWS_STARTED, ECHILD};
+    struct pollfd fd = {guardian->report, POLLIN, 0};
+    while (poll(&fd, 1, START_MS) <= 0) /* nobody else waits for this word, not even a wall */
+        guardian_wake(guardian);
+    guardian->silent = get(guardian->report, &report, sizeof report) == 0;
+    return report.value;
 }
 
 /*
@@ -363,8 +390,7 @@ void guardian_end(const struct guardian *guardian, bool at_once)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     sigaction(SIGPIPE, &ignore, &before);
-    while (write(guardian->control, at_once ? "K" : "T", 1) < 0 && errno == EINTR)
-        continue;
+    put(guardian->control, at_once ? "K" : "T", 1);
     sigaction(SIGPIPE, &before, NULL);
 }
 
@@ -378,7 +404,8 @@ void guardian_listen(struct guardian *guardian)
             guardian->state = report.value;
         } else if (report.news == NEWS_OUTSIDE) {
             guardian->outside = true;
-        } else if (report.news == NEWS_GONE) {
+        } else {
+            assert(report.news == NEWS_GONE); /* NEWS_STARTED was read by guardian_start */
             guardian->gone = true;
             guardian->unseen = report.value;
         }
@@ -407,8 +434,8 @@ static void clear_away_orphans(struct guardian *guardian)
 
 void guardian_release(struct guardian *guardian)
 {
-    while (guardian->pid > 0 && waitpid(guardian->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    if (guardian->pid > 0)
+        wait_for(guardian->pid);
     if (guardian->silent)
         clear_away_orphans(guardian);
     if (guardian->control >= 0)

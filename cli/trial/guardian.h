@@ -6,8 +6,8 @@
  * It outlives the process that made it, if that is killed, and then kills the tree. It keeps the descriptor `hold`
  * open until the tree is gone, so that a lock on it says whether anything of the trial may still run.
  *
- * Only descendants are ever signalled, by number; a control group of the trial's own is killed whole. Without /proc those outside the command's process group cannot be found:
- * the guardian says so (unseen) and leaves them.
+ * Only descendants are ever signalled, by number; a control group of the trial's own is killed whole. Without /proc
+ * those outside the command's process group cannot be found: the guardian says so (unseen) and leaves them.
  */
 #ifndef CLI_GUARDIAN_H
 #define CLI_GUARDIAN_H
@@ -43,6 +43,9 @@ int guardian_start(struct guardian *guardian, const struct guardian_command *com
 
 /* Ask it to end the tree: with TERM, a grace, KILL; or with KILL at once. */
 void guardian_end(const struct guardian *guardian, bool at_once);
+
+/* One that somebody stopped goes on, or it could not obey. */
+void guardian_wake(const struct guardian *guardian);
 
 /* Take what it reports, without waiting. */
 void guardian_listen(struct guardian *guardian);

@@ -24,8 +24,8 @@ static void on_signal(int number)
 {
     int before = errno;
     (void)number;
-    if (write(write_end, "", 1) < 0)
-        errno = before; /* the pipe is full of signals */
+    ssize_t written = write(write_end, "", 1); /* or the pipe is full of signals */
+    (void)written;
     errno = before;
 }
 
@@ -47,13 +47,9 @@ bool interrupts_hold(struct interrupts *interrupts)
 {
     int ends[2];
     *interrupts = (struct interrupts){.fd = -1, .write_end = -1};
-    if (pipe(ends) != 0) {
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
         cli_error(CLI_SYSTEM, "cannot wait for signals: %s", strerror(errno));
         return false;
-    }
-    for (int i = 0; i < 2; i++) {
-        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
-        fcntl(ends[i], F_SETFL, O_NONBLOCK);
     }
     interrupts->fd = ends[0];
     interrupts->write_end = write_end = ends[1];

@@ -16,30 +16,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of /proc/PID/stat, counted from 1; see proc(5). */
-enum { STATE_FIELD = 3, PARENT_FIELD = 4, START_FIELD = 22, PAGES_FIELD = 24, STAT_BYTES = 1024 };
+enum { STAT_BYTES = 1024 };
 
-/* The name in parentheses may hold anything, parentheses too: fields are counted from behind the last one. */
-static bool parse(struct process *process, char *text)
+/* Fields 3, 4, 5, 22 and 24 of /proc/PID/stat; see proc(5). The name in parentheses may hold anything, parentheses too:
+ * fields are counted from behind the last one. */
+static bool parse(struct process *process, const char *text)
 {
-    char *at = strrchr(text, ')');
-    if (!at)
+    char state;
+    const char *at = strrchr(text, ')');
+    if (!at || sscanf(at + 1,
+                      " %c %d %d"
+                      " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s" /* 6 to 21 */
+                      " %llu %*s %ld",
+                      &state, &process->parent, &process->group, &process->started, &process->pages) != 5)
         return false;
-    at += 1;
-    for (int field = STATE_FIELD; field <= PAGES_FIELD; field++) {
-        at += strspn(at, " ");
-        if (!*at)
-            return false;
-        if (field == STATE_FIELD)
-            process->ended = *at == 'Z' || *at == 'X';
-        else if (field == PARENT_FIELD)
-            process->parent = (pid_t)strtol(at, NULL, 10);
-        else if (field == START_FIELD)
-            process->started = strtoull(at, NULL, 10);
-        else if (field == PAGES_FIELD)
-            process->pages = strtol(at, NULL, 10);
-        at += strcspn(at, " ");
-    }
+    process->ended = strchr("ZX", state) != NULL;
     return true;
 }
 
@@ -74,6 +65,7 @@ static bool add(struct process_tree *all, size_t *room, const struct process *pr
     return true;
 }
 
+/* Without this process at least it is no /proc. */
 static bool read_all(struct process_tree *all)
 {
     struct dirent *entry;
@@ -81,13 +73,15 @@ static bool read_all(struct process_tree *all)
     size_t room = 0;
     bool ok = true;
     DIR *dir = opendir("/proc");
-    if (!dir)
-        return false;
-    while (ok && (entry = readdir(dir)))
+    *all = (struct process_tree){0};
+    while (dir && ok && (entry = readdir(dir)))
         if (isdigit((unsigned char)entry->d_name[0]) && read_process(&process, dirfd(dir), entry->d_name))
             ok = add(all, &room, &process);
-    closedir(dir);
-    return ok && all->n; /* without this process at least it is no /proc */
+    if (dir)
+        closedir(dir);
+    if (!ok || !all->n)
+        process_tree_release(all);
+    return all->n;
 }
 
 /* Move the children of pid to the front part of the list, which ends at n. */
@@ -105,16 +99,24 @@ static size_t gather(struct process_tree *all, size_t n, pid_t pid)
 /* Breadth first, in place: what is gathered stands in front, and each of it is asked for its children in turn. */
 bool process_tree_read(struct process_tree *tree, pid_t root)
 {
-    *tree = (struct process_tree){0};
-    if (!read_all(tree)) {
-        process_tree_release(tree);
+    if (!read_all(tree))
         return false;
-    }
     size_t n = gather(tree, 0, root);
     for (size_t i = 0; i < n; i++)
         n = gather(tree, n, tree->at[i].pid);
     tree->n = n;
     return true;
+}
+
+bool process_tree_read_group(struct process_tree *tree, pid_t group)
+{
+    bool seen = read_all(tree);
+    size_t n = 0;
+    for (size_t i = 0; i < tree->n; i++)
+        if (tree->at[i].group == group)
+            tree->at[n++] = tree->at[i];
+    tree->n = n;
+    return seen;
 }
 
 void process_tree_release(struct process_tree *tree)
@@ -123,6 +125,7 @@ void process_tree_release(struct process_tree *tree)
     *tree = (struct process_tree){0};
 }
 
+/* smaps would know what is shared, at the price of walking the page tables of all of them five times a second. */
 double process_tree_memory(const struct process_tree *tree)
 {
     double pages = 0;
@@ -151,9 +154,10 @@ static void signal_one(int proc, const struct process *process, int number)
 void process_tree_signal(const struct process_tree *tree, int number)
 {
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; proc >= 0 && i < tree->n; i++)
+    if (proc < 0)
+        return;
+    for (size_t i = 0; i < tree->n; i++)
         if (!tree->at[i].ended)
             signal_one(proc, &tree->at[i], number);
-    if (proc >= 0)
-        close(proc);
+    close(proc);
 }

@@ -1,4 +1,4 @@
-/* process_tree.h: the descendants of a process, from /proc. */
+/* process_tree.h: the descendants of a process, or the members of a group, from /proc. */
 #ifndef CLI_PROCESS_TREE_H
 #define CLI_PROCESS_TREE_H
 
@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 struct process {
-    pid_t pid, parent;
+    pid_t pid, parent, group;
     unsigned long long started; /* clock ticks since boot: with pid the name of one process for good */
     long pages;                 /* resident */
     bool ended;                 /* a zombie, which nobody has waited for yet */
@@ -24,6 +24,9 @@ struct process_tree {
  * children that are not in it: whoever wants all of them asks until there are none.
  */
 bool process_tree_read(struct process_tree *tree, pid_t root);
+
+/* The same of all processes of a group, its leader among them. */
+bool process_tree_read_group(struct process_tree *tree, pid_t group);
 void process_tree_release(struct process_tree *tree);
 
 /* Bytes resident in all of them. Pages that several share count once each: the sum is never too low. */

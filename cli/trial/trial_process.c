@@ -61,34 +61,25 @@ static const char **make_environment(const char *events, const char *const *over
  * process alone, which then decides what becomes of the trial, and so that one kill ends
  * whatever it started. posix_spawn reports a command that cannot be executed as an error here,
  * before there is a child; with fork it would be exit status 127, which a command may also
- * return by itself. */
-static int spawn_with(struct trial_process *p, posix_spawn_file_actions_t *actions, char *const *environment,
-                      int write_end)
+ * return by itself. Without pidfd_open (Linux before 5.3) notice is -1 and the child's end is asked for at intervals. */
+static int spawn(struct trial_process *p, char *const *environment, int write_end)
 {
     const struct trial_job *job = p->job;
     char *const *argv = (char *const *)(uintptr_t)job->argv;
-    posix_spawnattr_t attributes;
-    int error = posix_spawnattr_init(&attributes);
-    if (error)
-        return error;
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(actions, write_end, TRIAL_EVENTS_FD);
-    error = job->program ? posix_spawn(&p->pid, job->program, actions, &attributes, argv, environment)
-                         : posix_spawnp(&p->pid, argv[0], actions, &attributes, argv, environment);
-    posix_spawnattr_destroy(&attributes);
-    return error;
-}
-
-/* Without pidfd_open (Linux before 5.3) notice is -1 and the child's end is asked for at intervals. */
-static int spawn(struct trial_process *p, char *const *environment, int write_end)
-{
     posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error)
-        return error;
-    error = spawn_with(p, &actions, environment, write_end);
+    posix_spawnattr_t attributes;
+    signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored: then children go without a word */
+    /* Each fails for want of memory alone, and none of them may be left out. */
+    int error = posix_spawnattr_init(&attributes);
+    error |= posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    error |= posix_spawn_file_actions_init(&actions);
+    error |= posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    error |= posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    error |= posix_spawn_file_actions_adddup2(&actions, write_end, TRIAL_EVENTS_FD);
+    if (!error)
+        error = job->program ? posix_spawn(&p->pid, job->program, &actions, &attributes, argv, environment)
+                             : posix_spawnp(&p->pid, argv[0], &actions, &attributes, argv, environment);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (!error)
         p->notice = (int)syscall(SYS_pidfd_open, p->pid, 0);
@@ -133,8 +124,10 @@ static bool open_pipe(int ends[2])
         close(ends[i]);
         ends[i] = moved;
     }
+    if (ends[0] < 0 || ends[1] < 0)
+        return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    return ends[0] >= 0 && ends[1] >= 0;
+    return true;
 }
 
 static void close_end(int *fd)

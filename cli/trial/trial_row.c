@@ -33,22 +33,22 @@ static enum lineage_label failure_label(const struct trial_record *record, enum 
  * compared with anything. What the user ended is harness_abort, which a night runs again. */
 static enum lineage_label label(const struct trial_record *record, const struct trial_outcome *outcome)
 {
-    switch (outcome->end) {
-    case TRIAL_FINISHED: return record->score.present ? LINEAGE_BASELINE : LINEAGE_CRASH;
-    case TRIAL_FAILED: return failure_label(record, outcome->failure);
-    case TRIAL_SIGNALLED:
-    case TRIAL_SILENT:
-    case TRIAL_NOT_FINITE:
-    case TRIAL_MEMORY_OVERRUN: return LINEAGE_CRASH;
-    case TRIAL_PREFLIGHT_FAILED: return LINEAGE_PREFLIGHT_CRASH;
-    case TRIAL_DISQUALIFIED: return LINEAGE_DISQUALIFIED;
-    case TRIAL_TRAIN_OVERRUN: return LINEAGE_TRAIN_BUDGET_OVERRUN;
-    case TRIAL_EVAL_OVERRUN: return LINEAGE_EVAL_BUDGET_OVERRUN;
-    case TRIAL_ARTIFACT_OVERRUN: return LINEAGE_SIZE_BLOCKED;
-    case TRIAL_INTERRUPTED:
-    case TRIAL_ABANDONED: break;
-    }
-    return LINEAGE_HARNESS_ABORT;
+    static const enum lineage_label labels[] = {
+        [TRIAL_SIGNALLED] = LINEAGE_CRASH,
+        [TRIAL_SILENT] = LINEAGE_CRASH,
+        [TRIAL_NOT_FINITE] = LINEAGE_CRASH,
+        [TRIAL_MEMORY_OVERRUN] = LINEAGE_CRASH,
+        [TRIAL_PREFLIGHT_FAILED] = LINEAGE_PREFLIGHT_CRASH,
+        [TRIAL_DISQUALIFIED] = LINEAGE_DISQUALIFIED,
+        [TRIAL_TRAIN_OVERRUN] = LINEAGE_TRAIN_BUDGET_OVERRUN,
+        [TRIAL_EVAL_OVERRUN] = LINEAGE_EVAL_BUDGET_OVERRUN,
+        [TRIAL_ARTIFACT_OVERRUN] = LINEAGE_SIZE_BLOCKED,
+        [TRIAL_INTERRUPTED] = LINEAGE_HARNESS_ABORT,
+        [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
+    };
+    if (outcome->end == TRIAL_FINISHED)
+        return record->score.present ? LINEAGE_BASELINE : LINEAGE_CRASH;
+    return outcome->end == TRIAL_FAILED ? failure_label(record, outcome->failure) : labels[outcome->end];
 }
 
 /* ---- notes ---- */
@@ -278,13 +278,14 @@ static bool fill_telemetry(struct trial_record *record, struct lineage_append_op
     if (!record->started)
         return true;
     FILE *out = open_memstream(&record->telemetry, &length);
-    if (out) {
-        print_telemetry(out, record);
-        fclose(out);
-    }
+    if (!out)
+        return false;
+    print_telemetry(out, record);
+    int failed = ferror(out);
+    failed |= fclose(out);
     options->telemetry = record->telemetry;
     options->telemetry_length = length;
-    return out && record->telemetry;
+    return !failed;
 }
 
 /* ---- the row ---- */

@@ -36,8 +36,8 @@ static void begin_saying(struct work *work, const char *name)
 {
     char path[PATH_MAX];
     const struct trial_plan *plan = &work->request->plan;
-    json_t *line = json_pack("{s:s, s:o}", "name", name ? name : "", "params", cli_json_params(plan->params, plan->n_params));
-    work->said = workdir_file(path, &work->dir, RUNNING_EVENTS) ? fopen(path, "we") : NULL;
+    json_t *line = json_pack("{s:s, s:o}", "name", name, "params", cli_json_params(plan->params, plan->n_params));
+    work->said = fopen(workdir_file(path, &work->dir, RUNNING_EVENTS), "we");
     say(work, line);
     on_turn(work);
     json_decref(line);
@@ -51,8 +51,7 @@ static void end_saying(struct work *work)
         return;
     fclose(work->said);
     work->said = NULL;
-    if (workdir_file(path, &work->dir, RUNNING_EVENTS))
-        unlink(path);
+    unlink(workdir_file(path, &work->dir, RUNNING_EVENTS));
 }
 
 static void on_event(void *context, const struct trial_event *event)
@@ -109,10 +108,8 @@ static bool keep_artifact(const struct work *work)
     const struct trial_request *request = work->request;
     if (!request->keep_as)
         return true;
-    if (!workdir_file(path, &work->dir, request->keep_artifact))
-        return false;
     unlink(request->keep_as);
-    if (link(path, request->keep_as) == 0)
+    if (link(workdir_file(path, &work->dir, request->keep_artifact), request->keep_as) == 0)
         return true;
     cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
     return false;

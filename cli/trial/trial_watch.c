@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "trial/group_memory.h"
 #include "trial/metric_lines.h"
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
@@ -277,13 +276,16 @@ static int patience(const struct watch *w)
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 
+/* 0 without /proc. */
 static double sample_memory(const struct watch *w)
 {
     struct process_tree tree;
-    double bytes = w->job->guarded && process_tree_read(&tree, w->process.pid) ? process_tree_memory(&tree)
-                                                                               : group_memory(w->process.pid);
     if (w->job->guarded)
-        process_tree_release(&tree);
+        process_tree_read(&tree, w->process.pid);
+    else
+        process_tree_read_group(&tree, w->process.pid);
+    double bytes = process_tree_memory(&tree);
+    process_tree_release(&tree);
     return bytes;
 }
 
@@ -439,7 +441,9 @@ static void settle_group(struct watch *w)
 static bool is_impatient(const struct watch *w)
 {
     int signals = 0;
-    return w->outcome->end == TRIAL_INTERRUPTED && ioctl(w->job->interrupts->fd, FIONREAD, &signals) == 0 && signals > 1;
+    if (w->outcome->end == TRIAL_INTERRUPTED)
+        ioctl(w->job->interrupts->fd, FIONREAD, &signals);
+    return signals > 1;
 }
 
 /* Whatever is still there goes: a trial that is over trains no more. It is listened to meanwhile, as a process that
@@ -451,6 +455,7 @@ static bool clear_away(struct watch *w)
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
+        guardian_wake(&w->process.guardian); /* there is one: what has none went at once */
         take_a_breath(w);
         if (!w->impatient && is_impatient(w)) {
             w->impatient = true;

@@ -7,6 +7,7 @@
  */
 #include "trial/workdir.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,37 +21,49 @@
 #include "cli.h"
 #include "support/running_files.h"
 
-
-/* Deeper than anything that anybody makes on purpose; each level holds a descriptor. */
+/* Each level holds a descriptor: what lies deeper is moved to the top, and is had in the next round. */
 enum { DEPTH_MAX = 256 };
 
-/* By descriptor, so that nothing outside can be swapped in by name, and without following links. */
-static void empty_dir(int fd, int depth)
+static bool raise_to(int top, int dir, const struct dirent *entry)
+{
+    char name[40];
+    snprintf(name, sizeof name, ".deep-%llu", (unsigned long long)entry->d_ino);
+    return renameat(dir, entry->d_name, top, name) == 0;
+}
+
+/* By descriptor, so that nothing outside can be swapped in by name, and without following links. Directories that were
+ * made read-only, as caches of packages are, are writable before. True if something was moved to the top. */
+static bool empty_dir(int top, int fd, int depth)
 {
     DIR *dir = fdopendir(fd);
     struct dirent *entry;
+    bool moved = false;
     if (!dir)
-        close(fd);
-    while (dir && (entry = readdir(dir))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        return close(fd), false;
+    fchmod(fd, 0700);
+    while ((entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 || unlinkat(fd, entry->d_name, 0) == 0)
             continue;
-        if (unlinkat(dirfd(dir), entry->d_name, 0) == 0 || depth == DEPTH_MAX)
-            continue;
-        int below = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (below >= 0)
-            empty_dir(below, depth + 1);
-        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+        int below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below >= 0 && depth == DEPTH_MAX) {
+            close(below);
+            moved = raise_to(top, fd, entry) || moved;
+        } else if (below >= 0) {
+            moved = empty_dir(top, below, depth + 1) || moved;
+        }
+        unlinkat(fd, entry->d_name, AT_REMOVEDIR);
     }
-    if (dir)
-        closedir(dir);
+    closedir(dir);
+    return moved;
 }
 
-/* dup, as closedir would close the descriptor that holds the lock. */
+/* A descriptor of each round's own: the one given holds the lock, and closedir would close it. */
 static void remove_dir(int parent, const char *name, int fd)
 {
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0)
-        empty_dir(copy, 0);
+    int copy;
+    do
+        copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (copy >= 0 && empty_dir(fd, copy, 0));
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
@@ -80,63 +93,65 @@ static void remove_left(const char *path)
 {
     DIR *dir = opendir(path);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir)))
+    if (!dir)
+        return;
+    while ((entry = readdir(dir)))
         if (strncmp(entry->d_name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0)
             remove_if_left(dirfd(dir), entry->d_name);
-    if (dir)
-        closedir(dir);
+    closedir(dir);
 }
 
-/* Until it is locked another process may take it for one that was left, and remove it: then it is gone, or its name is. */
+/* Until it is locked another process may take it for one that was left, and remove it: then it is gone, or its name is
+ * of another. */
 static bool is_there(const struct workdir *workdir)
 {
     struct stat held, named;
-    return fstat(workdir->fd, &held) == 0 && stat(workdir->path, &named) == 0 && held.st_dev == named.st_dev &&
-           held.st_ino == named.st_ino;
+    bool there = fstat(workdir->fd, &held) == 0 && stat(workdir->path, &named) == 0 && held.st_ino == named.st_ino;
+    if (!there)
+        errno = ENOENT;
+    return there;
 }
 
-/* False with errno; ENOENT if it was removed meanwhile. */
+/* Readable by others, as a snapshot is that is made from it; mkdtemp gives 0700. False with errno, and nothing is left;
+ * ENOENT if it was removed meanwhile. */
 static bool make_locked(struct workdir *workdir, const char *dir)
 {
-    int n = snprintf(workdir->path, sizeof workdir->path, "%s/" RUNNING_PREFIX "XXXXXX", dir);
+    const size_t room = sizeof workdir->path - WORKDIR_NAME_MAX;
     errno = ENAMETOOLONG;
-    if (n < 0 || (size_t)n >= sizeof workdir->path || !mkdtemp(workdir->path))
+    if ((size_t)snprintf(workdir->path, room, "%s/" RUNNING_PREFIX "XXXXXX", dir) >= room || !mkdtemp(workdir->path))
         return false;
     workdir->fd = open(workdir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (workdir->fd < 0 || chmod(workdir->path, 0755) != 0 || flock(workdir->fd, LOCK_EX) != 0)
-        return false;
-    errno = ENOENT;
-    return is_there(workdir);
+    if (workdir->fd >= 0 && fchmod(workdir->fd, 0755) == 0 && flock(workdir->fd, LOCK_EX) == 0 && is_there(workdir))
+        return true;
+    int error = errno;
+    rmdir(workdir->path);
+    if (workdir->fd >= 0)
+        close(workdir->fd);
+    workdir->fd = -1;
+    errno = error;
+    return false;
 }
 
-/* Inside the store, so that freezing a snapshot out of it stays on one file system. Readable by others, as a
- * snapshot is that is made from it; mkdtemp gives 0700. */
+/* Inside the store, so that freezing a snapshot out of it stays on one file system. */
 bool workdir_make(struct workdir *workdir, const char *dir)
 {
     enum { TRIES = 100 };
-    remove_left(dir);
+    int tries = 0;
     workdir->fd = -1;
-    for (int i = 0; i < TRIES; i++) {
+    remove_left(dir);
+    do
         if (make_locked(workdir, dir))
             return true;
-        if (errno != ENOENT || access(dir, F_OK) != 0)
-            break;
-        if (workdir->fd >= 0)
-            close(workdir->fd);
-        workdir->fd = -1;
-    }
+    while (errno == ENOENT && access(dir, F_OK) == 0 && ++tries < TRIES);
     cli_error(CLI_SYSTEM, "cannot make a work directory in %s: %s", dir, strerror(errno));
-    workdir_remove(workdir);
     return false;
 }
 
 char *workdir_file(char *out, const struct workdir *workdir, const char *name)
 {
-    int n = snprintf(out, PATH_MAX, "%s/%s", workdir->path, name);
-    if (n > 0 && n < PATH_MAX)
-        return out;
-    cli_error(CLI_SYSTEM, "the path of %s is too long", name);
-    return NULL;
+    assert(strlen(name) < WORKDIR_NAME_MAX);
+    stpcpy(stpcpy(stpcpy(out, workdir->path), "/"), name);
+    return out;
 }
 
 /* Removed while it is still locked: another process that sweeps at this moment leaves it alone. */

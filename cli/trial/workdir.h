@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+enum { WORKDIR_NAME_MAX = 64 };
+
 struct workdir {
     char path[PATH_MAX];
     int fd; /* holds the lock */
@@ -19,8 +21,8 @@ struct workdir {
  */
 bool workdir_make(struct workdir *workdir, const char *dir);
 
-/* Path of a file in it; out holds PATH_MAX bytes. Returns out, or NULL after printing that it is
- * too long. */
+/* Path of a file in it, whose name is shorter than WORKDIR_NAME_MAX: workdir_make leaves room for it. out holds PATH_MAX
+ * bytes; returns out. */
 char *workdir_file(char *out, const struct workdir *workdir, const char *name);
 
 void workdir_remove(struct workdir *workdir);

@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #include "support/files.h"
+#include "support/last_words.h"
 #include "trial/trial_cgroup.h"
+#include "trial/trial_watch.h"
 
 #define MOUNTS                                                                                                         \
     "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"                                                                \
@@ -25,6 +28,53 @@
 struct machine {
     char *root;
 };
+
+/* ---- what the kernel does ---- */
+
+static const struct machine *of_trials; /* where those that are watched find their groups; NULL: this machine */
+static const char *const (*group_files)[2]; /* of a new group, ended by {NULL}; NULL: none */
+static bool no_memory; /* to read a directory */
+
+bool __real_trial_cgroup_make(struct trial_cgroup *group, const char *root);
+bool __wrap_trial_cgroup_make(struct trial_cgroup *group, const char *root);
+int __real_mkdirat(int dir, const char *name, mode_t mode);
+int __wrap_mkdirat(int dir, const char *name, mode_t mode);
+DIR *__real_fdopendir(int fd);
+DIR *__wrap_fdopendir(int fd);
+
+bool __wrap_trial_cgroup_make(struct trial_cgroup *group, const char *root)
+{
+    return __real_trial_cgroup_make(group, of_trials && !*root ? of_trials->root : root);
+}
+
+static void put_at(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+/* Its files come with a group; a group that nobody is in any more may give memory. */
+int __wrap_mkdirat(int dir, const char *name, mode_t mode)
+{
+    int failed = __real_mkdirat(dir, name, mode);
+    int made = failed ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; made >= 0 && group_files && group_files[i][0]; i++)
+        put_at(made, group_files[i][0], group_files[i][1]);
+    if (made >= 0 && group_files && strstr(name, "-aside") && unlinkat(dir, "cgroup.subtree_control", AT_REMOVEDIR) == 0)
+        put_at(dir, "cgroup.subtree_control", "cpu");
+    if (made >= 0)
+        close(made);
+    return failed;
+}
+
+DIR *__wrap_fdopendir(int fd)
+{
+    errno = ENOMEM;
+    return no_memory ? NULL : __real_fdopendir(fd);
+}
+
+/* ---- what stands in for it ---- */
 
 static void put(const struct machine *m, const char *name, const char *text)
 {
@@ -106,9 +156,30 @@ static void its_own_group_is_found(void **state)
     must_find(&m, "/cg/own");
     put(&m, "proc/self/mountinfo", "41 31 0:38 /us /cg rw - cgroup2 none rw\n");
     must_find(&m, NULL);
+    put(&m, "proc/self/mountinfo", "40 31 0:38 /other /x rw - cgroup2 none rw\n41 31 0:38 /user/own /cg rw - cgroup2 none rw\n");
+    must_find(&m, "/cg");
     put(&m, "proc/self/mountinfo", "41 31 0:38 / /c\\040g rw - cgroup2 none rw\n");
     must_find(&m, NULL);
     put(&m, "proc/self/mountinfo", "41 31 0:38 / /cg rw - cgroup cgroup2 rw\nnonsense\n\n - cgroup2 \n");
+    must_find(&m, NULL);
+    end(&m);
+}
+
+static void paths_that_are_too_long_lead_nowhere(void **state)
+{
+    (void)state;
+    struct machine m;
+    char path[PATH_MAX], name[PATH_MAX], line[2 * PATH_MAX];
+    memset(name, 'x', sizeof name - 1);
+    name[0] = '/';
+    name[sizeof name - 1] = '\0';
+    assert_false(trial_cgroup_find(path, name));
+    begin(&m);
+    name[PATH_MAX - 100] = '\0';
+    snprintf(line, sizeof line, "0::%.200s\n", name);
+    put(&m, "proc/self/cgroup", line);
+    snprintf(line, sizeof line, "41 31 0:38 / %s rw - cgroup2 none rw\n", name);
+    put(&m, "proc/self/mountinfo", line);
     must_find(&m, NULL);
     end(&m);
 }
@@ -146,6 +217,65 @@ static void a_group_with_processes_is_left_alone(void **state)
     must_refuse(&m);
     self[0] = '0'; /* over the first byte: it wrote its own number there, as the kernel calls it */
     must_hold(&m, "cg/user/own/cgroup.procs", self);
+    free(control);
+    end(&m);
+}
+
+static void who_is_alone_steps_aside_and_comes_back(void **state)
+{
+    static const char *const files[][2] = {{"cgroup.procs", ""}, {NULL, NULL}};
+    (void)state;
+    struct machine m;
+    struct trial_cgroup group;
+    char text[80], *control, *aside;
+    begin(&m);
+    control = join(m.root, "cg/user/own/cgroup.subtree_control");
+    assert_int_equal(unlink(control), 0);
+    make(&m, "cg/user/own/cgroup.subtree_control");
+    snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    put(&m, "cg/user/own/cgroup.procs", text);
+    group_files = files;
+    assert_true(trial_cgroup_make(&group, m.root));
+    group_files = NULL;
+    must_hold(&m, "cg/user/own/cgroup.subtree_control", "+memory");
+    snprintf(text, sizeof text, "cg/user/own/%s/cgroup.procs", group.aside);
+    must_hold(&m, text, "0");
+    aside = join(m.root, text);
+    assert_int_equal(unlink(aside), 0); /* the kernel's goes with the group */
+    assert_int_equal(unlinkat(group.dir, "cgroup.procs", 0), 0);
+    trial_cgroup_remove(&group);
+    must_hold(&m, "cg/user/own/cgroup.subtree_control", "-memory");
+    free(aside);
+    free(control);
+    end(&m);
+}
+
+/* Of a process with this number that was killed while it stood aside, or with a hundred groups. */
+static void names_that_are_taken_are_left_alone(void **state)
+{
+    (void)state;
+    struct machine m;
+    struct trial_cgroup group;
+    char text[80], *control;
+    begin(&m);
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "cg/user/own/lineage-%ld-%d", (long)getpid(), i);
+        make(&m, text);
+    }
+    assert_false(trial_cgroup_make(&group, m.root));
+    end(&m);
+    begin(&m);
+    control = join(m.root, "cg/user/own/cgroup.subtree_control");
+    assert_int_equal(unlink(control), 0);
+    make(&m, "cg/user/own/cgroup.subtree_control");
+    snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    put(&m, "cg/user/own/cgroup.procs", text);
+    snprintf(text, sizeof text, "cg/user/own/lineage-%ld-aside", (long)getpid());
+    make(&m, text);
+    assert_false(trial_cgroup_make(&group, m.root));
+    free(control);
+    control = join(m.root, text);
+    assert_true(file_exists(control));
     free(control);
     end(&m);
 }
@@ -193,11 +323,129 @@ static void a_group_limits_counts_and_goes(void **state)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) /* the kernel's go with the group */
         assert_int_equal(unlinkat(group.dir, files[i][0], 0), 0);
     assert_int_equal(mkdirat(group.dir, "inner", 0777), 0);
-    trial_cgroup_remove(&group);
+    struct trial_cgroup again = {.dir = -1, .base = dup(group.base)};
+    memcpy(again.name, group.name, sizeof again.name);
+    no_memory = true;
     snprintf(path, sizeof path, "%s/cg/user/own/%s", m.root, name);
+    trial_cgroup_remove(&group); /* what is inside cannot be looked for */
+    assert_true(file_exists(path));
+    no_memory = false;
+    trial_cgroup_remove(&again);
     assert_false(file_exists(path));
+    again = (struct trial_cgroup){.dir = -1, .base = -1};
+    memcpy(again.name, "gone", sizeof "gone");
+    trial_cgroup_remove(&again); /* nobody is to be told */
     assert_true(file_exists(taken));
     free(taken);
+    end(&m);
+}
+
+/* ---- a trial in one ---- */
+
+static bool scored;
+
+static void on_event(void *context, const struct trial_event *event)
+{
+    (void)context;
+    scored = scored || event->has_score;
+}
+
+static void on_output(void *context, const char *bytes, size_t n)
+{
+    (void)context, (void)bytes, (void)n;
+}
+
+/* A guarded trial, in a group with these files. */
+static void watch(struct trial_outcome *outcome, const struct machine *m, const char *const files[][2], double bytes,
+                  const char *words)
+{
+    const char *const argv[] = {"sh", "-c", words, NULL};
+    struct interrupts interrupts = {.fd = -1};
+    struct trial_job job = {.argv = argv, .interrupts = &interrupts, .guarded = true, .hold = -1, .output = on_output,
+                            .event = on_event, .memory_bytes = bytes, .train_seconds = 3};
+    of_trials = m;
+    group_files = files;
+    assert_true(trial_watch(outcome, &job));
+    of_trials = NULL;
+    group_files = NULL;
+}
+
+static void what_the_kernel_ended_for_memory_is_said_so(void **state)
+{
+    static const char *const files[][2] = {{"memory.max", "max\n"},        {"memory.current", "4096\n"},
+                                           {"memory.peak", "123456789\n"}, {"memory.events", "oom 1\noom_kill 1\n"},
+                                           {"cgroup.procs", ""},           {"cgroup.kill", ""},
+                                           {NULL, NULL}};
+    (void)state;
+    struct machine m;
+    struct trial_outcome outcome;
+    begin(&m);
+    watch(&outcome, &m, files, 1e12, "kill -9 $$");
+    assert_int_equal(outcome.end, TRIAL_MEMORY_OVERRUN);
+    assert_true(outcome.out_of_memory && outcome.peak_bytes == 123456789);
+    assert_string_equal(outcome.text, "out of memory: cgroup limit 1000000000000 bytes, peak 123456789");
+    watch(&outcome, &m, files, 0, "exit 3"); /* a part of it was ended */
+    assert_int_equal(outcome.end, TRIAL_MEMORY_OVERRUN);
+    assert_string_equal(outcome.text, "out of memory: the kernel ended it, peak 123456789 bytes");
+    watch(&outcome, &m, files, 0, "(exec setsid sleep 600) & sleep 1.2; echo '{\"score\": 1}' >&3"); /* it got over it */
+    assert_true(outcome.end == TRIAL_FINISHED && !outcome.out_of_memory && scored && outcome.unseen == 0);
+    watch(&outcome, &m, files, 0, "sleep 600"); /* too late to be the reason */
+    assert_int_equal(outcome.end, TRIAL_TRAIN_OVERRUN);
+    end(&m);
+}
+
+/* A group that does not hold the limit, or that the command does not get into: memory is sampled, as everywhere else. */
+static void a_group_of_no_use_is_done_without(void **state)
+{
+    static const char *const no_limit[][2] = {{"memory.current", "4096\n"}, {"memory.peak", "77\n"}, {"cgroup.procs", ""}, {NULL, NULL}};
+    static const char *const no_entry[][2] = {{"memory.max", "max\n"}, {"memory.peak", "77\n"}, {"memory.events", "oom_kill 1\n"}, {NULL, NULL}};
+    (void)state;
+    struct machine m;
+    struct trial_outcome outcome;
+    begin(&m);
+    watch(&outcome, &m, no_limit, 1e12, "sleep 0.5; kill -9 $$");
+    assert_int_equal(outcome.end, TRIAL_SIGNALLED);
+    if (access("/proc/self/stat", R_OK) == 0)
+        assert_true(outcome.peak_bytes > 4096);
+    watch(&outcome, &m, no_entry, 1e12, "sleep 0.5; kill -9 $$");
+    assert_int_equal(outcome.end, TRIAL_SIGNALLED);
+    assert_true(outcome.peak_bytes != 77);
+    end(&m);
+}
+
+/* Processes that are in the kernel's hands stay in the group; the kernel's word that it is empty comes late. */
+static void what_stays_in_the_group_is_counted(void **state)
+{
+    static const char *const stuck[][2] = {{"memory.max", "max\n"},           {"cgroup.procs", "123\n456\n"},
+                                           {"cgroup.events", "populated 0\n"}, {"cgroup.kill", ""}, {NULL, NULL}};
+    static const char *const late[][2] = {{"memory.max", "max\n"},           {"cgroup.procs", ""},
+                                          {"cgroup.events", "populated 1\n"}, {"cgroup.kill", ""}, {NULL, NULL}};
+    (void)state;
+    struct machine m;
+    struct trial_outcome outcome;
+    begin(&m);
+    watch(&outcome, &m, stuck, 0, "echo '{\"score\": 1}' >&3");
+    assert_true(outcome.end == TRIAL_FINISHED);
+    assert_int_equal(outcome.unseen, 2);
+    watch(&outcome, &m, late, 0, "echo '{\"score\": 1}' >&3"); /* two seconds are waited for it */
+    assert_true(outcome.end == TRIAL_FINISHED && outcome.total_s < 2);
+    assert_int_equal(outcome.unseen, 0);
+    struct trial_cgroup group = {.base = -1, .dir = openat(AT_FDCWD, m.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    put(&m, "cgroup.events", "populated 1\n");
+    put(&m, "cgroup.kill", "");
+    pid_t kernel = fork();
+    if (kernel == 0) {
+        struct stat st;
+        while (fstatat(group.dir, "cgroup.kill", &st, 0) == 0 && st.st_size == 0)
+            usleep(1000);
+        put_at(group.dir, "cgroup.events", "populated 0\n");
+        leave(0);
+    }
+    assert_int_equal(trial_cgroup_clear(&group), 0);
+    must_hold(&m, "cgroup.kill", "1");
+    must_hold(&m, "cgroup.events", "populated 0\n");
+    assert_int_equal(waitpid(kernel, NULL, 0), kernel);
+    close(group.dir);
     end(&m);
 }
 
@@ -272,9 +520,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_own_group_is_found),
+        cmocka_unit_test(paths_that_are_too_long_lead_nowhere),
         cmocka_unit_test(nothing_to_be_had_leaves_nothing),
         cmocka_unit_test(a_group_with_processes_is_left_alone),
+        cmocka_unit_test(who_is_alone_steps_aside_and_comes_back),
+        cmocka_unit_test(names_that_are_taken_are_left_alone),
         cmocka_unit_test(a_group_limits_counts_and_goes),
+        cmocka_unit_test(what_the_kernel_ended_for_memory_is_said_so),
+        cmocka_unit_test(a_group_of_no_use_is_done_without),
+        cmocka_unit_test(what_stays_in_the_group_is_counted),
         cmocka_unit_test(a_real_group_is_ended_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
