@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "trial/metric_lines.h"
 #include "trial/progress.h"
 #include "trial/trial_record.h"
 
@@ -124,6 +125,125 @@ static void metrics_are_finite_numbers_of_other_names(void **state)
     assert_string_equal(trial_failure_name(TRIAL_FAILURE_SIZE), "size");
 }
 
+/* ---- lines that are printed ---- */
+
+static bool read_printed(struct metric_lines *lines, struct trial_event *event, const char *line)
+{
+    return metric_lines_read(lines, event, line, strlen(line));
+}
+
+static double value_of(const struct trial_event *event, const char *name)
+{
+    const json_t *value = json_object_get(event->line, name);
+    return value ? json_number_value(value) : -1;
+}
+
+static void a_line_may_say_several_metrics(void **state)
+{
+    struct metric_lines lines;
+    struct trial_event event;
+    (void)state;
+    metric_lines_init(&lines, NULL, 0, "acc");
+    assert_true(read_printed(&lines, &event, "METRIC loss=0.5"));
+    assert_true(event.step == 0 && value_of(&event, "loss") == 0.5 && !event.has_score);
+    assert_true(read_printed(&lines, &event, "METRIC loss=0.25"));
+    assert_true(event.step == 1 && value_of(&event, "loss") == 0.25);
+    assert_true(read_printed(&lines, &event, "METRIC loss=0.125\tacc=0.9, step=7"));
+    assert_true(event.step == 7 && value_of(&event, "loss") == 0.125 && event.has_score && event.score == 0.9);
+    assert_true(read_printed(&lines, &event, "METRIC loss=3")); /* the line before said more than this */
+    assert_true(event.step == 8 && value_of(&event, "loss") == 3 && value_of(&event, "acc") == -1 && !event.has_score);
+    metric_lines_release(&lines);
+}
+
+static void what_is_no_metric_is_passed_over(void **state)
+{
+    static const char *const none[] = {"METRIC ",           "METRIC =3",    "METRIC loss", "METRIC loss=", "METRIC loss=0.5x", "METRIC",
+                                       "a METRIC loss=0.5", "METRIC step=3", "",            "\r",           "METRIC loss: 3"};
+    struct metric_lines lines;
+    struct trial_event event;
+    char line[160] = "METRIC ";
+    (void)state;
+    metric_lines_init(&lines, NULL, 0, NULL);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(read_printed(&lines, &event, none[i]));
+    memset(line + 7, 'x', METRIC_NAME_BYTES);
+    strcpy(line + 7 + METRIC_NAME_BYTES, "=1");
+    assert_false(read_printed(&lines, &event, line));
+    strcpy(line + 7 + METRIC_NAME_BYTES - 1, "=1");
+    assert_true(read_printed(&lines, &event, line)); /* the longest */
+    assert_true(read_printed(&lines, &event, "METRIC step=-1 loss=1"));
+    assert_int_equal(event.step, 3); /* neither is a step that could be counted */
+    assert_true(read_printed(&lines, &event, "METRIC step=1e300 other=1"));
+    assert_int_equal(event.step, 3);
+    assert_true(read_printed(&lines, &event, "METRIC  loss=2 ,x score=0.5\r"));
+    assert_true(event.has_score && event.score == 0.5 && value_of(&event, "loss") == 2);
+    assert_true(read_printed(&lines, &event, "10% METRIC a=1\rMETRIC b=2"));
+    assert_true(value_of(&event, "b") == 2 && value_of(&event, "a") == -1); /* what a terminal shows */
+    metric_lines_release(&lines);
+}
+
+/* Of several the first is named; a score that is lost among them is lost whichever comes first. */
+static void printed_values_that_are_not_finite_are_said(void **state)
+{
+    struct metric_lines lines;
+    struct trial_event event;
+    (void)state;
+    metric_lines_init(&lines, NULL, 0, NULL);
+    assert_true(read_printed(&lines, &event, "METRIC loss=nan grad=inf"));
+    assert_string_equal(event.not_finite, "loss");
+    assert_false(event.lost_score);
+    assert_true(read_printed(&lines, &event, "METRIC score=nan loss=inf"));
+    assert_string_equal(event.not_finite, "score");
+    assert_true(event.lost_score && !event.has_score);
+    assert_true(read_printed(&lines, &event, "METRIC loss=-inf score=nan acc=0.5"));
+    assert_string_equal(event.not_finite, "loss");
+    assert_true(event.lost_score && value_of(&event, "acc") == 0.5);
+    metric_lines_release(&lines);
+}
+
+/* A step is begun by a name that comes again; names beyond the table begin none. */
+static void names_beyond_the_table_count_no_steps(void **state)
+{
+    struct metric_lines lines;
+    struct trial_event event;
+    char line[64];
+    (void)state;
+    metric_lines_init(&lines, NULL, 0, NULL);
+    for (int i = 0; i < METRIC_NAMES_MAX; i++) {
+        snprintf(line, sizeof line, "METRIC m%d=%d", i, i);
+        assert_true(read_printed(&lines, &event, line));
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_true(read_printed(&lines, &event, "METRIC another=1"));
+        assert_int_equal(event.step, 0);
+    }
+    assert_true(read_printed(&lines, &event, "METRIC m0=1"));
+    assert_int_equal(event.step, 1);
+    metric_lines_release(&lines);
+}
+
+static void a_name_that_was_asked_for_stands_before_a_colon(void **state)
+{
+    static const char *const asked[] = {"val_bpb", "acc"};
+    static const char *const said[] = {"acc:0.5", "acc: 0.5", "acc:\t 0.5", "acc \t: 0.5%", "acc: 0.5, of 1", "acc: 0.5)", "acc: 0.5 (best)"};
+    static const char *const not_said[] = {"acc", "acc ", "acc 0.5", "acc\t", "acc:", "acc: ", "acc: \t", "acc: best", "accuracy: 0.5", "the acc: 0.5"};
+    struct metric_lines lines;
+    struct trial_event event;
+    (void)state;
+    metric_lines_init(&lines, asked, 2, "acc");
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        assert_true(metric_lines_may_be_in(&lines, said[i], strlen(said[i])));
+        assert_true(read_printed(&lines, &event, said[i]));
+        assert_true(event.channel == TRIAL_CHANNEL_NAMED && event.has_score && event.score == 0.5);
+    }
+    for (size_t i = 0; i < sizeof not_said / sizeof *not_said; i++)
+        assert_false(read_printed(&lines, &event, not_said[i]));
+    assert_true(read_printed(&lines, &event, "val_bpb:          0.997900"));
+    assert_true(value_of(&event, "val_bpb") == 0.9979 && !event.has_score);
+    assert_false(metric_lines_may_be_in(&lines, "nothing of that", 15));
+    metric_lines_release(&lines);
+}
+
 /* ---- what is gathered ---- */
 
 static void take(struct trial_record *record, const char *line)
@@ -204,6 +324,158 @@ static void long_telemetry_is_thinned_out(void **state)
     take(&record, "{\"phase\": \"warm\", \"step\": 1, \"loss\": 1}");
     assert_false(record.skipped);
     assert_non_null(json_object_get(record.phases, "run 2 warm"));
+    trial_record_release(&record);
+}
+
+/* ---- what becomes of it ---- */
+
+/* A trial that ended so, after these events. */
+static void finish(struct trial_record *record, const struct trial_plan *plan, struct trial_outcome *outcome,
+                   const char *const *lines, struct lineage_trial *row, struct lineage_append_options *options)
+{
+    trial_record_init(record, plan);
+    for (; lines && *lines; lines++)
+        take(record, *lines);
+    assert_true(trial_record_finish(record, outcome, NULL, row, options));
+}
+
+static void every_end_has_a_label_and_a_reason(void **state)
+{
+    static const struct {
+        struct trial_outcome outcome;
+        const char *said[2];
+        enum lineage_label label;
+        const char *reason;
+    } ends[] = {
+        {{.end = TRIAL_FAILED, .text = "a; b\nc"}, {NULL}, LINEAGE_CRASH, "failed: a; b\nc"},
+        {{.end = TRIAL_FAILED, .text = "x", .failure = TRIAL_FAILURE_INPUT}, {NULL}, LINEAGE_PREFLIGHT_CRASH, "failed: x"},
+        {{.end = TRIAL_FAILED, .text = "x", .failure = TRIAL_FAILURE_INPUT}, {"{\"step\": 0}"}, LINEAGE_CRASH, "failed: x"},
+        {{.end = TRIAL_SIGNALLED, .signal = 9}, {"{\"step\": 3}"}, LINEAGE_CRASH, "killed by signal 9 (Killed) after step 3"},
+        {{.end = TRIAL_TRAIN_OVERRUN}, {NULL}, LINEAGE_TRAIN_BUDGET_OVERRUN, "training took more than 7 s, stopped"},
+        {{.end = TRIAL_EVAL_OVERRUN}, {"{\"phase\": \"eval\", \"step\": 1, \"steps\": 2}"}, LINEAGE_EVAL_BUDGET_OVERRUN,
+         "the final evaluation took more than 8 s after step 1 of 2"},
+        {{.end = TRIAL_MEMORY_OVERRUN, .peak_bytes = 100}, {"{\"phase\": \"warm start\", \"step\": 1, \"steps\": 2}"}, LINEAGE_CRASH,
+         "it held 100 bytes of memory, 90 are allowed, stopped after step 1 of 2 of the warm start"},
+        {{.end = TRIAL_MEMORY_OVERRUN, .out_of_memory = true, .text = "out of memory: y"}, {"{\"step\": 2}"}, LINEAGE_CRASH,
+         "out of memory: y after step 2"},
+        {{.end = TRIAL_ARTIFACT_OVERRUN, .text = "f has 2 bytes, 1 are allowed"}, {NULL}, LINEAGE_SIZE_BLOCKED, "f has 2 bytes, 1 are allowed"},
+        {{.end = TRIAL_PREFLIGHT_FAILED, .text = "p"}, {NULL}, LINEAGE_PREFLIGHT_CRASH, "p"},
+        {{.end = TRIAL_DISQUALIFIED, .text = "d"}, {NULL}, LINEAGE_DISQUALIFIED, "d"},
+        {{.end = TRIAL_SILENT}, {NULL}, LINEAGE_CRASH, "it said nothing for 9 s, stopped"},
+        {{.end = TRIAL_NOT_FINITE, .text = "loss is not a finite number"}, {NULL}, LINEAGE_CRASH, "loss is not a finite number, stopped"},
+        {{.end = TRIAL_ABANDONED}, {NULL}, LINEAGE_HARNESS_ABORT, "the process that watched it was killed"},
+        {{.end = TRIAL_INTERRUPTED}, {NULL}, LINEAGE_HARNESS_ABORT, "interrupted by the user"},
+        {{.end = TRIAL_FINISHED}, {"{\"score\": NaN}"}, LINEAGE_CRASH, "its score is not a finite number"},
+        {{.end = TRIAL_FINISHED}, {"{\"step\": 1}"}, LINEAGE_CRASH, "it ended without a score"},
+        {{.end = TRIAL_FINISHED}, {"{\"score\": 1}"}, LINEAGE_BASELINE, ""},
+    };
+    const struct trial_plan plan = {.train_seconds = 7, .eval_seconds = 8, .memory_bytes = 90, .silence_seconds = 9};
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        struct trial_outcome outcome = ends[i].outcome;
+        struct trial_record record;
+        struct lineage_trial row;
+        struct lineage_append_options options;
+        const char *lines[] = {ends[i].said[0], NULL};
+        finish(&record, &plan, &outcome, lines, &row, &options);
+        assert_int_equal(row.status, ends[i].label);
+        assert_string_equal(outcome.reason, ends[i].reason);
+        assert_null(strpbrk(row.notes, ";\n")); /* one piece, in which a parameter cannot begin */
+        assert_true(options.auto_status == (ends[i].label == LINEAGE_BASELINE));
+        trial_record_release(&record);
+    }
+}
+
+/* The name of a file may be of any bytes; those of notes are UTF-8. */
+static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
+{
+    const struct trial_plan plan = {0};
+    struct trial_outcome outcome = {.end = TRIAL_ARTIFACT_OVERRUN, .text = "caf\xe9\x01 has 2 bytes"};
+    struct trial_record record;
+    struct lineage_trial row;
+    struct lineage_append_options options;
+    (void)state;
+    finish(&record, &plan, &outcome, NULL, &row, &options);
+    assert_string_equal(row.notes, "caf?  has 2 bytes");
+    trial_record_release(&record);
+    snprintf(outcome.text, sizeof outcome.text, "caf\xc3\xa9 has 2 bytes");
+    finish(&record, &plan, &outcome, NULL, &row, &options);
+    assert_string_equal(row.notes, "caf\xc3\xa9 has 2 bytes");
+    trial_record_release(&record);
+}
+
+/* Names of phases are the child's; those that mean something there are told apart from it. */
+static void telemetry_is_json_whatever_phases_are_called(void **state)
+{
+    static const char *const lines[] = {
+        "{\"phase\": \"a \\\"b\\\\c\\td\", \"step\": 1, \"loss\": 1}",  "{\"phase\": \"final\", \"step\": 1, \"loss\": 2}",
+        "{\"phase\": \"info_gain\", \"step\": 1, \"loss\": 3}",          "{\"phase\": \"steps\", \"step\": 1, \"loss\": 4}",
+        "{\"phase\": \"train\", \"step\": 1, \"loss\": 5}",              "{\"turns\": [{\"turn\": 1, \"mean\": 0.123456789, \"std\": 2, \"n\": 3}]}",
+        "{\"phase\": \"done\", \"acc\": 6, \"train_s\": 1, \"eval_s\": 2}", NULL};
+    static const char *const names[] = {"a__b_c_d", "phase_final", "phase_info_gain", "phase_steps", "steps"};
+    const struct trial_plan plan = {0};
+    struct trial_outcome outcome = {.end = TRIAL_FINISHED};
+    struct trial_record record;
+    struct lineage_trial row;
+    struct lineage_append_options options;
+    (void)state;
+    finish(&record, &plan, &outcome, lines, &row, &options);
+    json_t *telemetry = json_loadb(options.telemetry, options.telemetry_length, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(telemetry);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const json_t *step = json_array_get(json_object_get(telemetry, names[i]), 0);
+        assert_int_equal(json_integer_value(json_object_get(step, "loss")), (json_int_t)i + 1);
+    }
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(telemetry, "final"), "acc")), 6);
+    assert_int_equal(row.n_turns, 1);
+    assert_true(row.turns[0].mean == 0.123457);
+    json_decref(telemetry);
+    trial_record_release(&record);
+}
+
+static void what_the_trial_says_of_a_setting_counts(void **state)
+{
+    static const char *const lines[] = {"{\"param\": {\"alpha\": 0.5, \"lr\": 1}}", NULL};
+    struct lineage_param known[TRIAL_PARAMS_MAX];
+    char names[TRIAL_PARAMS_MAX][8];
+    struct trial_outcome outcome = {.end = TRIAL_FINISHED};
+    struct trial_record record;
+    struct lineage_trial row;
+    struct lineage_append_options options;
+    (void)state;
+    for (size_t i = 0; i < TRIAL_PARAMS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "p%zu", i);
+        known[i] = (struct lineage_param){names[i], (double)i, NULL};
+    }
+    known[0] = (struct lineage_param){"alpha", 0.25, NULL};
+    const struct trial_plan plan = {.params = known, .n_params = TRIAL_PARAMS_MAX};
+    finish(&record, &plan, &outcome, lines, &row, &options);
+    assert_int_equal(row.n_params, TRIAL_PARAMS_MAX); /* the last one has no place */
+    assert_true(strcmp(row.params[0].name, "alpha") == 0 && row.params[0].value == 0.5);
+    assert_true(strcmp(row.params[2].name, "p1") == 0 && row.params[2].value == 1);
+    trial_record_release(&record);
+}
+
+/* The score of a step that telemetry has no place for is a score all the same. */
+static void a_score_of_a_step_that_is_not_kept_counts(void **state)
+{
+    const struct trial_plan plan = {.max_steps = 4};
+    struct trial_record record;
+    char line[64];
+    (void)state;
+    trial_record_init(&record, &plan);
+    for (int i = 0; i < 9; i++) {
+        snprintf(line, sizeof line, "{\"step\": %d, \"loss\": 1}", i);
+        take(&record, line);
+    }
+    take(&record, "{\"step\": 9, \"loss\": 1, \"score\": 0.5}");
+    assert_true(record.score.present && record.score.value == 0.5 && record.score_step == 9);
+    take(&record, "{\"step\": 11, \"loss\": 1, \"text\": \"a word\"}");
+    assert_false(record.skipped);
+    take(&record, "{\"step\": 13, \"loss\": 1, \"failed\": \"why\"}");
+    assert_false(record.skipped);
+    take(&record, "{\"step\": 15, \"loss\": 1, \"phase\": \"train\"}");
+    assert_false(record.skipped);
     trial_record_release(&record);
 }
 
@@ -460,6 +732,16 @@ int main(void)
         cmocka_unit_test(numbers_are_taken_as_far_as_they_count),
         cmocka_unit_test(what_is_not_finite_is_said_and_not_lost),
         cmocka_unit_test(metrics_are_finite_numbers_of_other_names),
+        cmocka_unit_test(a_line_may_say_several_metrics),
+        cmocka_unit_test(what_is_no_metric_is_passed_over),
+        cmocka_unit_test(printed_values_that_are_not_finite_are_said),
+        cmocka_unit_test(names_beyond_the_table_count_no_steps),
+        cmocka_unit_test(a_name_that_was_asked_for_stands_before_a_colon),
+        cmocka_unit_test(every_end_has_a_label_and_a_reason),
+        cmocka_unit_test(a_name_that_is_no_text_does_not_cost_the_row),
+        cmocka_unit_test(telemetry_is_json_whatever_phases_are_called),
+        cmocka_unit_test(what_the_trial_says_of_a_setting_counts),
+        cmocka_unit_test(a_score_of_a_step_that_is_not_kept_counts),
         cmocka_unit_test(settings_and_turns_are_those_that_notes_can_hold),
         cmocka_unit_test(what_was_measured_at_the_end_is_asked_by_name),
         cmocka_unit_test(long_telemetry_is_thinned_out),

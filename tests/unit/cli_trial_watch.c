@@ -1,6 +1,7 @@
 /* Any command as a trial: sh in the place of a trainer. Nothing here knows a recipe or a store. */
 #include "support/unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,53 @@ static void walls_are_of_a_phase(void **state)
     release(&r);
 }
 
+/* What a trial says of its own time decides, and of two evaluations the first is the final one. */
+static void its_own_clock_counts_for_the_evaluation(void **state)
+{
+    (void)state;
+    struct run r = {.job = {.train_seconds = 60, .eval_seconds = 60}};
+    run(&r, "{ echo '{\"phase\": \"eval\"}'; echo '{\"phase\": \"done\", \"score\": 1, \"eval_s\": 61}'; } >&3");
+    assert_int_equal(r.row.status, LINEAGE_EVAL_BUDGET_OVERRUN);
+    release(&r);
+    r = (struct run){.job = {.train_seconds = 60, .eval_seconds = 60}};
+    run(&r, "{ echo '{\"phase\": \"eval\", \"train_s\": 59}'; echo '{\"phase\": \"eval\", \"train_s\": 61}';"
+            " echo '{\"phase\": \"done\", \"score\": 1, \"eval_s\": 60}'; } >&3");
+    assert_int_equal(r.outcome.end, TRIAL_FINISHED);
+    release(&r);
+}
+
+/* Longer than poll can be told to sleep. */
+static void budgets_may_be_of_years(void **state)
+{
+    (void)state;
+    struct run r = {.job = {.train_seconds = 1e9, .silence_seconds = 1e9}};
+    run(&r, "echo '{\"score\": 1}' >&3");
+    assert_int_equal(r.outcome.end, TRIAL_FINISHED);
+    release(&r);
+}
+
+static void ignore_output(void *context, const char *bytes, size_t n)
+{
+    (void)context, (void)bytes, (void)n;
+}
+
+/* The first verdict stands, whatever comes in the same breath. */
+static void nothing_is_heard_after_a_verdict(void **state)
+{
+    static const char *const commands[] = {
+        "printf '{\"score\": 0.5}\\n{\"loss\": NaN}\\n{\"score\": 9}\\n{\"failed\": \"x\"}\\n' >&3; sleep 60",
+        "printf 'METRIC score=0.5\\nMETRIC loss=nan\\nMETRIC score=9\\n'; sleep 60"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct run r = {.job = {.stop_on_nan = true, .guarded = i, .output = i ? ignore_output : NULL, .hold = -1}};
+        run(&r, commands[i]);
+        assert_int_equal(r.outcome.end, TRIAL_NOT_FINITE);
+        assert_string_equal(r.outcome.text, "loss is not a finite number");
+        assert_float_equal(r.record.score.value, 0.5, 0);
+        release(&r);
+    }
+}
+
 static void who_hangs_up_is_watched_all_the_same(void **state)
 {
     (void)state;
@@ -169,6 +217,14 @@ static void a_descendant_that_holds_the_pipe_holds_nothing_up(void **state)
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.outcome.total_s < 30);
     release(&r);
+    /* One that goes on talking is listened to for a while, as what was said before the end may be behind it. */
+    for (int i = 0; i < 2; i++) {
+        r = (struct run){.job = {.guarded = i, .output = i ? ignore_output : NULL, .hold = -1, .train_seconds = 60}};
+        run(&r, i ? "echo METRIC score=1; yes & sleep 0.1" : "echo '{\"score\": 1}' >&3; yes '{\"step\": 1}' >&3 & sleep 0.1");
+        assert_int_equal(r.outcome.end, TRIAL_FINISHED);
+        assert_true(r.row.core_metric.present && r.outcome.total_s < 30);
+        release(&r);
+    }
 }
 
 static void memory_of_the_whole_group_counts(void **state)
@@ -215,6 +271,11 @@ static void artifacts_are_there_and_small_enough(void **state)
     assert_int_equal(r.row.status, LINEAGE_CRASH);
     assert_has(r.row.notes, "did not leave");
     release(&r);
+    struct run r2 = {.job = {.artifacts = (const struct trial_artifact[]){artifact, {"/", 0}}, .n_artifacts = 2}};
+    run(&r2, "echo '{\"score\": 1}' >&3"); /* the first that is missing is the reason */
+    assert_has(r2.row.notes, "did not leave");
+    assert_has(r2.row.notes, path);
+    release(&r2);
     unlink(path);
 }
 
@@ -229,6 +290,11 @@ static void the_environment_is_ours_and_the_job_s(void **state)
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.row.core_metric.present);
     assert_string_equal(getenv("TRIAL_TEST"), "own");
+    release(&r);
+    setenv("LINEAGE_EVENTS", "/nowhere", 1); /* of a trial that this one runs in */
+    run(&r, "[ $(env | grep -c ^LINEAGE_EVENTS=) = 1 ] && echo '{\"score\": 1}' >\"$LINEAGE_EVENTS\"");
+    unsetenv("LINEAGE_EVENTS");
+    assert_true(r.row.core_metric.present);
     release(&r);
 }
 
@@ -245,6 +311,44 @@ static void a_line_without_end_fills_nothing(void **state)
     release(&r);
 }
 
+static void lines_of_output_without_end_hide_no_metric(void **state)
+{
+    static const char *const asked[] = {"acc"};
+    (void)state;
+    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .metrics = asked, .n_metrics = 1, .score_name = "acc"}};
+    run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.1;"
+            " echo 'no metric'; echo 'acc: 0.5'");
+    assert_int_equal(r.outcome.end, TRIAL_FINISHED);
+    assert_float_equal(r.row.core_metric.value, 0.5, 0);
+    release(&r);
+    run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; printf 'acc: 9\\nacc: 0.25\\n'"); /* 9 ends that line */
+    assert_float_equal(r.row.core_metric.value, 0.25, 0);
+    release(&r);
+}
+
+/* A program is found by its path, whatever it calls itself; without a listener it prints where this process does. */
+static void a_guarded_program_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    struct run r = {.job = {.guarded = true, .hold = -1, .program = "/bin/sh"}};
+    run(&r, "exec >&-; [ \"$0\" = sh ] && echo '{\"score\": 1}' >&3");
+    assert_int_equal(r.outcome.end, TRIAL_FINISHED);
+    assert_true(r.row.core_metric.present);
+    release(&r);
+    r = (struct run){.job = {.guarded = true, .hold = -1, .program = "/nowhere/sh"}};
+    const char *const argv[] = {"sh", NULL};
+    int before = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct interrupts none = {.fd = -1};
+    r.job.argv = argv;
+    r.job.interrupts = &none;
+    dup2(nowhere, STDERR_FILENO);
+    bool watched = trial_watch(&r.outcome, &r.job);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(nowhere);
+    assert_false(watched);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,12 +357,17 @@ int main(void)
         cmocka_unit_test(a_command_that_says_nothing_is_judged_by_its_exit_status),
         cmocka_unit_test(a_failure_says_what_its_label_is_made_of),
         cmocka_unit_test(walls_are_of_a_phase),
+        cmocka_unit_test(its_own_clock_counts_for_the_evaluation),
+        cmocka_unit_test(budgets_may_be_of_years),
+        cmocka_unit_test(nothing_is_heard_after_a_verdict),
         cmocka_unit_test(who_hangs_up_is_watched_all_the_same),
         cmocka_unit_test(a_descendant_that_holds_the_pipe_holds_nothing_up),
         cmocka_unit_test(memory_of_the_whole_group_counts),
         cmocka_unit_test(artifacts_are_there_and_small_enough),
         cmocka_unit_test(the_environment_is_ours_and_the_job_s),
         cmocka_unit_test(a_line_without_end_fills_nothing),
+        cmocka_unit_test(lines_of_output_without_end_hide_no_metric),
+        cmocka_unit_test(a_guarded_program_has_a_name_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
