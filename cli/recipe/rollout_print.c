@@ -51,13 +51,14 @@ static void add_tokens(char out[TEXT_MAX], const struct trainer_world *world, co
     }
 }
 
-/* "search e12 r3", "answer e42"; whatever is neither stays as it was written. */
+/* "search e12 r3", "add e4 e7", "answer e42"; whatever is none of them stays as it was written. */
 static void read_policy(char out[TEXT_MAX], const struct trainer_world *world,
                         const int32_t *tokens, int32_t n)
 {
     out[0] = '\0';
     if (n == 4 && tokens[0] == TRAINER_S && tokens[3] == TRAINER_END_S) {
-        add_text(out, "search ");
+        bool is_sum = tokens[2] >= TRAINER_N_MARKERS + world->relations;
+        add_text(out, is_sum ? "add " : "search ");
         add_tokens(out, world, tokens + 1, 2, " ");
     } else if (n > 1 && tokens[0] == TRAINER_ANS) {
         add_text(out, "answer ");
@@ -83,10 +84,16 @@ static void read_tool(char out[TEXT_MAX], const struct trainer_world *world, con
 static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
                           const struct trainer_rollout *r, enum trainer_env_kind kind)
 {
+    static const struct {
+        const char *first, *rest;
+    } words[TRAINER_N_ENVS] = {[TRAINER_HOPWORLD] = {"from ", " follow "},
+                               [TRAINER_REVERSE] = {"reverse ", " "},
+                               [TRAINER_SLOTS] = {"of ", " tell "},
+                               [TRAINER_LEDGER] = {"balances of ", " after "}};
     out[0] = '\0';
-    add_text(out, kind == TRAINER_HOPWORLD ? "from " : "reverse ");
+    add_text(out, words[kind].first);
     add_tokens(out, world, r->tokens + 1, 1, "");
-    add_text(out, kind == TRAINER_HOPWORLD ? " follow " : " ");
+    add_text(out, words[kind].rest);
     add_tokens(out, world, r->tokens + 2, r->prompt - 3, " ");
 }
 

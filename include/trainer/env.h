@@ -24,11 +24,27 @@
  * learned by heart. Relations of the lower half stay inside the entity's region, the others lead
  * anywhere. A malformed turn, or a search too many, ends the episode with reward 0.
  *
+ * slots (slot filling: evidence accumulates)
+ *   prompt      Q entity relation_1 .. relation_k /Q
+ *   a turn      as in hopworld; distractors are of relations that the question does not name, so
+ *               that a search fills one slot at most
+ *   the answer  ANS relation_1 value_1 .. relation_k value_k; reward 1 if all of it is right
+ * A search for a slot that is still empty is useful; any other costs one of max_turns and brings
+ * nothing.
+ *
+ * ledger (a table and a calculator)
+ *   prompt      Q account relation_1 .. relation_k /Q
+ *   a turn      S account relation /S, answered as in slots: an entry of the account, a number; or
+ *               S number number /S, answered by OBS number sum /OBS, or OBS NONE /OBS
+ *   the answer  ANS relation_1 balance_1 .. relation_k balance_k, balance_i being the sum of the
+ *               first i entries; reward 1 if all of it is right
+ * Numbers are the entities, and sums go round at the last of them.
+ *
  * reverse (one turn, no tool)
  *   prompt      S entity_1 .. entity_n /S
  *   the answer  ANS entity_n .. entity_1; reward 1 if all of it is right
  *
- * Both use the tokens of one struct trainer_world, so one policy can be trained on both at once.
+ * All use the tokens of one struct trainer_world, so one policy can be trained on several at once.
  */
 #ifndef TRAINER_ENV_H
 #define TRAINER_ENV_H
@@ -71,11 +87,17 @@ TRAINER_API int32_t trainer_world_tokens(const struct trainer_world *world);
 TRAINER_API void trainer_token_text(const struct trainer_world *world, int32_t token,
                                     char text[16]);
 
-enum trainer_env_kind { TRAINER_HOPWORLD, TRAINER_REVERSE, TRAINER_N_ENVS };
+enum trainer_env_kind {
+    TRAINER_HOPWORLD,
+    TRAINER_REVERSE,
+    TRAINER_SLOTS,
+    TRAINER_LEDGER,
+    TRAINER_N_ENVS
+};
 
 TRAINER_API const char *trainer_env_name(enum trainer_env_kind kind);
 
-#define TRAINER_HOPS_MAX 12  /* largest k_max, and longest string to reverse */
+#define TRAINER_HOPS_MAX 12  /* largest k_max, and most tokens of an answer */
 #define TRAINER_TURNS_MAX 15 /* largest max_turns */
 #define TRAINER_FACTS_MAX 6  /* largest facts */
 #define TRAINER_PROMPT_MAX (TRAINER_HOPS_MAX + 3)
@@ -84,10 +106,10 @@ TRAINER_API const char *trainer_env_name(enum trainer_env_kind kind);
 struct trainer_env {
     enum trainer_env_kind kind;
     struct trainer_world world;
-    int32_t k_min, k_max; /* hops of a question (3, 5); length of a string to reverse */
-    int32_t max_turns;    /* hopworld: searches allowed (7) */
-    int32_t facts;        /* hopworld: facts per answer of the tool (2) */
-    double p_fail;        /* hopworld: probability that the tool finds nothing (0.1) */
+    int32_t k_min, k_max; /* hops, slots or entries of a question (3, 5); length of a string */
+    int32_t max_turns;    /* calls of the tool allowed (7) */
+    int32_t facts;        /* facts per answer of the tool (2) */
+    double p_fail;        /* probability that the tool finds nothing (0.1) */
 };
 
 TRAINER_API void trainer_env_init(struct trainer_env *env, enum trainer_env_kind kind);
@@ -102,14 +124,16 @@ TRAINER_API size_t trainer_env_max_tokens(const struct trainer_env *env);
 /* One episode under way. Members are read-only for callers. */
 struct trainer_episode {
     uint64_t question, noise;
-    int32_t k;                           /* hops, or length */
-    int32_t relations[TRAINER_HOPS_MAX]; /* hopworld: 0-based relations of the chain */
-    int32_t path[TRAINER_HOPS_MAX + 1];  /* entities along it; reverse: the string */
-    int32_t entity, relation;            /* of the search being written */
-    int32_t turn;                        /* searches answered so far */
-    int32_t hop;                         /* hops of the chain found so far */
-    uint32_t good;                       /* bit t: search t asked for the next hop of the chain */
-    int32_t state;                       /* of the parser */
+    int32_t k;                           /* hops, slots, entries, or length */
+    int32_t relations[TRAINER_HOPS_MAX]; /* 0-based relations that the question names */
+    int32_t path[TRAINER_HOPS_MAX + 1];  /* entities along the chain; the entity asked about and its
+                                            values or balances; reverse: the string */
+    int32_t entity, relation; /* of the call being written; ledger: relations + second number */
+    int32_t turn;             /* calls answered so far */
+    int32_t hop;              /* hopworld: hops of the chain found so far; ledger: balances known */
+    uint32_t found;           /* slots, ledger: bit i: the fact of relation i was shown */
+    uint32_t good; /* bit t: call t brought the episode on; bit turn: it was right to answer */
+    int32_t state; /* of the parser */
     bool done, malformed;
     double reward; /* once done */
 };
@@ -138,15 +162,17 @@ TRAINER_API size_t trainer_env_answer(const struct trainer_env *env,
                                       const struct trainer_episode *episode, int32_t *tokens);
 
 /*
- * A rule-based judge of steps: whether turn t of a finished episode was GOOD. A search is if it
- * asked for the next hop of the chain, the closing turn if it was rewarded.
+ * A rule-based judge of steps: whether turn t of a finished episode was GOOD. A call is if it asked
+ * for what was needed next (hopworld: the next hop; slots: a slot still empty; ledger: an entry not
+ * yet seen, or the next sum), whether or not the tool failed. The closing turn is if it was
+ * rewarded; in slots and ledger also if nothing was left to find out, or no turn to do it in.
  */
 TRAINER_API bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn);
 
 /* How a noisy demonstrator errs, so that a policy warm-started on it is worth training. */
 struct trainer_demo_options {
-    double p_stop;      /* 0.12: answers early, per turn */
-    double p_wrong;     /* 0.3: follows a fact that was not asked for */
+    double p_stop;  /* 0.12: answers early, per turn */
+    double p_wrong; /* 0.3: follows a fact that was not asked for; slots, ledger: useless calls */
     double p_needless;  /* 0.1: searches on when it is done */
     double p_hindsight; /* 0.5: answers right although it stopped short */
     double p_belief;    /* 0.3: rows that are cut at a turn's end and answered right at once */

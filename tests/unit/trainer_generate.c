@@ -150,6 +150,21 @@ static void reverse_agrees_with_whole_passes(void **state)
     free(params);
 }
 
+/* Searches and answers of several tokens together; ledger's calls have another form. */
+static void slots_and_ledger_agree_with_whole_passes(void **state)
+{
+    (void)state;
+    for (int kind = TRAINER_SLOTS; kind <= TRAINER_LEDGER; kind++) {
+        struct trainer_recipe recipe = small_recipe((enum trainer_env_kind)kind);
+        recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
+        recipe.tasks[0].algorithm.gain = TRAINER_GAIN_LOG_PROB;
+        float *params = warm_policy(&recipe, 150);
+        struct kinds kinds = check_rollouts(&recipe, params, 40);
+        assert_true(kinds.right > 0 && kinds.several_turns > 10);
+        free(params);
+    }
+}
+
 static struct trainer_recipe mixed_recipe(void)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
@@ -339,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hopworld_agrees_with_whole_passes),
         cmocka_unit_test(reverse_agrees_with_whole_passes),
+        cmocka_unit_test(slots_and_ledger_agree_with_whole_passes),
         cmocka_unit_test(two_environments_agree_with_whole_passes),
         cmocka_unit_test(other_models_agree_with_whole_passes),
         cmocka_unit_test(threads_and_repetition_change_nothing),

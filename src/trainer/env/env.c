@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* In the order of enum trainer_env_kind, which recipes and rows never see: they hold names. */
-static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld,
-                                                                &trainer_reverse};
+static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld, &trainer_reverse,
+                                                                &trainer_slots, &trainer_ledger};
 
 int32_t trainer_world_entities(const struct trainer_world *world)
 {
@@ -124,11 +124,13 @@ size_t trainer_env_answer(const struct trainer_env *env, const struct trainer_ep
 
 /*
  * The last turn is the answer, which the outcome judges: a wrong answer after good searches is one
- * bad step, not a bad rollout.
+ * bad step, not a bad rollout. Where an environment has marked it, answering was the right step
+ * whatever the answer: what is wrong in it the outcome says.
  */
 bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn)
 {
-    return turn < episode->turn ? episode->good >> turn & 1 : episode->reward > 0;
+    bool marked = episode->good >> turn & 1;
+    return turn < episode->turn ? marked : episode->reward > 0 || (marked && !episode->malformed);
 }
 
 void trainer_demo_options_init(struct trainer_demo_options *options)

@@ -21,7 +21,7 @@ struct env_class {
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
 };
 
-extern const struct env_class trainer_hopworld, trainer_reverse;
+extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger;
 
 static inline int32_t env_relation(int32_t relation)
 {

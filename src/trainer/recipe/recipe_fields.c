@@ -66,7 +66,7 @@
         path, RECIPE_TEXT, AT(member), 0, FROM(0), TO(0), NULL, value, text                        \
     }
 
-static const char *const environments[] = {"hopworld", "reverse", NULL};
+static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
 static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
@@ -141,9 +141,10 @@ static const struct recipe_field root[] = {
     REAL("start.warm_start.demonstrator.p_stop", warm_start.demo.p_stop, 0.12, FROM(0), TO(1),
          "Probability per turn of answering early."),
     REAL("start.warm_start.demonstrator.p_wrong", warm_start.demo.p_wrong, 0.3, FROM(0), TO(1),
-         "Probability of following a fact that was not asked for."),
+         "Probability of following a fact that was not asked for; slots and ledger: of a useless "
+         "call."),
     REAL("start.warm_start.demonstrator.p_needless", warm_start.demo.p_needless, 0.1, FROM(0),
-         TO(1), "Probability of searching on when done."),
+         TO(1), "Probability of calling on when done."),
     REAL("start.warm_start.demonstrator.p_hindsight", warm_start.demo.p_hindsight, 0.5, FROM(0),
          TO(1), "Probability of answering right after stopping short."),
     REAL("start.warm_start.demonstrator.p_belief", warm_start.demo.p_belief, 0.3, FROM(0), TO(1),
@@ -256,15 +257,14 @@ static const struct recipe_field task[] = {
     CHOICE("name", env.kind, environments, TRAINER_HOPWORLD, "Which environment."),
     INT("questions", questions, 32, FROM(1), TO(65536), "Questions per iteration."),
     INT("k_min", env.k_min, 3, FROM(1), TO(TRAINER_HOPS_MAX),
-        "Fewest hops of a question; shortest string to reverse."),
+        "Fewest hops, slots or entries of a question; shortest string to reverse."),
     INT("k_max", env.k_max, 5, FROM(1), TO(TRAINER_HOPS_MAX),
-        "Most hops of a question; longest string to reverse."),
+        "Most hops, slots or entries of a question; longest string to reverse."),
     INT("max_turns", env.max_turns, 7, FROM(0), TO(TRAINER_TURNS_MAX),
-        "hopworld: searches allowed."),
+        "Calls of the tool allowed."),
     INT("facts", env.facts, 2, FROM(1), TO(TRAINER_FACTS_MAX),
-        "hopworld: facts per answer of the tool, one of them the one asked for."),
-    REAL("p_fail", env.p_fail, 0.1, FROM(0), TO(1),
-         "hopworld: probability that the tool finds nothing."),
+        "Facts per answer of the tool, one of them the one asked for."),
+    REAL("p_fail", env.p_fail, 0.1, FROM(0), TO(1), "Probability that the tool finds nothing."),
 
     OBJECT("algorithm", "Where advantages come from, and what a rollout trains."),
     {"algorithm.name", RECIPE_ALGORITHM, AT(algorithm.name), RL_ALGORITHM_GRPO, FROM(0),

@@ -1,0 +1,44 @@
+/* demo.h: what the noisy demonstrators of the environments share. */
+#ifndef TRAINER_ENV_DEMO_H
+#define TRAINER_ENV_DEMO_H
+
+#include "env/env_kind.h"
+
+/* One demonstration being written. */
+struct demo {
+    const struct trainer_env *env;
+    const struct trainer_demo_options *options;
+    struct trainer_rng *rng;
+    struct trainer_episode episode;
+    int32_t *tokens;
+    uint8_t *mask;
+    size_t n;
+};
+
+bool demo_chance(struct demo *demo, double p);
+void demo_put(struct demo *demo, int32_t token, uint8_t trained);
+
+/*
+ * Cut at the prompt's end or after an observation, and train the true answer there and nothing
+ * else.
+ */
+void demo_make_belief(struct demo *demo);
+
+/* How the demonstrator of an environment goes about it. */
+struct demo_plan {
+    /* Words of a call that brings the episode on, or false when there is nothing left to call. */
+    bool (*next)(const struct demo *demo, int32_t *first, int32_t *second);
+    /* Whether entity i of the answer follows from what the tool has said. */
+    bool (*knows)(const struct trainer_episode *episode, int32_t i);
+};
+
+/*
+ * A whole demonstration, whose calls the environment itself answers: p_stop and p_needless say when
+ * it ends, p_wrong how many calls are useless, p_hindsight how often what is not known is answered
+ * right. Returns the length.
+ */
+size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env,
+                 const struct trainer_demo_options *options, struct trainer_rng *rng,
+                 int32_t *tokens, uint8_t *mask);
+
+#endif

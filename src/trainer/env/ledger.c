@@ -1,0 +1,159 @@
+/*
+ * ledger.c: balances of an account: a table to look up and a calculator.
+ *
+ * Two tools in one grammar: S entity relation /S looks up an entry, S entity entity /S adds two
+ * numbers, and both cost a turn. The answer is the balance after every entry, so that evidence
+ * accumulates, but only with additions: a look-up is as necessary and brings no gain by itself.
+ */
+#include "env/demo.h"
+#include "env/graph.h"
+#include "env/tool_turn.h"
+
+static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)
+{
+    return graph_check(env, GRAPH_NONE_OF_ASKED, 2 * env->k_max, err);
+}
+
+/* Question, calls, ANS and a balance for every entry. */
+static size_t max_tokens(const struct trainer_env *env)
+{
+    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 1 +
+           2 * (size_t)env->k_max;
+}
+
+/* Entities are numbers here, and sums go round: there is a token for every one of them. */
+static int32_t sum(const struct trainer_env *env, int32_t a, int32_t b)
+{
+    return (a + b) % trainer_world_entities(&env->world);
+}
+
+static int32_t entry(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t i)
+{
+    return graph_follow(env, episode->question, episode->path[0], episode->relations[i]);
+}
+
+/* path[0]: the account; path[i + 1]: the balance after entry i. */
+static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
+{
+    size_t n = graph_ask(env, episode, prompt);
+    for (int32_t i = 0; i < episode->k; i++)
+        episode->path[i + 1] = sum(env, i > 0 ? episode->path[i] : 0, entry(env, episode, i));
+    return n;
+}
+
+/* Good: an entry of the account that was not seen yet. The first one is the first balance. */
+static size_t look_up(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
+{
+    size_t n = graph_search(env, episode, GRAPH_NONE_OF_ASKED, text);
+    uint32_t slot = 0;
+    for (int32_t i = 0; i < episode->k && episode->entity == episode->path[0]; i++)
+        slot |= (uint32_t)(episode->relation == episode->relations[i]) << i;
+    if (slot & ~episode->found) {
+        episode->good |= 1u << episode->turn;
+        episode->found |= text[1] != TRAINER_NONE ? slot : 0;
+    }
+    if (episode->hop == 0 && episode->found & 1)
+        episode->hop = 1;
+    return n;
+}
+
+/* Good: the last balance and the next entry, which was looked up, in either order. */
+static bool is_next_sum(const struct trainer_env *env, const struct trainer_episode *episode,
+                        int32_t a, int32_t b)
+{
+    int32_t hop = episode->hop;
+    if (hop == 0 || hop >= episode->k || !(episode->found >> hop & 1))
+        return false;
+    int32_t balance = episode->path[hop], next = entry(env, episode, hop);
+    return (a == balance && b == next) || (b == balance && a == next);
+}
+
+/* Answered by OBS what-was-added sum /OBS, the form in which facts are told. */
+static size_t add(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
+{
+    struct trainer_rng rng = {trainer_seed(episode->noise, 's', (uint64_t)episode->turn)};
+    size_t n = 0;
+    int32_t a = episode->entity, b = episode->relation - env->world.relations;
+    bool fails = trainer_rng_uniform(&rng) < env->p_fail;
+    if (is_next_sum(env, episode, a, b)) {
+        episode->good |= 1u << episode->turn;
+        episode->hop += !fails;
+    }
+    text[n++] = TRAINER_OBS;
+    if (fails) {
+        text[n++] = TRAINER_NONE;
+    } else {
+        text[n++] = env_entity(env, b);
+        text[n++] = env_entity(env, sum(env, a, b));
+    }
+    text[n++] = TRAINER_END_OBS;
+    return n;
+}
+
+static size_t call(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
+{
+    return episode->relation < env->world.relations ? look_up(env, episode, text)
+                                                    : add(env, episode, text);
+}
+
+static bool knows_all(const struct trainer_episode *episode)
+{
+    return episode->hop == episode->k;
+}
+
+static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
+                              int32_t token, int32_t *text, size_t *n)
+{
+    static const struct tool_turn tool = {
+        .second_is_any = true, .call = call, .knows_all = knows_all};
+    return tool_turn_step(&tool, env, episode, token, text, n);
+}
+
+static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t *tokens)
+{
+    for (int32_t i = 0; i < episode->k; i++) {
+        tokens[2 * i] = env_relation(episode->relations[i]);
+        tokens[2 * i + 1] = env_entity(env, episode->path[i + 1]);
+    }
+    return 2 * (size_t)episode->k;
+}
+
+/* ---- the noisy demonstrator --------------------------------------------------------------- */
+
+static bool knows(const struct trainer_episode *episode, int32_t i)
+{
+    return i % 2 == 0 || i / 2 < episode->hop;
+}
+
+/* Each entry is added as soon as it was looked up. */
+static bool next(const struct demo *demo, int32_t *first, int32_t *second)
+{
+    const struct trainer_episode *episode = &demo->episode;
+    int32_t hop = episode->hop;
+    if (hop == episode->k)
+        return false;
+    bool seen = episode->found >> hop & 1;
+    *first = env_entity(demo->env, episode->path[seen ? hop : 0]);
+    *second = seen ? env_entity(demo->env, entry(demo->env, episode, hop))
+                   : env_relation(episode->relations[hop]);
+    return true;
+}
+
+static size_t demonstrate(const struct trainer_env *env, const struct trainer_demo_options *options,
+                          struct trainer_rng *rng, int32_t *tokens, uint8_t *mask)
+{
+    static const struct demo_plan plan = {.next = next, .knows = knows};
+    return demo_play(&plan, env, options, rng, tokens, mask);
+}
+
+const struct env_class trainer_ledger = {
+    .name = "ledger",
+    .check = check,
+    .max_tokens = max_tokens,
+    .reset = reset,
+    .step = step,
+    .answer = answer,
+    .demonstrate = demonstrate,
+};

@@ -1,0 +1,103 @@
+/*
+ * tool_turn.c: see tool_turn.h.
+ *
+ * The grammar is enforced token by token: what does not parse ends the episode at once with reward
+ * 0, so that credit falls on the token that broke it and no rollout is longer than max_tokens.
+ */
+#include "env/tool_turn.h"
+
+/* S word word /S, then OBS facts /OBS. */
+size_t tool_turn_tokens(const struct trainer_env *env)
+{
+    return 4 + 2 + 2 * (size_t)env->facts;
+}
+
+/* To answer is the right step when nothing is left to find out, or no turn to do it in. */
+static void begin_answer(const struct tool_turn *tool, const struct trainer_env *env,
+                         struct trainer_episode *episode)
+{
+    episode->state = AT_ANSWER;
+    if (tool->knows_all && (tool->knows_all(episode) || episode->turn == env->max_turns))
+        episode->good |= 1u << episode->turn;
+}
+
+static enum trainer_turn begin_turn(const struct tool_turn *tool, const struct trainer_env *env,
+                                    struct trainer_episode *episode, int32_t token)
+{
+    if (token == TRAINER_S && episode->turn < env->max_turns)
+        episode->state = AT_FIRST;
+    else if (token == TRAINER_ANS)
+        begin_answer(tool, env, episode);
+    else
+        return env_end(episode, true, false);
+    return TRAINER_TURN_GOES_ON;
+}
+
+static enum trainer_turn take_first(const struct trainer_env *env, struct trainer_episode *episode,
+                                    int32_t token)
+{
+    episode->entity = env_entity_of(env, token);
+    episode->state = AT_SECOND;
+    return episode->entity < 0 ? env_end(episode, true, false) : TRAINER_TURN_GOES_ON;
+}
+
+static enum trainer_turn take_second(const struct tool_turn *tool, const struct trainer_env *env,
+                                     struct trainer_episode *episode, int32_t token)
+{
+    int32_t words = env->world.relations;
+    if (tool->second_is_any)
+        words += trainer_world_entities(&env->world);
+    episode->relation = token - TRAINER_N_MARKERS;
+    episode->state = AT_END;
+    bool is_one = episode->relation >= 0 && episode->relation < words;
+    return is_one ? TRAINER_TURN_GOES_ON : env_end(episode, true, false);
+}
+
+static enum trainer_turn call(const struct tool_turn *tool, const struct trainer_env *env,
+                              struct trainer_episode *episode, int32_t token, int32_t *text,
+                              size_t *n)
+{
+    if (token != TRAINER_END_S)
+        return env_end(episode, true, false);
+    *n = tool->call(env, episode, text);
+    episode->turn++;
+    episode->state = AT_TURN;
+    return TRAINER_TURN_OBSERVED;
+}
+
+enum kind { MARKER, RELATION, ENTITY };
+
+static enum kind kind_of(const struct trainer_env *env, int32_t token)
+{
+    if (env_entity_of(env, token) >= 0)
+        return ENTITY;
+    return token >= TRAINER_N_MARKERS && token < TRAINER_N_MARKERS + env->world.relations ? RELATION
+                                                                                          : MARKER;
+}
+
+/*
+ * The first wrong token ends it: reward comes for the whole answer, and what follows a mistake
+ * could not earn it any more. A word of the right kind is a wrong answer, any other is none.
+ */
+static enum trainer_turn take_answer(const struct trainer_env *env, struct trainer_episode *episode,
+                                     int32_t token)
+{
+    int32_t answer[TRAINER_HOPS_MAX], written = episode->state++ - AT_ANSWER;
+    int32_t n = (int32_t)trainer_env_answer(env, episode, answer);
+    if (token != answer[written])
+        return env_end(episode, kind_of(env, token) != kind_of(env, answer[written]), false);
+    return written + 1 == n ? env_end(episode, false, true) : TRAINER_TURN_GOES_ON;
+}
+
+enum trainer_turn tool_turn_step(const struct tool_turn *tool, const struct trainer_env *env,
+                                 struct trainer_episode *episode, int32_t token, int32_t *text,
+                                 size_t *n)
+{
+    switch (episode->state) {
+    case AT_TURN: return begin_turn(tool, env, episode, token);
+    case AT_FIRST: return take_first(env, episode, token);
+    case AT_SECOND: return take_second(tool, env, episode, token);
+    case AT_END: return call(tool, env, episode, token, text, n);
+    default: return take_answer(env, episode, token);
+    }
+}
