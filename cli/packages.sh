@@ -32,7 +32,7 @@ export CFLAGS
 # millisecond or two longer to start than one that is built to be fast.
 build=${1:-$here/build-packages}
 cmake -S "$here" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr -DLINEAGE_PACKAGES=ON \
-    -DLINEAGE_STATIC_COMMAND=OFF -DLINEAGE_ZSH_DIR=share/zsh/vendor-completions \
+    -DLINEAGE_STATIC_COMMAND=OFF -DLINEAGE_MPI=OFF -DLINEAGE_ZSH_DIR=share/zsh/vendor-completions \
     -DLINEAGE_BUILD_TESTS=OFF -DLINEAGE_BUILD_BENCH=OFF >&2
 ninja -C "$build" >&2
 rm -f "$build"/*.deb

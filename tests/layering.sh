@@ -70,11 +70,13 @@ cli/propose                propose.h propose_ranges.h propose_past.h propose_ans
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
-cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/report
+cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/report
+cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
+cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/night cli/mcp cli/report cli/serve
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands
 END
 }
@@ -90,10 +92,11 @@ uthash.h     src/store/append
 sha2.h       src/store/log
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/night cli/mcp cli/serve cli/commands src/rlcase
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support
+mpi.h        cli/ranks
 popt.h       cli/cli.h
 END
 }

@@ -5,14 +5,14 @@
 # usage: sh tests/run.sh [core] [CTEST-ARGUMENT...]      e.g. sh tests/run.sh -L unit
 #
 # core leaves out the tests that need large things: a browser, a database server, PyTorch, Node, a bare Debian to install
-# packages into (labels browser, server, pytorch, node, package); it neither installs those nor skips anything else.
+# packages into, an MPI (labels browser, server, pytorch, node, package, mpi); it neither installs those nor skips anything else.
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
-large='browser|server|pytorch|node|package'
+large='browser|server|pytorch|node|package|mpi'
 without=none
 if [ "${1:-}" = core ]; then
     without=$large
@@ -41,6 +41,7 @@ fi
 if [ "$without" = none ]; then
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`
     need_packages python3-torch python3-numpy python3-pytest python3-setuptools python3-pip mypy # the Python package
+    need_packages libopenmpi-dev openmpi-bin # one trial by several processes
     need_packages dpkg-dev file lintian debootstrap man-db mandoc zsh fish # packages, manual pages, completions
 fi
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "night/night.h"
+#include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/left_trial.h"
 
@@ -235,6 +236,9 @@ static int run_night(struct night_options *o, const struct cli_command *command,
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
+    struct launch launch = launch_read();
+    if (launch_refuse(&launch) != CLI_GO_ON)
+        return CLI_USAGE;
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");

@@ -17,6 +17,8 @@
 #include "cli.h"
 #include "recipe/address_space.h"
 #include "recipe/recipe_wire.h"
+#include "ranks/launch.h"
+#include "ranks/team.h"
 
 struct run_options {
     char *checkpoint;
@@ -53,6 +55,34 @@ static bool on_event(void *context, const struct trainer_event *event)
     return say(o->events, recipe_wire_event(&o->wire, event));
 }
 
+/* Rank 0 of several: the others wait for the recipe before they do anything. */
+static enum trainer_status meet(struct team *team, struct run_options *o, struct trainer_recipe *recipe,
+                                struct trainer_error *error)
+{
+    enum trainer_status status = team_open(team, error);
+    json_t *peers = status == TRAINER_OK ? team_peers(team) : NULL;
+    if (peers)
+        say(o->events, peers);
+    return status == TRAINER_OK ? team_share(team, recipe, error) : status;
+}
+
+static enum trainer_status run_alone_or_not(struct run_options *o, struct trainer_recipe *recipe,
+                                            const struct trainer_run_options *options, struct trainer_error *error)
+{
+    struct launch launch = launch_read();
+    struct trainer_process process = {0};
+    struct team team = {.library = NULL};
+    enum trainer_status status = launch.size > 1 ? meet(&team, o, recipe, error) : TRAINER_OK;
+    process.comm = launch.size > 1 ? &team.comm : NULL;
+    address_space_limit(recipe);
+    if (status == TRAINER_OK)
+        status = trainer_run_process(recipe, options, &process, error);
+    if (status != TRAINER_OK) /* said before the others go, whose end would be taken for the reason */
+        say(o->events, recipe_wire_failure(error));
+    team_close(&team, status != TRAINER_ELOST);
+    return status;
+}
+
 /* The limit on memory is set after the recipe is read and before anything large is allocated.
  * Exit status 1: what went wrong was said as an event, and the watcher takes its word rather
  * than this number. */
@@ -64,12 +94,8 @@ static int train(const char *path, struct run_options *o)
     enum trainer_status status = trainer_recipe_load(&recipe, path, &error);
     if (status == TRAINER_OK)
         status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
-    if (status == TRAINER_OK) {
-        address_space_limit(&recipe);
-        status = trainer_run(&recipe, &options, &error);
-    }
     if (status == TRAINER_OK)
-        return CLI_OK;
+        return run_alone_or_not(o, &recipe, &options, &error) == TRAINER_OK ? CLI_OK : CLI_NO;
     say(o->events, recipe_wire_failure(&error));
     return CLI_NO;
 }

@@ -10,6 +10,8 @@
 #include "output/show.h"
 #include "recipe/recipe_store.h"
 #include "recipe/recipe_trial.h"
+#include "ranks/launch.h"
+#include "ranks/team.h"
 #include "run/left_trial.h"
 
 struct train_options {
@@ -187,12 +189,21 @@ static int run_train(struct train_options *o, const struct cli_command *command,
     return status;
 }
 
+/* Started several times by mpirun, this is one trial: see ranks/launch.h. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
+    struct launch launch = launch_read();
+    int status = launch_check(&launch);
+    if (status == CLI_GO_ON && launch.rank > 0)
+        return team_work(launch.rank);
+    if (status == CLI_GO_ON && launch.size > 1)
+        status = launch_apart();
+    if (status != CLI_GO_ON)
+        return status;
     struct train_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_error(CLI_SYSTEM, "out of memory");
-    int status = run_train(o, command, argc, argv);
+    status = run_train(o, command, argc, argv);
     free(o);
     return status;
 }
@@ -215,9 +226,16 @@ const struct cli_command cmd_train = {
         "in the recipe (schema/recipe.schema.json), and JSON or text: lr=1e-4, loss.name=gspo,\n"
         "environments[0].algorithm.alpha=0.9; without a number, settings of environments mean "
         "all.\n"
-        "A recipe or setting that is refused is named (exit status 2), and no row is written.",
+        "A recipe or setting that is refused is named (exit status 2), and no row is written.\n"
+        "\n"
+        "Under mpirun (Open MPI) all processes train one trial together, with the same numbers and\n"
+        "the same checkpoint for any number of them: rollouts and minibatches are shared by all,\n"
+        "gradients by the first four. Rank 0 alone reads the recipe, writes and prints. Budgets of\n"
+        "time are the trial's, memory and threads each process's. A lost process ends the trial\n"
+        "(crash).",
     .examples = "  lineage train recipe.json -C runs/hop --hypothesis 'wider clip'\n"
                 "  lineage train recipe.json -C runs/hop --parent best --seed 2 \\\n"
-                "      --set algorithm.name=turn-group-v1d --set alpha=0.9",
+                "      --set algorithm.name=turn-group-v1d --set alpha=0.9\n"
+                "  mpirun -n 4 lineage train recipe.json -C runs/hop --threads 1",
     .run = run,
 };

@@ -167,7 +167,7 @@ json_t *recipe_wire_failure(const struct trainer_error *error)
     enum trial_failure failure = TRIAL_FAILURE_INPUT;
     if (error->status == TRAINER_ESIZE)
         failure = TRIAL_FAILURE_SIZE;
-    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC)
+    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_ELOST)
         failure = TRIAL_FAILURE_OTHER;
     json_t *line = json_object();
     json_object_set_new(line, "failed", cli_json_text(error->text));

@@ -54,6 +54,13 @@ static bool own_directory(char dir[PATH_MAX])
     return true;
 }
 
+bool program_beside(char path[PATH_MAX], const char *name)
+{
+    char dir[PATH_MAX];
+    int n = own_directory(dir) ? snprintf(path, PATH_MAX, "%s/%s", dir, name) : -1;
+    return n > 0 && n < PATH_MAX;
+}
+
 /* False after printing that the limit on address space stops the trainer before it could say so
  * itself. Asked on this side of exec: OpenBLAS spins, and the loader dies, before the trainer's
  * main could say a word. */

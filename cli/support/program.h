@@ -15,6 +15,9 @@
  */
 bool program_self(char path[PATH_MAX]);
 
+/* The path of a file in the directory of the running program, behind all links. False after printing why not. */
+bool program_beside(char path[PATH_MAX], const char *name);
+
 /*
  * Replace this process by `lineage-train` with the same arguments; argv[0] is the command's name. It is
  * looked for beside this program and in the libexec directory of the same installation. Returns only to

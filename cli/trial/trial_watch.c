@@ -19,6 +19,7 @@
 
 #include "cli.h"
 #include "trial/metric_lines.h"
+#include "trial/peers.h"
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
 
@@ -55,9 +56,10 @@ struct watch {
     struct trial_outcome *outcome;
     struct trial_process process;
     struct reader events, output;
+    struct peers peers;
     struct metric_lines metrics;
     double began, phase_began, phase_limit, heard; /* heard: the last byte of either */
-    bool evaluating, stop, impatient;
+    bool evaluating, stop, impatient, ending; /* ending: it has said that it is done or has failed */
     size_t read; /* bytes of output in this round */
 };
 
@@ -119,6 +121,8 @@ static void judge_values(struct watch *w, const struct trial_event *event)
 
 static void take_event(struct watch *w, const struct trial_event *event)
 {
+    w->ending = w->ending || event->failed || (event->phase && strcmp(event->phase, TRIAL_PHASE_DONE) == 0);
+    peers_watch(&w->peers, event->peers);
     if (event->failed) {
         w->outcome->failure = event->failure;
         snprintf(w->outcome->text, sizeof w->outcome->text, "%s", event->failed);
@@ -307,11 +311,12 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
                            {w->process.output, POLLIN, 0},
                            {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
-                           {w->process.notice, POLLIN, 0}};
+                           {w->process.notice, POLLIN, 0},
+                           {w->ending || w->stop ? -1 : w->peers.news, POLLIN, 0}};
     if (w->read > 0 && w->read < NAP_BELOW)
         poll(NULL, 0, NAP_MS);
     w->read = 0;
-    if (poll(fds, 4, milliseconds) < 0)
+    if (poll(fds, sizeof fds / sizeof *fds, milliseconds) < 0)
         return false;
     if (fds[0].revents)
         listen_once(w);
@@ -327,6 +332,14 @@ static void judge_time(struct watch *w)
         finish(w, w->evaluating ? TRIAL_EVAL_OVERRUN : TRIAL_TRAIN_OVERRUN);
     else if (silence_left(w) == 0)
         finish(w, TRIAL_SILENT);
+}
+
+/* Of a run by several processes: whoever started them ends all when one is lost, and asks this one to go like a person
+ * would. Which came first is known: they do not go when they are asked. */
+static void judge_peers(struct watch *w)
+{
+    if (!w->stop && !w->ending && peers_lost(&w->peers, w->outcome->text, sizeof w->outcome->text))
+        finish(w, TRIAL_FAILED);
 }
 
 static void take_a_breath(const struct watch *w)
@@ -353,7 +366,8 @@ static void keep_watch(struct watch *w)
         }
         trial_process_look(&w->process);
         take_a_breath(w);
-        if (interrupted)
+        judge_peers(w);
+        if (interrupted && !w->stop)
             finish(w, TRIAL_INTERRUPTED);
         else if (!w->stop && w->process.ended)
             break;
@@ -480,6 +494,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     *outcome = (struct trial_outcome){0};
     if (!trial_process_start(&w.process, job))
         return false;
+    peers_init(&w.peers);
     metric_lines_init(&w.metrics, job->metrics, job->n_metrics, job->score_name);
     w.began = w.phase_began = w.heard = now();
     keep_watch(&w);
@@ -487,6 +502,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
     metric_lines_release(&w.metrics);
+    peers_release(&w.peers);
     free(w.events.line);
     free(w.output.line);
     return ok;

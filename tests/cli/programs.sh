@@ -13,6 +13,8 @@ if ldd "$LINEAGE" >out 2>err; then
     must_lack out gfortran
     must_lack out gomp
     must_have out libc.so
+    ldd "$train" >out 2>err # with LINEAGE_MPI too: the module is loaded under mpirun
+    must_lack out libmpi
 else
     printf 'no ldd here: what lineage loads is not checked\n'
 fi

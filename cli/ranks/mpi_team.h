@@ -1,0 +1,17 @@
+/* mpi_team.h: what the module lineage-mpi.so exports. */
+#ifndef CLI_MPI_TEAM_H
+#define CLI_MPI_TEAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <trainer/comm.h>
+
+/* Meet the ranks that the launcher started; false with why not. Once in a process. */
+typedef bool mpi_team_open_fn(struct trainer_comm *comm, char *why, size_t size);
+typedef void mpi_team_close_fn(struct trainer_comm *comm);
+
+extern __attribute__((visibility("default"))) mpi_team_open_fn mpi_team_open;
+extern __attribute__((visibility("default"))) mpi_team_close_fn mpi_team_close;
+
+#endif

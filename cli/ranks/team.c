@@ -1,0 +1,186 @@
+/* team.c: loading the module, and what ranks tell each other before and beside a run. */
+#include "ranks/team.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "ranks/launch.h"
+#include "ranks/mpi_team.h"
+#include "recipe/address_space.h"
+#include "support/program.h"
+
+#define MODULE "lineage-mpi.so"
+
+/* ---- the module ---- */
+
+/* A pointer to data becomes one to a function bit by bit, as POSIX means dlsym to be used. */
+static bool find(void *function, size_t size, void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, size);
+    return found != NULL;
+}
+
+/* RTLD_GLOBAL: Open MPI loads parts of itself later, which look for symbols of its libraries. */
+static void *load(char *why, size_t size)
+{
+    char path[PATH_MAX];
+    if (!program_beside(path, MODULE)) {
+        snprintf(why, size, "the path of this program is not known");
+        return NULL;
+    }
+    if (access(path, F_OK) != 0) {
+        snprintf(why, size, "this lineage is built without MPI (there is no %.300s)", path);
+        return NULL;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+        snprintf(why, size, "%.400s", dlerror());
+    return library;
+}
+
+bool team_is_there(char *why, size_t size)
+{
+    void *library = load(why, size);
+    if (library)
+        dlclose(library);
+    return library != NULL;
+}
+
+enum trainer_status team_open(struct team *team, struct trainer_error *err)
+{
+    mpi_team_open_fn *open;
+    *team = (struct team){.library = load(err->text, sizeof err->text)};
+    err->status = TRAINER_ELOST;
+    if (!team->library)
+        return TRAINER_ELOST;
+    if (find(&open, sizeof open, team->library, "mpi_team_open") &&
+        find(&team->close, sizeof team->close, team->library, "mpi_team_close") &&
+        open(&team->comm, err->text, sizeof err->text))
+        return TRAINER_OK;
+    return TRAINER_ELOST;
+}
+
+/* The library stays: what Open MPI has registered for the end of the process lies in it. */
+void team_close(struct team *team, bool well)
+{
+    if (team->library && well)
+        team->close(&team->comm);
+}
+
+/* ---- before a run ---- */
+
+static enum trainer_status lost(struct trainer_error *err, const char *what)
+{
+    err->status = TRAINER_ELOST;
+    snprintf(err->text, sizeof err->text, "the other processes of the run cannot be reached (%s)", what);
+    return TRAINER_ELOST;
+}
+
+/* What makes a recipe's bytes mean the same. */
+struct version {
+    char text[64];
+    size_t recipe_bytes;
+};
+
+/* A recipe goes as it lies in memory: the ranks are one program. */
+enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err)
+{
+    const struct trainer_comm *comm = &team->comm;
+    struct version mine = {.recipe_bytes = sizeof *recipe}, first;
+    snprintf(mine.text, sizeof mine.text, "%s", LINEAGE_VERSION);
+    first = mine;
+    if (!comm->broadcast(comm->context, 0, &first, sizeof first))
+        return lost(err, "version");
+    if (strcmp(mine.text, first.text) != 0 || mine.recipe_bytes != first.recipe_bytes) {
+        err->status = TRAINER_EINVAL;
+        snprintf(err->text, sizeof err->text, "lineage is version %s here and %.60s on rank 0", mine.text,
+                 first.text);
+        return TRAINER_EINVAL;
+    }
+    return comm->broadcast(comm->context, 0, recipe, sizeof *recipe) ? TRAINER_OK : lost(err, "recipe");
+}
+
+struct member {
+    long pid;
+    char host[HOST_NAME_MAX + 1];
+};
+
+/* Members on this machine, the one that stands in for rank 0 among them. */
+static json_t *peers_line(const struct member *members, int size)
+{
+    json_t *peers = json_array();
+    if (launch_stand_in())
+        json_array_append_new(peers, json_pack("{s:s, s:I}", "name", "rank 0", "pid", (json_int_t)launch_stand_in()));
+    for (int r = 1; r < size; r++)
+        if (strcmp(members[r].host, members[0].host) == 0)
+            json_array_append_new(peers, json_pack("{s:o, s:I}", "name", json_sprintf("rank %d", r), "pid",
+                                                   (json_int_t)members[r].pid));
+    return json_pack("{s:o, s:i}", "peers", peers, "ranks", size);
+}
+
+json_t *team_peers(struct team *team)
+{
+    const struct trainer_comm *comm = &team->comm;
+    size_t start[TRAINER_RANKS_MAX + 1];
+    struct member *members = calloc((size_t)comm->size, sizeof *members);
+    json_t *line = NULL;
+    if (!members)
+        return NULL;
+    for (int r = 0; r <= comm->size; r++)
+        start[r] = (size_t)r * sizeof *members;
+    members[comm->rank].pid = getpid();
+    gethostname(members[comm->rank].host, sizeof members->host - 1);
+    if (comm->gather(comm->context, members, start) && comm->rank == 0)
+        line = peers_line(members, comm->size);
+    free(members);
+    return line;
+}
+
+/* ---- another rank ---- */
+
+/*
+ * TERM waits: a launcher sends it to all ranks when it is interrupted, and KILL a second later. A rank
+ * that is gone without having been killed by its launcher is then one that was lost (cli/trial/peers.h).
+ */
+static void be_quiet(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static enum trainer_status work(struct team *team, struct trainer_error *err)
+{
+    struct trainer_recipe recipe;
+    const struct trainer_process process = {.comm = &team->comm};
+    json_decref(team_peers(team));
+    enum trainer_status status = team_share(team, &recipe, err);
+    if (status == TRAINER_OK)
+        address_space_limit(&recipe);
+    return status == TRAINER_OK ? trainer_run_process(&recipe, NULL, &process, err) : status;
+}
+
+/* What all ranks failed of rank 0 tells; a rank speaks of what only it can know. */
+int team_work(int rank)
+{
+    struct team team;
+    struct trainer_error err;
+    be_quiet();
+    enum trainer_status opened = team_open(&team, &err), status = opened;
+    if (opened == TRAINER_OK)
+        status = work(&team, &err);
+    team_close(&team, opened == TRAINER_OK && status != TRAINER_ELOST);
+    if (opened != TRAINER_OK || status == TRAINER_ELOST)
+        return cli_error(CLI_SYSTEM, "rank %d: %s", rank, err.text);
+    return status == TRAINER_OK ? CLI_OK : CLI_NO;
+}

@@ -1,0 +1,174 @@
+#!/bin/sh
+# shellcheck disable=SC2154 # shared with shell.sh and trainer.sh
+# ranks.sh: one trial by several processes under mpirun: the same checkpoint, row and telemetry for any number of
+# them; a process that is lost; an interruption; and what is refused. MODULE is lineage-mpi.so, or nothing.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/trainer.sh"
+
+if [ -z "$MODULE" ] || ! command -v mpirun >/dev/null; then
+    printf 'skipped: no mpirun of Open MPI here, or built without it\n'
+    exit 77
+fi
+# Root is refused without these two; a container without ptrace cannot copy from process to process.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# More processes than processors: who waits sleeps.
+OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
+# A launcher that runs these tests is not the launcher of theirs.
+unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMIX_RANK PMI_SIZE PMI_RANK
+# What Open MPI does not free is not ours.
+ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_btl_vader_single_copy_mechanism
+export OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_mpi_yield_when_idle OMP_WAIT_POLICY ASAN_OPTIONS
+
+# ranks N ARGUMENT...: `lineage ARGUMENT...` by N processes, ended after two minutes.
+ranks()
+{
+    n=$1
+    shift
+    last="mpirun -n $n lineage $*"
+    mpirun -n "$n" --bind-to none --timeout 120 "$LINEAGE" "$@" >out 2>err </dev/null
+    status=$?
+}
+
+# Telemetry without what a clock says.
+story()
+{
+    sed 's/"[a-z_]*_s": [0-9.e+-]*,* *//g' "$1"/telemetry/*.json
+}
+
+# same_by NAME ARGUMENT...: a trial by one process, and by two and four.
+same_by()
+{
+    name=$1
+    shift
+    must_run train "$@" -C "$name-1" -q
+    for n in 2 4; do
+        ranks "$n" train "$@" -C "$name-$n" -q
+        must_exit 0
+        must_equal 000 "$(cat out)"
+        must_match_file "$name-1/snapshots"/000_*/policy.ckpt "$name-$n/snapshots"/000_*/policy.ckpt
+        without_times "$name-1/results.tsv" >wanted
+        without_times "$name-$n/results.tsv" >got
+        must_match_file wanted got
+        story "$name-1" >wanted
+        story "$name-$n" >got
+        must_match_file wanted got
+    done
+}
+
+# Three lanes of rollouts and five chunks of a minibatch, so that no process is idle.
+cat >hop.json <<'END'
+{
+  "name": "hop", "hypothesis": "shared", "threads": 1,
+  "world": {"regions": 4, "region_size": 3, "relations": 6},
+  "model": {"width": 16, "heads": 2, "layers": 2, "mlp": 32},
+  "start": {"warm_start": {"steps": 20, "batch": 32, "warmup": 5, "learning_rate": 0.01, "k_min": 1, "k_max": 2}},
+  "environments": [{"name": "hopworld", "questions": 40, "k_min": 1, "k_max": 2, "max_turns": 3,
+                    "algorithm": {"name": "turn-group-v1d", "alpha": 0.3}}],
+  "training": {"iterations": 2, "group_size": 4, "minibatch": 40},
+  "evaluation": {"questions": 130, "every": 1, "seeds": 2}
+}
+END
+
+same_by tiny tiny.json
+same_by gain hop.json
+teacher=$(echo tiny-1/snapshots/000_*/policy.ckpt)
+same_by opd tiny.json --set algorithm.name=opd --set algorithm.teacher="$teacher"
+same_by stale hop.json --set sampler.precision=bf16 --set sampler.staleness=1 --set correction.name=tis --set threads=2
+same_by long hop.json --set algorithm.name=grpo --set length_penalty=group --set loss.name=gspo --set kl_coef=0.1
+same_by judged hop.json --set algorithm.name=adca --set start.checkpoint="$(echo gain-1/snapshots/000_*/policy.ckpt)"
+
+# The parent and its checkpoint are rank 0's to find.
+ranks 2 train tiny.json -C tiny-2 --parent best -q
+must_exit 0
+must_equal 000 "$(field tiny-2 5)"
+
+# ---- what goes wrong ----
+# processes WORD WORD: those whose command line has both.
+processes()
+{
+    for line in /proc/[0-9]*/cmdline; do
+        pid=${line#/proc/}
+        tr '\0' ' ' <"$line" 2>/dev/null | grep -qe "$1.*$2" && echo "${pid%/cmdline}"
+    done
+}
+
+# endless_by N STORE: ranks that train until they are stopped; $launcher is mpirun.
+endless_by()
+{
+    # shellcheck disable=SC2086
+    mpirun -n "$1" --bind-to none --timeout 120 "$LINEAGE" train tiny.json -C "$scratch/$2" $endless >out 2>err </dev/null &
+    launcher=$!
+    last="mpirun -n $1 lineage train, $2"
+    wait_for sh -c "cat $2/.*/events.jsonl | grep peers" || show_output
+}
+
+# rank N: process N that mpirun started.
+rank()
+{
+    for stat in /proc/[0-9]*/stat; do
+        read -r pid _ _ parent _ 2>/dev/null <"$stat" || continue
+        [ "$parent" = "$launcher" ] && tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$pid"
+    done
+}
+
+# over LABEL WHY STORE: mpirun ends, there is one row, and nobody is left.
+over()
+{
+    wait "$launcher"
+    wait_for sh -c "[ \$(wc -l <$3/results.tsv) -eq 2 ]"
+    must_equal "$1" "$(field "$3" 9)"
+    must_have "$3/results.tsv" "$2"
+    checks=$((checks + 1))
+    tries=0
+    while [ -n "$(processes lineage "$scratch/$3")" ] && [ "$tries" -lt 500 ]; do
+        tries=$((tries + 1)) && sleep 0.02
+    done
+    [ -z "$(processes lineage "$scratch/$3")" ] || fail "$last: a process is left"
+    must_run -C "$3" verify
+}
+
+endless_by 3 lost
+kill -KILL "$(rank 2)"
+over crash 'rank 2 (process' lost
+
+endless_by 3 first
+kill -KILL "$(rank 0)"
+over crash 'rank 0 (process' first
+
+endless_by 2 trained
+kill -KILL "$(processes 'run-trial --events' "$scratch/trained")"
+over crash 'killed by signal 9' trained
+
+endless_by 3 interrupted
+kill -INT "$launcher"
+over harness_abort 'interrupted by the user' interrupted
+
+# shellcheck disable=SC2086
+ranks 2 train tiny.json -C slow $endless --set budget.train_seconds=0.3
+must_exit 1
+must_equal train_budget_overrun "$(field slow 9)"
+
+ranks 3 train tiny.json -C new --set bogus=1
+must_exit 2
+must_equal 1 "$(grep -c '^lineage: ' err)"
+must_have err "unknown setting 'bogus'"
+[ ! -e new ] || fail "a refused recipe made a store"
+ranks 3 train nothing.json -C new
+must_exit 2
+ranks 2 night tiny.json -C new
+must_exit 2
+must_have err 'a night is run by one process'
+
+# Without the module nobody trains, least of all twice.
+mkdir alone
+cp "$LINEAGE" "$(dirname "$LINEAGE")/lineage-train" alone/
+run=$LINEAGE
+LINEAGE=$scratch/alone/lineage
+ranks 3 train tiny.json -C new
+must_exit 3
+must_equal 1 "$(grep -c '^lineage: started as 3 processes.*built without MPI' err)"
+[ ! -e new ] || fail "a store was made without MPI"
+LINEAGE=$run
+must_run train tiny.json -C new -q # one process needs no module
+finish
