@@ -25,6 +25,7 @@ src/store/index            index.h                     include/lineage src/store
 src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files
+src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files

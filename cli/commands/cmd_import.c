@@ -1,10 +1,14 @@
 /* cmd_import.c: `lineage import`. */
+#include <inttypes.h>
 #include <stdlib.h>
+
+#include <lineage/move.h>
 
 #include "cli.h"
 
 struct import_options {
     char *metric; /* of the file to import, not of the store */
+    int exact;
 };
 
 /* As compilers do, file and line first: editors jump there. Text of a stranger's file is made
@@ -18,11 +22,25 @@ static void print_finding(void *context, const struct lineage_finding *finding)
     free(id);
 }
 
+static int import_exact(struct lineage_store *store, const char *path)
+{
+    struct lineage_error err;
+    uint64_t n;
+    if (lineage_import_exact(store, path, &n, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("%" PRIu64 " bytes imported\n", n);
+    return CLI_OK;
+}
+
 static int work(struct cli_session *session, void *context)
 {
     struct import_options *o = context;
     struct lineage_import_stats stats;
     struct lineage_error err;
+    if (o->exact && o->metric)
+        return cli_error(CLI_USAGE, "--exact takes the file as it is, and has no use for --metric");
+    if (o->exact)
+        return import_exact(session->store, session->args.positional[0]);
     /* The context of the callback is not const; the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
     if (lineage_import(session->store, path, o->metric, &stats, print_finding, path, &err) != LINEAGE_OK)
@@ -39,6 +57,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: current directory)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0, "score column of FILE (default: core_metric or val_bpb)",
          "COLUMN"},
+        {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "every byte as it is, into a store without other rows", NULL},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
 }
@@ -49,8 +68,10 @@ const struct cli_command cmd_import = {
     .description = "Appends every sound row of a fieldkit, blackboard or karpathy/autoresearch results.tsv\n"
                    "as a canonical 17-column row, in file order; its score becomes core_metric; a\n"
                    "source without delta_vs_best gets it. Rows left out are reported with their line. All\n"
-                   "rows are written, or none.",
+                   "rows are written, or none. With --exact the store gets FILE byte for byte, damaged rows\n"
+                   "included, with the digests it had; a store that has a beginning of it gets the rest.",
     .examples = "  lineage -C new import old/results.tsv\n"
+                "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s",
     .run = run,
 };

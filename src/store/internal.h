@@ -11,6 +11,7 @@
  *   mirror/    implements index.h: the SQLite mirror, on disk or in memory; alone sees sqlite3.h
  *   append/    the rules of an append (ids, parents, keep or discard, deltas), import
  *   queue/     claims of the trials of a night
+ *   move/      the log as bytes: export, exact import
  *   verify/    everything that can be wrong with a store
  *   compare/   variants over seeds
  *   report/    what a store has to say to whoever plans the next trial, as one struct

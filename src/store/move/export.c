@@ -1,0 +1,137 @@
+/* export.c: the log as bytes, out of a store. */
+#include <lineage/move.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../files/fs.h"
+#include "../internal.h"
+#include "../log/log.h"
+
+#define PIECE ((size_t)1 << 20)
+
+/* The size is taken once: what comes in meanwhile is for the next export, and no half of it is in this one. */
+enum lineage_status lineage_export(struct lineage_store *store, lineage_export_fn *give, void *context,
+                                   struct lineage_error *err)
+{
+    struct log_state state;
+    struct buf bytes = {0};
+    enum lineage_status status = log_look(store->log, &state, err);
+    for (uint64_t at = 0; status == LINEAGE_OK && at < state.size; at += bytes.length) {
+        const size_t wanted = state.size - at < PIECE ? (size_t)(state.size - at) : PIECE;
+        buf_reset(&bytes);
+        status = log_read(store->log, at, wanted, &bytes, err);
+        if (status == LINEAGE_OK && bytes.length < wanted)
+            status = store_fail(err, LINEAGE_EIO, "%s became shorter while it was exported", store->log->place);
+        else if (status == LINEAGE_OK && !give(context, bytes.data, bytes.length))
+            status = store_fail(err, LINEAGE_ECANCELLED, "the export was ended");
+    }
+    buf_release(&bytes);
+    return status;
+}
+
+struct written {
+    int fd;
+    int error;
+};
+
+static bool write_piece(void *context, const void *bytes, size_t n)
+{
+    struct written *out = context;
+    if (fs_write_all(out->fd, bytes, n) == 0)
+        return true;
+    out->error = errno;
+    return false;
+}
+
+static enum lineage_status write_all(struct lineage_store *store, int fd, const char *path, struct lineage_error *err)
+{
+    struct written out = {.fd = fd};
+    enum lineage_status status = lineage_export(store, write_piece, &out, err);
+    if (status != LINEAGE_ECANCELLED || !out.error)
+        return status;
+    errno = out.error;
+    return store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
+}
+
+static enum lineage_status into_device(struct lineage_store *store, const char *path, struct lineage_error *err)
+{
+    int fd = fs_open(AT_FDCWD, path, O_WRONLY, 0);
+    if (fd < 0)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
+    enum lineage_status status = write_all(store, fd, path, err);
+    if (fs_close(fd) != 0 && status == LINEAGE_OK)
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
+    return status;
+}
+
+/* The new name is on disk when the command says that it is done. */
+static enum lineage_status sync_parent(const char *path, struct lineage_error *err)
+{
+    struct buf parent = {0};
+    const char *slash = strrchr(path, '/');
+    buf_add(&parent, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    int fd = parent.failed ? -1 : fs_open(AT_FDCWD, parent.data, O_RDONLY | O_DIRECTORY, 0);
+    bool synced = fd >= 0 && fs_sync_dir(fd) == 0;
+    if (!synced)
+        store_fail_errno(err, LINEAGE_EIO, "cannot sync the directory of %s", path);
+    if (fd >= 0)
+        fs_close(fd);
+    buf_release(&parent);
+    return synced ? LINEAGE_OK : LINEAGE_EIO;
+}
+
+/* By a temporary name beside it, whose bytes are on disk before it gets the other one. */
+static enum lineage_status into_file(struct lineage_store *store, const char *path, mode_t mode, struct lineage_error *err)
+{
+    struct buf temporary = {0};
+    buf_printf(&temporary, "%s.%ld.tmp", path, (long)getpid());
+    if (temporary.failed)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    int fd = fs_open(AT_FDCWD, temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    enum lineage_status status = fd >= 0 ? write_all(store, fd, path, err) : LINEAGE_EIO;
+    bool written = status == LINEAGE_OK && fs_sync(fd) == 0;
+    if (fd >= 0 && fs_close(fd) != 0)
+        written = false;
+    if (fd < 0 || (status == LINEAGE_OK && (!written || fs_rename(AT_FDCWD, temporary.data, AT_FDCWD, path) != 0)))
+        status = store_fail_errno(err, LINEAGE_EIO, "cannot write %s", path);
+    if (status == LINEAGE_OK)
+        status = sync_parent(path, err);
+    else if (fd >= 0)
+        fs_unlink(AT_FDCWD, temporary.data);
+    buf_release(&temporary);
+    return status;
+}
+
+/* A file in the place of the log would take the rows away that come in meanwhile. */
+static enum lineage_status check_apart(struct lineage_store *store, const struct stat *there, const char *path,
+                                       struct lineage_error *err)
+{
+    struct log_state state;
+    const uint64_t named[2] = {(uint64_t)there->st_dev, (uint64_t)there->st_ino};
+    enum lineage_status status = log_look(store->log, &state, err);
+    if (status == LINEAGE_OK && memcmp(state.identity, named, sizeof named) == 0)
+        status = store_fail(err, LINEAGE_EINVAL, "%s is the store's own log", path);
+    return status;
+}
+
+/* A link stays, what it leads to is replaced; the mode of a file that is there stays too. */
+enum lineage_status lineage_export_file(struct lineage_store *store, const char *path, struct lineage_error *err)
+{
+    struct stat there;
+    if (fs_stat(AT_FDCWD, path, 0, &there) != 0)
+        return into_file(store, path, 0666, err);
+    if (!S_ISREG(there.st_mode))
+        return into_device(store, path, err);
+    enum lineage_status status = check_apart(store, &there, path, err);
+    char *target = status == LINEAGE_OK ? realpath(path, NULL) : NULL;
+    if (status == LINEAGE_OK)
+        status = target ? into_file(store, target, there.st_mode & 0777, err)
+                        : store_fail_errno(err, LINEAGE_EIO, "cannot find %s", path);
+    free(target);
+    return status;
+}
