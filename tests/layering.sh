@@ -71,7 +71,7 @@ cli/propose                propose.h propose_ranges.h propose_past.h propose_ans
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
-cli/night                  night.h                     include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/report
+cli/night                  night.h night_claims.h      include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/report
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose

@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "night/night.h"
+#include "night/night_claims.h"
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/left_trial.h"
 
 struct night_options {
     struct cli_session session;
-    char *hours, *jobs, *stop_after, *method, *planner, *planner_seconds, *trials, *seed;
+    char *hours, *jobs, *lease, *stop_after, *method, *planner, *planner_seconds, *trials, *seed;
     char **slots;
-    int list, quiet, report;
+    int list, quiet, report, worker;
     const char *const **environments; /* of the slots */
-    const char *again[16];            /* options to go on by, ended by NULL */
+    const char *again[20];            /* options to go on by, ended by NULL */
     struct night night;
 };
 
@@ -100,6 +100,14 @@ static bool read_slots(struct night_options *o)
     return o->environments != NULL;
 }
 
+/* A claim that ends before it can be renewed is none. */
+static bool read_lease(struct night_options *o)
+{
+    if (o->lease && !cli_amount_parse(&o->night.lease, "lease", o->lease))
+        return false;
+    return o->night.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: 1 second at least", o->lease), false);
+}
+
 /* What is given over what the file says. */
 static bool read_planning(struct night_options *o)
 {
@@ -133,13 +141,16 @@ static void collect_options(struct night_options *o)
     const struct {
         const char *option, *value;
     } given[] = {{"--propose", o->method}, {"--planner", o->planner}, {"--trials", o->trials},
-                 {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours}};
+                 {"--seed", o->seed},      {"--jobs", o->jobs},       {"--hours", o->hours},
+                 {"--lease", o->lease}};
     size_t n = 0;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].value && strcmp(given[i].option, "--hours") != 0) {
             o->again[n++] = given[i].option;
             o->again[n++] = given[i].value;
         }
+    if (o->worker)
+        o->again[n++] = "--worker";
     o->night.options = o->again;
 }
 
@@ -169,10 +180,12 @@ static int read_sweep(struct cli_session *session, void *context)
     struct night *night = &o->night;
     night->quiet = o->quiet;
     night->report = o->report;
+    night->worker = o->worker;
+    night->lease = NIGHT_LEASE_SECONDS;
     night->hours = INFINITY;
     night->stop_after = NIGHT_STOP_AFTER;
     night->planner_seconds = NIGHT_PLANNER_SECONDS;
-    if ((o->hours && !cli_amount_parse(&night->hours, "hours", o->hours)) ||
+    if ((o->hours && !cli_amount_parse(&night->hours, "hours", o->hours)) || !read_lease(o) ||
         (o->planner_seconds && !cli_amount_parse(&night->planner_seconds, "planner-seconds", o->planner_seconds)) ||
         (o->stop_after && !cli_count_parse(&night->stop_after, "stop-after", o->stop_after)) || !read_slots(o))
         return CLI_USAGE;
@@ -198,8 +211,11 @@ static int work(struct cli_session *session, void *context)
         status = left_trial_record_all(session->store);
     if (status == CLI_GO_ON)
         status = night_read_rows(night);
+    if (status == CLI_GO_ON && !o->list)
+        status = night_claims_open(night);
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
+    night_claims_close(night); /* before its store */
     session->store = night->store;
     return status;
 }
@@ -214,6 +230,10 @@ static int run_night(struct night_options *o, const struct cli_command *command,
                                    {"jobs", 'j', POPT_ARG_STRING, &o->jobs, 0, "run so many trials at once", "N"},
                                    {"slot", 0, POPT_ARG_ARGV, &o->slots, 0,
                                     "environment of one of the jobs (CUDA_VISIBLE_DEVICES=0); one for each", "NAME=VALUE.."},
+                                   {"worker", 0, POPT_ARG_NONE, &o->worker, 0,
+                                    "share the trials with other workers of the same sweep and store", NULL},
+                                   {"lease", 0, POPT_ARG_STRING, &o->lease, 0,
+                                    "a worker that is silent for so long loses its trial to another (default: 60)", "SECONDS"},
                                    {"stop-after", 0, POPT_ARG_STRING, &o->stop_after, 0,
                                     "stop after so many failures alike in a row (default: 5; 0: never)", "K"},
                                    {"propose", 0, POPT_ARG_STRING, &o->method, 0,
@@ -271,10 +291,15 @@ const struct cli_command cmd_night = {
         "\n"
         "A night plans itself where the sweep has `ranges`: --propose lays settings of a proposer\n"
         "(`lineage suggest`) over the base, --planner asks a command (schema/planner.schema.json).\n"
-        "--jobs runs several trials at once, each in a process of its own. A night in which 5\n"
+        "--jobs runs several trials at once, each in a process of its own. With --worker any number of\n"
+        "processes on any number of machines (a store in a directory: of one machine) take trials from\n"
+        "one list, and each ends when all have their rows. What a worker that was killed, or went silent\n"
+        "for longer than --lease, had at work is run by another; the first row of a trial counts.\n"
+        "A night in which 5\n"
         "trials in a row fail with the same evidence stops, with exit status 3.",
     .examples = "  lineage night ladder.json -C runs/hop --hours 8\n"
                 "  lineage night ladder.json -C runs/hop --list\n"
+                "  lineage night ladder.json -C runs/hop --worker\n"
                 "  lineage night mine.json -C runs/mine --propose tpe --trials 40 \\\n"
                 "      --slot CUDA_VISIBLE_DEVICES=0 --slot CUDA_VISIBLE_DEVICES=1",
     .run = run,

@@ -1,11 +1,18 @@
-/* cmd_status.c: `lineage status`: the trials at work in a store. */
+/*
+ * cmd_status.c: `lineage status`: the trials at work in a store.
+ *
+ * Those of this machine say in their work directories what they do; those of a night have a claim besides, which is all
+ * that is known of the ones on other machines.
+ */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <lineage/queue.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -20,11 +27,20 @@ struct trial_state {
     json_t *metrics;                            /* the latest of each */
 };
 
+/* A claim, and what its holder says of the trial. */
+struct claimed {
+    struct lineage_claim claim;
+    json_t *about;
+    bool shown;
+};
+
 struct status {
     struct cli_session session;
     struct cli_list *list;
     double now;
     bool complete; /* no row of the list failed */
+    struct claimed *claims;
+    size_t n_claims;
 };
 
 /* ---- what a trial has said ---- */
@@ -163,7 +179,23 @@ static void put_step(const struct status *o, const struct trial_state *t)
     cli_list_text(o->list, text);
 }
 
-static void put_trial(struct status *o, const char *job, bool held, const struct trial_state *t)
+/* Only where there are claims has the list columns for them. */
+static void put_claim(const struct status *o, const struct lineage_claim *claim)
+{
+    char key[17] = "";
+    if (!o->n_claims)
+        return;
+    if (claim)
+        snprintf(key, sizeof key, "%016" PRIx64, claim->key);
+    cli_list_text(o->list, claim ? claim->worker : "");
+    cli_list_text(o->list, claim ? claim->night : "");
+    cli_list_text(o->list, key);
+    cli_list_number(o->list, claim ? (double)claim->attempt : 0, claim != NULL);
+    put_seconds(o, claim ? claim->left : 0, claim != NULL);
+}
+
+static void put_trial(struct status *o, const char *job, bool held, const struct trial_state *t,
+                      const struct lineage_claim *claim)
 {
     double elapsed = o->now - t->started, left = seconds_left(t, elapsed);
     cli_list_text(o->list, job);
@@ -173,7 +205,74 @@ static void put_trial(struct status *o, const char *job, bool held, const struct
     put_metrics(o, t);
     put_seconds(o, elapsed, held && t->started > 0);
     put_seconds(o, left, held && t->started > 0 && isfinite(left));
+    put_claim(o, claim);
     o->complete = cli_list_end_row(o->list) && o->complete;
+}
+
+/* ---- claims ---- */
+
+static bool add_claim(void *context, const struct lineage_claim *claim)
+{
+    struct status *o = context;
+    struct claimed *grown = realloc(o->claims, (o->n_claims + 1) * sizeof *grown);
+    if (!grown)
+        return o->complete = false;
+    o->claims = grown;
+    o->claims[o->n_claims++] = (struct claimed){*claim, json_loads(claim->about, 0, NULL), false};
+    return true;
+}
+
+static int read_claims(struct status *o, struct lineage_store *store)
+{
+    struct lineage_queue *queue;
+    struct lineage_error err;
+    enum lineage_status status = lineage_queue_open(&queue, store, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_queue_each(queue, add_claim, o, &err);
+    lineage_queue_close(queue);
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+static void release_claims(struct status *o)
+{
+    for (size_t i = 0; i < o->n_claims; i++)
+        json_decref(o->claims[i].about);
+    free(o->claims);
+}
+
+/* Names of work directories are drawn by chance, on every machine. */
+static const struct lineage_claim *find_claim(struct status *o, const char *job)
+{
+    for (size_t i = 0; i < o->n_claims; i++) {
+        const char *trial = json_string_value(json_object_get(o->claims[i].about, "trial"));
+        if (trial && strcmp(trial, job) == 0) {
+            o->claims[i].shown = true;
+            return &o->claims[i].claim;
+        }
+    }
+    return NULL;
+}
+
+/* Times of other machines are not compared with this one's: it says itself for how long it has run. */
+static void put_elsewhere(struct status *o, const struct claimed *claimed)
+{
+    const char *job = json_string_value(json_object_get(claimed->about, "trial"));
+    struct trial_state t = {.metrics = json_object()};
+    double running = json_number_value(json_object_get(claimed->about, "running"));
+    take_name(&t, claimed->about);
+    take_event(&t, claimed->about);
+    json_object_del(t.metrics, "running");
+    t.started = running > 0 ? o->now - running : 0;
+    put_trial(o, job ? job : "", true, &t, &claimed->claim);
+    json_decref(t.metrics);
+}
+
+/* A claim that is free is nobody's work. */
+static void put_rest(struct status *o)
+{
+    for (size_t i = 0; i < o->n_claims; i++)
+        if (!o->claims[i].shown && !o->claims[i].claim.free)
+            put_elsewhere(o, &o->claims[i]);
 }
 
 /* One that nobody holds is a command's whose watcher was killed: the next `run` writes its row. */
@@ -187,7 +286,7 @@ static void visit(void *context, const char *name, int dir, bool held)
         t.started = json_number_value(json_object_get(trial, "started"));
         t.train_seconds = json_number_value(json_object_get(trial, "train_seconds"));
         read_events(&t, dir);
-        put_trial(o, name + 1, held, &t);
+        put_trial(o, name + 1, held, &t, find_claim(o, name + 1));
     }
     json_decref(trial);
     json_decref(t.metrics);
@@ -196,18 +295,24 @@ static void visit(void *context, const char *name, int dir, bool held)
 /* The wall clock and not the monotonic one: `started` was written by another process. */
 static int work(struct cli_session *session, void *context)
 {
-    static const char *const columns[] = {"trial", "name", "phase", "step", "metrics", "running", "left"};
+    static const char *const columns[] = {"trial", "name",   "phase", "step", "metrics", "running",
+                                          "left",  "worker", "night", "key",  "attempt", "lease"};
+    enum { OF_TRIALS = 7, ALL = sizeof columns / sizeof *columns };
     struct status *o = context;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     o->now = (double)now.tv_sec;
     o->complete = true;
-    o->list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    int status = read_claims(o, session->store);
+    if (status != CLI_GO_ON)
+        return status;
+    o->list = cli_list_new(session->format, stdout, o->n_claims ? ALL : OF_TRIALS, columns);
     if (!o->list)
         return cli_error(CLI_SYSTEM, "out of memory");
     running_each_dir(lineage_store_dir(session->store), visit, o);
+    put_rest(o);
     bool any = cli_list_rows(o->list) > 0;
-    int status = cli_list_finish(o->list);
+    status = cli_list_finish(o->list);
     if (!o->complete)
         return cli_error(CLI_SYSTEM, "out of memory");
     /* 1 if none is at work: a script waits with `while lineage status`. */
@@ -218,7 +323,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct status o = {0};
     struct poptOption options[] = {CLI_SESSION_OPTIONS(&o.session), POPT_TABLEEND};
-    return cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
+    int status = cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
+    release_claims(&o);
+    return status;
 }
 
 const struct cli_command cmd_status = {
@@ -226,7 +333,8 @@ const struct cli_command cmd_status = {
     .arguments = "",
     .description = "Lists the trials that are at work in the store: step, latest metrics, time since the start\n"
                    "and time left, by its steps or its wall. `killed` is one whose watcher is gone; the next\n"
-                   "`lineage run` records it. Exit status 1: none.",
+                   "`lineage run` records it. Of a night besides, for the workers on all machines: worker, key,\n"
+                   "attempt, and what is left of the lease. Exit status 1: none.",
     .examples = "  lineage status -C runs/mine\n  lineage status --format json",
     .run = run,
 };

@@ -5,7 +5,7 @@
  * at any moment and started again by the same command, and so that a store copied elsewhere goes
  * on where it was.
  */
-#include "night/night.h"
+#include "night/night_claims.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -75,7 +75,8 @@ int night_open(struct night *night, struct lineage_store *store)
  * in it would have to be judged. mkdir's own failure is not looked at: open says what is wrong,
  * and a directory that is there already is the usual case. A night that is refused has done
  * nothing yet, so a second one in cron is harmless. A night that was killed is over when what it
- * ran is gone, for which a guardian may take a moment; hence the tries. */
+ * ran is gone, for which a guardian may take a moment; hence the tries. Workers share it, and keep out a night by itself,
+ * which would take their trials for its own. */
 int night_lock(struct night *night)
 {
     const struct timespec moment = {.tv_nsec = 50000000};
@@ -84,7 +85,7 @@ int night_lock(struct night *night)
     if (night->lock < 0)
         return cli_error(CLI_SYSTEM, "cannot open %s: %s", night->dir, strerror(errno));
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(night->lock, LOCK_EX | LOCK_NB) == 0)
+        if (flock(night->lock, (night->worker ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
             return CLI_GO_ON;
         nanosleep(&moment, NULL);
     }
@@ -94,6 +95,7 @@ int night_lock(struct night *night)
 /* Closing the descriptor lets the lock go. */
 void night_close(struct night *night)
 {
+    night_claims_close(night);
     for (size_t i = 0; i < night->n; i++)
         night_trial_release(&night->trials[i]);
     free(night->trials);
@@ -121,10 +123,13 @@ const char *night_link(char out[LINEAGE_NIGHT_LINK_MAX], const struct night *nig
 static bool take_row(struct night *night, const struct lineage_trial *row)
 {
     struct lineage_night_link link;
+    night->seen = row->seq;
     if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
         return true;
     for (size_t i = 0; i < night->n; i++)
         if (night->trials[i].key == link.key) {
+            if (night->trials[i].exp_id && strcmp(night->trials[i].exp_id, row->exp_id) == 0)
+                return true; /* it was run here */
             free(night->trials[i].exp_id);
             night->trials[i].label = row->status;
             if (row->core_metric.present && row->total_s.present)
@@ -136,10 +141,10 @@ static bool take_row(struct night *night, const struct lineage_trial *row)
 }
 
 /* One pass over all rows, oldest first, at the start of a night: the pace is learned from
- * nights before this one on the way. */
+ * nights before this one on the way. Later, over what came in meanwhile. */
 int night_read_rows(struct night *night)
 {
-    const struct lineage_query all = {0};
+    const struct lineage_query all = {.after = night->seen};
     struct lineage_cursor *cursor;
     struct lineage_trial row = {0};
     struct lineage_error err;

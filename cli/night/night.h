@@ -11,6 +11,7 @@
  *   night_forecast     how long a trial will take
  *   night_propose      the next trial of a night that plans itself, by a proposer of ours
  *   night_planner      or by a command: planner_request, planner_call, night_gate
+ *   night_claims       which of them is whose, where several workers share a night
  *   night_jobs         several trials at once
  *   night_run          one trial after another
  */
@@ -18,6 +19,7 @@
 #define CLI_NIGHT_H
 
 #include <lineage/notes.h>
+#include <lineage/queue.h>
 #include <trainer/sweep.h>
 
 #include "cli.h"
@@ -33,6 +35,7 @@ struct night_ending {
     enum lineage_label label;
     enum trial_end end;
     int exit_status, signal;
+    bool late; /* another worker's row stands for it */
 };
 
 /* Failures with the same evidence after which a night stops unless told otherwise. */
@@ -57,6 +60,13 @@ struct night {
     json_t *queue;              /* what it said beyond what was run, first first */
     const char *const *options; /* words behind `night SWEEP -C DIR` to go on by, ended by NULL; NULL: none */
 
+    bool worker;                /* one of several that share the list */
+    double lease;               /* seconds that a claim lasts */
+    struct lineage_queue *claims;
+    bool idle;                  /* nothing could be proposed .. */
+    uint64_t idle_at;           /* .. when this was the last row */
+    double pause;               /* seconds until others are looked at again */
+    uint64_t seen;              /* seq of the last row that was read */
     size_t n_slots;             /* trials at once, 1 at least */
     const char *const *const *environments; /* [n_slots], NAME=VALUE of each, ended by NULL; NULL: none has any */
     size_t at_work;
@@ -80,7 +90,7 @@ int night_open(struct night *night, struct lineage_store *store);
 int night_lock(struct night *night);
 void night_close(struct night *night);
 
-/* Find the rows of the trials that were run before. */
+/* Find the rows of the trials that were run before, by this night or another; those behind the last ones read. */
 int night_read_rows(struct night *night);
 
 /* What row i says of itself, a piece of notes. */
@@ -132,8 +142,13 @@ int night_read_past(struct propose_past *past, const struct night *night);
 /* Add a trial that somebody proposed; x [ranges], or NULL. Takes the trial. CLI_GO_ON with *i, or an exit status. */
 int night_add_proposed(struct night *night, struct night_trial *trial, const double *x, const char *proposer, size_t *i);
 
-/* Whether another trial may be proposed: as many are not yet run or at work as were asked for. */
-bool night_has_room(const struct night *night);
+/* Trials of this night that other workers have at work. */
+struct night_others {
+    size_t held, proposed; /* proposed: of them, those that are of no list */
+};
+
+/* Whether another trial may be proposed: fewer were run, or are at work here or elsewhere, than were asked for. */
+bool night_has_room(const struct night *night, const struct night_others *others);
 
 /* How many more will be proposed; 0 without a number. */
 size_t night_proposals_left(const struct night *night);
@@ -148,8 +163,8 @@ int night_forget(struct night *night, size_t i);
 
 enum { NIGHT_SLOTS_MAX = 64 };
 
-/* NIGHT_WAIT beside CLI_GO_ON and CLI_OK: what is to be run next depends on what is at work. */
-enum { NIGHT_WAIT = -2 };
+/* Beside CLI_GO_ON and CLI_OK. NIGHT_WAIT: what is to be run next depends on what is at work; NIGHT_AGAIN: it was run. */
+enum { NIGHT_WAIT = -2, NIGHT_AGAIN = -3 };
 
 double night_now(void);                                   /* seconds, monotonic */
 double night_seconds_left(const struct night *night);     /* INFINITY without --hours */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "night/night_claims.h"
 #include "night/night_turn.h"
 
 struct report {
@@ -36,7 +38,9 @@ static int reopen(struct night *night, const char *dir, enum lineage_direction d
 {
     const struct lineage_open_options open = {.direction = direction, .metric = metric};
     struct lineage_error err;
-    return lineage_store_open(&night->store, dir, &open, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    if (lineage_store_open(&night->store, dir, &open, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return night_claims_open(night);
 }
 
 /* In the child. Nothing of the parent's is cleaned up here: its files and its memory are its own. */
@@ -47,6 +51,7 @@ static _Noreturn void work(struct night *night, size_t i, size_t slot, int repor
     report.status = night_take_turn(night, i, night_slot_environment(night, slot), &report.ending);
     if (report.status == CLI_GO_ON)
         snprintf(report.exp_id, sizeof report.exp_id, "%s", night->trials[i].exp_id);
+    night_claims_close(night);
     lineage_store_close(night->store);
     ssize_t n = write(report_fd, &report, sizeof report);
     _exit(n == (ssize_t)sizeof report ? 0 : CLI_SYSTEM);
@@ -74,6 +79,7 @@ static int begin(struct night_jobs *jobs, size_t slot, size_t i, bool warms_up, 
     enum lineage_direction direction = lineage_store_config(night->store)->direction;
     int status = dir && metric ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
     if (status == CLI_GO_ON) {
+        night_claims_close(night);
         lineage_store_close(night->store);
         night->store = NULL;
         pid_t pid = start(night, i, slot, pipe_fds, dir, direction, metric);
@@ -81,6 +87,7 @@ static int begin(struct night_jobs *jobs, size_t slot, size_t i, bool warms_up, 
             status = cli_error(CLI_SYSTEM, "cannot start a process: %s", strerror(errno));
         else
             jobs->slot[slot] = (struct night_job){pid, pipe_fds[0], i, warms_up, night_now()};
+        night_claim_leave(night, i);
         int opened = reopen(night, dir, direction, metric);
         status = status == CLI_GO_ON ? opened : status;
     }
@@ -139,7 +146,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
 }
 
 /* A signal to this process alone has its children end, too: they look at the same pipe. */
-int night_jobs_wait(struct night_jobs *jobs)
+int night_jobs_wait(struct night_jobs *jobs, double seconds)
 {
     struct pollfd fds[NIGHT_SLOTS_MAX];
     size_t slots[NIGHT_SLOTS_MAX];
@@ -149,7 +156,7 @@ int night_jobs_wait(struct night_jobs *jobs)
             slots[n] = slot;
             fds[n++] = (struct pollfd){.fd = jobs->slot[slot].report, .events = POLLIN};
         }
-    while (poll(fds, n, -1) < 0)
+    while (poll(fds, n, isfinite(seconds) ? (int)(1000 * seconds) : -1) < 0)
         if (errno != EINTR)
             return cli_error(CLI_SYSTEM, "poll: %s", strerror(errno));
     for (nfds_t k = 0; k < n; k++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "night/night_claims.h"
 #include "night/night_turn.h"
 
 /* Proposals in a row that the sweep does not allow, after which a night gives up. */
@@ -45,7 +46,8 @@ int night_read_past(struct propose_past *past, const struct night *night)
     night_sweep_defaults(fallback, &night->sweep);
     if (propose_past_read(past, night->store, &night->sweep.space, fallback, night->sweep.name, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    return add_own(past, night) ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    struct night_others others;
+    return add_own(past, night) ? night_claims_others(&others, night, past) : cli_error(CLI_SYSTEM, "out of memory");
 }
 
 static json_t *proposal_json(const struct propose_space *space, const double *x)
@@ -97,9 +99,9 @@ static int propose(struct night *night, struct propose_past *past, size_t *i)
                      REFUSALS_MAX, why);
 }
 
-bool night_has_room(const struct night *night)
+bool night_has_room(const struct night *night, const struct night_others *others)
 {
-    return !night->sweep.plan.trials || night_proposals_left(night) > count_at_work(night);
+    return !night->sweep.plan.trials || night_proposals_left(night) > count_at_work(night) + others->proposed;
 }
 
 int night_propose(struct night *night, size_t *i)

@@ -11,15 +11,22 @@
  * fails is no failure of the night.
  */
 #include <math.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <lineage/render.h>
 
+#include "night/night_claims.h"
 #include "night/night_jobs.h"
 #include "night/night_planner.h"
 #include "night/night_turn.h"
 #include "report/page_file.h"
+
+/* Seconds between two looks at what others do: none is lost for long, and a thousand workers are no load. */
+#define NIGHT_LEAST_PAUSE 0.1
+#define NIGHT_LONGEST_PAUSE 5.0
 
 /* Not the time of day: a clock that is set during the night would end it early or never. */
 double night_now(void)
@@ -56,48 +63,117 @@ static bool is_measured(enum lineage_label label)
 
 /* ---- what is run next ---- */
 
-/* A trial waits for its parent, and for the trial that the others will be compared with. */
-static bool must_wait(const struct night *night, const struct night_trial *trial)
+/* Of a parent that was lost the children stay unrun, and theirs. */
+static bool waits_in_vain(const struct night *night, const struct night_trial *trial)
 {
-    if (trial->parent == TRAINER_PARENT_TRIAL && !night->trials[trial->parent_trial].exp_id)
-        return true;
-    return night->at_work > 0 && night_needs_baseline(night);
-}
-
-/* The first of the list that is still to be run. A parent that was lost leaves its children unrun, too. */
-static int next_of_list(const struct night *night, size_t *next)
-{
-    int waits = CLI_OK;
-    for (size_t i = 0; i < night->n; i++) {
-        const struct night_trial *trial = &night->trials[i];
-        if (trial->exp_id || trial->at_work || trial->lost)
-            continue;
-        if (must_wait(night, trial)) {
-            waits = NIGHT_WAIT;
-            continue;
-        }
-        *next = i;
-        return CLI_GO_ON;
+    while (trial->parent == TRAINER_PARENT_TRIAL && !night->trials[trial->parent_trial].exp_id) {
+        trial = &night->trials[trial->parent_trial];
+        if (trial->lost)
+            return true;
     }
-    return night->at_work > 0 ? waits : CLI_OK;
+    return false;
 }
 
-/* The fallback takes the turn of a planner that has nothing worth it: no night idles. */
+/* What a look at the list finds. */
+struct prospects {
+    size_t *candidates; /* [n] can be run now */
+    size_t n;
+    bool waiting; /* a trial waits for its parent */
+    bool busy;    /* a trial has no row yet that is not given up */
+};
+
+static void find_candidates(struct prospects *list, const struct night *night)
+{
+    list->n = 0;
+    list->waiting = list->busy = false;
+    for (size_t i = 0; i < night->sweep.n; i++) {
+        const struct night_trial *trial = &night->trials[i];
+        if (trial->exp_id || trial->lost || waits_in_vain(night, trial))
+            continue;
+        list->busy = true;
+        if (trial->parent == TRAINER_PARENT_TRIAL && !night->trials[trial->parent_trial].exp_id)
+            list->waiting = true;
+        else if (!trial->at_work)
+            list->candidates[list->n++] = i;
+    }
+}
+
+/* All wait for the trial that the others will be compared with. */
+static size_t most_at_once(const struct night *night, size_t otherwise)
+{
+    return night_needs_baseline(night) ? 1 : otherwise;
+}
+
+/* The first of the list that is still to be run and that no other worker runs. CLI_OK: all is at work, here or elsewhere,
+ * or done. */
+static int next_of_list(struct night *night, size_t *next, bool *busy)
+{
+    struct prospects list = {.candidates = calloc(night->sweep.n + 1, sizeof *list.candidates)};
+    if (!list.candidates)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    int status;
+    do {
+        find_candidates(&list, night);
+        status = list.n > 0 ? night_claim(night, list.candidates, list.n, most_at_once(night, 0), next) : NIGHT_WAIT;
+    } while (status == NIGHT_AGAIN);
+    free(list.candidates);
+    *busy = list.busy;
+    return status == NIGHT_WAIT && !list.waiting ? CLI_OK : status;
+}
+
+/* The fallback takes the turn of a planner that has nothing worth it: no night idles. Where nothing came of it the same
+ * rows are not asked again. */
 static int propose(struct night *night, size_t *i)
 {
     int status = night->planner ? night_plan(night, i) : CLI_NO;
-    return status == CLI_NO ? night_propose(night, i) : status;
+    if (status == CLI_NO)
+        status = night_propose(night, i);
+    night->idle = status == CLI_OK;
+    night->idle_at = night->seen;
+    return status;
+}
+
+/*
+ * As many may be held as there are trials to be run in all: two workers that see the last one propose it together. What was
+ * known of the rows then may be old: with the claim it is counted again.
+ */
+static int claim_proposed(struct night *night, size_t *i)
+{
+    struct night_others others;
+    size_t left = night_proposals_left(night);
+    for (size_t k = 0; k < night->sweep.n; k++)
+        left += !night->trials[k].exp_id;
+    int status = night_claim(night, i, 1, most_at_once(night, night->sweep.plan.trials ? left : 0), i);
+    if (status == CLI_GO_ON)
+        status = night_claims_others(&others, night, NULL);
+    if (status == CLI_GO_ON && night_has_room(night, &others))
+        return status;
+    night_claim_end(night, *i, LINEAGE_CLAIM_DONE);
+    night_forget(night, *i);
+    return status == CLI_GO_ON || status == NIGHT_AGAIN ? NIGHT_WAIT : status;
+}
+
+static bool may_propose(const struct night *night, const struct night_others *others)
+{
+    bool idle = night->idle && night->idle_at == night->seen;
+    bool alone = night->at_work == 0 && others->held == 0;
+    return !night->out_of_time && !idle && night_has_room(night, others) && (alone || !night_needs_baseline(night));
 }
 
 /* Proposals come once the list is at work: they are made from what came of it. */
 static int next_trial(struct night *night, size_t *i)
 {
-    int next = next_of_list(night, i);
-    if (next != CLI_OK || !night->planning || night->out_of_time || !night_has_room(night))
-        return next;
-    if (night->at_work > 0 && night_needs_baseline(night))
-        return NIGHT_WAIT;
-    return propose(night, i);
+    bool busy = false;
+    struct night_others others = {0};
+    int status = next_of_list(night, i, &busy);
+    if (status == CLI_OK && night->planning) {
+        status = night_claims_others(&others, night, NULL);
+        if (status == CLI_GO_ON)
+            status = may_propose(night, &others) ? propose(night, i) : CLI_OK;
+        if (status == CLI_GO_ON)
+            status = claim_proposed(night, i);
+    }
+    return status == CLI_OK && (busy || others.held > 0) ? NIGHT_WAIT : status;
 }
 
 /* No trial is begun that would run into the morning. */
@@ -130,7 +206,7 @@ static bool is_alike(const struct night_ending *a, const struct night_ending *b)
  * not by words: these may hold a time or an address. */
 static int count_failure(struct night *night, const struct night_ending *ending)
 {
-    bool failed = !is_measured(ending->label) && ending->label != LINEAGE_HARNESS_ABORT;
+    bool failed = !ending->late && !is_measured(ending->label) && ending->label != LINEAGE_HARNESS_ABORT;
     night->alike = !failed ? 0 : night->alike > 0 && is_alike(ending, &night->last_failure) ? night->alike + 1 : 1;
     night->last_failure = *ending;
     if (!night->stop_after || night->alike < night->stop_after)
@@ -148,7 +224,7 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
     int written = write_knowledge(night);
     if (written != CLI_GO_ON || status != CLI_GO_ON)
         return written == CLI_GO_ON ? status : written;
-    if (is_measured(ending->label))
+    if (!ending->late && is_measured(ending->label))
         night_learn_turn(night, i, warmed_up, seconds);
     night->n_proposed += night->trials[i].proposer != NULL;
     return count_failure(night, ending);
@@ -166,6 +242,28 @@ static int run_here(struct night *night, size_t i, bool warms_up)
     return night_after_trial(night, i, status, &ending, warms_up, night_now() - start);
 }
 
+/* A moment at first, longer while nothing happens. False once the hours are over. */
+static bool wait_for_others(struct night *night)
+{
+    struct pollfd interrupts = {night->interrupts.fd, POLLIN, 0};
+    double left = night_seconds_left(night);
+    night->pause = fmin(fmax(2 * night->pause, NIGHT_LEAST_PAUSE), fmin(NIGHT_LONGEST_PAUSE, night->lease / 4));
+    poll(&interrupts, 1, (int)(1000 * fmin(night->pause, left)) + 1);
+    night->out_of_time = left <= 0;
+    return left > 0;
+}
+
+/* What others hold may come free, or be done. */
+static int wait_for_any(struct night *night, struct night_jobs *jobs, int next)
+{
+    int status = CLI_GO_ON;
+    if (night->at_work > 0)
+        status = night_jobs_wait(jobs, night->worker && night->at_work < night->n_slots ? NIGHT_LONGEST_PAUSE : INFINITY);
+    else if (next != NIGHT_WAIT || !wait_for_others(night))
+        status = CLI_OK;
+    return status == CLI_GO_ON ? night_read_rows(night) : status;
+}
+
 /* One step: begin a trial, or wait for one. CLI_OK when there is nothing more to do. */
 static int step(struct night *night, struct night_jobs *jobs)
 {
@@ -174,11 +272,16 @@ static int step(struct night *night, struct night_jobs *jobs)
     if (interrupts_came(&night->interrupts))
         return CLI_INTERRUPTED;
     int next = night->at_work < night->n_slots ? next_trial(night, &i) : NIGHT_WAIT;
-    if (next == CLI_GO_ON && !has_time(night, night_forecast(night, i, &warms_up)))
+    if (next == CLI_GO_ON && !has_time(night, night_forecast(night, i, &warms_up))) {
+        night_claim_end(night, i, LINEAGE_CLAIM_DONE);
         next = night_forget(night, i);
+    }
+    if (next == CLI_OK || next == NIGHT_WAIT)
+        return wait_for_any(night, jobs, next);
+    night->pause = 0;
     if (next == CLI_GO_ON)
         return night->n_slots > 1 ? night_jobs_begin(jobs, i, warms_up) : run_here(night, i, warms_up);
-    return night->at_work > 0 && (next == CLI_OK || next == NIGHT_WAIT) ? night_jobs_wait(jobs) : next;
+    return next;
 }
 
 /* An interruption between two trials is seen here, one within a trial by its watcher, and both end the night the same
@@ -191,11 +294,11 @@ int night_run(struct night *night)
     while (status == CLI_GO_ON)
         status = step(night, &jobs);
     while (night->at_work > 0) {
-        int last = night_jobs_wait(&jobs);
+        int last = night_jobs_wait(&jobs, INFINITY);
         status = status == CLI_OK ? last : status;
     }
     if (status == CLI_OK)
-        status = CLI_GO_ON;
+        status = night_claims_clear(night);
     night_say_how_to_go_on(night, status);
     return status == CLI_GO_ON ? CLI_OK : status;
 }

@@ -83,6 +83,7 @@ static bool train_warm_start(struct night_turn *turn, const struct trainer_recip
     struct trial_request request = {.name = warm->name,
                                     .keep_as = checkpoint,
                                     .quiet = turn->night->quiet,
+                                    .alive = night_claim_alive(&turn->keeper),
                                     .interrupts = &turn->night->interrupts};
     bool trained = recipe_trial_init(&turn->run, &request, warm) &&
                    trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);

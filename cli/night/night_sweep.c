@@ -197,6 +197,7 @@ void night_trial_release(struct night_trial *trial)
     free(trial->proposer);
     free(trial->x);
     free(trial->exp_id);
+    free(trial->claim);
     *trial = (struct night_trial){0};
 }
 

@@ -30,6 +30,7 @@ struct night_trial {
     char *exp_id;   /* of its row, NULL if it is still to be run */
     enum lineage_label label; /* of that row */
     bool at_work;   /* right now */
+    struct lineage_claim *claim; /* while it is this process's; NULL: it is not */
     bool lost;      /* whoever ran it was killed: without a row, and not to be tried again tonight */
 
     struct trainer_sweep *own; /* of a proposed recipe: the sweep of one that the texts above are in; else NULL */

@@ -22,6 +22,14 @@ bool night_needs_baseline(const struct night *night)
     return status == LINEAGE_ENOTFOUND;
 }
 
+/* Which row stands for it is read before anybody asks. */
+static int finish_late(struct night_trial *trial, struct night_ending *ending)
+{
+    *ending = (struct night_ending){.late = true};
+    trial->exp_id = strdup("");
+    return trial->exp_id ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+}
+
 /* One line per trial on standard output, flushed at once: who pipes a night into a file or a
  * script sees each trial when it ends. An interrupted trial has a row but keeps its place in
  * the list of those to be run. */
@@ -29,6 +37,8 @@ static int finish_trial(struct night_turn *turn, const struct trial_outcome *out
                         struct night_ending *ending)
 {
     struct night_trial *trial = &turn->night->trials[turn->i];
+    if (outcome->late)
+        return finish_late(trial, ending);
     char score[LINEAGE_NUMBER_MAX] = "-";
     if (row->core_metric.present)
         lineage_number_format(score, row->core_metric.value);
@@ -37,8 +47,8 @@ static int finish_trial(struct night_turn *turn, const struct trial_outcome *out
            name ? name : "");
     fflush(stdout);
     free(name);
-    *ending = (struct night_ending){
-        row->status, outcome->end, outcome->exit_status, outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
+    *ending = (struct night_ending){.label = row->status, .end = outcome->end, .exit_status = outcome->exit_status,
+                                    .signal = outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
     if (outcome->end == TRIAL_INTERRUPTED)
         return CLI_INTERRUPTED;
     trial->label = row->status;
@@ -70,6 +80,7 @@ static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, st
                                     .refused = turn->refused[0] ? turn->refused : NULL,
                                     .keep_as = night_is_parent(night, turn->i) ? turn->keep : NULL,
                                     .name = turn->name,
+                                    .alive = night_claim_alive(&turn->keeper),
                                     .quiet = night->quiet,
                                     .interrupts = &night->interrupts};
     night_checkpoint(turn->keep, night, turn->i);
@@ -121,6 +132,7 @@ static int run_command(struct night_turn *turn, struct trial_outcome *outcome, s
         trial->baseline = night_needs_baseline(night);
         trial->seeds = seeds_of(turn, trial->baseline, trial->seeds);
         trial->name = turn->name;
+        trial->alive = night_claim_alive(&turn->keeper);
         trial->quiet = night->quiet;
         trial->interrupts = &night->interrupts;
         status = command_trial_run(night->store, trial, outcome, row);
@@ -153,6 +165,7 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
         return cli_error(CLI_SYSTEM, "out of memory");
     turn->night = night;
     turn->i = i;
+    turn->keeper = (struct night_keeper){night, i, false};
     turn->environment = environment;
     turn->trial = &night->trials[i];
     if (turn->trial->recipe)
@@ -167,5 +180,6 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     lineage_free(turn->snapshot);
     origin_release(&turn->origin);
     free(turn);
+    night_claim_end(night, i, status == CLI_GO_ON ? LINEAGE_CLAIM_DONE : LINEAGE_CLAIM_GIVEN_UP);
     return status;
 }

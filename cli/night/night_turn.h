@@ -2,7 +2,7 @@
 #ifndef CLI_NIGHT_TURN_H
 #define CLI_NIGHT_TURN_H
 
-#include "night/night.h"
+#include "night/night_claims.h"
 #include "recipe/origin.h"
 #include "recipe/recipe_trial.h"
 
@@ -14,6 +14,7 @@ struct night_turn {
     struct trainer_recipe recipe;   /* with the checkpoint it starts from */
     struct origin origin;
     char *snapshot; /* of the parent of a command; NULL: it has none */
+    struct night_keeper keeper; /* of its claim */
     struct recipe_trial run;
     char refused[TRAINER_ERROR_TEXT_MAX + 32];
     char notes[256]; /* how the parent was chosen, and what it lacks */

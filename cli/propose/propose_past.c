@@ -128,24 +128,25 @@ struct running {
     bool added;
 };
 
+bool propose_past_add_params(struct propose_past *past, const struct propose_space *space, const json_t *params)
+{
+    struct propose_trial trial = {.end = PROPOSE_RUNNING};
+    bool known = params != NULL;
+    for (size_t i = 0; i < space->n && known; i++)
+        known = propose_value_of_json(&trial.x[i], &space->ranges[i], json_object_get(params, space->ranges[i].name));
+    return !known || add(past, &trial, "");
+}
+
 /* The first line of what it said names its parameters. One that does not is some other program's. */
 static void add_running(void *context, int events)
 {
     struct running *running = context;
-    struct propose_trial trial = {.end = PROPOSE_RUNNING};
     char head[8192];
     ssize_t n = events >= 0 ? read(events, head, sizeof head) : 0;
     char *end = n > 0 ? memchr(head, '\n', (size_t)n) : NULL;
     json_t *line = end ? json_loadb(head, (size_t)(end - head), JSON_REJECT_DUPLICATES, NULL) : NULL;
-    const json_t *params = json_object_get(line, "params");
-    bool known = params != NULL;
-    for (size_t i = 0; i < running->space->n && known; i++) {
-        const struct propose_range *range = &running->space->ranges[i];
-        known = propose_value_of_json(&trial.x[i], range, json_object_get(params, range->name));
-    }
+    running->added = running->added && propose_past_add_params(running->past, running->space, json_object_get(line, "params"));
     json_decref(line);
-    if (known && running->added)
-        running->added = add(running->past, &trial, "");
 }
 
 enum lineage_status propose_past_read(struct propose_past *past, struct lineage_store *store,

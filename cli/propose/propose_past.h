@@ -8,6 +8,8 @@
 #ifndef CLI_PROPOSE_PAST_H
 #define CLI_PROPOSE_PAST_H
 
+#include <jansson.h>
+
 #include <lineage/query.h>
 
 #include "propose/propose_ranges.h"
@@ -31,6 +33,10 @@ void propose_past_release(struct propose_past *past);
 
 /* Add a setting that is about to run. False when out of memory. */
 bool propose_past_add(struct propose_past *past, const double *x, size_t n, enum propose_end end);
+
+/* Add a trial that runs, by its parameters (an object of JSON); one that lacks a range, or lies outside of one, is passed by.
+ * False when out of memory. */
+bool propose_past_add_params(struct propose_past *past, const struct propose_space *space, const json_t *params);
 
 /* The problem over ranges and past; lower_is_better is the store's. */
 struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,

@@ -453,6 +453,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
                                         .watch = watch,
                                         .output = on_output,
                                         .beside = beside,
+                                        .alive = trial->alive,
                                         .noise_seeds = trial->seeds > 1 ? (unsigned)trial->seeds : 0,
                                         .snapshot = RUNNING_WORK,
                                         .remark = remark,

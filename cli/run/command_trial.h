@@ -56,6 +56,7 @@ struct command_trial {
     const char *proposer; /* a parameter of its row that the command is not given; NULL: none */
     bool baseline;      /* label a finished one baseline instead of keep or discard by its score */
 
+    struct trial_alive alive;
     const char *name;   /* for progress */
     bool quiet;
     const struct interrupts *interrupts;

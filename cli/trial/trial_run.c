@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <lineage/queue.h>
 
 #include "support/running_files.h"
 #include "trial/progress.h"
@@ -14,6 +17,7 @@ struct work {
     struct workdir dir;
     struct trial_record record;
     struct progress progress;
+    double began, told; /* when it began, when somebody was told that it is alive */
     FILE *said; /* what it says, for those who watch from outside; NULL: it could not be opened */
 };
 
@@ -23,12 +27,58 @@ static void say(struct work *work, const json_t *line)
         putc('\n', work->said);
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *job_of(const struct work *work)
+{
+    return strrchr(work->dir.path, '/') + 2; /* without the dot; see cli/run/left_trial.h */
+}
+
+/* Long texts among its parameters are not worth losing the rest. */
+static char *make_about(const struct work *work)
+{
+    const struct trial_record *record = &work->record;
+    const struct trial_plan *plan = &work->request->plan;
+    const char *name = work->request->name;
+    json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:f}", "name", name ? name : "", "trial", job_of(work), "phase",
+                              record->phase, "step", (json_int_t)record->step, "steps", (json_int_t)record->steps, "score",
+                              record->score.present ? cli_json_number(record->score.value) : json_null(), "running",
+                              work->told - work->began);
+    json_object_set_new(about, "params", cli_json_params(plan->params, plan->n_params));
+    char *text = json_dumps(about, JSON_COMPACT);
+    if (text && strlen(text) >= LINEAGE_CLAIM_ABOUT_MAX) {
+        free(text);
+        json_object_del(about, "params");
+        text = json_dumps(about, JSON_COMPACT);
+    }
+    json_decref(about);
+    return text;
+}
+
+static void tell(struct work *work)
+{
+    const struct trial_alive *alive = &work->request->alive;
+    double time = now();
+    if (!alive->tell || (work->told > 0 && time - work->told < alive->every))
+        return;
+    work->told = time;
+    char *about = make_about(work);
+    alive->tell(alive->context, about);
+    free(about);
+}
+
 /* Once for all lines that were read together. */
 static void on_turn(void *context)
 {
     struct work *work = context;
     if (work->said)
         fflush(work->said);
+    tell(work);
 }
 
 /* Its parameters too, so that nobody proposes the same meanwhile. */
@@ -39,8 +89,9 @@ static void begin_saying(struct work *work, const char *name)
     json_t *line = json_pack("{s:s, s:o}", "name", name, "params", cli_json_params(plan->params, plan->n_params));
     work->said = fopen(workdir_file(path, &work->dir, RUNNING_EVENTS), "we");
     say(work, line);
-    on_turn(work);
     json_decref(line);
+    work->began = now();
+    on_turn(work);
 }
 
 /* Before the directory becomes a snapshot: it is no part of the trial. */
@@ -82,6 +133,7 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
                             .interrupts = request->interrupts,
                             .event = on_event,
                             .turn = on_turn,
+                            .turn_seconds = request->alive.tell ? request->alive.every : 0,
                             .hold = -1,
                             .context = work};
     if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
@@ -100,16 +152,16 @@ static bool run(struct work *work, const char *dir, struct trial_outcome *outcom
 
 /* Keep the artifact under a second name; the first one goes with the work directory. A hard
  * link: the snapshot and the night's checkpoint are the same bytes on one file system, and
- * neither keeps the other from being removed. link() refuses a name that is there, hence
- * unlink(): an earlier night may have left one. */
+ * neither keeps the other from being removed. By way of a name of its own, for an earlier night may have left one, and
+ * another worker may be doing the same. */
 static bool keep_artifact(const struct work *work)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], made[PATH_MAX];
     const struct trial_request *request = work->request;
     if (!request->keep_as)
         return true;
-    unlink(request->keep_as);
-    if (link(workdir_file(path, &work->dir, request->keep_artifact), request->keep_as) == 0)
+    workdir_file(path, &work->dir, request->keep_artifact);
+    if (link(path, workdir_file(made, &work->dir, "kept-artifact")) == 0 && rename(made, request->keep_as) == 0)
         return true;
     cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
     return false;
@@ -141,11 +193,17 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     if (outcome->end == TRIAL_FINISHED)
         options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
     if (request->output)
-        trial.job_name = strrchr(work->dir.path, '/') + 2; /* without the dot; see cli/run/left_trial.h */
+        trial.job_name = job_of(work);
     options.noise_seeds = request->noise_seeds;
     options.beside = request->beside;
     options.beside_context = request->context;
+    options.once_per_night = true;
     enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
+    if (status == LINEAGE_EEXIST) { /* no id was asked for */
+        outcome->late = true;
+        cli_say("another worker ran this trial and came first: its row stands, this one is left out");
+        return CLI_GO_ON;
+    }
     if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
         cli_error(CLI_SYSTEM, "%s; the row is written without snapshot and telemetry", err.text);
         options.snapshot_dir = options.telemetry = NULL;

@@ -11,6 +11,14 @@
 
 enum { TRIAL_REMARK_MAX = 2048 };
 
+/* Who is told, while a trial is watched, that it is alive: a JSON object with its name, params, phase, step, steps, score,
+ * the `trial` that its work directory is named after, and `running`, seconds. */
+struct trial_alive {
+    void (*tell)(void *context, const char *about); /* at the beginning and then .. ; NULL: nobody */
+    void *context;
+    double every; /* .. so often, in seconds */
+};
+
 struct trial_request {
     struct trial_plan plan;
     const char *refused; /* why there is nothing to run, NULL: run it */
@@ -30,6 +38,7 @@ struct trial_request {
     void (*output)(void *context, const char *bytes, size_t n); /* what it prints; it is shown and looked through for
                                                                    metrics too. NULL: it is not read at all */
     void (*beside)(void *context, const char *exp_id); /* see struct lineage_append_options; NULL: none */
+    struct trial_alive alive;
     unsigned noise_seeds;      /* seeds that its score is the mean of; 0: as the store is configured */
     const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
     void *context;             /* of all of them */
@@ -42,7 +51,8 @@ struct trial_request {
 
 /*
  * Run the trial in a child and append its row; *row is the caller's to release. CLI_GO_ON, or the
- * exit status after printing why there is no row.
+ * exit status after printing why there is no row. A trial of a night that has a row by then gets no second one: that is
+ * said, and outcome->late.
  */
 int trial_run(struct lineage_store *store, const struct trial_request *request,
               struct trial_outcome *outcome, struct lineage_trial *row);

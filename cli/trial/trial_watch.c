@@ -277,6 +277,8 @@ static int memory_interval(const struct watch *w)
 static int patience(const struct watch *w)
 {
     int most = sooner(memory_interval(w), sooner(time_left(w), silence_left(w)));
+    if (w->job->turn_seconds > 0)
+        most = sooner(most, (int)(fmin(w->job->turn_seconds, 1e6) * 1000) + 1);
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 

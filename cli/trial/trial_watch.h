@@ -46,6 +46,7 @@ struct trial_job {
     void (*output)(void *context, const char *bytes, size_t n); /* what it prints, both streams in the order in which they
                                                                    came; NULL: to this process's standard error */
     void (*turn)(void *context); /* now and then, between events; NULL */
+    double turn_seconds;         /* .. and at least so often; 0: when something happens */
     const char *const *metrics;  /* names that lines `NAME: VALUE` of its output are asked for; see metric_lines.h */
     size_t n_metrics;
     const char *score_name;      /* the metric that is the score, by whatever channel it comes; NULL: "score" alone */
@@ -77,6 +78,7 @@ struct trial_outcome {
     int signal, exit_status;
     double total_s;    /* wall time of the child */
     double peak_bytes; /* largest sample of memory, or what a control group counted; 0 if there is neither */
+    bool late;          /* another process ran the same trial of its night and came first: it has no row */
     bool out_of_memory; /* of TRIAL_MEMORY_OVERRUN: the kernel ended it: text */
     int unseen;        /* processes that could not be ended: their number, -1 if it is not known, 0 = none */
     char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish, "" if it did; once its row was made */

@@ -85,7 +85,7 @@ lineage_queue_renew(struct lineage_queue *queue, struct lineage_claim *claim, do
 /* After a fork: the other process has the claim now. */
 LINEAGE_API void lineage_queue_leave(struct lineage_claim *claim);
 
-/* Why a claim ends: its trial has a row, or is to be run again. */
+/* Why a claim ends: its trial has a row, or was not begun after all; or it is to be run again. */
 enum lineage_release { LINEAGE_CLAIM_DONE, LINEAGE_CLAIM_GIVEN_UP };
 
 /* End a claim; nothing happens if another has the trial by now. Of a claim that is `free` it clears away what is left. */

@@ -1,0 +1,180 @@
+#!/bin/sh
+# night_worker.sh: a night shared by workers: who runs what, who takes over, who comes late, and what `status` says.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+[ -r /proc/self/stat ] || { echo 'no /proc: skipped' && exit 77; }
+
+# The first of a trial that says so waits until it may go on; those behind it do not.
+cat >train.sh <<'END'
+x=$1
+echo "$x" >>"$SEEN"
+if [ "$x" = "${WAITS:-}" ] && mkdir first 2>/dev/null; then
+    echo "METRIC step=3 loss=0.25"
+    touch begun
+    until [ -e go ]; do sleep 0.05; done
+fi
+[ -z "${SLEEP:-}" ] || sleep "$SLEEP"
+echo "METRIC loss=$x"
+END
+SEEN=$PWD/seen
+export SEEN
+cat >sweep.json <<'END'
+{"name": "s", "direction": "lower", "score": "loss", "grace_seconds": 1, "command": "sh train.sh {x}",
+ "grid": {"x": [1, 2, 3, 4, 5, 6, 7, 8]}}
+END
+rows()
+{
+    sed 1d "$1/results.tsv" 2>/dev/null | wc -l
+}
+# once STORE N: N trials have a row that counts, and none has two.
+once()
+{
+    sed 1d "$1/results.tsv" | awk -F '\t' '$9 != "harness_abort"' | sed 's/.*, key \([0-9a-f]*\).*/\1/' | sort >had
+    must_equal "$2 $2" "$(wc -l <had) $(sort -u had | wc -l)" "$1: rows and trials"
+    must_run verify -C "$1"
+    must_equal '' "$(find "$1" -name '*.claim*' ! -name .claims)" "$1: claims are left"
+}
+# until_true COMMAND..: a slow machine takes its time.
+until_true()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 1200 ] || { fail "waited in vain for: $*" && return; }
+        sleep 0.05
+    done
+}
+# worker NAME ARGUMENT..: one in the background; its number is in $pid.
+worker()
+{
+    name=$1
+    shift
+    "$LINEAGE" night "$@" --worker >"$name.out" 2>"$name.err" </dev/null &
+    pid=$!
+}
+# ended NAME PID: it ended well.
+ended()
+{
+    wait "$2"
+    must_equal 0 $? "$1: exit status ($(cat "$1.err"))"
+}
+
+# ---- one list, several workers ----
+
+SLEEP=0.1
+export SLEEP
+worker a sweep.json -C n && a=$pid
+worker b sweep.json -C n && b=$pid
+worker c sweep.json -C n --jobs 2 && c=$pid
+ended a "$a" && ended b "$b" && ended c "$c"
+once n 8
+must_equal 8 "$(wc -l <seen)" 'nothing runs twice'
+must_equal 8 "$(cat a.out b.out c.out | sort -u | wc -l)" 'each says what it ran'
+must_equal 1 "$(sed 1d n/results.tsv | cut -f 9 | grep -c baseline)" 'all wait for the first that is measured'
+must_have a.err 'all 8 trials have their rows'
+run status -C n
+must_exit 1
+run night sweep.json -C n --worker
+must_exit 0
+must_equal 8 "$(rows n)"
+
+# Children wait for parents that others run.
+sed 's/"grid"/"trials": [{"name": "up"}, {"name": "down", "parent": "up"}], "grid"/; s/, 4, 5, 6, 7, 8//' sweep.json >family.json
+worker a family.json -C f && a=$pid
+worker b family.json -C f && b=$pid
+ended a "$a" && ended b "$b"
+once f 6
+awk -F '\t' 'NR > 1 { if ($4 != "" && !($4 in seen)) exit 1; seen[$1] = 1 }' f/results.tsv || fail 'a child before its parent'
+must_equal 3 "$(sed 1d f/results.tsv | cut -f 4 | grep -c .)"
+
+# ---- what is proposed ----
+
+sed 's/"grid": .*/"ranges": {"x": "1:40:integer"}}/' sweep.json >space.json
+: >seen
+worker a space.json -C p --propose tpe --trials 9 && a=$pid
+worker b space.json -C p --propose tpe --trials 9 && b=$pid
+worker c space.json -C p --propose tpe --trials 9 && c=$pid
+ended a "$a" && ended b "$b" && ended c "$c"
+once p 9
+must_equal 9 "$(sort -u seen | wc -l)" 'no two propose the same'
+
+# ---- killed: another takes over at once ----
+
+unset SLEEP
+WAITS=1
+export WAITS
+worker a sweep.json -C k --lease 1000 -q && a=$pid
+until_true test -e begun
+must_run status -C k --format json
+must_equal "$(hostname):$a s 1 0.25 3 running" \
+    "$(json 0.worker) $(json 0.night) $(json 0.attempt | cut -d . -f 1) $(json 0.metrics | sed 's/loss //') $(json 0.step) $(json 0.phase)"
+must_equal "$("$LINEAGE" night sweep.json -C k --list --format tsv | sed -n 2p | cut -f 5)" "$(json 0.key)"
+must_equal yes "$(awk "BEGIN {if ($(json 0.lease) > 900 && $(json 0.lease) <= 1000) print \"yes\"}")" 'what is left of the lease'
+run night sweep.json -C k
+must_exit 3
+must_have err 'another night runs in k'
+run night sweep.json -C k --list
+must_exit 0
+worker b sweep.json -C k -q && b=$pid
+sleep 0.3
+must_equal 0 "$(rows k)" 'others wait for the trial that they are compared with'
+kill -9 "$a"
+wait "$a" 2>/dev/null
+ended b "$b"
+once k 8
+must_equal 1 "$(sed 1d k/results.tsv | cut -f 9 | grep -c harness_abort)" 'what was cut off is said'
+
+# ---- stopped for longer than its lease: another takes over, and the late one is told so ----
+
+rm -rf first begun go
+worker a sweep.json -C l --lease 1 && a=$pid
+until_true test -e begun
+kill -STOP "$a"
+worker b sweep.json -C l --lease 1 -q && b=$pid
+ended b "$b"
+must_equal 8 "$(rows l)"
+cp l/results.tsv before
+touch go
+kill -CONT "$a"
+ended a "$a"
+must_match_file before l/results.tsv
+once l 8
+must_have a.err 'came first: its row stands'
+must_lack l/results.tsv harness_abort
+must_equal '' "$(find l -name '.trial-*')" 'a work directory is left'
+
+# Renewed in time it keeps what it has.
+rm -rf first begun go
+worker a sweep.json -C r --lease 1 -q && a=$pid
+until_true test -e begun
+worker b sweep.json -C r --lease 1 -q && b=$pid
+sleep 2.5
+must_equal 0 "$(rows r)"
+touch go
+ended a "$a" && ended b "$b"
+once r 8
+must_lack r/results.tsv harness_abort
+
+# ---- interrupted: what it had is another's ----
+
+rm -rf first begun go
+worker a sweep.json -C i && a=$pid
+until_true test -e begun
+kill -TERM "$a"
+wait "$a"
+must_equal 130 $? 'exit status of an interrupted worker'
+must_have a.err '--worker'
+worker b sweep.json -C i && b=$pid
+ended b "$b"
+once i 8
+
+# ---- the hours, and what is refused ----
+
+rm -rf first begun go
+run night sweep.json -C h --worker --hours 0.0001
+must_exit 0
+must_have err 'are left. To go on:'
+must_equal 0 "$(rows h)"
+must_fail 2 '1 second at least' night sweep.json -C x --worker --lease 0.5
+must_fail 2 lease night sweep.json -C x --worker --lease soon
+finish
