@@ -21,6 +21,7 @@
 #include "../internal.h"
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../format/json_text.h"
 
 static const char *or_empty(const char *text)
 {
@@ -119,17 +120,21 @@ static const char *text_of(const json_t *json, const char *key)
     return or_empty(json_string_value(json_object_get(json, key)));
 }
 
-/* False to stop. A line that is no JSON is skipped: it is what a kill left, or a person's. */
-static bool visit_line(const char *line, size_t length, const char *exp_id,
-                       bool (*visit)(void *context, const struct lineage_remark *remark), void *context)
+/* *more is false to stop. A line that is no JSON is skipped: it is what a kill left, or a person's. */
+static enum lineage_status visit_line(bool *more, const char *line, size_t length, const char *exp_id,
+                                      bool (*visit)(void *context, const struct lineage_remark *remark), void *context,
+                                      struct lineage_error *err)
 {
-    json_t *json = json_loadb(line, length, 0, NULL);
+    json_t *json;
+    struct lineage_error why;
+    if (json_text_parse(&json, PLACE_REMARKS, LINEAGE_ECORRUPT, line, length, 0, &why) == LINEAGE_ENOMEM)
+        return store_give(err, &why);
     struct lineage_remark remark = {text_of(json, "time"), text_of(json, "exp_id"), text_of(json, "author"),
                                     text_of(json, "text")};
     bool wanted = remark.text[0] && (!exp_id || strcmp(exp_id, remark.exp_id) == 0);
-    bool more = !wanted || visit(context, &remark);
+    *more = !wanted || visit(context, &remark);
     json_decref(json);
-    return more;
+    return LINEAGE_OK;
 }
 
 /* No file is no remark; a last line without its end is given to the parser all the same, which
@@ -140,11 +145,12 @@ enum lineage_status lineage_remarks_read(struct lineage_store *store, const char
 {
     struct buf file = {0};
     enum lineage_status status = fs_read_file(store->dir_fd, PLACE_REMARKS, &file, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < file.length;) {
+    bool more = true;
+    for (size_t i = 0; status == LINEAGE_OK && more && i < file.length;) {
         const char *end = memchr(file.data + i, '\n', file.length - i);
         size_t n = end ? (size_t)(end - file.data) - i : file.length - i;
-        if (n && !visit_line(file.data + i, n, exp_id, visit, context))
-            break;
+        if (n)
+            status = visit_line(&more, file.data + i, n, exp_id, visit, context, err);
         i += n + 1;
     }
     buf_release(&file);

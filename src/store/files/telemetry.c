@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "../format/json_text.h"
 #include "fs.h"
 #include "places.h"
 
@@ -56,15 +57,14 @@ enum lineage_status telemetry_write(int dir_fd, const char *exp_id, const char *
                                     struct lineage_error *err)
 {
     char path[PLACE_MAX];
-    json_error_t error;
+    json_t *root;
     if (!place_telemetry(path, exp_id))
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.60s' cannot name a telemetry file", exp_id);
     if (length > (size_t)FS_FILE_MAX)
         return store_fail(err, LINEAGE_ELIMIT, "telemetry is larger than %lld MiB", (long long)FS_FILE_MAX >> 20);
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        return store_fail(err, LINEAGE_EINVAL, "telemetry:%d:%d: %s", error.line, error.column, error.text);
-    enum lineage_status status = check(root, err);
+    enum lineage_status status = json_text_parse(&root, "telemetry", LINEAGE_EINVAL, text, length, JSON_REJECT_DUPLICATES, err);
+    if (status == LINEAGE_OK)
+        status = check(root, err);
     json_decref(root);
     if (status != LINEAGE_OK)
         return status;

@@ -12,6 +12,7 @@
 #include <lineage/text.h>
 
 #include "../fail.h"
+#include "json_text.h"
 
 static const char *const keys[] = {"direction",   "metric",    "metric_label", "min_delta",
                                    "noise_std", "noise_seeds",  "log", NULL};
@@ -95,7 +96,6 @@ static enum lineage_status read_key(struct lineage_config *config, const char *k
 enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
                                  struct lineage_error *err)
 {
-    json_error_t error;
     const char *key;
     json_t *value;
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
@@ -103,11 +103,10 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
         *log = NULL;
     /* Jansson would let the last of two equal keys win, silently; which of two directions was
      * meant only the owner knows. */
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        return store_fail(err, LINEAGE_ECORRUPT, "lineage.json:%d:%d: %s", error.line, error.column, error.text);
-    enum lineage_status status = LINEAGE_OK;
-    if (!json_is_object(root))
+    json_t *root;
+    enum lineage_status status =
+        json_text_parse(&root, "lineage.json", LINEAGE_ECORRUPT, text, length, JSON_REJECT_DUPLICATES, err);
+    if (status == LINEAGE_OK && !json_is_object(root))
         status = store_fail(err, LINEAGE_ECORRUPT, "lineage.json: not an object");
     json_object_foreach(root, key, value) {
         if (status != LINEAGE_OK)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../files/telemetry.h"
+#include "../format/json_text.h"
 #include "mirror_internal.h"
 
 static enum lineage_status insert_step(struct index *mirror, const struct lineage_trial *trial,
@@ -63,16 +64,15 @@ enum lineage_status mirror_insert_telemetry(struct index *mirror,
 {
     struct buf text = {0};
     struct lineage_error why = {0};
+    json_t *root = NULL;
     enum lineage_status status = telemetry_read(mirror->store->dir_fd, trial->exp_id, &text, &why);
-    if (status == LINEAGE_OK) {
-        json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
+    if (status == LINEAGE_OK)
+        status = json_text_parse(&root, "telemetry", LINEAGE_EINVAL, text.data, text.length, 0, &why);
+    if (status == LINEAGE_OK)
         status = insert_steps(mirror, trial, json_object_get(root, "steps"), err);
-        json_decref(root);
-    } else if (is_permanent(&why)) {
-        status = LINEAGE_OK;
-    } else {
-        store_give(err, &why);
-    }
+    else
+        status = is_permanent(&why) ? LINEAGE_OK : store_give(err, &why);
+    json_decref(root);
     buf_release(&text);
     return status;
 }

@@ -14,6 +14,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../format/json_text.h"
 #include "../log/log.h"
 #include "report_parts.h"
 
@@ -183,10 +184,13 @@ static enum lineage_status read_best(struct report_load *load, struct lineage_bo
 {
     const char *path = load->options->best_json;
     struct buf text = {0};
+    struct lineage_error why;
     enum lineage_status status = fs_read_file(load->store->dir_fd, path ? path : PLACE_BEST_JSON, &text, err);
     if (status == LINEAGE_ENOTFOUND && !path)
         status = LINEAGE_OK;
-    json_t *root = status == LINEAGE_OK && text.length ? json_loadb(text.data, text.length, 0, NULL) : NULL;
+    json_t *root = NULL;
+    if (status == LINEAGE_OK && json_text_parse(&root, "best.json", LINEAGE_ECORRUPT, text.data, text.length, 0, &why) == LINEAGE_ENOMEM)
+        status = store_give(err, &why);
     if (json_is_object(root) && json_object_size(root) && !take_best(load, board, root))
         status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
     json_decref(root);

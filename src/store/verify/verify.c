@@ -17,6 +17,7 @@
 #include "../files/places.h"
 #include "../files/snapshot.h"
 #include "../files/telemetry.h"
+#include "../format/json_text.h"
 #include "../index/index.h"
 
 struct verifying {
@@ -103,6 +104,8 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
 {
     char id[PLACE_MAX];
     struct buf text = {0};
+    struct lineage_error why;
+    json_t *root = NULL;
     int64_t seq;
     if (!place_telemetry_id(id, name))
         return LINEAGE_OK; /* a stranger's file */
@@ -111,16 +114,18 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
         found(v, "telemetry", 0, id, "telemetry without a row");
     else if (status != LINEAGE_OK)
         return status;
-    if (telemetry_read(v->store->dir_fd, id, &text, NULL) != LINEAGE_OK) {
+    bool read = (status = telemetry_read(v->store->dir_fd, id, &text, &why)) == LINEAGE_OK;
+    if (read)
+        status = json_text_parse(&root, name, LINEAGE_ECORRUPT, text.data, text.length, 0, &why);
+    if (status == LINEAGE_ENOMEM)
+        store_give(err, &why);
+    else if (!read)
         found(v, "telemetry", 0, id, "telemetry cannot be read");
-    } else {
-        json_t *root = json_loadb(text.data ? text.data : "", text.length, 0, NULL);
-        if (!json_is_object(root))
-            found(v, "telemetry", 0, id, "telemetry is not a JSON object");
-        json_decref(root);
-    }
+    else if (!json_is_object(root))
+        found(v, "telemetry", 0, id, "telemetry is not a JSON object");
+    json_decref(root);
     buf_release(&text);
-    return LINEAGE_OK;
+    return status == LINEAGE_ENOMEM ? status : LINEAGE_OK;
 }
 
 static enum lineage_status check_telemetry(struct verifying *v, struct lineage_error *err)

@@ -1,0 +1,19 @@
+/* json_text.c: the difference between a text that is no JSON and one for which there was no memory. */
+#include "json_text.h"
+
+#include <errno.h>
+
+/* Jansson gives up at the first allocation that fails, most often with the message of a bad token; malloc leaves its errno
+ * (POSIX), which nothing that Jansson does in between changes. */
+enum lineage_status json_text_parse(json_t **root, const char *name, enum lineage_status malformed, const char *text,
+                                    size_t length, size_t flags, struct lineage_error *err)
+{
+    json_error_t error;
+    errno = 0;
+    *root = json_loadb(text ? text : "", length, flags, &error);
+    if (*root)
+        return LINEAGE_OK;
+    if (errno == ENOMEM)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return store_fail(err, malformed, "%s:%d:%d: %s", name, error.line, error.column, error.text);
+}
