@@ -179,6 +179,7 @@ const char *cli_nearest(const char *word, const char *const *known);
 /* One command at work on a store. A run function zeroes it and puts CLI_SESSION_OPTIONS into its table. */
 struct cli_session {
     int (*before_open)(struct cli_session *session, void *context); /* optional; CLI_GO_ON or a status */
+    bool delivers_itself; /* what waits in the outbox is left to the command (`sync`) */
     bool (*cancelled)(void *cancel_context); /* optional; see lineage_open_options */
     void *cancel_context;
     struct cli_store_options where;

@@ -92,7 +92,7 @@ utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append
 sha2.h       src/store/log
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run
+xxhash.h     src/store/append src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run
 jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 cblas.h      src/trainer/policy src/trainer/rollout

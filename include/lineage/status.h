@@ -44,7 +44,7 @@ enum lineage_status {
     LINEAGE_EDB = -8,       /* SQLite failed */
     LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
     LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` said to stop (lineage/store.h) */
-    LINEAGE_EAWAY = -11      /* the server of the log cannot be reached; of an append: the trial is kept in the outbox */
+    LINEAGE_EAWAY = -11      /* the server that has the log cannot be reached */
 };
 
 #define LINEAGE_ERROR_TEXT_MAX 512

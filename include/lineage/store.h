@@ -228,6 +228,28 @@ lineage_store_append_many(struct lineage_store *store, const struct lineage_tria
                           const bool *auto_status, const struct lineage_append_options *options,
                           struct lineage_trial *rows, struct lineage_error *err);
 
+/*
+ * With the log on a server, each append is written down in the directory's outbox before anything is sent, and taken out when
+ * the server has told that the row is there; asked again after a broken connection, it has exactly one. With the server away
+ * the append is LINEAGE_OK, a notice says so, and the row's exp_id is "outbox-NUMBER" (".1", ".2" .. behind it for each of
+ * append_many): the trial is kept on this machine's disk. What depends on the log (id, parent, baseline, keep or discard) is
+ * decided when it is delivered, by whoever opens the store next, or by lineage_sync; its files are then named after the row.
+ */
+#define LINEAGE_OUTBOX "outbox-"
+
+struct lineage_sync_stats {
+    size_t n_delivered;
+    size_t n_refused; /* by the rules of lineage_store_append: a notice names the file outbox/NAME.refused and says why */
+    size_t n_waiting; /* still in the outbox, those included that another process is delivering now */
+};
+
+/*
+ * Deliver what waits in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be reached, with
+ * stats filled in. A log that is a file has no outbox: LINEAGE_OK.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
+
 /* Longest cell that append writes, in bytes (fieldkit.lineage cannot read longer ones). */
 #define LINEAGE_CELL_MAX 131072
 

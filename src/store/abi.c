@@ -62,6 +62,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_sql_limits),
     SIZE(lineage_sweep),
     SIZE(lineage_sweep_cell),
+    SIZE(lineage_sync_stats),
     SIZE(lineage_tree_node),
     SIZE(lineage_trial),
     SIZE(lineage_turn_stat),

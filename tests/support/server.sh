@@ -13,9 +13,9 @@ as_server()
     if [ "$(id -u)" -ne 0 ]; then
         "$@"
     elif getent passwd postgres >/dev/null; then
-        setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$server" "$@"
+        (cd / && setpriv --reuid=postgres --regid=postgres --clear-groups env HOME="$server" "$@")
     else
-        setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$server" "$@"
+        (cd / && setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$server" "$@")
     fi
 }
 

@@ -18,7 +18,7 @@
  * The mirror is not part of an append. It is brought up to date before the claim as far as it goes,
  * and again later; a mirror that is locked or damaged delays nobody and loses no row.
  */
-#include "append_state.h"
+#include "appending.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -36,21 +36,6 @@
 #include "../files/snapshot.h"
 #include "../files/telemetry.h"
 #include "verdict.h"
-
-struct appending {
-    struct lineage_store *store;
-    const struct lineage_append_options *options;
-    const struct lineage_trial *given;
-    struct lineage_trial checked; /* with the notes that its parameters become */
-    struct lineage_trial trial;   /* and filled in: members are the caller's, or in arena */
-    struct arena *arena;
-    time_t clock; /* of the time that a row was given last */
-    const char *timestamp;
-    struct log_state end;
-    struct snapshot *snapshot; /* NULL: none was asked for */
-    bool wrote_telemetry;
-    struct id_set *missing; /* of a batch: parents that are not there, without prefix; NULL: a row by itself */
-};
 
 static enum lineage_status no_memory(struct lineage_error *err)
 {
@@ -226,7 +211,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
 }
 
 /* Rows of one second share what the calendar makes of it. */
-static enum lineage_status give_timestamp(struct appending *a, struct lineage_error *err)
+enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
     if (!is_empty(a->trial.timestamp))
@@ -345,7 +330,7 @@ static enum lineage_status fill_in(struct appending *a, struct lineage_error *er
     if (status == LINEAGE_OK)
         status = check_parent(a, err);
     if (status == LINEAGE_OK)
-        status = give_timestamp(a, err);
+        status = appending_give_timestamp(a, err);
     return status == LINEAGE_OK ? compare_with_best(a, err) : status;
 }
 
@@ -389,26 +374,29 @@ static enum lineage_status publish_snapshot(struct appending *a, struct lineage_
  * the file both must be there, for readers follow it at once. */
 static enum lineage_status put_beside(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status = LINEAGE_OK;
-    if (a->options->telemetry) {
+    enum lineage_status status = a->request ? outbox_request_place(a, a->trial.exp_id, err) : LINEAGE_OK;
+    if (status == LINEAGE_OK && a->options->telemetry) {
         status = telemetry_write(a->store->dir_fd, a->trial.exp_id, a->options->telemetry,
                                  a->options->telemetry_length, !a->options->no_sync, err);
         a->wrote_telemetry = status == LINEAGE_OK;
     }
     if (status == LINEAGE_OK && a->snapshot && a->snapshot->copied && lineage_label_is_kept(a->trial.status))
         status = publish_snapshot(a, err);
-    if (status == LINEAGE_OK && a->options->beside)
+    if (status == LINEAGE_OK && a->options->beside && !a->request)
         a->options->beside(a->options->beside_context, a->trial.exp_id);
     return status;
 }
 
 /* The claim is still held, so nobody can have read the row that these belonged to, or be about
- * to write one of that id. */
+ * to write one of that id. On a server the row may be tried again, and needs them then. */
 static void take_back(struct appending *a)
 {
     if (a->wrote_telemetry)
         telemetry_remove(a->store->dir_fd, a->trial.exp_id);
-    if (a->snapshot)
+    a->wrote_telemetry = false;
+    if (a->request)
+        outbox_request_unplace(a);
+    else if (a->snapshot)
         snapshot_remove(a->snapshot, a->store->dir_fd);
 }
 
@@ -432,16 +420,16 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
         status = log_append_many(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     else if (status == LINEAGE_OK)
         status = log_append(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && !a->store->log->found)
         append_note(a->store, &a->trial, &a->end);
-    else
+    else /* found: after a broken connection, and others may have appended behind it */
         append_forget(state);
     return status;
 }
 
 /* With the lock held. Each turn begins with the trial as it was given: what the last one filled
  * in was judged by an index that turned out damaged. */
-static enum lineage_status append_locked(struct appending *a, struct lineage_error *err)
+enum lineage_status appending_locked(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status;
     do {
@@ -483,20 +471,20 @@ static enum lineage_status try_without_file(struct appending *a, struct lineage_
 }
 
 /* Where nobody has come in between, one look under the claim tells all that the others tell. */
-static enum lineage_status claim(struct appending *a, struct lineage_error *err)
+enum lineage_status appending_claim(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
     a->end = state->end;
     if (state->valid && log_claim_unchanged(a->store->log, &a->end))
         return LINEAGE_OK;
-    enum lineage_status status = try_without_file(a, err);
+    enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
     if (status == LINEAGE_OK)
         status = append_get_ready(a->store, err);
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }
 
 /* The row's own texts, and the notes that its parameters and statistics become. */
-static enum lineage_status check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
+enum lineage_status appending_check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
 {
     a->given = trial;
     a->checked = *trial;
@@ -522,7 +510,7 @@ static enum lineage_status copy_snapshot(struct appending *a, struct snapshot *s
 }
 
 /* Once for a handle: looking through snapshots/ for each row of a night would cost more than the row. */
-static enum lineage_status begin(struct appending *a, struct lineage_error *err)
+enum lineage_status appending_begin(struct appending *a, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
     if (!store->append)
@@ -556,6 +544,16 @@ static enum lineage_status give_row(struct lineage_trial *row, struct appending 
     return status == LINEAGE_OK ? trial_copy(row, &a->trial, err) : status;
 }
 
+static enum lineage_status append_here(struct appending *a, struct lineage_error *err)
+{
+    enum lineage_status status = appending_claim(a, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = appending_locked(a, err);
+    log_release(a->store->log);
+    return status;
+}
+
 enum lineage_status lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
                                          const struct lineage_append_options *options, struct lineage_trial *row,
                                          struct lineage_error *err)
@@ -571,25 +569,23 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
         *row = (struct lineage_trial){0};
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK)
-        status = begin(&a, err);
+        status = appending_begin(&a, err);
     if (status != LINEAGE_OK)
         return status;
-    status = check(&a, trial, err);
+    status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
         status = copy_snapshot(&a, &snapshot, err);
     if (status == LINEAGE_OK)
-        status = claim(&a, err);
-    if (status == LINEAGE_OK) {
-        status = append_locked(&a, err);
-        log_release(store->log);
-        if (status == LINEAGE_OK)
-            follow(store, a.options);
-    }
+        status = log_has_requests(store->log) ? outbox_append(&a, err) : append_here(&a, err);
+    if (status == LINEAGE_OK)
+        follow(store, a.options);
     if (status == LINEAGE_OK && row)
         status = give_row(row, &a, err);
     if (a.snapshot)
         snapshot_release(a.snapshot, store->dir_fd);
     arena_reset(a.arena);
+    if (status == LINEAGE_OK && !a.kept && store->append->outbox_waits) /* the server is back */
+        outbox_deliver_waiting(store);
     return status;
 }
 
@@ -635,7 +631,7 @@ static enum lineage_status check_batch(struct batch *batch, struct lineage_error
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
         choose_options(batch, i);
-        status = fail_row(i, check(&batch->row, &batch->trials[i], err), err);
+        status = fail_row(i, appending_check(&batch->row, &batch->trials[i], err), err);
         batch->notes[i] = batch->row.checked.notes;
     }
     return status;
@@ -759,12 +755,10 @@ static void release_batch(struct batch *batch)
     free(batch->rows);
 }
 
-static enum lineage_status append_batch(struct batch *batch, struct lineage_error *err)
+static enum lineage_status append_batch_here(struct batch *batch, struct lineage_error *err)
 {
     struct lineage_store *store = batch->row.store;
-    enum lineage_status status = check_batch(batch, err);
-    if (status == LINEAGE_OK)
-        status = try_batch_without_file(batch, err);
+    enum lineage_status status = try_batch_without_file(batch, err);
     if (status == LINEAGE_OK)
         status = append_get_ready(store, err);
     if (status == LINEAGE_OK)
@@ -776,17 +770,114 @@ static enum lineage_status append_batch(struct batch *batch, struct lineage_erro
     }
     status = append_batch_locked(batch, err);
     log_release(store->log);
+    return status;
+}
+
+/* On a server: once, by the number of its request. Found there, it is in. */
+static enum lineage_status try_batch(struct batch *batch, struct lineage_error *err)
+{
+    struct log *log = batch->row.store->log;
+    log->may_assume = false;
+    enum lineage_status status = append_get_ready(batch->row.store, err);
+    outbox_request_name(batch->row.request, log);
+    if (status == LINEAGE_OK)
+        status = log_claim(log, &batch->row.end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (!log->found)
+        status = append_batch_locked(batch, err);
+    if (log->found)
+        append_forget(batch->row.store->append);
+    log_release(log);
+    return status;
+}
+
+static enum lineage_status try_batch_until_known(struct batch *batch, struct lineage_error *err)
+{
+    enum lineage_status status;
+    batch->row.request->tries = 0;
+    do
+        status = try_batch(batch, err);
+    while (outbox_request_again(batch->row.request, batch->row.store->log, status));
+    return status;
+}
+
+/* The rows as they were given, but for the time, which is now. */
+static enum lineage_status make_batch_request(struct batch *batch, struct outbox_request *request, bool *by_score,
+                                              struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    struct buf rows = {0};
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        choose_options(batch, i);
+        by_score[i] = a->options->auto_status;
+        a->trial = batch->trials[i];
+        a->trial.notes = batch->notes[i];
+        a->trial.status = by_score[i] ? LINEAGE_DISCARD : a->trial.status;
+        status = appending_give_timestamp(a, err);
+        row_write(&rows, &a->trial, NULL);
+        if (status == LINEAGE_OK && rows.failed)
+            status = no_memory(err);
+    }
+    if (status == LINEAGE_OK)
+        status = outbox_request_make(request, a->store, rows.data, batch->n, by_score, batch->options, true, err);
+    buf_release(&rows);
+    return status;
+}
+
+/* Rows that wait are named by their request and their place in it. */
+static enum lineage_status keep_batch(struct batch *batch, const struct lineage_error *why, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = outbox_request_keep(a->request, a->store, why, !batch->options->no_sync, err);
+    for (size_t i = 0; status == LINEAGE_OK && batch->rows && i < batch->n; i++) {
+        batch->rows[i] = batch->trials[i];
+        batch->rows[i].notes = batch->notes[i];
+        status = format_text(a, &batch->rows[i].exp_id, err, "%s.%zu", a->request->id, i + 1);
+    }
+    return status;
+}
+
+static enum lineage_status append_batch_on_server(struct batch *batch, struct lineage_error *err)
+{
+    struct outbox_request request = {0};
+    struct lineage_error why = {0};
+    bool *by_score = calloc(batch->n, sizeof *by_score);
+    enum lineage_status status = by_score ? make_batch_request(batch, &request, by_score, err) : no_memory(err);
+    batch->row.request = &request;
+    if (status == LINEAGE_OK) {
+        status = try_batch_until_known(batch, &why);
+        if (outbox_is_away(status))
+            status = keep_batch(batch, &why, err);
+        else if (status != LINEAGE_OK && err)
+            *err = why;
+    }
+    outbox_request_end(&request, status);
+    free(by_score);
+    return status;
+}
+
+static enum lineage_status append_batch(struct batch *batch, struct lineage_error *err)
+{
+    struct lineage_store *store = batch->row.store;
+    enum lineage_status status = check_batch(batch, err);
+    if (status == LINEAGE_OK && batch->row.request)
+        status = try_batch_until_known(batch, err);
+    else if (status == LINEAGE_OK)
+        status = log_has_requests(store->log) ? append_batch_on_server(batch, err) : append_batch_here(batch, err);
     if (status == LINEAGE_OK)
         follow(store, batch->options);
     return status;
 }
 
-enum lineage_status lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
-                                              const bool *auto_status, const struct lineage_append_options *options,
-                                              struct lineage_trial *rows, struct lineage_error *err)
+/* request: of rows that waited, NULL for new ones. */
+static enum lineage_status append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                                       const bool *auto_status, const struct lineage_append_options *options,
+                                       struct lineage_trial *rows, struct outbox_request *request, struct lineage_error *err)
 {
     struct lineage_append_options defaults;
-    struct batch batch = {.row.store = store, .trials = trials, .n = n, .auto_status = auto_status};
+    struct batch batch = {.row.store = store, .row.request = request, .trials = trials, .n = n, .auto_status = auto_status};
     lineage_append_options_init(&defaults);
     if (options)
         defaults = *options;
@@ -802,7 +893,7 @@ enum lineage_status lineage_store_append_many(struct lineage_store *store, const
         status = store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
     if (status != LINEAGE_OK || !n)
         return status;
-    status = begin(&batch.row, err);
+    status = appending_begin(&batch.row, err);
     if (status == LINEAGE_OK)
         status = make_room(&batch, rows != NULL, err);
     if (status == LINEAGE_OK)
@@ -810,5 +901,26 @@ enum lineage_status lineage_store_append_many(struct lineage_store *store, const
     if (status == LINEAGE_OK && rows)
         status = give_rows(&batch, rows, err);
     release_batch(&batch);
+    return status;
+}
+
+enum lineage_status lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                                              const bool *auto_status, const struct lineage_append_options *options,
+                                              struct lineage_trial *rows, struct lineage_error *err)
+{
+    return append_many(store, trials, n, auto_status, options, rows, NULL, err);
+}
+
+enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outbox_request *request,
+                                        const struct lineage_trial *trials, size_t n,
+                                        const struct lineage_append_options *options, struct lineage_error *err)
+{
+    bool *by_score = calloc(n, sizeof *by_score);
+    if (!by_score)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        by_score[i] = json_is_true(json_array_get(json_object_get(request->about, "auto"), i));
+    enum lineage_status status = append_many(store, trials, n, by_score, options, NULL, request, err);
+    free(by_score);
     return status;
 }

@@ -43,6 +43,7 @@ void append_close(struct lineage_store *store)
     if (state->follow_at_close)
         index_follow(store->index);
     append_forget(state);
+    outbox_remove(&state->outbox, store->dir_fd);
     arena_release(&state->arena);
     buf_release(&state->bytes);
     free(state->best_id);
@@ -52,8 +53,12 @@ void append_close(struct lineage_store *store)
 
 enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err)
 {
-    if (!store->append && !(store->append = calloc(1, sizeof *store->append)))
+    if (store->append)
+        return LINEAGE_OK;
+    store->append = calloc(1, sizeof *store->append);
+    if (!store->append)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    store->append->outbox.fd = -1;
     return LINEAGE_OK;
 }
 

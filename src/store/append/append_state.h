@@ -11,6 +11,7 @@
 #include "../format/arena.h"
 #include "../log/log.h"
 #include "id_set.h"
+#include "outbox_file.h"
 
 /* Rows that may wait for the mirror: what bounds the memory of a handle that only ever appends. */
 #define APPEND_LAG 65536
@@ -34,6 +35,8 @@ struct append_state {
     bool follow_at_close;
     size_t score_column; /* which of the 17 holds the score */
     bool takes_core_metric; /* the file has another score column and no core_metric: one given is meant for it */
+    struct outbox_file outbox; /* of a log on a server: what is on its way */
+    bool outbox_waits;         /* this handle has left something in the outbox */
     /* Reused from row to row. */
     struct arena arena;
     struct buf bytes;

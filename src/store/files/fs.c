@@ -283,6 +283,11 @@ int fs_mkdir_new(int dir_fd, const char *name, mode_t mode)
     return faulted("mkdir") ? -1 : mkdirat(dir_fd, name, mode);
 }
 
+int fs_touch(int dir_fd, const char *name)
+{
+    return faulted("utimensat") ? -1 : utimensat(dir_fd, name, NULL, 0);
+}
+
 int fs_rmdir(int dir_fd, const char *name)
 {
     return faulted("rmdir") ? -1 : unlinkat(dir_fd, name, AT_REMOVEDIR);

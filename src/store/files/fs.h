@@ -54,6 +54,7 @@ bool fs_is_dir(int dir_fd, const char *name); /* false also if it cannot be look
 bool fs_is_dir_below(int dir_fd, const char *path);
 int fs_chmod(int fd, mode_t mode);
 int fs_mkdir_new(int dir_fd, const char *name, mode_t mode); /* fails with EEXIST if anything is there */
+int fs_touch(int dir_fd, const char *name); /* its time of change is now */
 int fs_rmdir(int dir_fd, const char *name);
 int fs_symlink(const char *target, int dir_fd, const char *name);
 ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /* without NUL */

@@ -262,6 +262,16 @@ static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mi
                                      err);
 }
 
+/* A server that is away is no reason not to open what it said before; nothing is loaded then. */
+static enum lineage_status look_from_here(struct index *mirror, struct log_state *log, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = log_look(mirror->store->log, log, &why);
+    if (status != LINEAGE_OK && status != LINEAGE_EAWAY && err)
+        *err = why;
+    return status == LINEAGE_EAWAY ? LINEAGE_OK : status;
+}
+
 /* Below it the load is short either way, and the many small syncs of a night are what is paid
  * for. */
 #define LARGE_FILE ((uint64_t)16 << 20)
@@ -274,7 +284,7 @@ static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mi
 static enum lineage_status choose_page_size(struct index *mirror, struct lineage_error *err)
 {
     struct log_state log;
-    enum lineage_status status = log_look(mirror->store->log, &log, err);
+    enum lineage_status status = look_from_here(mirror, &log, err);
     if (status != LINEAGE_OK || log.size < LARGE_FILE)
         return status;
     return mirror_exec(mirror, "PRAGMA page_size = 16384", err);
@@ -289,7 +299,7 @@ static enum lineage_status choose_page_size(struct index *mirror, struct lineage
 static enum lineage_status choose_sorting(struct index *mirror, struct lineage_error *err)
 {
     struct log_state log;
-    enum lineage_status status = log_look(mirror->store->log, &log, err);
+    enum lineage_status status = look_from_here(mirror, &log, err);
     if (status != LINEAGE_OK)
         return status;
     bool files = log.size < LARGEST_SORTED && checked_pages_scratch_in_memory();

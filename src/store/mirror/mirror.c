@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/time.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
 #include "file.h"
 #include "mirror_internal.h"
 
@@ -322,6 +326,40 @@ bool index_mended(struct index *mirror)
     return status == LINEAGE_OK;
 }
 
+/*
+ * With the server away a mirror on disk says what the log was when it was last read, which is worth more than nothing. Told
+ * once, with its age: the file with the server's settings is touched whenever the mirror is in step.
+ */
+static bool answer_from_before(struct index *mirror, const struct lineage_error *why)
+{
+    struct stat seen;
+    char when[LINEAGE_TIME_MAX] = "an unknown time";
+    if (!mirror->on_disk || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) || !mirror->meta.at.watermark)
+        return false;
+    mirror->loaded = true;
+    if (fs_stat(mirror->store->dir_fd, PLACE_SERVER, 0, &seen) == 0)
+        lineage_time_format(when, seen.st_mtime);
+    if (!mirror->said_away)
+        store_notice(mirror->store, 0, "%s; this is the lineage as of %s", why->text, when);
+    mirror->said_away = true;
+    return true;
+}
+
+static enum lineage_status sync_with_server(struct index *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = sync_anywhere(mirror, &why);
+    if (status == LINEAGE_OK) {
+        fs_touch(mirror->store->dir_fd, PLACE_SERVER);
+        mirror->said_away = false;
+    } else if (status == LINEAGE_EAWAY && answer_from_before(mirror, &why)) {
+        status = LINEAGE_OK;
+    } else if (err) {
+        *err = why;
+    }
+    return status;
+}
+
 /* The owner is checked because SQLite's connections must not be carried across a fork: the child
  * has none of the parent's locks, and would write as if it had. */
 enum lineage_status index_sync(struct index *mirror, struct lineage_error *err)
@@ -329,7 +367,7 @@ enum lineage_status index_sync(struct index *mirror, struct lineage_error *err)
     enum lineage_status status = store_check_owner(mirror->store, err);
     if (status != LINEAGE_OK)
         return status;
-    status = sync_anywhere(mirror, err);
+    status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
     allow_cancelling(mirror, status == LINEAGE_OK);
     return status;
 }

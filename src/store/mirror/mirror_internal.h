@@ -32,6 +32,7 @@ struct index {
     bool shared;       /* the file is in write-ahead mode */
     bool frozen;       /* the file may not be written: it is read as it lies there */
     bool damaged;      /* a page is not what was written to it; seen while something else was wanted */
+    bool said_away;    /* that answers are those of before, for the server of the log is away */
     struct mirror_file_state file; /* when it was opened */
     unsigned mended;               /* how often damage was met */
     struct {

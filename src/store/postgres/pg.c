@@ -23,6 +23,8 @@ struct pg {
     char *uri, *shown;
     pid_t owner; /* of the connection */
     char sqlstate[6];
+    double failed;   /* when connecting failed last, and what that was */
+    struct lineage_error why;
     void (*waiting)(void *context);
     void *context;
 };
@@ -76,23 +78,17 @@ bool pg_is_connected(struct pg *pg)
     return pg->connection && pg->pq.status(pg->connection) == CONNECTION_OK;
 }
 
-/* What libpq says has several lines, and ends in one. */
-static void one_line(char *out, size_t size, const char *text)
+/* Of what libpq says the first line: the others are advice, or about the next host. */
+static void first_line(char *out, size_t size, const char *text)
 {
-    size_t n = 0;
-    for (; *text && n + 3 < size; text++) {
-        if (*text != '\n')
-            out[n++] = *text;
-        else if (text[1])
-            n += (size_t)(stpcpy(out + n, "; ") - (out + n));
-    }
-    out[n] = '\0';
+    size_t n = strcspn(text, "\n");
+    snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), text);
 }
 
 static enum lineage_status away(struct pg *pg, const char *why, struct lineage_error *err)
 {
     char text[320];
-    one_line(text, sizeof text, why);
+    first_line(text, sizeof text, why);
     return store_fail(err, LINEAGE_EAWAY, "%s is away: %s", pg->shown, text);
 }
 
@@ -122,34 +118,46 @@ static PGconn *start(struct pg *pg)
     return pg->pq.connectdbParams(keywords, values, 1);
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A command has several questions, and each would wait for a server that hangs. */
+#define SECONDS_AWAY 1.0
+
 enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error *err)
 {
     if (fresh)
         *fresh = false;
     if (pg_is_connected(pg))
         return LINEAGE_OK;
+    if (pg->why.status != LINEAGE_OK && now() - pg->failed < SECONDS_AWAY) {
+        if (err)
+            *err = pg->why;
+        return pg->why.status;
+    }
     pg_disconnect(pg);
     pg->connection = start(pg);
     pg->owner = getpid();
     if (!pg->connection)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
     if (!pg_is_connected(pg)) {
-        enum lineage_status status = away(pg, pg->pq.errorMessage(pg->connection), err);
+        enum lineage_status status = away(pg, pg->pq.errorMessage(pg->connection), &pg->why);
+        if (err)
+            *err = pg->why;
+        pg->failed = now();
         pg_disconnect(pg);
         return status;
     }
+    pg->why.status = LINEAGE_OK;
     pg->pq.setNoticeProcessor(pg->connection, say_nothing, NULL);
     pg->pq.setnonblocking(pg->connection, 1);
     if (fresh)
         *fresh = true;
     return pg_query(pg, NULL, PG_PATIENCE, session, err);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* Until something can be read, or written where that is wanted, or a moment has passed. */
@@ -200,7 +208,7 @@ static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct l
     snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", state ? state : "");
     if (!state || is_passing(state))
         return away(pg, primary ? primary : pg->pq.resultErrorMessage(rows), err);
-    one_line(text, sizeof text, primary ? primary : "");
+    first_line(text, sizeof text, primary ? primary : "");
     if (strcmp(state, "55P03") == 0)
         return store_fail(err, LINEAGE_ELOCKED, "%s: another writer has held the log for too long", pg->shown);
     return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);

@@ -1,0 +1,372 @@
+/*
+ * outbox.c: see outbox.h.
+ *
+ * The order is the proof. The request is on the disk before the claim; the number goes with the row and is unique in the log;
+ * the request is struck out after the commit was told. Killed before the commit, the request is there and the row is not: the
+ * next command appends it. Killed behind it, both are there: the next command finds the number in the log, under the claim, and
+ * strikes the request out. A commit that nobody heard of is the same case.
+ *
+ * Ids, parents, keep or discard are decided when a row is delivered, by the log as it is then. The time is that of the append.
+ */
+#include "outbox.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "../files/fs.h"
+#include "../files/telemetry.h"
+#include "../format/row.h"
+#include "../index/index.h"
+#include "../log/log.h"
+#include "appending.h"
+
+/* What breaks more often than this in a row is as good as away. */
+enum { TIMES_TRIED = 4 };
+
+static enum lineage_status no_memory(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* ---- a request ---------------------------------------------------------------------------------------------------- */
+
+/* A UUID of version 4, as RFC 9562 has it. */
+static void write_id(struct outbox_request *request)
+{
+    unsigned char *n = request->number;
+    n[6] = (unsigned char)((n[6] & 0x0f) | 0x40);
+    n[8] = (unsigned char)((n[8] & 0x3f) | 0x80);
+    snprintf(request->id, sizeof request->id,
+             LINEAGE_OUTBOX "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", n[0], n[1], n[2], n[3],
+             n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14], n[15]);
+}
+
+bool outbox_read_id(struct outbox_request *request, const char *id)
+{
+    size_t digits = 0;
+    if (!id || strlen(id) != sizeof LINEAGE_OUTBOX - 1 + 36 || strncmp(id, LINEAGE_OUTBOX, sizeof LINEAGE_OUTBOX - 1) != 0)
+        return false;
+    for (const char *c = id + sizeof LINEAGE_OUTBOX - 1; *c; c++) {
+        unsigned digit = *c >= '0' && *c <= '9' ? (unsigned)(*c - '0') : *c >= 'a' && *c <= 'f' ? (unsigned)(*c - 'a') + 10 : 16;
+        if (*c == '-')
+            continue;
+        if (digit == 16 || digits == 32)
+            return false;
+        request->number[digits / 2] = (unsigned char)((unsigned)request->number[digits / 2] << 4 | digit);
+        digits++;
+    }
+    snprintf(request->id, sizeof request->id, "%s", id);
+    return digits == 32;
+}
+
+static json_t *write_options(const struct lineage_append_options *options)
+{
+    json_t *object = json_object();
+    if (options->allow_missing_parent)
+        json_object_set_new(object, "allow_missing_parent", json_true());
+    if (options->once_per_night)
+        json_object_set_new(object, "once_per_night", json_true());
+    if (isfinite(options->min_delta))
+        json_object_set_new(object, "min_delta", json_real(options->min_delta));
+    if (isfinite(options->noise_std))
+        json_object_set_new(object, "noise_std", json_real(options->noise_std));
+    if (options->noise_seeds)
+        json_object_set_new(object, "noise_seeds", json_integer(options->noise_seeds));
+    return object;
+}
+
+static double number_or_nan(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+void outbox_read_options(struct lineage_append_options *options, const json_t *about)
+{
+    const json_t *object = json_object_get(about, "options"), *telemetry = json_object_get(about, "telemetry");
+    lineage_append_options_init(options);
+    options->allow_missing_parent = json_is_true(json_object_get(object, "allow_missing_parent"));
+    options->once_per_night = json_is_true(json_object_get(object, "once_per_night"));
+    options->min_delta = number_or_nan(object, "min_delta");
+    options->noise_std = number_or_nan(object, "noise_std");
+    options->noise_seeds = (unsigned)json_integer_value(json_object_get(object, "noise_seeds"));
+    options->telemetry = json_string_value(telemetry);
+    options->telemetry_length = json_string_length(telemetry);
+}
+
+static json_t *write_about(const struct outbox_request *request, const char *rows, size_t n, const bool *auto_status,
+                           const struct lineage_append_options *options, bool many)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_boolean(auto_status ? auto_status[i] : options->auto_status));
+    json_t *about = json_pack("{s:s, s:b, s:s, s:o, s:o}", "request", request->id, "many", many, "rows", rows, "auto", list,
+                              "options", write_options(options));
+    if (about && options->telemetry)
+        json_object_set_new(about, "telemetry", json_stringn(options->telemetry, options->telemetry_length));
+    return about;
+}
+
+enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const char *rows, size_t n,
+                                        const bool *auto_status, const struct lineage_append_options *options, bool many,
+                                        struct lineage_error *err)
+{
+    *request = (struct outbox_request){.file = &store->append->outbox};
+    if (getrandom(request->number, sizeof request->number, 0) != (ssize_t)sizeof request->number)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot make the number of a request");
+    write_id(request);
+    request->about = write_about(request, rows, n, auto_status, options, many);
+    if (!request->about)
+        return no_memory(err);
+    return outbox_write(request->file, store->dir_fd, request->about, !options->no_sync, err);
+}
+
+void outbox_request_name(const struct outbox_request *request, struct log *log)
+{
+    memcpy(log->request, request->number, sizeof log->request);
+}
+
+bool outbox_request_again(struct outbox_request *request, const struct log *log, enum lineage_status status)
+{
+    return status == LINEAGE_EAWAY && log->lost && ++request->tries < TIMES_TRIED;
+}
+
+/* A claim that cannot be had is in the hands of somebody who hangs: to the trial that is the same. */
+bool outbox_is_away(enum lineage_status status)
+{
+    return status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED;
+}
+
+enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,
+                                        const struct lineage_error *why, bool sync, struct lineage_error *err)
+{
+    enum lineage_status status = outbox_write(request->file, store->dir_fd, request->about, sync, err);
+    if (status != LINEAGE_OK || request->delivered)
+        return status;
+    store_notice(store, 0, "%s; the trial is kept as %s, and the next command, or `lineage sync`, delivers it", why->text,
+                 request->id);
+    outbox_leave(request->file);
+    store->append->outbox_waits = true;
+    return LINEAGE_OK;
+}
+
+/* What the log refused for good was told to whoever gave it; what was delivered later has its file removed by the deliverer. */
+void outbox_request_end(struct outbox_request *request, enum lineage_status status)
+{
+    if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(status))
+        outbox_strike(request->file);
+    json_decref(request->about);
+    request->about = NULL;
+}
+
+/* ---- files beside the row ------------------------------------------------------------------------------------------ */
+
+/* Those that are there; a name that is no plain one has none (place_telemetry). */
+static void move_files(int dir_fd, const char *from, const char *to)
+{
+    static const char *const places[][2] = {{PLACE_LOGS, ".log"}, {PLACE_PROVENANCE, ""}};
+    char path[PLACE_MAX];
+    if (!place_telemetry(path, from) || !place_telemetry(path, to))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        char old[PLACE_MAX], new[PLACE_MAX];
+        snprintf(old, sizeof old, "%s/%s%s", places[i][0], from, places[i][1]);
+        snprintf(new, sizeof new, "%s/%s%s", places[i][0], to, places[i][1]);
+        fs_rename(dir_fd, old, dir_fd, new);
+    }
+}
+
+static bool has_files(const struct appending *a)
+{
+    return a->options->telemetry || a->options->beside || a->request->delivered || (a->snapshot && a->snapshot->copied);
+}
+
+/* The name is noted first: killed behind it, whoever delivers the request knows where its files are. */
+enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err)
+{
+    struct outbox_request *request = a->request;
+    const char *before = json_string_value(json_object_get(request->about, "placed"));
+    if (!has_files(a))
+        return LINEAGE_OK;
+    if (before) /* of a delivery that was killed, and whose row did not get in */
+        move_files(a->store->dir_fd, before, request->id);
+    json_object_set_new(request->about, "placed", json_string(exp_id));
+    enum lineage_status status = outbox_write(request->file, a->store->dir_fd, request->about, false, err);
+    if (status == LINEAGE_OK)
+        move_files(a->store->dir_fd, request->id, exp_id);
+    return status;
+}
+
+void outbox_request_unplace(struct appending *a)
+{
+    struct snapshot *snapshot = a->snapshot;
+    const char *placed = json_string_value(json_object_get(a->request->about, "placed"));
+    if (placed)
+        move_files(a->store->dir_fd, placed, a->request->id);
+    if (snapshot && snapshot->path[0] && fs_rename(a->store->dir_fd, snapshot->path, a->store->dir_fd, snapshot->temporary) == 0)
+        snapshot->path[0] = '\0';
+    json_object_del(a->request->about, "placed");
+}
+
+/* A copy that waits has a name that nobody cleans up. */
+static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_error *err)
+{
+    char path[PLACE_MAX];
+    if (!a->snapshot || !a->snapshot->copied || a->snapshot->path[0])
+        return LINEAGE_OK;
+    place_snapshot(path, a->request->id, a->checked.specialist ? a->checked.specialist : "");
+    enum lineage_status status = snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
+    if (status == LINEAGE_OK)
+        json_object_set_new(a->request->about, "snapshot", json_string(path));
+    return status;
+}
+
+/* ---- appending ----------------------------------------------------------------------------------------------------- */
+
+/* The row that a commit put there which nobody heard of: the last record that came with the number. */
+static enum lineage_status read_back(struct appending *a, struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    struct tsv_scanner scanner;
+    struct tsv_record record, last = {0};
+    const struct tsv_cell *cells;
+    enum row_fault fault;
+    char reason[160];
+    size_t n;
+    struct tsv_reader *reader = tsv_reader_new();
+    enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : no_memory(err);
+    if (status == LINEAGE_OK)
+        status = index_sync(a->store->index, err); /* for the layout, where the header came with it */
+    tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
+    while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
+        last = record;
+    if (status == LINEAGE_OK)
+        status = tsv_parse(reader, &last, &cells, &n, err);
+    if (status == LINEAGE_OK && !(index_layout(a->store->index) &&
+                                  row_read(&a->trial, index_layout(a->store->index), cells, n, a->arena, &fault, reason, &status)))
+        status = store_fail(err, LINEAGE_ECORRUPT, "%s: what came with %s is no row", a->store->log->place, a->request->id);
+    tsv_reader_free(reader);
+    buf_release(&bytes);
+    return status;
+}
+
+/* The row is in: its files belong to it, wherever the kill left them. */
+static enum lineage_status settle_files(struct appending *a, struct lineage_error *err)
+{
+    int dir_fd = a->store->dir_fd;
+    const char *waiting = json_string_value(json_object_get(a->request->about, "snapshot")), *path = a->trial.snapshot_path;
+    move_files(dir_fd, a->request->id, a->trial.exp_id);
+    if (waiting && path && *path && !fs_is_dir(dir_fd, path))
+        fs_rename(dir_fd, waiting, dir_fd, path);
+    return a->options->telemetry ? telemetry_write(dir_fd, a->trial.exp_id, a->options->telemetry, a->options->telemetry_length,
+                                                   true, err)
+                                 : LINEAGE_OK;
+}
+
+static enum lineage_status take_found(struct appending *a, struct lineage_error *err)
+{
+    enum lineage_status status = read_back(a, err);
+    append_forget(a->store->append);
+    return status == LINEAGE_OK ? settle_files(a, err) : status;
+}
+
+static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
+{
+    struct log *log = a->store->log;
+    outbox_request_name(a->request, log);
+    log->may_assume = !has_files(a);
+    enum lineage_status status = appending_claim(a, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = log->found ? take_found(a, err) : appending_locked(a, err);
+    log_release(log);
+    return status;
+}
+
+static enum lineage_status try_until_known(struct appending *a, struct lineage_error *err)
+{
+    enum lineage_status status;
+    a->request->tries = 0;
+    do
+        status = try_once(a, err);
+    while (outbox_request_again(a->request, a->store->log, status));
+    return status;
+}
+
+static enum lineage_status keep(struct appending *a, const struct lineage_error *why, struct lineage_error *err)
+{
+    enum lineage_status status = put_snapshot_by(a, err);
+    if (status == LINEAGE_OK)
+        status = outbox_request_keep(a->request, a->store, why, !a->options->no_sync, err);
+    a->kept = true;
+    a->trial = a->checked;
+    a->trial.exp_id = arena_text(a->arena, a->request->id, strlen(a->request->id));
+    a->trial.snapshot_path = a->snapshot && a->snapshot->path[0] ? a->snapshot->path : NULL;
+    if (status == LINEAGE_OK && !a->trial.exp_id)
+        status = no_memory(err);
+    return status;
+}
+
+static enum lineage_status make_request(struct appending *a, struct outbox_request *request, struct lineage_error *err)
+{
+    struct buf row = {0};
+    a->trial = a->checked;
+    enum lineage_status status = appending_give_timestamp(a, err);
+    a->checked.timestamp = a->trial.timestamp;
+    row_write(&row, &a->checked, NULL);
+    if (status == LINEAGE_OK && row.failed)
+        status = no_memory(err);
+    if (status == LINEAGE_OK)
+        status = outbox_request_make(request, a->store, row.data, 1, NULL, a->options, false, err);
+    buf_release(&row);
+    return status;
+}
+
+enum lineage_status outbox_append(struct appending *a, struct lineage_error *err)
+{
+    struct outbox_request request;
+    struct lineage_error why = {0};
+    enum lineage_status status = make_request(a, &request, err);
+    a->request = &request;
+    if (status == LINEAGE_OK && a->options->beside)
+        a->options->beside(a->options->beside_context, request.id);
+    if (status == LINEAGE_OK) {
+        status = try_until_known(a, &why);
+        if (outbox_is_away(status))
+            status = keep(a, &why, err);
+        else if (status != LINEAGE_OK && err)
+            *err = why;
+    }
+    outbox_request_end(&request, status);
+    a->request = NULL;
+    return status;
+}
+
+/* By a handle that has left something there: it lives long, and nobody else may come. */
+void outbox_deliver_waiting(struct lineage_store *store)
+{
+    struct lineage_sync_stats stats;
+    store->append->outbox_waits = lineage_sync(store, &stats, NULL) != LINEAGE_OK;
+}
+
+enum lineage_status outbox_deliver(struct lineage_store *store, struct outbox_request *request, const struct lineage_trial *trial,
+                                   const struct lineage_append_options *options, struct snapshot *snapshot,
+                                   char id[OUTBOX_ID_MAX], struct lineage_error *err)
+{
+    struct lineage_append_options in_force = *options;
+    struct appending a = {.store = store, .options = &in_force, .request = request, .snapshot = snapshot};
+    in_force.auto_status = json_is_true(json_array_get(json_object_get(request->about, "auto"), 0));
+    enum lineage_status status = appending_begin(&a, err);
+    if (status == LINEAGE_OK)
+        status = appending_check(&a, trial, err);
+    if (status == LINEAGE_OK)
+        status = try_until_known(&a, err);
+    if (status == LINEAGE_OK)
+        snprintf(id, OUTBOX_ID_MAX, "%s", a.trial.exp_id);
+    if (a.arena)
+        arena_reset(a.arena);
+    return status;
+}

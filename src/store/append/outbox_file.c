@@ -1,0 +1,213 @@
+/* outbox_file.c: see outbox_file.h. */
+#include "outbox_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <xxhash.h>
+
+#include "../internal.h"
+#include "../files/fs.h"
+#include "../files/places.h"
+
+#define ENDING ".trial"
+#define REFUSED ".refused"
+#define HEAD "lineage-outbox 1 %016llx %020zu\n"
+enum { HEAD_LENGTH = 55 };
+
+static enum lineage_status failed(const char *doing, const char *name, struct lineage_error *err)
+{
+    return store_fail_errno(err, LINEAGE_EIO, "cannot %s %s", doing, name);
+}
+
+/* Its name is on the disk before a request is in it. */
+static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
+{
+    int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
+    bool synced = fd >= 0 && fs_sync_dir(fd) == 0;
+    if (fd >= 0)
+        fs_close(fd);
+    return synced ? LINEAGE_OK : failed("sync", PLACE_OUTBOX, err);
+}
+
+/* Names sort by time. Another command may find the file before it is locked, and remove it as one without a request. */
+static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lineage_error *err)
+{
+    if (fs_mkdir(dir_fd, PLACE_OUTBOX) != 0)
+        return failed("make the directory", PLACE_OUTBOX, err);
+    for (int tries = 0; tries < 100; tries++) {
+        struct timespec now;
+        struct stat st;
+        clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(file->name, sizeof file->name, PLACE_OUTBOX "/%010lld%09ld-%ld" ENDING, (long long)now.tv_sec, now.tv_nsec,
+                 (long)getpid());
+        file->fd = fs_open(dir_fd, file->name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (file->fd < 0 && errno != EEXIST)
+            return failed("make", file->name, err);
+        if (file->fd < 0)
+            continue;
+        if (fs_try_lock(file->fd) == 0 && fs_stat_open(file->fd, &st) == 0 && st.st_nlink > 0)
+            return sync_names(dir_fd, err);
+        fs_close(file->fd);
+        file->fd = -1;
+    }
+    return store_fail(err, LINEAGE_EIO, "cannot make a file in " PLACE_OUTBOX);
+}
+
+/* With a zero byte behind, so that a longer request of before does not look like more of it to a person. */
+enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync, struct lineage_error *err)
+{
+    enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
+    char *text = json_dumps(request, JSON_COMPACT | JSON_REAL_PRECISION(17)), head[HEAD_LENGTH + 1];
+    struct buf bytes = {0};
+    if (status != LINEAGE_OK || !text) {
+        lineage_free(text);
+        return status == LINEAGE_OK ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : status;
+    }
+    size_t length = strlen(text);
+    snprintf(head, sizeof head, HEAD, (unsigned long long)XXH3_64bits(text, length), length);
+    buf_puts(&bytes, head);
+    buf_puts(&bytes, text);
+    lineage_free(text);
+    if (bytes.failed)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 || (sync && fs_sync_data(file->fd) != 0))
+        status = failed("write", file->name, err);
+    buf_release(&bytes);
+    return status;
+}
+
+/* Not synced: after a crash the request is looked up on the server, found, and struck out once more. */
+void outbox_strike(struct outbox_file *file)
+{
+    if (file->fd >= 0)
+        (void)fs_write_at(file->fd, "-", 1, 0);
+}
+
+void outbox_leave(struct outbox_file *file)
+{
+    if (file->fd >= 0)
+        fs_close(file->fd);
+    file->fd = -1;
+}
+
+void outbox_remove(struct outbox_file *file, int dir_fd)
+{
+    if (file->fd >= 0)
+        fs_unlink(dir_fd, file->name);
+    outbox_leave(file);
+}
+
+void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_MAX])
+{
+    size_t stem = strlen(file->name) - strlen(ENDING);
+    snprintf(name, OUTBOX_NAME_MAX, "%.*s" REFUSED, (int)stem, file->name);
+    fs_rename(dir_fd, file->name, dir_fd, name);
+    outbox_leave(file);
+}
+
+/* NULL if there is no whole one. */
+static json_t *read_request(int fd)
+{
+    char head[HEAD_LENGTH + 1] = "";
+    unsigned long long digest;
+    size_t length;
+    struct stat st;
+    if (fs_stat_open(fd, &st) != 0 || fs_read_at(fd, head, HEAD_LENGTH, 0) != HEAD_LENGTH ||
+        sscanf(head, "lineage-outbox 1 %llx %zu", &digest, &length) != 2 || st.st_size < HEAD_LENGTH ||
+        length > (size_t)st.st_size - HEAD_LENGTH)
+        return NULL;
+    char *text = malloc(length + 1);
+    bool whole = text && fs_read_at(fd, text, length, HEAD_LENGTH) == (ssize_t)length && XXH3_64bits(text, length) == digest;
+    json_t *request = whole ? json_loadb(text, length, 0, NULL) : NULL;
+    free(text);
+    return request;
+}
+
+/* ---- all of them ---- */
+
+struct names {
+    char (*at)[OUTBOX_NAME_MAX];
+    size_t n, room;
+};
+
+static bool add_name(struct names *names, const char *name)
+{
+    size_t length = strlen(name), ending = sizeof ENDING - 1;
+    if (length <= ending || length + sizeof PLACE_OUTBOX >= OUTBOX_NAME_MAX || strcmp(name + length - ending, ENDING) != 0)
+        return true;
+    if (names->n == names->room) {
+        size_t room = names->room ? 2 * names->room : 16;
+        char(*grown)[OUTBOX_NAME_MAX] = realloc(names->at, room * sizeof *grown);
+        if (!grown)
+            return false;
+        names->at = grown;
+        names->room = room;
+    }
+    snprintf(names->at[names->n++], OUTBOX_NAME_MAX, PLACE_OUTBOX "/%s", name);
+    return true;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static enum lineage_status list(struct names *names, int dir_fd, struct lineage_error *err)
+{
+    int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
+    const char *name;
+    bool room = true;
+    if (fd < 0)
+        return errno == ENOENT ? LINEAGE_OK : failed("open", PLACE_OUTBOX, err);
+    DIR *dir = fs_list(fd);
+    while (room && dir && (name = fs_next(dir)))
+        room = add_name(names, name);
+    if (dir)
+        closedir(dir);
+    if (names->n)
+        qsort(names->at, names->n, sizeof *names->at, by_text);
+    return room ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* Between the list and the lock another command may have delivered it: then it has no name any more. */
+static bool visit_file(int dir_fd, const char *name, outbox_visit_fn *visit, void *context, size_t *n_held)
+{
+    struct outbox_file file = {.fd = fs_open(dir_fd, name, O_RDWR, 0)};
+    struct stat st;
+    bool on = true;
+    strcpy(file.name, name);
+    if (file.fd < 0)
+        return true;
+    if (fs_try_lock(file.fd) != 0) {
+        ++*n_held;
+        outbox_leave(&file);
+        return true;
+    }
+    json_t *request = fs_stat_open(file.fd, &st) == 0 && st.st_nlink ? read_request(file.fd) : NULL;
+    if (request)
+        on = visit(context, &file, request);
+    else if (st.st_nlink)
+        outbox_remove(&file, dir_fd);
+    json_decref(request);
+    outbox_leave(&file);
+    return on;
+}
+
+enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err)
+{
+    struct names names = {0};
+    *n_held = 0;
+    enum lineage_status status = list(&names, dir_fd, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < names.n; i++)
+        if (!visit_file(dir_fd, names.at[i], visit, context, n_held))
+            break;
+    free(names.at);
+    return status;
+}

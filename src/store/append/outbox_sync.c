@@ -1,0 +1,158 @@
+/* outbox_sync.c: what waits in the outbox, delivered. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "../format/row.h"
+#include "../log/log.h"
+#include "appending.h"
+
+struct syncing {
+    struct lineage_store *store;
+    struct lineage_sync_stats stats;
+    struct lineage_error err; /* that ended it */
+};
+
+/* The trials of a request: its rows under the canonical header, read as those of a log are. */
+static enum lineage_status read_trials(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
+                                       struct lineage_error *err)
+{
+    struct buf bytes = {0};
+    struct tsv_scanner scanner;
+    struct tsv_record record;
+    const struct tsv_cell *cells;
+    struct row_layout layout = {0};
+    enum row_fault fault;
+    char reason[160];
+    size_t n_cells, room = json_array_size(json_object_get(about, "auto"));
+    struct tsv_reader *reader = tsv_reader_new();
+    const char *rows = json_string_value(json_object_get(about, "rows"));
+    *trials = arena_alloc(arena, room ? room : 1, sizeof **trials);
+    row_write_header(&bytes);
+    buf_puts(&bytes, rows ? rows : "");
+    enum lineage_status status = reader && *trials && !bytes.failed ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    tsv_scanner_init(&scanner, bytes.data, bytes.length, 0, 1);
+    *n = 0;
+    for (bool header = true; status == LINEAGE_OK && tsv_scan(&scanner, &record); header = false) {
+        status = tsv_parse(reader, &record, &cells, &n_cells, err);
+        if (status == LINEAGE_OK && header)
+            status = row_layout_read(&layout, cells, n_cells, NULL, err);
+        else if (status == LINEAGE_OK && *n < room &&
+                 row_read(&(*trials)[*n], &layout, cells, n_cells, arena, &fault, reason, &status))
+            ++*n;
+    }
+    if (status == LINEAGE_OK && (*n != room || !room))
+        status = store_fail(err, LINEAGE_ECORRUPT, "a request of %zu rows has %zu", room, *n);
+    row_layout_release(&layout);
+    tsv_reader_free(reader);
+    buf_release(&bytes);
+    return status;
+}
+
+/* A directory that waited for a trial that is not kept after all. */
+static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
+{
+    if (snapshot->copied && !snapshot->path[0])
+        fs_remove_tree(s->store->dir_fd, snapshot->temporary);
+}
+
+static enum lineage_status deliver(struct syncing *s, struct outbox_request *request, char id[OUTBOX_ID_MAX],
+                                   struct lineage_error *err)
+{
+    struct arena arena = {0};
+    struct lineage_append_options options;
+    struct lineage_trial *trials;
+    struct snapshot snapshot = {0};
+    size_t n;
+    const char *waiting = json_string_value(json_object_get(request->about, "snapshot"));
+    outbox_read_options(&options, request->about);
+    enum lineage_status status = read_trials(request->about, &arena, &trials, &n, err);
+    if (waiting && strlen(waiting) < sizeof snapshot.temporary && fs_is_dir_below(s->store->dir_fd, waiting)) {
+        strcpy(snapshot.temporary, waiting);
+        snapshot.copied = true;
+    }
+    if (status == LINEAGE_OK && json_is_true(json_object_get(request->about, "many")))
+        status = outbox_deliver_many(s->store, request, trials, n, &options, err);
+    else if (status == LINEAGE_OK)
+        status = outbox_deliver(s->store, request, trials, &options, &snapshot, id, err);
+    if (status == LINEAGE_OK)
+        drop_snapshot(s, &snapshot);
+    arena_release(&arena);
+    return status;
+}
+
+/* Another worker has the row of that trial of a night: nothing is missing. */
+static bool is_over(const struct outbox_request *request, enum lineage_status status)
+{
+    return status == LINEAGE_EEXIST &&
+           json_is_true(json_object_get(json_object_get(request->about, "options"), "once_per_night"));
+}
+
+/* What the rules refuse they will refuse tomorrow. */
+static bool is_refusal(enum lineage_status status)
+{
+    return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND || status == LINEAGE_ELIMIT ||
+           status == LINEAGE_ECORRUPT;
+}
+
+/* False, with s->err, where the server or this machine is at fault: then the others would fail as well. */
+static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request, enum lineage_status status,
+                  const char *id, const struct lineage_error *why)
+{
+    char name[OUTBOX_NAME_MAX];
+    if (status == LINEAGE_OK) {
+        s->stats.n_delivered++;
+        store_notice(s->store, 0, "%s is delivered%s%s", request->id, id[0] ? " as " : "", id);
+        outbox_remove(file, s->store->dir_fd);
+    } else if (is_over(request, status)) {
+        store_notice(s->store, 0, "%s is not needed any more: %s", request->id, why->text);
+        outbox_remove(file, s->store->dir_fd);
+    } else if (is_refusal(status)) {
+        s->stats.n_refused++;
+        outbox_refuse(file, s->store->dir_fd, name);
+        store_notice(s->store, 0, "%s is refused: %s; it is kept in %s/%s", request->id, why->text, s->store->dir, name);
+    } else {
+        s->stats.n_waiting++;
+        s->err = *why;
+        s->err.status = status;
+    }
+    return s->err.status == LINEAGE_OK;
+}
+
+/* After the first failure the others are only counted. */
+static bool visit(void *context, struct outbox_file *file, json_t *about)
+{
+    struct syncing *s = context;
+    struct outbox_request request = {.about = about, .file = file, .delivered = true};
+    struct lineage_error why = {0};
+    char id[OUTBOX_ID_MAX] = "";
+    if (s->err.status != LINEAGE_OK) {
+        s->stats.n_waiting++;
+        return true;
+    }
+    if (!outbox_read_id(&request, json_string_value(json_object_get(about, "request"))))
+        snprintf(request.id, sizeof request.id, "%.40s", file->name);
+    enum lineage_status status = deliver(s, &request, id, &why);
+    judge(s, file, &request, status, id, &why);
+    return true;
+}
+
+enum lineage_status lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err)
+{
+    struct syncing s = {.store = store};
+    size_t n_held = 0;
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && log_has_requests(store->log))
+        status = outbox_each(store->dir_fd, visit, &s, &n_held, err);
+    s.stats.n_waiting += n_held;
+    if (stats)
+        *stats = s.stats;
+    if (status == LINEAGE_OK && s.err.status != LINEAGE_OK) {
+        status = s.err.status;
+        if (err)
+            *err = s.err;
+    }
+    return status;
+}
