@@ -25,4 +25,4 @@ need_packages() {
 }
 
 # What the build itself needs.
-build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libmicrohttpd-dev libpq-dev uthash-dev"
+build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libmicrohttpd-dev libcurl4-openssl-dev libpq-dev uthash-dev"

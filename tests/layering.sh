@@ -70,14 +70,14 @@ cli/output                 *                           include/lineage cli/cli.h
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
-cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial
+cli/judge                  judge.h trajectory.h wording.h   include/trainer cli/cli.h
+cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial cli/judge
 cli/night                  night.h night_claims.h      include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/report
-cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/report cli/serve
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands
 END
 }
@@ -89,12 +89,13 @@ libraries()
 sqlite3.h    src/store/mirror
 csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
-uthash.h     src/store/append
+uthash.h     src/store/append cli/judge
 sha2.h       src/store/log
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
+xxhash.h     src/store/append src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run cli/judge
+jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
+curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support
 mpi.h        cli/ranks
@@ -114,6 +115,7 @@ status.c        the texts of it
 fail.h          filling the error of a library, one for the store and one for the core
 render.h        the public header, and what its printers share
 snapshot.h      the public header, and the files behind it
+judge.h         what the trainer asks of a judge, and the judge
 END
 }
 

@@ -1,5 +1,6 @@
 /* cmd_rollout.c: `lineage rollout`. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli.h"
 #include "recipe/policy_source.h"
@@ -9,8 +10,17 @@ struct rollout_options {
     struct policy_source source;
     char *n, *seed, *format_text;
     int whole_group;
+    bool lines; /* trajectories, one a line */
     enum cli_format format;
 };
+
+static void print_line(const struct trainer_recipe *recipe, const struct trainer_rollout *r, size_t i)
+{
+    json_t *trajectory = rollout_trajectory(recipe, r);
+    json_object_set_new(trajectory, "id", json_integer((json_int_t)i));
+    cli_json_print(stdout, trajectory, false);
+    json_decref(trajectory);
+}
 
 /* Rollouts of one question follow each other: the first, or all of them. Groups of two
  * environments may have one number, so the task is compared as well. */
@@ -24,7 +34,9 @@ static int print_all(const struct rollout_options *o, const struct trainer_rollo
                      trainer_rollouts_get(rollouts, i - 1).task != r.task;
         if (!first && !o->whole_group)
             continue;
-        if (o->format == CLI_JSON)
+        if (o->lines)
+            print_line(&o->source.recipe, &r, i);
+        else if (o->format == CLI_JSON)
             json_array_append_new(list, rollout_json(&o->source.recipe, &r));
         else
             status = rollout_print(&o->source.recipe, &r);
@@ -53,12 +65,13 @@ static int work(void *context, const char *what)
 {
     struct rollout_options *o = context;
     size_t n = 3, seed = 1;
-    if (!cli_format_parse(&o->format, o->format_text) ||
+    o->lines = o->format_text && strcmp(o->format_text, "jsonl") == 0;
+    if ((!o->lines && !cli_format_parse(&o->format, o->format_text)) ||
         (o->n && !cli_count_parse(&n, "n", o->n)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return CLI_USAGE;
     if (o->format == CLI_TSV)
-        return cli_error(CLI_USAGE, "rollout: --format: known are table, json");
+        return cli_error(CLI_USAGE, "rollout: --format: known are table, json, jsonl");
     if (n < 1 || n > 65536)
         return cli_error(CLI_USAGE, "--n '%s' is not from 1 to 65536", o->n);
     int status = policy_source_open(&o->source, what);
@@ -75,7 +88,7 @@ static int run_rollout(struct rollout_options *o, const struct cli_command *comm
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of questions and sampling (default: 1)",
          "N"},
         POLICY_OPTIONS(&o->source),
-        {"format", 0, POPT_ARG_STRING, &o->format_text, 0, "how to print the result", "table|json"},
+        {"format", 0, POPT_ARG_STRING, &o->format_text, 0, "how to print the result", "table|json|jsonl"},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     return policy_command_run(&o->source, command, options, argc, argv, work, o);
 }
@@ -100,7 +113,8 @@ const struct cli_command cmd_rollout = {
         "the turn, and the advantage and clip scale that the recipe's algorithm assigns (within\n"
         "the group of a question's rollouts, of which the first is shown). A recipe without a\n"
         "checkpoint trains its warm start first; a checkpoint takes the recipe.json beside it; an\n"
-        "ID is a kept trial of the store.",
+        "ID is a kept trial of the store. jsonl is a trajectory a line, as `lineage judge` takes them\n"
+        "(schema/trajectory.schema.json).",
     .examples = "  lineage rollout recipe.json --n 3\n"
                 "  lineage rollout 004 -C runs/hop --n 1 --group",
     .run = run,

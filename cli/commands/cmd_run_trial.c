@@ -16,12 +16,13 @@
 
 #include "cli.h"
 #include "recipe/address_space.h"
+#include "recipe/recipe_judge.h"
 #include "recipe/recipe_wire.h"
 #include "ranks/launch.h"
 #include "ranks/team.h"
 
 struct run_options {
-    char *checkpoint;
+    char *checkpoint, *judge_cache;
     int events;
     struct recipe_wire wire;
 };
@@ -83,6 +84,20 @@ static enum trainer_status run_alone_or_not(struct run_options *o, struct traine
     return status;
 }
 
+/* Before the limit on memory is set and the trainer's clock begins: what is missing is told at once. */
+static enum trainer_status open_judge(struct recipe_judge **judge, const struct trainer_recipe *recipe,
+                                      const struct run_options *o, struct trainer_run_options *options,
+                                      struct trainer_error *error)
+{
+    *judge = NULL;
+    if (!recipe->judge.endpoint[0])
+        return TRAINER_OK;
+    enum trainer_status status = recipe_judge_open(judge, recipe, o->judge_cache, error);
+    options->judge = recipe_judge_ask;
+    options->judge_context = *judge;
+    return status;
+}
+
 /* The limit on memory is set after the recipe is read and before anything large is allocated.
  * Exit status 1: what went wrong was said as an event, and the watcher takes its word rather
  * than this number. */
@@ -91,13 +106,19 @@ static int train(const char *path, struct run_options *o)
     struct trainer_run_options options = {.checkpoint = o->checkpoint, .event = on_event, .context = o};
     struct trainer_recipe recipe;
     struct trainer_error error;
+    struct recipe_judge *judge = NULL;
     enum trainer_status status = trainer_recipe_load(&recipe, path, &error);
     if (status == TRAINER_OK)
-        status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
+        status = open_judge(&judge, &recipe, o, &options, &error);
     if (status == TRAINER_OK)
-        return run_alone_or_not(o, &recipe, &options, &error) == TRAINER_OK ? CLI_OK : CLI_NO;
-    say(o->events, recipe_wire_failure(&error));
-    return CLI_NO;
+        status = address_space_suffices(&recipe, trainer_memory_bound(&recipe), &error);
+    bool ready = status == TRAINER_OK;
+    if (ready)
+        status = run_alone_or_not(o, &recipe, &options, &error);
+    else
+        say(o->events, recipe_wire_failure(&error));
+    recipe_judge_close(judge);
+    return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -105,6 +126,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct run_options o = {.events = STDOUT_FILENO};
     struct poptOption options[] = {
         {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "where the policy goes", "FILE"},
+        {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "where a judge's answers are kept, unless the recipe says",
+         "FILE"},
         {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
         POPT_TABLEEND};
     struct cli_args args;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/judge.h"
 #include "support/blas_env.h"
 #include "support/program.h"
 
@@ -41,7 +42,10 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     workdir_file(trial->policy, dir, RECIPE_POLICY);
     if (!program_self(trial->self) || !write_recipe(trial))
         return false;
-    const char *const argv[] = {"lineage", "run-trial", "--events", "3", "--checkpoint", trial->policy, trial->file};
+    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
+        return false;
+    const char *const argv[] = {"lineage",     "run-trial",     "--events",   "3",        "--checkpoint",
+                                trial->policy, "--judge-cache", trial->cache, trial->file};
     memcpy(trial->argv, argv, sizeof argv);
     trial->artifact = (struct trial_artifact){trial->policy, trial->recipe->budget.artifact_bytes};
     job->program = trial->self;
@@ -51,6 +55,26 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->n_artifacts = 1;
     job->memory_bytes = 0; /* the child sets itself a limit, before it trains */
     return true;
+}
+
+/* How the judge did, where it was not the rules: marks that were not given are left out. */
+static void remark_judge(const struct trial_record *record, char *out, size_t size)
+{
+    static const char *const marks[] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
+    double share, asked, answered, agreed;
+    size_t n = strlen(out);
+    n += (size_t)snprintf(out + n, size - n, "%sjudge:", n ? "; " : "");
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "judge_%s", marks[i]);
+        if (trial_record_final(&share, record, name) && share > 0)
+            n += (size_t)snprintf(out + n, size - n, " %.4g %s", share, marks[i]);
+    }
+    if (trial_record_final(&agreed, record, "judge_agreement"))
+        n += (size_t)snprintf(out + n, size - n, ", agrees with the rules in %.4g of the steps", agreed);
+    if (trial_record_final(&asked, record, "judge_prompt_tokens") &&
+        trial_record_final(&answered, record, "judge_completion_tokens"))
+        snprintf(out + n, size - n, ", %.0f + %.0f tokens", asked, answered);
 }
 
 /* Only of a trial that finished: of others the row's reason says what matters. */
@@ -64,6 +88,8 @@ static void remark(void *context, const struct trial_record *record, const struc
         snprintf(out, TRIAL_TEXT_MAX,
                  "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f", std,
                  (int)trial->recipe->evaluation.seeds, greedy, area);
+    if (outcome->end == TRIAL_FINISHED && trial->recipe->judge.endpoint[0])
+        remark_judge(record, out, TRIAL_TEXT_MAX);
 }
 
 /* "turn-group-v1d on hopworld", for whoever reads: of several environments only the first one's

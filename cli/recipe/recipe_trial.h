@@ -16,8 +16,8 @@
 /* What a request made of a recipe borrows. */
 struct recipe_trial {
     const struct trainer_recipe *recipe;
-    char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX];
-    const char *argv[8];
+    char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX];
+    const char *argv[10];
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;

@@ -75,6 +75,34 @@ static void set_speed(json_t *line, const struct trainer_iteration *it)
                  (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
 }
 
+/* Of a judge that was asked, or of the rules in its place. Shares are of what there is: 0 over nothing. */
+static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
+{
+    static const char *const outcomes[] = {"failure", "success"};
+    uint64_t rows = 0;
+    char name[48];
+    for (int i = 0; i < TRAINER_N_JUDGE_MARKS; i++)
+        rows += judge->rows[i];
+    if (rows == 0)
+        return;
+    for (int i = 0; i < TRAINER_N_JUDGE_MARKS; i++) {
+        snprintf(name, sizeof name, "judge_%s", trainer_judge_mark_name((enum trainer_judge_mark)i));
+        set_real(line, name, (double)judge->rows[i] / (double)rows);
+    }
+    for (int i = 0; i < 2; i++) {
+        double flags = fmax(1, (double)(judge->good[i] + judge->bad[i]));
+        snprintf(name, sizeof name, "judge_good_%s", outcomes[i]);
+        set_real(line, name, (double)judge->good[i] / flags);
+        snprintf(name, sizeof name, "judge_bad_%s", outcomes[i]);
+        set_real(line, name, (double)judge->bad[i] / flags);
+    }
+    if (judge->compared)
+        set_real(line, "judge_agreement", (double)judge->agreed / (double)judge->compared);
+    set_count(line, "judge_prompt_tokens", judge->prompt_tokens);
+    set_count(line, "judge_completion_tokens", judge->completion_tokens);
+    set_real(line, "judge_s", judge->seconds);
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -86,6 +114,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
         set_real(line, name, it->gain[i].mean);
     }
     set_speed(line, it);
+    set_judge(line, &it->judge);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->clip_scale_mean += it->clip_scale_mean;
@@ -129,6 +158,7 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
         set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
         set_real(line, "ig_clip_scale_std", event->clip_scale_std);
     }
+    set_judge(line, &event->judge);
     set_turns(line, event->gain, event->n_gain);
 }
 
@@ -167,7 +197,8 @@ json_t *recipe_wire_failure(const struct trainer_error *error)
     enum trial_failure failure = TRIAL_FAILURE_INPUT;
     if (error->status == TRAINER_ESIZE)
         failure = TRIAL_FAILURE_SIZE;
-    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_ELOST)
+    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_ELOST ||
+             error->status == TRAINER_EJUDGE)
         failure = TRIAL_FAILURE_OTHER;
     json_t *line = json_object();
     json_object_set_new(line, "failed", cli_json_text(error->text));

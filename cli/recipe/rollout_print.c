@@ -226,6 +226,40 @@ static json_t *step_json(const struct step *step, const struct trainer_world *wo
     return object;
 }
 
+/* What a reader who does not know the environment has to know. */
+static const char *rules_of(enum trainer_env_kind kind)
+{
+    if (kind == TRAINER_HOPWORLD)
+        return "Find the entity at the end of a chain of relations. `search ENTITY RELATION` shows facts about the entity, "
+               "as RELATION ENTITY, or nothing; `answer ENTITY` ends. The chain: ";
+    return kind == TRAINER_REVERSE ? "Write the words in reverse. " : "";
+}
+
+/* Nothing but what the policy saw and wrote: a judge that is shown the true answer rates the answer, not the step. */
+static json_t *trajectory_step(struct step *step, const struct trainer_world *world,
+                               const struct trainer_rollout *r)
+{
+    read_step(step, world, r);
+    json_t *object = json_pack("{s:s}", "action", step->does);
+    if (step->tool[0])
+        json_object_set_new(object, "observation", json_string(step->tool));
+    return object;
+}
+
+json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
+{
+    char question[TEXT_MAX];
+    struct step step;
+    json_t *steps = json_array();
+    read_question(question, &recipe->world, r, recipe->tasks[r->task].env.kind);
+    for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until)
+        json_array_append_new(steps, trajectory_step(&step, &recipe->world, r));
+    enum trainer_env_kind kind = recipe->tasks[r->task].env.kind;
+    return json_pack("{s:s, s:o, s:f, s:i, s:o}", "environment", trainer_env_name(kind), "task",
+                     json_sprintf("%s%s", rules_of(kind), question), "reward", r->reward, "group",
+                     (int)r->group, "steps", steps);
+}
+
 /* The keys are what scripts read: they are those of the table where both have the number. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *r)
 {

@@ -9,6 +9,12 @@
 /* On stdout: question and outcome, then a table of turns. An exit status. */
 int rollout_print(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
 
+/*
+ * The rollout as a judge is shown it (schema/trajectory.schema.json): question, steps in the words of rollout_print,
+ * without the true answer. A new reference.
+ */
+json_t *rollout_trajectory(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
+
 /* A new reference. */
 json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_rollout *rollout);
 

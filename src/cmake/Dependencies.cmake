@@ -15,6 +15,8 @@ if(LINEAGE_BUILD_CLI)
   pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
   # Declarations alone: `lineage serve` loads the library when it starts (cli/serve/microhttpd.h).
   find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h REQUIRED)
+  # Likewise: a judge loads the library when one is asked (cli/judge/curl_library.h).
+  find_path(CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 endif()
 # Declarations alone, as well: whoever opens a log on a server loads the library (src/store/postgres/libpq.h).
 if(LINEAGE_POSTGRES)

@@ -73,8 +73,11 @@ Protocol."
 package(lineage-train science "append-only log of training trials - trainer
 Trains small policies on a CPU with credit assignment and policy losses of
 agentic reinforcement learning, as trials that the command lineage records:
-the commands train, night, rollout, eval, passk and core, and append --batch."
-  DEPENDS "lineage (= ${PROJECT_VERSION})")
+the commands train, night, rollout, eval, passk, judge and core, and append
+--batch."
+  DEPENDS "lineage (= ${PROJECT_VERSION})"
+  # Loaded where a language model judges steps.
+  RECOMMENDS libcurl4)
 package(liblineage${major} libs "append-only log of training trials - store library
 The library of the store: append trials durably, query them, compare
 variants, render what the next agent reads.")

@@ -12,9 +12,11 @@ if ldd "$LINEAGE" >out 2>err; then
     must_lack out openblas
     must_lack out gfortran
     must_lack out gomp
+    must_lack out curl
     must_have out libc.so
     ldd "$train" >out 2>err # with LINEAGE_MPI too: the module is loaded under mpirun
     must_lack out libmpi
+    must_lack out curl # loaded by what asks a judge
 else
     printf 'no ldd here: what lineage loads is not checked\n'
 fi
@@ -56,7 +58,7 @@ finds env -i beside/lineage
 # ---- where it is not ----
 run=$LINEAGE
 LINEAGE=$scratch/alone/lineage
-for command in train night rollout eval passk core "-C store train" "help train" "train --help"; do
+for command in train night rollout eval passk judge core "-C store train" "help train" "train --help"; do
     # shellcheck disable=SC2086
     must_fail 3 'lineage-train, which is not installed' $command
 done

@@ -1,0 +1,393 @@
+/* cmd_judge.c: `lineage judge`. */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/adca.h>
+
+#include "cli.h"
+#include "judge/judge.h"
+#include "judge/trajectory.h"
+#include "judge/wording.h"
+#include "recipe/recipe_source.h"
+
+struct judge_options {
+    char *store, *endpoint, *model, *key_env, *prompt, *cache, *concurrency, *deadline, *timeout, *backoff, *max_tokens,
+        *skip, *unjudged, *failed_share, *seed;
+    int no_cache, print_prompt;
+
+    struct recipe_source source; /* of the settings, which are a recipe's */
+    struct trainer_recipe recipe;
+    double most_failed;
+
+    size_t n, printed;
+    json_t **trajectories; /* [n] */
+    size_t *lines;         /* [n] in the file */
+    struct judge_case *cases;
+    uint8_t *by_outcome; /* [n] */
+    bool *settled;       /* [n] */
+};
+
+/* ---- settings ---- */
+
+static bool set(struct judge_options *o, const char *setting, const char *value, bool is_text)
+{
+    return !value || recipe_source_set(&o->source, setting, value, is_text);
+}
+
+/* Through a recipe, so that there is one place that knows names, ranges, defaults and what goes together. */
+static int read_settings(struct judge_options *o)
+{
+    static const char recipe[] = "{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}]}";
+    struct trainer_error err;
+    if (!o->endpoint || !o->model)
+        return cli_error(CLI_USAGE, "judge: --endpoint URL and --model NAME are needed");
+    if (o->failed_share && !cli_amount_parse(&o->most_failed, "max-failed-share", o->failed_share))
+        return CLI_USAGE;
+    o->source = (struct recipe_source){.name = "judge", .text = strdup(recipe), .length = sizeof recipe - 1};
+    bool known = o->source.text && set(o, "judge.endpoint", o->endpoint, true) &&
+                 set(o, "judge.model", o->model, true) && set(o, "judge.key_env", o->key_env, true) &&
+                 set(o, "judge.prompt", o->prompt, true) && set(o, "judge.concurrency", o->concurrency, false) &&
+                 set(o, "judge.deadline", o->deadline, false) && set(o, "judge.timeout", o->timeout, false) &&
+                 set(o, "judge.backoff", o->backoff, false) && set(o, "judge.max_tokens", o->max_tokens, false) &&
+                 set(o, "judge.skip", o->skip ? o->skip : "none", true) &&
+                 set(o, "judge.unjudged", o->unjudged, true) && set(o, "seed", o->seed, false);
+    if (!known)
+        return CLI_SYSTEM;
+    if (recipe_source_parse(&o->source, &o->recipe, &err) == TRAINER_OK)
+        return CLI_GO_ON;
+    return cli_error(err.status == TRAINER_ENOMEM ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);
+}
+
+/* ---- trajectories ---- */
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (const char *at = text; *at; at = *at ? at + 1 : at) {
+        at += strcspn(at, "\n");
+        n++;
+    }
+    return n;
+}
+
+static bool is_blank(const char *text, size_t length)
+{
+    return strspn(text, " \t\r\n") >= length;
+}
+
+static int take_line(struct judge_options *o, const char *path, const char *text, size_t length, size_t line)
+{
+    char why[TRAJECTORY_WHY_MAX];
+    json_error_t error;
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (!value)
+        return cli_error(CLI_USAGE, "%s:%zu:%d: %s", path, line, error.column, error.text);
+    o->lines[o->n] = line;
+    o->trajectories[o->n++] = value;
+    if (!trajectory_check(value, why))
+        return cli_error(CLI_USAGE, "%s:%zu: %s", path, line, why);
+    return CLI_GO_ON;
+}
+
+static int take_lines(struct judge_options *o, const char *path, const char *text)
+{
+    int status = CLI_GO_ON;
+    size_t line = 0;
+    while (*text && status == CLI_GO_ON) {
+        size_t length = strcspn(text, "\n");
+        line++;
+        if (!is_blank(text, length))
+            status = take_line(o, path, text, length, line);
+        text += length + (text[length] == '\n');
+    }
+    return status;
+}
+
+/* All of it is read and checked before anything is asked: a wrong line at the end must not cost what stands before. */
+static int read_trajectories(struct judge_options *o, const char *path)
+{
+    size_t length;
+    char *text = cli_read_all(path, &length);
+    if (!text)
+        return CLI_USAGE;
+    size_t most = count_lines(text) + 1;
+    o->trajectories = calloc(most, sizeof(json_t *));
+    o->lines = calloc(most, sizeof *o->lines);
+    bool whole = o->trajectories && o->lines;
+    int status = strlen(text) != length ? cli_error(CLI_USAGE, "%s: a NUL byte, which is no JSON", path)
+                 : whole                ? take_lines(o, path, text)
+                                        : cli_error(CLI_SYSTEM, "out of memory");
+    free(text);
+    return status;
+}
+
+/* ---- who is asked about ---- */
+
+/* The distance to the mean of the same group is 0 where the advantage is. */
+static double distance(const struct judge_options *o, size_t i)
+{
+    const json_t *group = json_object_get(o->trajectories[i], "group");
+    double sum = 0, n = 0;
+    for (size_t j = 0; j < o->n; j++)
+        if (json_equal(group, json_object_get(o->trajectories[j], "group"))) {
+            sum += trajectory_reward(o->trajectories[j]);
+            n++;
+        }
+    return trajectory_reward(o->trajectories[i]) - sum / n;
+}
+
+static int measure(const struct judge_options *o, const char *path, double *overall, double *outcomes)
+{
+    bool by_group = o->recipe.judge.skip == TRAINER_JUDGE_SMALL_ADV;
+    for (size_t i = 0; i < o->n; i++) {
+        outcomes[i] = trajectory_reward(o->trajectories[i]);
+        if (by_group && !json_object_get(o->trajectories[i], "group"))
+            return cli_error(CLI_USAGE, "%s:%zu: --skip small_adv needs \"group\" in every trajectory", path, o->lines[i]);
+        overall[i] = by_group ? distance(o, i) : 1;
+    }
+    return CLI_GO_ON;
+}
+
+static int mark_skipped(struct judge_options *o, const char *path, double *overall, bool *skipped)
+{
+    static const enum rl_adca_skip kinds[] = {[TRAINER_JUDGE_ALL] = RL_ADCA_SKIP_NONE,
+                                              [TRAINER_JUDGE_SMALL_ADV] = RL_ADCA_SKIP_SMALL_ADV,
+                                              [TRAINER_JUDGE_ALL_NEG] = RL_ADCA_SKIP_ALL_NEG};
+    struct rl_error err;
+    int status = measure(o, path, overall, overall + o->n);
+    if (status == CLI_GO_ON && rl_adca_skip_rows(kinds[o->recipe.judge.skip], o->n, overall, overall + o->n, skipped,
+                                                 o->by_outcome, &err) != RL_OK)
+        status = cli_error(CLI_SYSTEM, "%s", err.text);
+    for (size_t i = 0; i < o->n && status == CLI_GO_ON; i++)
+        o->cases[i].mark = skipped[i] ? TRAINER_JUDGE_SKIPPED : TRAINER_JUDGE_FAILED;
+    return status;
+}
+
+static int make_cases(struct judge_options *o, const char *path)
+{
+    double *overall = calloc(2 * o->n + 1, sizeof *overall);
+    bool *skipped = calloc(o->n + 1, sizeof *skipped);
+    o->cases = calloc(o->n + 1, sizeof *o->cases);
+    o->by_outcome = calloc(o->n + 1, 1);
+    o->settled = calloc(o->n + 1, sizeof *o->settled);
+    bool whole = overall && skipped && o->cases && o->by_outcome && o->settled;
+    for (size_t i = 0; i < o->n && whole; i++) {
+        o->cases[i].trajectory = o->trajectories[i];
+        whole = (o->cases[i].flags = calloc(trajectory_steps(o->trajectories[i]), 1)) != NULL;
+    }
+    int status = whole ? mark_skipped(o, path, overall, skipped) : cli_error(CLI_SYSTEM, "out of memory");
+    free(overall);
+    free(skipped);
+    return status;
+}
+
+/* ---- what came of it ---- */
+
+static bool has_flags(const struct judge_case *about)
+{
+    return about->mark == TRAINER_JUDGED || about->mark == TRAINER_JUDGE_CACHED;
+}
+
+/* 1 and 0, as the core takes them (`lineage core prm_advantage`). */
+static json_t *flags_json(const struct judge_options *o, size_t i)
+{
+    const struct judge_case *about = &o->cases[i];
+    bool known = has_flags(about);
+    if (!known && o->recipe.judge.unjudged == TRAINER_UNJUDGED_NEUTRAL)
+        return json_null();
+    json_t *list = json_array();
+    for (size_t k = 0; k < trajectory_steps(about->trajectory); k++)
+        json_array_append_new(list, json_integer(known ? about->flags[k] : o->by_outcome[i]));
+    return list;
+}
+
+static void print_case(const struct judge_options *o, size_t i)
+{
+    const struct judge_case *about = &o->cases[i];
+    json_t *id = json_object_get(about->trajectory, "id");
+    json_t *line = json_pack("{s:O, s:s, s:o, s:o, s:i, s:I, s:I}", "id", id ? id : json_null(), "mark",
+                             trainer_judge_mark_name(about->mark), "flags", flags_json(o, i), "reward",
+                             cli_json_number(trajectory_reward(about->trajectory)), "attempts", (int)about->attempts,
+                             "prompt_tokens", (json_int_t)about->prompt_tokens, "completion_tokens",
+                             (json_int_t)about->completion_tokens);
+    size_t length;
+    if (!id)
+        json_object_set_new(line, "id", json_integer((json_int_t)o->lines[i]));
+    if (about->why[0])
+        json_object_set_new(line, "why", cli_json_text(about->why));
+    char *text = cli_json_compact(line, &length);
+    puts(text ? text : "null");
+    free(text);
+    json_decref(line);
+}
+
+/* In the order of the file; each line as soon as those before it are there, so that an interruption loses little. */
+static void on_settled(void *context, const struct judge_case *about)
+{
+    struct judge_options *o = context;
+    o->settled[about - o->cases] = true;
+    for (; o->printed < o->n && o->settled[o->printed]; o->printed++)
+        print_case(o, o->printed);
+    fflush(stdout);
+}
+
+static double share(const size_t count[2])
+{
+    size_t all = count[0] + count[1];
+    return all ? 100 * (double)count[1] / (double)all : 0;
+}
+
+/* The summary is no result, as its lines are: it goes to standard error. */
+static int sum_up(const struct judge_options *o)
+{
+    size_t marks[TRAINER_N_JUDGE_MARKS] = {0}, flags[2][2] = {{0}};
+    uint64_t asked = 0, answered = 0;
+    char text[512];
+    for (size_t i = 0; i < o->n; i++) {
+        const struct judge_case *about = &o->cases[i];
+        marks[about->mark]++;
+        asked += about->prompt_tokens;
+        answered += about->completion_tokens;
+        for (size_t k = 0; has_flags(about) && k < trajectory_steps(about->trajectory); k++)
+            flags[trajectory_reward(about->trajectory) > 0][about->flags[k]]++;
+    }
+    size_t failed = marks[TRAINER_JUDGE_REFUSED] + marks[TRAINER_JUDGE_TRUNCATED] + marks[TRAINER_JUDGE_FAILED];
+    snprintf(text, sizeof text,
+             "%zu judged, %zu cached, %zu skipped, %zu refused, %zu truncated, %zu failed; GOOD %.0f %% in successes, "
+             "%.0f %% in failures; %llu + %llu tokens",
+             marks[TRAINER_JUDGED], marks[TRAINER_JUDGE_CACHED], marks[TRAINER_JUDGE_SKIPPED],
+             marks[TRAINER_JUDGE_REFUSED], marks[TRAINER_JUDGE_TRUNCATED], marks[TRAINER_JUDGE_FAILED],
+             share(flags[1]), share(flags[0]), (unsigned long long)asked, (unsigned long long)answered);
+    cli_say(text);
+    size_t wanted = o->n - marks[TRAINER_JUDGE_SKIPPED];
+    return (double)failed > o->most_failed * (double)wanted ? CLI_NO : CLI_OK;
+}
+
+/* ---- the command ---- */
+
+/* In a store the answers are kept beside its trials; elsewhere only where a file is named. */
+static const char *cache_file(const struct judge_options *o, char path[PATH_MAX])
+{
+    const char *dir = o->store ? o->store : ".";
+    if (o->no_cache)
+        return NULL;
+    if (o->cache)
+        return o->cache;
+    if (!cli_is_store(dir))
+        return NULL;
+    snprintf(path, PATH_MAX, "%s/" JUDGE_CACHE, dir);
+    return path;
+}
+
+static int ask(struct judge_options *o)
+{
+    char why[JUDGE_WHY_MAX], path[PATH_MAX];
+    struct judge *judge = judge_open(&o->recipe.judge, cache_file(o, path), o->recipe.seed, why);
+    if (!judge)
+        return cli_error(CLI_USAGE, "%s", why);
+    signal(SIGPIPE, SIG_IGN); /* a server that hangs up ends one request */
+    bool asked = judge_ask(judge, o->cases, o->n, on_settled, o);
+    judge_close(judge);
+    return asked ? sum_up(o) : cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
+}
+
+static int print_wording(const char *file)
+{
+    char why[WORDING_WHY_MAX];
+    json_t *wording = wording_open(file, why);
+    if (!wording)
+        return cli_error(CLI_USAGE, "%s", why);
+    cli_json_print(stdout, wording, true);
+    json_decref(wording);
+    return CLI_OK;
+}
+
+static int work(struct judge_options *o, const struct cli_args *args)
+{
+    if (o->print_prompt)
+        return print_wording(o->prompt);
+    const char *path = args->n_positional ? args->positional[0] : "-";
+    int status = read_settings(o);
+    if (status == CLI_GO_ON)
+        status = read_trajectories(o, path);
+    if (status == CLI_GO_ON)
+        status = make_cases(o, path);
+    return status == CLI_GO_ON ? ask(o) : status;
+}
+
+static void release(struct judge_options *o)
+{
+    recipe_source_release(&o->source);
+    for (size_t i = 0; i < o->n; i++) {
+        json_decref(o->trajectories[i]);
+        if (o->cases)
+            free(o->cases[i].flags);
+    }
+    free(o->trajectories);
+    free(o->lines);
+    free(o->cases);
+    free(o->by_outcome);
+    free(o->settled);
+    free(o);
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct judge_options *o = calloc(1, sizeof *o);
+    if (!o)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    struct poptOption options[] = {
+        {"endpoint", 0, POPT_ARG_STRING, &o->endpoint, 0, "the chat API, e.g. http://127.0.0.1:8000/v1", "URL"},
+        {"model", 0, POPT_ARG_STRING, &o->model, 0, "the model's name there", "NAME"},
+        {"key-env", 0, POPT_ARG_STRING, &o->key_env, 0,
+         "environment variable with the key (default: LINEAGE_JUDGE_KEY, if it is there)", "NAME"},
+        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that keeps the answers (default: .)", "DIR"},
+        {"cache", 0, POPT_ARG_STRING, &o->cache, 0, "another file for them", "FILE"},
+        {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "neither look for answers nor keep them", NULL},
+        {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "another wording (see --print-prompt)", "FILE"},
+        {"print-prompt", 0, POPT_ARG_NONE, &o->print_prompt, 0, "print the wording in use, and ask nobody", NULL},
+        {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "who is not asked about (default: none)", "none|small_adv|all_neg"},
+        {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0, "flags without an answer: null, or the outcome's (default: neutral)",
+         "neutral|outcome"},
+        {"max-failed-share", 0, POPT_ARG_STRING, &o->failed_share, 0,
+         "exit status 1 beyond this share without an answer (default: 0)", "X"},
+        {"concurrency", 0, POPT_ARG_STRING, &o->concurrency, 0, "requests at once (default: 8)", "N"},
+        {"deadline", 0, POPT_ARG_STRING, &o->deadline, 0, "for a trajectory, all attempts together (default: 300)", "S"},
+        {"timeout", 0, POPT_ARG_STRING, &o->timeout, 0, "for one attempt (default: 120)", "S"},
+        {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0, "before the second attempt, doubling (default: 0.5)", "S"},
+        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0, "of an answer; 0: not said (default: 8192)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of the chance in waiting times (default: 1)", "N"},
+        CLI_INPUT_OPTION,
+        POPT_TABLEEND};
+    struct cli_args args;
+    int status = cli_parse(&args, command, options, 0, 1, argc, argv);
+    if (status == CLI_GO_ON)
+        status = work(o, &args);
+    cli_args_release(&args);
+    release(o);
+    return status;
+}
+
+const struct cli_command cmd_judge = {
+    .name = "judge",
+    .arguments = "[TRAJECTORIES.jsonl]",
+    .description =
+        "Asks a language model behind an OpenAI-compatible chat endpoint which steps of finished attempts\n"
+        "were GOOD and which BAD, as ADCA-GRPO wants them, all steps of a trajectory in one request. The\n"
+        "file (or standard input) has a trajectory a line (schema/trajectory.schema.json): task, reward,\n"
+        "steps with action and observation; `lineage rollout --format jsonl` prints such lines. For each\n"
+        "comes one line of JSON (schema/judgement.schema.json), in the same order, with the flag of every\n"
+        "step (1 GOOD, 0 BAD) and how it came: judged, cached, skipped, refused, truncated or failed.\n"
+        "\n"
+        "Only a complete answer counts. 408, 409, 429, 5xx and broken connections are tried again until the\n"
+        "deadline; a wrong key, another 4xx, a used-up quota or an untrusted certificate stop everything.\n"
+        "Answers are kept by the digest of the request in judge-cache.jsonl of the store. The key is read\n"
+        "from the environment only, and is written nowhere. A recipe of adca has the same settings in its\n"
+        "object `judge`. Exit status: 0 all judged, 1 some were not.",
+    .examples = "  lineage rollout 004 -C runs/hop --n 20 --group --format jsonl > attempts.jsonl\n"
+                "  LINEAGE_JUDGE_KEY=.. lineage judge attempts.jsonl -C runs/hop \\\n"
+                "      --endpoint https://api.example.com/v1 --model some-model",
+    .run = run,
+};

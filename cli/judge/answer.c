@@ -1,0 +1,243 @@
+/*
+ * answer.c: reading what a model said, which may be anything.
+ *
+ * The order is that of trust: whether the answer is whole comes before what it says, since a list that was cut off
+ * can look like a shorter list.
+ */
+#include "judge/answer.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+static void give_up(struct answer *answer, enum answer_verdict verdict, const char *why)
+{
+    answer->verdict = verdict;
+    snprintf(answer->why, sizeof answer->why, "%s", why);
+}
+
+static uint64_t count_of(const json_t *usage, const char *name)
+{
+    json_int_t n = json_integer_value(json_object_get(usage, name));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+/* ---- the list of steps ---- */
+
+/* What was seen of each index 0 .. n: 0 to n - 1, or 1 to n. */
+struct seen {
+    uint8_t *times, *flag; /* [n_steps + 1] */
+    size_t n_steps;
+};
+
+static bool take_step(struct seen *seen, const json_t *step, struct answer *answer)
+{
+    const json_t *index = json_object_get(step, "index");
+    const char *flag = json_string_value(json_object_get(step, "flag"));
+    bool good = flag && strcmp(flag, "GOOD") == 0;
+    if (!json_is_integer(index) || json_integer_value(index) < 0 ||
+        (uint64_t)json_integer_value(index) > seen->n_steps) {
+        give_up(answer, ANSWER_UNUSABLE, "an entry has no index of a step");
+        return false;
+    }
+    if (!good && (!flag || strcmp(flag, "BAD") != 0)) {
+        give_up(answer, ANSWER_UNUSABLE, "a flag is neither GOOD nor BAD");
+        return false;
+    }
+    size_t i = (size_t)json_integer_value(index);
+    seen->times[i] = (uint8_t)(seen->times[i] < 2 ? seen->times[i] + 1 : 2);
+    seen->flag[i] = good ? 1 : 0;
+    return true;
+}
+
+/* Whether each of n indices from `first` on came once, and the one beside them not at all. */
+static bool is_numbered_from(const struct seen *seen, size_t first)
+{
+    bool all = seen->times[first == 0 ? seen->n_steps : 0] == 0;
+    for (size_t i = 0; i < seen->n_steps; i++)
+        all = all && seen->times[first + i] == 1;
+    return all;
+}
+
+static void settle(const struct seen *seen, uint8_t *flags, struct answer *answer)
+{
+    bool from_0 = is_numbered_from(seen, 0), from_1 = !from_0 && is_numbered_from(seen, 1);
+    char why[ANSWER_WHY_MAX];
+    if (from_0 || from_1) {
+        memcpy(flags, seen->flag + from_1, seen->n_steps);
+        answer->verdict = ANSWER_COMPLETE;
+        return;
+    }
+    for (size_t i = 0; i < seen->n_steps; i++)
+        if (seen->times[i] != 1) {
+            snprintf(why, sizeof why, "step %zu is %s", i, seen->times[i] ? "there more than once" : "missing");
+            give_up(answer, ANSWER_UNUSABLE, why);
+            return;
+        }
+    give_up(answer, ANSWER_UNUSABLE, "there are more entries than steps");
+}
+
+static void read_steps(struct answer *answer, const json_t *steps, uint8_t *flags, size_t n_steps)
+{
+    struct seen seen = {calloc(2 * (n_steps + 1), 1), NULL, n_steps};
+    bool good = seen.times != NULL;
+    seen.flag = seen.times + (good ? n_steps + 1 : 0);
+    if (!good)
+        give_up(answer, ANSWER_UNUSABLE, "out of memory");
+    for (size_t i = 0; good && i < json_array_size(steps); i++)
+        good = take_step(&seen, json_array_get(steps, i), answer);
+    if (good)
+        settle(&seen, flags, answer);
+    free(seen.times);
+}
+
+/* ---- the content ---- */
+
+static void trim(const char **from, const char **to)
+{
+    while (*from < *to && strchr(" \t\r\n", **from))
+        ++*from;
+    while (*to > *from && strchr(" \t\r\n", (*to)[-1]))
+        --*to;
+}
+
+/* Some servers leave the thinking in front, <think> and all. */
+static void pass_thinking(const char **from, const char *to)
+{
+    static const char begin[] = "<think>", end[] = "</think>";
+    if ((size_t)(to - *from) < sizeof begin - 1 || memcmp(*from, begin, sizeof begin - 1) != 0)
+        return;
+    const char *found = strstr(*from, end);
+    *from = found ? found + sizeof end - 1 : to;
+}
+
+/* ```json .. ```, around all of it. */
+static void take_off_fence(const char **from, const char **to)
+{
+    size_t n = (size_t)(*to - *from);
+    const char *line = n >= 7 && memcmp(*from, "```", 3) == 0 ? memchr(*from, '\n', n) : NULL;
+    if (!line || memcmp(*to - 3, "```", 3) != 0 || line > *to - 3)
+        return;
+    *from = line + 1;
+    *to -= 3;
+}
+
+static void read_content(struct answer *answer, uint8_t *flags, size_t n_steps)
+{
+    const char *from = answer->content, *to = from + strlen(from);
+    trim(&from, &to);
+    pass_thinking(&from, to);
+    trim(&from, &to);
+    take_off_fence(&from, &to);
+    json_t *object = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES, NULL);
+    const json_t *steps = json_object_get(object, "steps");
+    if (!json_is_object(object))
+        give_up(answer, ANSWER_UNUSABLE, "the content is not one JSON object");
+    else if (!json_is_array(steps))
+        give_up(answer, ANSWER_UNUSABLE, "there is no list \"steps\"");
+    else
+        read_steps(answer, steps, flags, n_steps);
+    json_decref(object);
+}
+
+/* ---- the response ---- */
+
+static bool is_one_of(const char *word, const char *const *words)
+{
+    for (size_t i = 0; word && words[i]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Why the model stopped. Whatever is not known to be a whole answer is none. */
+static bool is_whole(struct answer *answer, const json_t *choice)
+{
+    static const char *const cut[] = {"length", "max_tokens", "model_length", NULL};
+    static const char *const filtered[] = {"content_filter", "safety", "refusal", NULL};
+    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    char why[ANSWER_WHY_MAX];
+    if (reason && strcmp(reason, "stop") == 0)
+        return true;
+    if (is_one_of(reason, cut))
+        give_up(answer, ANSWER_TRUNCATED, "the answer was cut off (finish_reason length)");
+    else if (is_one_of(reason, filtered))
+        give_up(answer, ANSWER_REFUSED, "the answer was filtered");
+    else {
+        snprintf(why, sizeof why, "finish_reason is %.40s, not stop", reason ? reason : "missing");
+        give_up(answer, ANSWER_UNUSABLE, why);
+    }
+    return false;
+}
+
+static bool is_text(const json_t *message, const char *name)
+{
+    return json_string_length(json_object_get(message, name)) > 0;
+}
+
+static void read_message(struct answer *answer, const json_t *message, uint8_t *flags, size_t n_steps)
+{
+    const json_t *content = json_object_get(message, "content");
+    if (is_text(message, "refusal")) {
+        give_up(answer, ANSWER_REFUSED, "the model refused");
+    } else if (!json_is_string(content)) {
+        bool thought = is_text(message, "reasoning_content") || is_text(message, "reasoning");
+        give_up(answer, ANSWER_UNUSABLE, thought ? "there is reasoning, but no content" : "there is no content");
+    } else if (!(answer->content = strdup(json_string_value(content)))) {
+        give_up(answer, ANSWER_UNUSABLE, "out of memory");
+    } else {
+        read_content(answer, flags, n_steps);
+    }
+}
+
+void answer_read(struct answer *answer, const char *body, size_t length, uint8_t *flags, size_t n_steps)
+{
+    json_t *response = json_loadb(body, length, 0, NULL);
+    const json_t *choices = json_object_get(response, "choices"), *choice = json_array_get(choices, 0);
+    const json_t *usage = json_object_get(response, "usage");
+    *answer = (struct answer){.prompt_tokens = count_of(usage, "prompt_tokens"),
+                              .completion_tokens = count_of(usage, "completion_tokens")};
+    if (!response)
+        give_up(answer, ANSWER_UNUSABLE, "the response is no JSON in UTF-8");
+    else if (!json_is_object(choice))
+        give_up(answer, ANSWER_UNUSABLE, "the response has no choice");
+    else if (is_whole(answer, choice))
+        read_message(answer, json_object_get(choice, "message"), flags, n_steps);
+    json_decref(response);
+}
+
+void answer_release(struct answer *answer)
+{
+    free(answer->content);
+    answer->content = NULL;
+}
+
+/* ---- errors ---- */
+
+static void copy_word(char *out, size_t size, const json_t *value)
+{
+    if (json_is_string(value))
+        snprintf(out, size, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+}
+
+/* {"error": {"code", "type", "message"}}, {"error": ".."}, {"code", "message"} and {"detail": ".."} are all in use. */
+void answer_error_read(struct answer_error *error, const char *body, size_t length)
+{
+    json_t *response = json_loadb(body, length, 0, NULL);
+    const json_t *about = json_object_get(response, "error");
+    *error = (struct answer_error){"", ""};
+    copy_word(error->message, sizeof error->message, about ? about : json_object_get(response, "detail"));
+    about = json_is_object(about) ? about : response;
+    copy_word(error->code, sizeof error->code, json_object_get(about, "type"));
+    copy_word(error->code, sizeof error->code, json_object_get(about, "code"));
+    copy_word(error->message, sizeof error->message, json_object_get(about, "message"));
+    json_decref(response);
+    for (char *c = error->message; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+}

@@ -1,0 +1,186 @@
+/*
+ * cache.c: a file that many processes add to and any of them may be killed over.
+ *
+ * A torn line is one without its line end; the next writer ends it, so that it spoils no line but itself. Nothing is
+ * synced: what a crash of the machine takes is asked for again.
+ */
+#include "judge/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define uthash_fatal(message) ((void)0) /* an entry that is not added is asked for again */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct entry {
+    UT_hash_handle hh;
+    char digest[CACHE_DIGEST_MAX];
+    size_t n;
+    uint8_t flags[]; /* [n] */
+};
+
+struct cache {
+    struct entry *entries;
+    int fd;
+    off_t read; /* lines before it are known */
+};
+
+static void keep(struct cache *cache, const char *digest, const uint8_t *flags, size_t n)
+{
+    struct entry *entry, *known;
+    HASH_FIND_STR(cache->entries, digest, known);
+    entry = known ? NULL : malloc(sizeof *entry + n);
+    if (!entry)
+        return;
+    entry->n = n;
+    memcpy(entry->flags, flags, n);
+    snprintf(entry->digest, sizeof entry->digest, "%s", digest);
+    HASH_ADD_STR(cache->entries, digest, entry);
+    if (!entry->hh.tbl)
+        free(entry);
+}
+
+/* ---- reading ---- */
+
+static bool is_digest(const char *text)
+{
+    return text && strlen(text) == CACHE_DIGEST_MAX - 1 && strspn(text, "0123456789abcdef") == CACHE_DIGEST_MAX - 1;
+}
+
+static void take_line(struct cache *cache, const char *text, size_t length)
+{
+    json_t *line = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    const char *digest = json_string_value(json_object_get(line, "request"));
+    const char *letters = json_string_value(json_object_get(line, "flags"));
+    size_t n = letters ? strlen(letters) : 0;
+    uint8_t *flags = n && strspn(letters, "GB") == n && is_digest(digest) ? malloc(n) : NULL;
+    for (size_t i = 0; flags && i < n; i++)
+        flags[i] = letters[i] == 'G';
+    if (flags)
+        keep(cache, digest, flags, n);
+    free(flags);
+    json_decref(line);
+}
+
+/* Whole lines only; what follows the last line end is looked at again when it has become one. */
+static void take_lines(struct cache *cache, const char *text, size_t length)
+{
+    const char *from = text, *end;
+    while ((end = memchr(from, '\n', length - (size_t)(from - text)))) {
+        take_line(cache, from, (size_t)(end - from));
+        from = end + 1;
+    }
+    cache->read += from - text;
+}
+
+/* A file that became shorter was put in place of another: all of it is new. */
+bool cache_refresh(struct cache *cache)
+{
+    off_t end = lseek(cache->fd, 0, SEEK_END);
+    if (end < cache->read)
+        cache->read = 0;
+    size_t length = (size_t)(end - cache->read), got = 0;
+    char *text = end > cache->read ? malloc(length) : NULL;
+    bool good = end >= 0 && (text || end == cache->read);
+    while (text && good && got < length) {
+        ssize_t n = pread(cache->fd, text + got, length - got, cache->read + (off_t)got);
+        good = n > 0 || (n < 0 && errno == EINTR);
+        got += n > 0 ? (size_t)n : 0;
+    }
+    if (text && good)
+        take_lines(cache, text, got);
+    free(text);
+    return good;
+}
+
+struct cache *cache_open(const char *path, char why[CACHE_WHY_MAX])
+{
+    struct cache *cache = calloc(1, sizeof *cache);
+    if (cache && (cache->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) >= 0 && cache_refresh(cache))
+        return cache;
+    snprintf(why, CACHE_WHY_MAX, "%.180s: %s", path, cache ? strerror(errno) : "out of memory");
+    cache_close(cache);
+    return NULL;
+}
+
+void cache_close(struct cache *cache)
+{
+    struct entry *entry, *next;
+    if (!cache)
+        return;
+    HASH_ITER(hh, cache->entries, entry, next) {
+        HASH_DEL(cache->entries, entry);
+        free(entry);
+    }
+    if (cache->fd >= 0)
+        close(cache->fd);
+    free(cache);
+}
+
+bool cache_find(const struct cache *cache, const char *digest, uint8_t *flags, size_t n)
+{
+    const struct entry *entry;
+    HASH_FIND_STR(cache->entries, digest, entry);
+    if (!entry || entry->n != n)
+        return false;
+    memcpy(flags, entry->flags, n);
+    return true;
+}
+
+/* ---- writing ---- */
+
+static char *line_of(const char *digest, const uint8_t *flags, size_t n, const char *model, const char *wording)
+{
+    char *letters = malloc(n + 1);
+    for (size_t i = 0; letters && i < n; i++)
+        letters[i] = flags[i] ? 'G' : 'B';
+    if (letters)
+        letters[n] = '\0';
+    json_t *object = letters ? json_pack("{s:s, s:s, s:s, s:s}", "request", digest, "flags", letters, "model", model,
+                                         "wording", wording)
+                             : NULL;
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL;
+    /* With a line end before it, which is written where somebody was killed over the last line. */
+    if (text && asprintf(&line, "\n%s\n", text) < 0)
+        line = NULL;
+    json_decref(object);
+    free(letters);
+    free(text);
+    return line;
+}
+
+static bool ends_well(int fd)
+{
+    char last = '\n';
+    off_t end = lseek(fd, 0, SEEK_END);
+    return end <= 0 || (pread(fd, &last, 1, end - 1) == 1 && last == '\n');
+}
+
+/* A write that was cut short leaves a torn line, like a kill. */
+static bool write_line(int fd, const char *line)
+{
+    while (flock(fd, LOCK_EX) != 0)
+        if (errno != EINTR)
+            return false;
+    const char *from = line + ends_well(fd);
+    ssize_t length = (ssize_t)strlen(from), n = write(fd, from, (size_t)length);
+    flock(fd, LOCK_UN);
+    return n == length;
+}
+
+bool cache_add(struct cache *cache, const char *digest, const uint8_t *flags, size_t n, const char *model,
+               const char *wording)
+{
+    char *line = line_of(digest, flags, n, model, wording);
+    keep(cache, digest, flags, n);
+    bool good = line && write_line(cache->fd, line);
+    free(line);
+    return good;
+}

@@ -1,0 +1,35 @@
+/*
+ * curl_library.c: libcurl, loaded when a judge is opened; see curl_library.h for why.
+ *
+ * The version in the name is the one whose constants the headers describe.
+ */
+#include "judge/curl_library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A pointer to data becomes one to a function bit by bit, as POSIX means dlsym to be used. */
+static bool find(void *function, size_t size, void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, size);
+    return found != NULL;
+}
+
+bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX])
+{
+    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    bool all = library != NULL;
+    if (!library) {
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "the judge needs libcurl (Debian: apt-get install libcurl4): %s", dlerror());
+        return false;
+    }
+#define CURL_FIND(name) all = find(&curl->name, sizeof curl->name, library, "curl_" #name) && all;
+    CURL_FUNCTIONS(CURL_FIND)
+#undef CURL_FIND
+    all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    if (!all)
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that the judge needs");
+    return all;
+}

@@ -1,0 +1,236 @@
+/*
+ * judge.c: the queue: what is due goes out where a place is free, what comes back is settled or due again.
+ *
+ * libcurl would queue by itself, but its clock runs from when a handle is added: a request at the end of a long queue
+ * would be over before it was sent.
+ */
+#include "judge/judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "judge/judge_internal.h"
+#include "judge/trajectory.h"
+#include "judge/wording.h"
+
+struct round {
+    struct judge *judge;
+    struct judge_errand *errands; /* [n] */
+    size_t n;
+    judge_settled_fn *settled;
+    void *context;
+};
+
+static double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- open and close ---- */
+
+struct judge *judge_open(const struct trainer_judge *settings, const char *cache, uint64_t seed, char why[JUDGE_WHY_MAX])
+{
+    struct judge *judge = calloc(1, sizeof *judge);
+    snprintf(why, JUDGE_WHY_MAX, "out of memory");
+    if (!judge)
+        return NULL;
+    judge->settings = *settings;
+    judge->seed = seed;
+    bool good = (judge->wording = wording_open(settings->prompt, judge->why)) &&
+                (!cache || (judge->cache = cache_open(cache, judge->why))) && request_open(judge);
+    if (good)
+        return judge;
+    snprintf(why, JUDGE_WHY_MAX, "%s", judge->why);
+    judge_close(judge);
+    return NULL;
+}
+
+void judge_close(struct judge *judge)
+{
+    if (!judge)
+        return;
+    request_close(judge);
+    cache_close(judge->cache);
+    json_decref(judge->wording);
+    free(judge);
+}
+
+/* ---- errands ---- */
+
+static void announce(const struct round *round, const struct judge_errand *errand)
+{
+    if (round->settled)
+        round->settled(round->context, errand->about);
+}
+
+/* Equal questions have one answer, and are paid for once. */
+static void find_leader(struct round *round, struct judge_errand *errand)
+{
+    for (struct judge_errand *other = round->errands; other < errand && !errand->leader; other++)
+        if (!other->settled && !other->leader && strcmp(other->digest, errand->digest) == 0)
+            errand->leader = other;
+}
+
+/* What is in the cache, or is not to be asked, is settled here. */
+static bool prepare(struct round *round, size_t i, struct judge_case *about)
+{
+    struct judge *judge = round->judge;
+    struct judge_errand *errand = &round->errands[i];
+    *errand = (struct judge_errand){.about = about, .plain = judge->plain, .number = judge->asked++};
+    if (about->mark == TRAINER_JUDGE_SKIPPED) {
+        errand->settled = true;
+        announce(round, errand);
+        return true;
+    }
+    errand->messages = wording_messages(judge->wording, about->trajectory);
+    if (!errand->messages || !request_digest(judge, errand->messages, errand->digest))
+        return false;
+    if (judge->cache && cache_find(judge->cache, errand->digest, about->flags, trajectory_steps(about->trajectory))) {
+        outcome_settle(errand, TRAINER_JUDGE_CACHED, "");
+        announce(round, errand);
+    }
+    if (!errand->settled)
+        find_leader(round, errand);
+    return true;
+}
+
+static void follow(struct round *round, const struct judge_errand *leader)
+{
+    for (struct judge_errand *errand = round->errands; errand < round->errands + round->n; errand++) {
+        if (errand->leader != leader)
+            continue;
+        bool judged = leader->about->mark == TRAINER_JUDGED;
+        if (judged)
+            memcpy(errand->about->flags, leader->about->flags, trajectory_steps(errand->about->trajectory));
+        outcome_settle(errand, judged ? TRAINER_JUDGE_CACHED : leader->about->mark, leader->about->why);
+        announce(round, errand);
+    }
+}
+
+static void finish(struct round *round, struct judge_errand *errand)
+{
+    announce(round, errand);
+    follow(round, errand);
+}
+
+/* ---- the queue ---- */
+
+static struct judge_slot *free_slot(struct judge *judge)
+{
+    for (size_t i = 0; i < (size_t)judge->settings.concurrency; i++)
+        if (!judge->slots[i].errand)
+            return &judge->slots[i];
+    return NULL;
+}
+
+/* The clock of a trajectory begins when it first goes out. */
+static void let_go(struct round *round, struct judge_slot *slot, struct judge_errand *errand, double now)
+{
+    const struct trainer_judge *settings = &round->judge->settings;
+    if (errand->deadline == 0)
+        errand->deadline = now + settings->deadline;
+    errand->plain = errand->plain || round->judge->plain;
+    if (request_start(round->judge, slot, errand, fmin(settings->timeout, errand->deadline - now)))
+        return;
+    outcome_settle(errand, TRAINER_JUDGE_FAILED, "libcurl takes no request");
+    finish(round, errand);
+}
+
+static void give_up(struct round *round, struct judge_errand *errand, double now)
+{
+    char why[JUDGE_WHY_MAX];
+    if (round->judge->stopped) {
+        outcome_settle(errand, TRAINER_JUDGE_REFUSED, round->judge->why);
+    } else if (errand->deadline > 0 && now >= errand->deadline) {
+        snprintf(why, sizeof why, "no answer before the deadline, after %u attempts: %.160s", errand->about->attempts,
+                 errand->about->why);
+        outcome_settle(errand, TRAINER_JUDGE_FAILED, why);
+    } else {
+        return;
+    }
+    finish(round, errand);
+}
+
+/* Send what is due; returns when to look again at the latest, below 0 when all is settled. */
+static double send_due(struct round *round, double now)
+{
+    double next = INFINITY;
+    bool open = false;
+    for (size_t i = 0; i < round->n; i++) {
+        struct judge_errand *errand = &round->errands[i];
+        if (!errand->settled && !errand->leader && !errand->flying)
+            give_up(round, errand, now);
+        struct judge_slot *slot = errand->settled || errand->leader || errand->flying ? NULL : free_slot(round->judge);
+        if (slot && errand->due <= now)
+            let_go(round, slot, errand, now);
+        else if (slot)
+            next = fmin(next, errand->due);
+        open = open || !errand->settled;
+    }
+    return open ? next : -1;
+}
+
+/* Whether there was one: then a place is free. */
+static bool take_finished(struct round *round)
+{
+    struct judge *judge = round->judge;
+    CURLMsg *message;
+    bool any = false;
+    int left;
+    while ((message = judge->curl.multi_info_read(judge->multi, &left))) {
+        char *slot = NULL;
+        CURLcode result = message->data.result;
+        judge->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &slot);
+        struct judge_errand *errand = ((struct judge_slot *)(void *)slot)->errand;
+        outcome_take(judge, (struct judge_slot *)(void *)slot, result, clock_now());
+        any = true;
+        if (errand->settled)
+            finish(round, errand);
+    }
+    return any;
+}
+
+/* Sleeps until something moves, an attempt is due, or a second is over. */
+static bool turn(struct round *round, double next)
+{
+    struct judge *judge = round->judge;
+    int running, ready;
+    double wait = fmin(1, fmax(0, next - clock_now()));
+    bool good = judge->curl.multi_perform(judge->multi, &running) == CURLM_OK;
+    if (!take_finished(round) && good)
+        good = judge->curl.multi_poll(judge->multi, NULL, 0, (int)ceil(wait * 1000), &ready) == CURLM_OK;
+    return good;
+}
+
+static bool go_round(struct round *round)
+{
+    double next;
+    while ((next = send_due(round, clock_now())) >= 0)
+        if (!turn(round, next))
+            return false;
+    return true;
+}
+
+bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_settled_fn *settled, void *context)
+{
+    struct round round = {.judge = judge, .n = n, .settled = settled, .context = context};
+    round.errands = calloc(n ? n : 1, sizeof *round.errands);
+    bool good = round.errands != NULL;
+    if (good && judge->cache)
+        (void)cache_refresh(judge->cache); /* without it more is asked, and nothing is wrong */
+    for (size_t i = 0; good && i < n; i++)
+        good = prepare(&round, i, &cases[i]);
+    good = good && go_round(&round);
+    for (size_t i = 0; i < (size_t)judge->settings.concurrency; i++)
+        if (judge->slots[i].errand)
+            request_end(judge, &judge->slots[i]); /* after a failure */
+    for (size_t i = 0; round.errands && i < n; i++)
+        json_decref(round.errands[i].messages);
+    free(round.errands);
+    return good;
+}

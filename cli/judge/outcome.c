@@ -1,0 +1,150 @@
+/* outcome.c: what a finished transfer means for its trajectory, and for the judge. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/judge_internal.h"
+#include "judge/retry.h"
+#include "judge/trajectory.h"
+#include "judge/wording.h"
+
+void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, const char *why)
+{
+    errand->about->mark = mark;
+    errand->settled = true;
+    snprintf(errand->about->why, sizeof errand->about->why, "%s", why);
+}
+
+/* Errands that are under way come to their own end; what has not begun is not asked any more. */
+static void stop(struct judge *judge, struct judge_errand *errand, const char *why)
+{
+    judge->stopped = true;
+    snprintf(judge->why, sizeof judge->why, "%s", why);
+    outcome_settle(errand, TRAINER_JUDGE_REFUSED, why);
+}
+
+/* A server that wants us to come back after the deadline has said no. */
+static void try_later(struct judge *judge, struct judge_errand *errand, double server_asks, const char *why, double now)
+{
+    char text[JUDGE_WHY_MAX];
+    errand->failed++;
+    errand->due = now + retry_wait(judge->settings.backoff, errand->failed, server_asks, judge->seed, errand->number);
+    if (errand->due < errand->deadline) {
+        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* until it is settled */
+        return;
+    }
+    snprintf(text, sizeof text, "no answer before the deadline, after %u attempts: %.160s", errand->about->attempts, why);
+    outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
+}
+
+/* ---- answers ---- */
+
+/* The second answer of which nothing can be made is the last one. */
+static void repair(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
+{
+    char text[JUDGE_WHY_MAX], shown[4001] = "";
+    if (errand->repaired) {
+        snprintf(text, sizeof text, "two unusable answers: %s", answer->why);
+        outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
+        return;
+    }
+    if (answer->content) /* cut anywhere: Jansson refuses half a character, and then it is left out */
+        snprintf(shown, sizeof shown, "%s", answer->content);
+    json_t *longer = wording_repair(judge->wording, errand->messages, shown, answer->why);
+    if (longer) {
+        json_decref(errand->messages);
+        errand->messages = longer;
+    }
+    errand->repaired = true;
+    errand->due = 0;
+}
+
+static void keep(struct judge *judge, const struct judge_errand *errand)
+{
+    if (judge->cache)
+        (void)cache_add(judge->cache, errand->digest, errand->about->flags, trajectory_steps(errand->about->trajectory),
+                        judge->settings.model, json_string_value(json_object_get(judge->wording, "version")));
+}
+
+static void take_answer(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand)
+{
+    struct judge_case *about = errand->about;
+    struct answer answer;
+    answer_read(&answer, slot->response, slot->length, about->flags, trajectory_steps(about->trajectory));
+    request_scrub(judge, answer.why);
+    about->prompt_tokens += answer.prompt_tokens;
+    about->completion_tokens += answer.completion_tokens;
+    judge->plain = judge->plain || errand->plain;
+    judge->form_is_taken = judge->form_is_taken || !errand->plain;
+    switch (answer.verdict) {
+    case ANSWER_COMPLETE:
+        outcome_settle(errand, TRAINER_JUDGED, "");
+        keep(judge, errand);
+        break;
+    case ANSWER_TRUNCATED: outcome_settle(errand, TRAINER_JUDGE_TRUNCATED, answer.why); break;
+    case ANSWER_REFUSED: outcome_settle(errand, TRAINER_JUDGE_REFUSED, answer.why); break;
+    case ANSWER_UNUSABLE: repair(judge, errand, &answer); break;
+    }
+    answer_release(&answer);
+}
+
+/* ---- errors ---- */
+
+/* What a server says about a wrong key may hold parts of it: of that only the number is told. */
+static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status, const struct answer_error *error)
+{
+    bool about_the_key = status == 401 || status == 403 || status == 407;
+    bool says = error->message[0] && !about_the_key;
+    snprintf(why, JUDGE_WHY_MAX, "HTTP %ld%s%s%s", status, says ? ": " : "", says ? error->message : "",
+             about_the_key ? " (key refused)" : status / 100 == 3 ? " (redirects are not followed)" : "");
+    request_scrub(judge, why);
+}
+
+static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
+{
+    curl_off_t seconds = 0; /* from seconds or from a date */
+    return judge->curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
+}
+
+static void take_response(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double now)
+{
+    struct answer_error error;
+    char why[JUDGE_WHY_MAX];
+    long status = 0;
+    (void)judge->curl.easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
+    answer_error_read(&error, slot->response, slot->length);
+    tell(judge, why, status, &error);
+    switch (retry_kind_of(status, &error, errand->plain || judge->form_is_taken)) {
+    case RETRY_ANSWERED: take_answer(judge, slot, errand); break;
+    case RETRY_LATER: try_later(judge, errand, asked_to_wait(judge, slot), why, now); break;
+    case RETRY_PLAIN:
+        errand->plain = true;
+        errand->due = 0;
+        break;
+    case RETRY_ROW: outcome_settle(errand, TRAINER_JUDGE_REFUSED, why); break;
+    case RETRY_STOP: stop(judge, errand, why); break;
+    }
+}
+
+/* A certificate that is not trusted is not trusted in a minute either. */
+static bool is_for_good(CURLcode result)
+{
+    return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||
+           result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_ISSUER_ERROR || result == CURLE_URL_MALFORMAT ||
+           result == CURLE_UNSUPPORTED_PROTOCOL;
+}
+
+void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now)
+{
+    struct judge_errand *errand = slot->errand;
+    const struct answer too_long = {.why = "it is longer than a mebibyte"};
+    request_end(judge, slot);
+    if (slot->overflows)
+        repair(judge, errand, &too_long);
+    else if (result == CURLE_OK)
+        take_response(judge, slot, errand, now);
+    else if (is_for_good(result))
+        stop(judge, errand, judge->curl.easy_strerror(result));
+    else
+        try_later(judge, errand, 0, judge->curl.easy_strerror(result), now);
+}

@@ -1,0 +1,221 @@
+/*
+ * request.c: a request as libcurl sends it.
+ *
+ * Redirects are not followed, as a key would follow them; only http and https are spoken; a response is bounded; each
+ * attempt has a time of its own, which begins when it goes out.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "judge/judge_internal.h"
+#include "judge/wording.h"
+
+/* ---- key and headers ---- */
+
+/* A line end in a key would end the header, and begin another. */
+static bool is_key(const char *key)
+{
+    for (; *key; key++)
+        if ((unsigned char)*key < 0x21 || (unsigned char)*key > 0x7e)
+            return false;
+    return true;
+}
+
+/* Whoever names a variable wants a key to be sent. */
+static bool read_key(struct judge *judge)
+{
+    const char *name = judge->settings.key_env[0] ? judge->settings.key_env : JUDGE_KEY_ENV;
+    const char *key = getenv(name);
+    bool there = key && *key;
+    if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
+        snprintf(judge->why, sizeof judge->why, "the environment has no %.80s, which is to hold the judge's key", name);
+    else if (there && !is_key(key))
+        snprintf(judge->why, sizeof judge->why, "%.80s holds something that is no key: blanks or control characters", name);
+    else if (there && !(judge->key = strdup(key)))
+        snprintf(judge->why, sizeof judge->why, "out of memory");
+    return !judge->why[0];
+}
+
+static bool add_header(struct judge *judge, const char *header)
+{
+    struct curl_slist *longer = judge->curl.slist_append(judge->headers, header);
+    judge->headers = longer ? longer : judge->headers;
+    return longer != NULL;
+}
+
+static bool make_headers(struct judge *judge)
+{
+    char *authorization = NULL;
+    bool good = add_header(judge, "Content-Type: application/json") && add_header(judge, "Accept: application/json") &&
+                add_header(judge, "Expect:");
+    if (good && judge->key) {
+        good = asprintf(&authorization, "Authorization: Bearer %s", judge->key) > 0 && add_header(judge, authorization);
+        free(authorization);
+    }
+    return good;
+}
+
+void request_scrub(const struct judge *judge, char *text)
+{
+    size_t n = judge->key ? strlen(judge->key) : 0;
+    for (char *at = text; n && (at = strstr(at, judge->key));) {
+        static const char mask[] = "[key]";
+        size_t m = n < sizeof mask - 1 ? n : sizeof mask - 1;
+        memcpy(at, mask, m);
+        memmove(at + m, at + n, strlen(at + n) + 1);
+        at += m;
+    }
+}
+
+/* ---- handles ---- */
+
+static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
+{
+    struct judge_slot *slot = context;
+    size_t length = size * n;
+    slot->overflows = slot->overflows || length > JUDGE_RESPONSE_MAX - slot->length;
+    if (slot->overflows)
+        return 0;
+    memcpy(slot->response + slot->length, bytes, length);
+    slot->length += length;
+    return length;
+}
+
+/* SSL_CERT_FILE is what programs with OpenSSL ask for certificates of one's own authority; libcurl does not. */
+static bool make_handle(struct judge *judge, struct judge_slot *slot)
+{
+    const struct curl_library *curl = &judge->curl;
+    const char *authorities = getenv("SSL_CERT_FILE");
+    CURL *easy = slot->easy = curl->easy_init();
+    slot->response = malloc(JUDGE_RESPONSE_MAX);
+    return easy && slot->response && curl->easy_setopt(easy, CURLOPT_URL, judge->url) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_HTTPHEADER, judge->headers) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_USERAGENT, "lineage/" LINEAGE_VERSION) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 30L) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_WRITEDATA, slot) == CURLE_OK &&
+           curl->easy_setopt(easy, CURLOPT_PRIVATE, slot) == CURLE_OK &&
+           (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
+}
+
+/* The base of an API, as people copy it, or the whole address of its chat. */
+static void make_url(struct judge *judge)
+{
+    static const char chat[] = "/chat/completions";
+    const char *endpoint = judge->settings.endpoint;
+    size_t n = strlen(endpoint), m = sizeof chat - 1;
+    while (n && endpoint[n - 1] == '/')
+        n--;
+    bool whole = n >= m && memcmp(endpoint + n - m, chat, m) == 0;
+    snprintf(judge->url, sizeof judge->url, "%.*s%s", (int)n, endpoint, whole ? "" : chat);
+}
+
+static bool make_form(struct judge *judge)
+{
+    judge->form = json_pack("{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema", "name", "step_flags",
+                            "strict", 1, "schema", wording_answer_schema());
+    return judge->form != NULL;
+}
+
+bool request_open(struct judge *judge)
+{
+    bool good = curl_library_load(&judge->curl, judge->why) && read_key(judge);
+    size_t n = (size_t)judge->settings.concurrency;
+    if (!good)
+        return false;
+    make_url(judge);
+    good = make_headers(judge) && make_form(judge) && (judge->multi = judge->curl.multi_init()) &&
+           (judge->slots = calloc(n, sizeof *judge->slots));
+    for (size_t i = 0; i < n && good; i++)
+        good = make_handle(judge, &judge->slots[i]);
+    if (!good)
+        snprintf(judge->why, sizeof judge->why, "out of memory, or libcurl cannot be used");
+    return good;
+}
+
+void request_close(struct judge *judge)
+{
+    for (size_t i = 0; judge->slots && i < (size_t)judge->settings.concurrency; i++) {
+        struct judge_slot *slot = &judge->slots[i];
+        if (slot->errand)
+            request_end(judge, slot);
+        if (slot->easy)
+            judge->curl.easy_cleanup(slot->easy);
+        free(slot->response);
+    }
+    if (judge->multi)
+        judge->curl.multi_cleanup(judge->multi);
+    if (judge->headers)
+        judge->curl.slist_free_all(judge->headers);
+    if (judge->key)
+        explicit_bzero(judge->key, strlen(judge->key));
+    free(judge->key);
+    free(judge->slots);
+    json_decref(judge->form);
+}
+
+/* ---- bodies ---- */
+
+/* Temperature 0 makes answers repeat more often than not; that they repeat always, only the cache promises. */
+static json_t *make_body(const struct judge *judge, const json_t *messages, bool plain)
+{
+    json_t *body = json_pack("{s:s, s:O, s:i}", "model", judge->settings.model, "messages", messages, "temperature", 0);
+    if (judge->settings.max_tokens > 0)
+        json_object_set_new(body, "max_tokens", json_integer(judge->settings.max_tokens));
+    if (!plain)
+        json_object_set(body, "response_format", judge->form);
+    return body;
+}
+
+/* Without the form of the answer, which depends on what the server takes and changes no question. */
+bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
+{
+    json_t *body = make_body(judge, messages, true);
+    json_object_set_new(body, "endpoint", json_string(judge->url));
+    char *text = body ? json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    if (text) {
+        XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
+        snprintf(digest, CACHE_DIGEST_MAX, "%016llx%016llx", (unsigned long long)hash.high64,
+                 (unsigned long long)hash.low64);
+    }
+    free(text);
+    json_decref(body);
+    return text != NULL;
+}
+
+bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds)
+{
+    const struct curl_library *curl = &judge->curl;
+    json_t *body = make_body(judge, errand->messages, errand->plain);
+    slot->body = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    slot->length = 0;
+    slot->overflows = false;
+    if (!slot->body || curl->easy_setopt(slot->easy, CURLOPT_POSTFIELDS, slot->body) != CURLE_OK ||
+        curl->easy_setopt(slot->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(slot->body)) != CURLE_OK ||
+        curl->easy_setopt(slot->easy, CURLOPT_TIMEOUT_MS, (long)(seconds * 1000) + 1) != CURLE_OK ||
+        curl->multi_add_handle(judge->multi, slot->easy) != CURLM_OK) {
+        free(slot->body);
+        slot->body = NULL;
+        return false;
+    }
+    slot->errand = errand;
+    errand->flying = true;
+    errand->about->attempts++;
+    return true;
+}
+
+void request_end(struct judge *judge, struct judge_slot *slot)
+{
+    judge->curl.multi_remove_handle(judge->multi, slot->easy);
+    slot->errand->flying = false;
+    slot->errand = NULL;
+    free(slot->body);
+    slot->body = NULL;
+}

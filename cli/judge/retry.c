@@ -1,0 +1,63 @@
+/*
+ * retry.c: kinds of failures.
+ *
+ * What another attempt can mend is tried again, and nothing else: a wrong key that is tried for an hour costs the
+ * hour, and a quota that is used up is told by the same number as being too fast.
+ */
+#include "judge/retry.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool has_word(const struct answer_error *error, const char *const *words)
+{
+    for (size_t i = 0; words[i]; i++)
+        if (strstr(error->code, words[i]) || strstr(error->message, words[i]))
+            return true;
+    return false;
+}
+
+static bool is_used_up(const struct answer_error *error)
+{
+    static const char *const words[] = {"insufficient_quota", "exceeded your current quota", "billing_hard_limit",
+                                        "insufficient_balance", "credit balance", NULL};
+    return has_word(error, words);
+}
+
+/* Too long, or filtered: that is about this text. */
+static bool is_about_the_row(const struct answer_error *error)
+{
+    static const char *const words[] = {"context_length", "maximum context length", "content_filter",
+                                        "content_policy", NULL};
+    return has_word(error, words);
+}
+
+enum retry_kind retry_kind_of(long status, const struct answer_error *error, bool plain)
+{
+    if (status >= 200 && status < 300)
+        return RETRY_ANSWERED;
+    if (status == 429 && is_used_up(error))
+        return RETRY_STOP;
+    if (status == 408 || status == 409 || status == 429 || (status >= 500 && status != 501))
+        return RETRY_LATER;
+    if (status == 413 || (status == 400 && is_about_the_row(error)))
+        return RETRY_ROW;
+    bool may_be_the_form = status == 400 || status == 404 || status == 415 || status == 422 || status == 501;
+    return may_be_the_form && !plain ? RETRY_PLAIN : RETRY_STOP;
+}
+
+/* splitmix64 */
+static double chance(uint64_t x)
+{
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+double retry_wait(double backoff, unsigned failed, double server_asks, uint64_t seed, uint64_t item)
+{
+    double most = 60, doubled = backoff * exp2((double)failed - 1);
+    double jitter = 0.5 + chance(seed * 0x2545F4914F6CDD1Du + item * 0x9E3779B97F4A7C15u + failed);
+    return fmax(fmin(doubled, most) * jitter, server_asks);
+}

@@ -1,0 +1,446 @@
+/* cli_judge_parts.c: answers of a judge, kinds of failures and waiting times, wordings, the cache. */
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "judge/answer.h"
+#include "judge/cache.h"
+#include "judge/retry.h"
+#include "judge/trajectory.h"
+#include "judge/wording.h"
+#include "support/files.h"
+
+/* ---- answers ---- */
+
+/* The response of an endpoint with that content, which is JSON already. */
+static char *response(const char *content, const char *reason)
+{
+    json_t *value = json_pack("{s:[{s:s, s:{s:s}}], s:{s:i, s:i}}", "choices", "finish_reason", reason, "message",
+                              "content", content, "usage", "prompt_tokens", 12, "completion_tokens", 5);
+    char *text = json_dumps(value, JSON_COMPACT);
+    assert_non_null(text);
+    json_decref(value);
+    return text;
+}
+
+static struct answer read_answer(const char *body, uint8_t *flags, size_t n)
+{
+    struct answer answer;
+    answer_read(&answer, body, strlen(body), flags, n);
+    answer_release(&answer);
+    return answer;
+}
+
+static struct answer read_content(const char *content, uint8_t *flags, size_t n)
+{
+    char *body = response(content, "stop");
+    struct answer answer = read_answer(body, flags, n);
+    free(body);
+    return answer;
+}
+
+#define ENTRY(index, flag) "{\"index\": " #index ", \"analysis\": \"x\", \"flag\": \"" #flag "\"}"
+
+static void a_whole_answer_is_taken(void **state)
+{
+    (void)state;
+    static const char *const contents[] = {
+        "{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}",
+        "{\"steps\": [" ENTRY(2, GOOD) "," ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}",
+        "{\"steps\": [" ENTRY(1, GOOD) "," ENTRY(2, BAD) "," ENTRY(3, GOOD) "]}", /* from 1 */
+        " \n```json\n{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}\n```\n",
+        "<think>\"steps\": 3</think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, GOOD) "]}"};
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        uint8_t flags[3] = {9, 9, 9};
+        struct answer answer = read_content(contents[i], flags, 3);
+        if (answer.verdict != ANSWER_COMPLETE)
+            fail_msg("%s: %s", contents[i], answer.why);
+        assert_true(flags[0] == 1 && flags[1] == 0 && flags[2] == 1);
+        assert_int_equal(answer.prompt_tokens, 12);
+        assert_int_equal(answer.completion_tokens, 5);
+    }
+}
+
+static void anything_else_is_not(void **state)
+{
+    (void)state;
+    static const char *const contents[][2] = {
+        {"", "not one JSON object"},
+        {"Step 0 is GOOD, step 1 is BAD.", "not one JSON object"},
+        {"GOOD\nBAD", "not one JSON object"},
+        {"Sure: {\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]} That is all.", "not one JSON object"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "not one JSON object"},
+        {"{\"steps\": [], \"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
+        {"[" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]", "not one JSON object"},
+        {"```\n{\"steps\": []}", "not one JSON object"},
+        {"``````", "not one JSON object"},
+        {"<think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
+        {"{\"flags\": []}", "no list"},
+        {"{\"steps\": {\"0\": \"GOOD\", \"1\": \"BAD\"}}", "no list"},
+        {"{\"steps\": []}", "step 0 is missing"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "]}", "step 1 is missing"},
+        {"{\"steps\": [" ENTRY(1, GOOD) "]}", "step 0 is missing"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "step 0 is there more than once"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "," ENTRY(2, BAD) "]}", "more entries than steps"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(2, BAD) "]}", "step 1 is missing"},
+        {"{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(3, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY(-1, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY("0", GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY(0.0, GOOD) "," ENTRY(1, BAD) "]}", "no index of a step"},
+        {"{\"steps\": [\"GOOD\", \"BAD\"]}", "no index of a step"},
+        {"{\"steps\": [" ENTRY(0, good) "," ENTRY(1, BAD) "]}", "neither GOOD nor BAD"},
+        {"{\"steps\": [" ENTRY(0, GOOD BAD) "," ENTRY(1, BAD) "]}", "neither GOOD nor BAD"},
+        {"{\"steps\": [{\"index\": 0}, {\"index\": 1}]}", "neither GOOD nor BAD"}};
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        uint8_t flags[2];
+        struct answer answer = read_content(contents[i][0], flags, 2);
+        if (answer.verdict != ANSWER_UNUSABLE || !strstr(answer.why, contents[i][1]))
+            fail_msg("%s: %s", contents[i][0], answer.why);
+    }
+}
+
+/* A list that looks whole is none if the model was cut off: it is looked at first. */
+static void why_it_ended_comes_first(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason;
+        enum answer_verdict verdict;
+    } ends[] = {{"length", ANSWER_TRUNCATED},       {"max_tokens", ANSWER_TRUNCATED}, {"content_filter", ANSWER_REFUSED},
+                {"tool_calls", ANSWER_UNUSABLE}, {"", ANSWER_UNUSABLE}};
+    uint8_t flags[1];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char *body = response("{\"steps\": [" ENTRY(0, GOOD) "]}", ends[i].reason);
+        assert_int_equal(read_answer(body, flags, 1).verdict, ends[i].verdict);
+        free(body);
+    }
+    static const struct {
+        const char *body, *why;
+        enum answer_verdict verdict;
+    } odd[] = {
+        {"", "no JSON", ANSWER_UNUSABLE},
+        {"<html>", "no JSON", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"\xff\"}}]}", "UTF-8", ANSWER_UNUSABLE},
+        {"{}", "no choice", ANSWER_UNUSABLE},
+        {"[]", "no choice", ANSWER_UNUSABLE},
+        {"{\"choices\": [3]}", "no choice", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"message\": {\"content\": \"{}\"}}]}", "finish_reason is missing", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": null}]}", "finish_reason is missing", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": \"stop\"}]}", "no content", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": null, \"reasoning_content\":"
+         " \"step 0 is GOOD\"}}]}",
+         "reasoning, but no content", ANSWER_UNUSABLE},
+        {"{\"choices\": [{\"finish_reason\": \"length\", \"message\": {\"content\": null}}]}", "cut off", ANSWER_TRUNCATED},
+        {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"{}\", \"refusal\": \"no\"}}]}",
+         "refused", ANSWER_REFUSED}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct answer answer = read_answer(odd[i].body, flags, 1);
+        if (answer.verdict != odd[i].verdict || !strstr(answer.why, odd[i].why))
+            fail_msg("%s: %s", odd[i].body, answer.why);
+    }
+}
+
+/* ---- failures ---- */
+
+static enum retry_kind kind(long status, const char *body, bool plain)
+{
+    struct answer_error error;
+    answer_error_read(&error, body, strlen(body));
+    return retry_kind_of(status, &error, plain);
+}
+
+static void failures_are_told_apart(void **state)
+{
+    (void)state;
+    static const long later[] = {408, 409, 429, 500, 502, 503, 504, 529};
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        assert_int_equal(kind(later[i], "", false), RETRY_LATER);
+    assert_int_equal(kind(200, "", false), RETRY_ANSWERED);
+    assert_int_equal(kind(400, "", false), RETRY_PLAIN);
+    assert_int_equal(kind(400, "", true), RETRY_STOP);
+    assert_int_equal(kind(422, "", false), RETRY_PLAIN);
+    assert_int_equal(kind(401, "", false), RETRY_STOP);
+    assert_int_equal(kind(403, "", false), RETRY_STOP);
+    assert_int_equal(kind(302, "", false), RETRY_STOP);
+    assert_int_equal(kind(413, "", false), RETRY_ROW);
+    assert_int_equal(kind(400, "{\"error\": {\"code\": \"context_length_exceeded\"}}", false), RETRY_ROW);
+    assert_int_equal(kind(400, "{\"error\": {\"code\": \"content_filter\"}}", true), RETRY_ROW);
+    assert_int_equal(kind(429, "{\"error\": {\"type\": \"insufficient_quota\"}}", false), RETRY_STOP);
+    assert_int_equal(kind(429, "{\"error\": {\"message\": \"You exceeded your current quota, ..\"}}", false), RETRY_STOP);
+    assert_int_equal(kind(429, "{\"error\": {\"code\": 429, \"message\": \"slow down\"}}", false), RETRY_LATER);
+}
+
+static void waiting_doubles_with_chance_and_keeps_what_was_asked(void **state)
+{
+    (void)state;
+    double sum = 0;
+    for (unsigned failed = 1; failed < 20; failed++) {
+        double middle = fmin(60, 0.5 * exp2(failed - 1.0)), wait = retry_wait(0.5, failed, 0, 7, 3);
+        assert_true(wait >= 0.5 * middle && wait < 1.5 * middle);
+        assert_true(wait == retry_wait(0.5, failed, 0, 7, 3));
+        assert_true(retry_wait(0.5, failed, 100, 7, 3) == 100);
+    }
+    for (uint64_t item = 0; item < 1000; item++)
+        sum += retry_wait(1, 1, 0, 7, item) / 1000;
+    assert_true(fabs(sum - 1) < 0.05); /* they do not come all at once */
+    assert_true(retry_wait(1, 1, 0, 7, 1) != retry_wait(1, 1, 0, 8, 1));
+    assert_true(retry_wait(0, 9, 0, 7, 1) == 0);
+}
+
+/* ---- wording ---- */
+
+static json_t *parse(const char *text)
+{
+    json_t *value = json_loads(text, 0, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+static const char *content(const json_t *messages, size_t i)
+{
+    return json_string_value(json_object_get(json_array_get(messages, i), "content"));
+}
+
+static void rules_differ_by_the_outcome(void **state)
+{
+    (void)state;
+    char why[WORDING_WHY_MAX];
+    json_t *wording = wording_open(NULL, why), *right = parse("{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}]}");
+    json_t *wrong = parse("{\"task\": \"t\", \"reward\": 0.5, \"steps\": [{\"action\": \"a\", \"observation\": \"}]} BAD\"}]}");
+    json_t *a = wording_messages(wording, right), *b = wording_messages(wording, wrong);
+    assert_int_equal(json_array_size(a), 2);
+    assert_non_null(strstr(content(a, 0), "SUCCEEDED"));
+    assert_non_null(strstr(content(b, 0), "FAILED"));
+    assert_null(strstr(content(b, 0), "SUCCEEDED"));
+    assert_string_equal(content(a, 1),
+                        "{\"task\":\"t\",\"outcome\":\"success\",\"reward\":1.0,\"steps\":[{\"index\":0,\"action\":\"a\"}]}");
+    json_t *shown = parse(content(b, 1)); /* what a tool said does not end it */
+    assert_string_equal(json_string_value(json_object_get(shown, "outcome")), "failure");
+    json_t *repair = wording_repair(wording, a, "nonsense", "step 0 is missing");
+    assert_int_equal(json_array_size(repair), 4);
+    assert_string_equal(content(repair, 2), "nonsense");
+    assert_non_null(strstr(content(repair, 3), "step 0 is missing"));
+    assert_int_equal(json_array_size(a), 2);
+    json_t *no_answer = wording_repair(wording, a, "", "there is no content");
+    assert_int_equal(json_array_size(no_answer), 3);
+    json_t *all[] = {wording, right, wrong, a, b, shown, repair, no_answer};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        json_decref(all[i]);
+}
+
+static void long_texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    enum { N = 2500 };
+    char why[WORDING_WHY_MAX], *text = malloc(2 * N + 1);
+    for (size_t i = 0; i < N; i++)
+        memcpy(text + 2 * i, "\xc3\xa4", 2);
+    text[2 * N] = '\0';
+    json_t *wording = wording_open("", why);
+    json_t *trajectory = json_pack("{s:s, s:i, s:[{s:s}]}", "task", "t", "reward", 1, "steps", "action", text);
+    json_t *messages = wording_messages(wording, trajectory), *shown = parse(content(messages, 1));
+    const char *action = json_string_value(json_object_get(json_array_get(json_object_get(shown, "steps"), 0), "action"));
+    assert_int_equal(strlen(action), 2 * WORDING_CUT + strlen(" [cut]"));
+    json_decref(wording);
+    json_decref(trajectory);
+    json_decref(messages);
+    json_decref(shown);
+    free(text);
+}
+
+static void a_file_has_its_own_words(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "words.json"), why[WORDING_WHY_MAX];
+    static const char *const refused[][2] = {{"{", "words.json:1"},
+                                             {"[]", "a JSON object with a \"version\""},
+                                             {"{\"success\": \"x\"}", "a JSON object with a \"version\""},
+                                             {"{\"version\": \"m\", \"sucess\": \"x\"}", "sucess"},
+                                             {"{\"version\": \"m\", \"success\": 3}", "success"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        write_file(path, refused[i][0], strlen(refused[i][0]));
+        assert_null(wording_open(path, why));
+        if (!strstr(why, refused[i][1]))
+            fail_msg("%s", why);
+    }
+    static const char mine[] = "{\"version\": \"mine\", \"success\": \"Be kind.\"}";
+    write_file(path, mine, sizeof mine - 1);
+    json_t *wording = wording_open(path, why), *built_in = wording_open(NULL, why);
+    assert_string_equal(json_string_value(json_object_get(wording, "success")), "Be kind.");
+    assert_true(json_equal(json_object_get(wording, "failure"), json_object_get(built_in, "failure")));
+    json_decref(wording);
+    json_decref(built_in);
+    remove_dir(dir);
+    free(path);
+}
+
+static void trajectories_are_checked(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {
+        {"[]", "a JSON object"},
+        {"{\"reward\": 1, \"steps\": [{\"action\": \"a\"}]}", "task"},
+        {"{\"task\": \"t\", \"steps\": [{\"action\": \"a\"}]}", "reward"},
+        {"{\"task\": \"t\", \"reward\": \"1\", \"steps\": [{\"action\": \"a\"}]}", "reward"},
+        {"{\"task\": \"t\", \"reward\": 1, \"success\": 1, \"steps\": [{\"action\": \"a\"}]}", "success"},
+        {"{\"task\": \"t\", \"reward\": 1, \"id\": {}, \"steps\": [{\"action\": \"a\"}]}", "id"},
+        {"{\"task\": \"t\", \"reward\": 1}", "steps"},
+        {"{\"task\": \"t\", \"reward\": 1, \"steps\": []}", "steps"},
+        {"{\"task\": \"t\", \"reward\": 1, \"steps\": [{}]}", "steps[0]"},
+        {"{\"task\": \"t\", \"reward\": 1, \"steps\": [{\"action\": \"a\"}, {\"action\": \"b\", \"observation\": 3}]}", "steps[1]"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char why[TRAJECTORY_WHY_MAX];
+        json_t *value = parse(texts[i][0]);
+        assert_false(trajectory_check(value, why));
+        if (!strstr(why, texts[i][1]))
+            fail_msg("%s: %s", texts[i][0], why);
+        json_decref(value);
+    }
+    char why[TRAJECTORY_WHY_MAX];
+    json_t *good = parse("{\"id\": 3, \"task\": \"t\", \"reward\": 0, \"success\": true, \"steps\": [{\"action\": \"a\"}]}");
+    assert_true(trajectory_check(good, why) && trajectory_succeeded(good) && trajectory_steps(good) == 1);
+    json_decref(good);
+}
+
+/* ---- cache ---- */
+
+static void digest_of(char digest[CACHE_DIGEST_MAX], unsigned i)
+{
+    snprintf(digest, CACHE_DIGEST_MAX, "%032x", i);
+}
+
+static struct cache *must_open(const char *path)
+{
+    char why[CACHE_WHY_MAX];
+    struct cache *cache = cache_open(path, why);
+    if (!cache)
+        fail_msg("%s", why);
+    return cache;
+}
+
+static void answers_are_found_again(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "cache.jsonl"), digest[CACHE_DIGEST_MAX], why[CACHE_WHY_MAX];
+    struct cache *one = must_open(path), *two = must_open(path);
+    const uint8_t flags[] = {1, 0, 1};
+    uint8_t found[3];
+    digest_of(digest, 1);
+    assert_false(cache_find(one, digest, found, 3));
+    assert_true(cache_add(one, digest, flags, 3, "m", "w"));
+    assert_true(cache_find(one, digest, found, 3));
+    assert_memory_equal(found, flags, 3);
+    assert_false(cache_find(one, digest, found, 2)); /* of another number of steps */
+    assert_false(cache_find(two, digest, found, 3));
+    assert_true(cache_refresh(two) && cache_find(two, digest, found, 3));
+    cache_close(one);
+    cache_close(two);
+    assert_null(cache_open(dir, why));
+    assert_non_null(strstr(why, dir));
+    remove_dir(dir);
+    free(path);
+}
+
+static void append_raw(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void a_torn_line_spoils_nothing_else(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "cache.jsonl"), digest[CACHE_DIGEST_MAX];
+    const uint8_t flags[] = {1};
+    uint8_t found[2];
+    struct cache *cache = must_open(path);
+    digest_of(digest, 1);
+    assert_true(cache_add(cache, digest, flags, 1, "m", "w"));
+    append_raw(path, "not JSON\n{\"request\": \"short\", \"flags\": \"G\"}\n{}\n"
+                     "{\"request\":\"00000000000000000000000000000005\",\"flags\":\"GX\"}\n"
+                     "{\"request\":\"00000000000000000000000000000002\",\"fl");
+    digest_of(digest, 3);
+    assert_true(cache_add(cache, digest, flags, 1, "m", "w"));
+    cache_close(cache);
+    cache = must_open(path);
+    for (unsigned i = 1; i <= 5; i++) {
+        digest_of(digest, i);
+        assert_int_equal(cache_find(cache, digest, found, 1), i == 1 || i == 3);
+        assert_false(cache_find(cache, digest, found, 2));
+    }
+    append_raw(path, "{\"request\":\"00000000000000000000000000000004\",\"flags\":");
+    assert_true(cache_refresh(cache));
+    append_raw(path, "\"B\"}\n"); /* somebody was only slow */
+    assert_true(cache_refresh(cache));
+    digest_of(digest, 4);
+    assert_true(cache_find(cache, digest, found, 1) && found[0] == 0);
+    cache_close(cache);
+    remove_dir(dir);
+    free(path);
+}
+
+enum { WRITERS = 4, ANSWERS = 200 };
+
+static void add_many(const char *path, unsigned writer)
+{
+    char digest[CACHE_DIGEST_MAX];
+    const uint8_t flags[] = {1, (uint8_t)(writer % 2)};
+    struct cache *cache = must_open(path);
+    for (unsigned i = 0; i < ANSWERS; i++) {
+        digest_of(digest, writer * ANSWERS + i);
+        if (!cache_add(cache, digest, flags, 2, "m", "w"))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+static void many_processes_share_a_file(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), *path = join(dir, "cache.jsonl"), digest[CACHE_DIGEST_MAX];
+    uint8_t found[2];
+    for (unsigned w = 0; w < WRITERS; w++)
+        if (fork() == 0)
+            add_many(path, w);
+    for (unsigned w = 0; w < WRITERS; w++) {
+        int left;
+        assert_true(wait(&left) > 0);
+        assert_true(WIFEXITED(left) && WEXITSTATUS(left) == 0);
+    }
+    struct cache *cache = must_open(path);
+    for (unsigned i = 0; i < WRITERS * ANSWERS; i++) {
+        digest_of(digest, i);
+        assert_true(cache_find(cache, digest, found, 2));
+        assert_int_equal(found[1], i / ANSWERS % 2);
+    }
+    cache_close(cache);
+    remove_dir(dir);
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_whole_answer_is_taken),
+        cmocka_unit_test(anything_else_is_not),
+        cmocka_unit_test(why_it_ended_comes_first),
+        cmocka_unit_test(failures_are_told_apart),
+        cmocka_unit_test(waiting_doubles_with_chance_and_keeps_what_was_asked),
+        cmocka_unit_test(rules_differ_by_the_outcome),
+        cmocka_unit_test(long_texts_are_cut_between_characters),
+        cmocka_unit_test(a_file_has_its_own_words),
+        cmocka_unit_test(trajectories_are_checked),
+        cmocka_unit_test(answers_are_found_again),
+        cmocka_unit_test(a_torn_line_spoils_nothing_else),
+        cmocka_unit_test(many_processes_share_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
