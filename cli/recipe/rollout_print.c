@@ -229,10 +229,15 @@ static json_t *step_json(const struct step *step, const struct trainer_world *wo
 /* What a reader who does not know the environment has to know. */
 static const char *rules_of(enum trainer_env_kind kind)
 {
-    if (kind == TRAINER_HOPWORLD)
-        return "Find the entity at the end of a chain of relations. `search ENTITY RELATION` shows facts about the entity, "
-               "as RELATION ENTITY, or nothing; `answer ENTITY` ends. The chain: ";
-    return kind == TRAINER_REVERSE ? "Write the words in reverse. " : "";
+    static const char *const rules[TRAINER_N_ENVS] = {
+        [TRAINER_HOPWORLD] = "Find the entity at the end of a chain of relations. `search ENTITY RELATION` shows facts "
+                             "about the entity, as RELATION ENTITY, or nothing; `answer ENTITY` ends. The chain: ",
+        [TRAINER_REVERSE] = "Write the words in reverse: ",
+        [TRAINER_SLOTS] = "Find what relations of an entity lead to. `search ENTITY RELATION` shows facts about the entity, "
+                          "as RELATION ENTITY, or nothing; `answer RELATION ENTITY ..` ends, with all in order. Wanted: ",
+        [TRAINER_LEDGER] = "Add up the entries of an account. `search ACCOUNT RELATION` looks an entry up, `add NUMBER "
+                           "NUMBER` calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: "};
+    return rules[kind];
 }
 
 /* Nothing but what the policy saw and wrote: a judge that is shown the true answer rates the answer, not the step. */
