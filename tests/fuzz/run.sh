@@ -8,8 +8,8 @@ seconds=${1:-60}
 build="$here/build-fuzz"
 CC=clang cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_FUZZ=ON "-DLINEAGE_SANITIZE=address;undefined" \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINEAGE_BUILD_BENCH=OFF -DLINEAGE_OPENMP=OFF >/dev/null
-ninja -C "$build" fuzz_tsv fuzz_notes fuzz_json fuzz_recipe fuzz_mcp fuzz_html
-for target in tsv notes json recipe mcp html; do
+ninja -C "$build" fuzz_tsv fuzz_notes fuzz_json fuzz_recipe fuzz_mcp fuzz_html fuzz_judge
+for target in tsv notes json recipe mcp html judge; do
     mkdir -p "$build/corpus-$target"
     echo "== fuzz_$target =="
     seeds="$here/tests/fuzz/corpus/$target"
