@@ -156,20 +156,27 @@ static void give_up(struct round *round, struct judge_errand *errand, double now
     finish(round, errand);
 }
 
+static bool is_waiting(const struct judge_errand *errand)
+{
+    return !errand->settled && !errand->leader && !errand->flying;
+}
+
 /* Send what is due; returns when to look again at the latest, below 0 when all is settled. */
 static double send_due(struct round *round, double now)
 {
+    struct judge_slot *slot = free_slot(round->judge);
     double next = INFINITY;
     bool open = false;
     for (size_t i = 0; i < round->n; i++) {
         struct judge_errand *errand = &round->errands[i];
-        if (!errand->settled && !errand->leader && !errand->flying)
+        if (is_waiting(errand))
             give_up(round, errand, now);
-        struct judge_slot *slot = errand->settled || errand->leader || errand->flying ? NULL : free_slot(round->judge);
-        if (slot && errand->due <= now)
+        if (is_waiting(errand) && slot && errand->due <= now) {
             let_go(round, slot, errand, now);
-        else if (slot)
+            slot = free_slot(round->judge);
+        } else if (is_waiting(errand) && slot) {
             next = fmin(next, errand->due);
+        }
         open = open || !errand->settled;
     }
     return open ? next : -1;

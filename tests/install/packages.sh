@@ -32,6 +32,7 @@ must_have lineage libsqlite3-0
 must_have train libopenblas0
 must_have train "lineage (= $VERSION)"
 must_equal 'libmicrohttpd12 ' "$(value lineage Recommends)"
+must_equal 'libcurl4 ' "$(value lineage-train Recommends)"
 
 if command -v lintian >/dev/null; then
     last="lintian"
