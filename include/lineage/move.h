@@ -37,6 +37,25 @@ lineage_export_file(struct lineage_store *store, const char *path, struct lineag
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_import_exact(struct lineage_store *store, const char *path, uint64_t *n_bytes, struct lineage_error *err);
 
+/*
+ * Wait until the log has changed since the last call, by whatever program on whatever machine, for at most so many seconds
+ * (0: only look; negative: without end); *news says whether it has. The first call begins to listen and answers at once, with
+ * news: so whoever reads behind each call that has news misses nothing. LINEAGE_EAWAY while a server is away: wait a while, and
+ * call again.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_store_wait(struct lineage_store *store, double seconds, bool *news, struct lineage_error *err);
+
+/*
+ * A cursor on the trials behind the first `after` ones, in the order of the log (lineage/query.h). A record that has no line end
+ * yet is none of them. *rows is how many there are now: what to give as `after` next time. Fewer than `after`: rows were taken
+ * out, and the cursor has none.
+ */
+struct lineage_cursor;
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after, uint64_t *rows,
+                   struct lineage_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -301,6 +302,21 @@ int fs_symlink(const char *target, int dir_fd, const char *name)
 ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size)
 {
     return faulted("readlink") ? -1 : readlinkat(dir_fd, name, target, size);
+}
+
+int fs_watch_open(void)
+{
+    return faulted("watch") ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+}
+
+/* It takes paths only, so the directory's goes through the descriptor that is open on it, whatever it is called by now. */
+int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events)
+{
+    char path[64];
+    int n = snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir_fd, name);
+    if (n >= (int)sizeof path || faulted("watch"))
+        return -1;
+    return inotify_add_watch(watch, path, events);
 }
 
 /* Takes the descriptor over also when it fails, as on success: callers need one path only. */

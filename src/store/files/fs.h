@@ -59,6 +59,10 @@ int fs_rmdir(int dir_fd, const char *name);
 int fs_symlink(const char *target, int dir_fd, const char *name);
 ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /* without NUL */
 
+/* inotify(7): a descriptor that does not wait, and a watch on a name (links followed) for those events; -1 with errno. */
+int fs_watch_open(void);
+int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events);
+
 /* List the open directory, which the list takes over (closed also on failure; NULL with errno). fs_next
  * gives the names but . and .., NULL at the end with errno 0 or after a failure with errno. */
 DIR *fs_list(int fd);

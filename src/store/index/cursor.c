@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <lineage/move.h>
+
 #include "index.h"
 
 /* What was found belongs to the cursor and not to the index, so that two cursors of one handle,
@@ -59,6 +61,22 @@ enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct li
         status = forget_found(*cursor);
     }
     return finish(cursor, status);
+}
+
+/* The last one may be of a record that has no line end yet. */
+enum lineage_status lineage_new_trials(struct lineage_cursor **cursor, struct lineage_store *store, uint64_t after,
+                                       uint64_t *rows, struct lineage_error *err)
+{
+    const struct lineage_query query = {.after = after};
+    *rows = 0;
+    enum lineage_status status = lineage_query_open(cursor, store, &query, err);
+    if (status != LINEAGE_OK)
+        return status;
+    struct index_seqs *found = &(*cursor)->found;
+    *rows = index_position(store->index)->rows;
+    while (found->n && (uint64_t)found->items[found->n - 1] > *rows)
+        found->n--;
+    return LINEAGE_OK;
 }
 
 enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,

@@ -78,6 +78,7 @@ struct log_kind {
     enum lineage_status (*find)(struct log *, struct buf *, struct lineage_error *); /* NULL: a log without requests */
     enum lineage_status (*check_digests)(struct log *, struct log_digests *, struct lineage_error *);
     enum lineage_status (*rebuild_digests)(struct log *, struct log_digests *, struct lineage_error *);
+    enum lineage_status (*wait)(struct log *, int milliseconds, bool *news, struct lineage_error *);
     void (*release)(struct log *);
     void (*close)(struct log *);
 };
@@ -204,6 +205,16 @@ static inline enum lineage_status log_rebuild_digests(struct log *log, struct lo
                                                       struct lineage_error *err)
 {
     return log->kind->rebuild_digests(log, digests, err);
+}
+
+/*
+ * Wait until the log is not as it was at the last call, for at most so many milliseconds (0: only look, negative: without end).
+ * The first call begins to listen and answers at once, with news. Not under a claim. LINEAGE_EAWAY where it is on a server that
+ * is away; the next call listens again, and has news if there are any.
+ */
+static inline enum lineage_status log_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
+{
+    return log->kind->wait(log, milliseconds, news, err);
 }
 
 static inline void log_release(struct log *log)

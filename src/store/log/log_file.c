@@ -30,6 +30,7 @@
 #include "../files/torn.h"
 #include "digest_file.h"
 #include "lock_holder.h"
+#include "log_watch.h"
 
 struct log_file {
     struct log log;
@@ -41,6 +42,7 @@ struct log_file {
     bool empty;                               /* it still is */
     bool torn;                                /* what was written of a refused append could not be cut off */
     struct digest_file digests;
+    struct log_watch watch;
 };
 
 static struct log_file *file_of(struct log *log)
@@ -60,6 +62,7 @@ static void file_close(struct log *log)
     struct log_file *file = file_of(log);
     close_fd(&file->read_fd);
     close_fd(&file->write_fd);
+    log_watch_end(&file->watch);
     free(file->place);
     free(file);
 }
@@ -585,6 +588,12 @@ static enum lineage_status file_rebuild_digests(struct log *log, struct log_dige
                                              : failed(log, "sync", err);
 }
 
+static enum lineage_status file_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
+{
+    struct log_file *file = file_of(log);
+    return log_watch_wait(&file->watch, log, file->dir_fd, milliseconds, news, err);
+}
+
 static const struct log_kind kind = {.look = file_look,
                                      .read = file_read,
                                      .claim = file_claim,
@@ -596,6 +605,7 @@ static const struct log_kind kind = {.look = file_look,
                                      .settle = file_settle,
                                      .check_digests = file_check_digests,
                                      .rebuild_digests = file_rebuild_digests,
+                                     .wait = file_wait,
                                      .release = file_release,
                                      .close = file_close};
 

@@ -14,11 +14,13 @@
  */
 #include "log_postgres.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "../files/places.h"
 #include "../files/torn.h"
@@ -42,6 +44,8 @@ struct log_postgres {
     struct buf open_end;
     enum claim claim;
     bool mended;     /* under this claim, and not committed yet */
+    unsigned listening; /* number of the connection that listens for rows; 0: none */
+    struct log_state seen; /* by the last wait */
     bool crowded;    /* others appended since this handle did: assuming would cost more than asking */
 };
 
@@ -584,6 +588,69 @@ static enum lineage_status postgres_find(struct log *log, struct buf *bytes, str
     return status;
 }
 
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+enum { LOOK_MS = 30000 }; /* a server that is gone without a word is noticed by asking it */
+
+/* Before the first look, so that a row which comes in between is told. A new connection begins anew. */
+static enum lineage_status listen_for_rows(struct log_postgres *p, bool *fresh, struct lineage_error *err)
+{
+    struct pg_result result = {0};
+    enum lineage_status status = find_store(p, err);
+    if (status == LINEAGE_OK)
+        status = pg_connect(p->pg, NULL, err);
+    *fresh = status == LINEAGE_OK && p->listening != pg_connections(p->pg);
+    if (!*fresh)
+        return status;
+    status = ask(p, &result, err, "LISTEN lineage_%lld", (long long)p->store);
+    pg_clear(&result);
+    if (status == LINEAGE_OK)
+        p->listening = pg_connections(p->pg);
+    return status;
+}
+
+static enum lineage_status look_for_news(struct log_postgres *p, bool *news, struct lineage_error *err)
+{
+    struct log_state now;
+    enum lineage_status status = postgres_look(&p->log, &now, err);
+    if (status != LINEAGE_OK)
+        return status;
+    *news = now.size != p->seen.size || now.revision != p->seen.revision || !log_is_same(&now, &p->seen);
+    p->seen = now;
+    return LINEAGE_OK;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A NOTIFY only says that it is worth a look: it may be of a transaction that was looked at already, and two of them one. */
+static enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    const int64_t until = now_ms() + milliseconds;
+    const bool first = !p->listening;
+    bool look = false;
+    for (;;) {
+        bool fresh;
+        enum lineage_status status = listen_for_rows(p, &fresh, err);
+        look = pg_take_notifies(p->pg) || look || fresh;
+        if (status == LINEAGE_OK && look)
+            status = look_for_news(p, news, err);
+        *news = *news || (first && status == LINEAGE_OK);
+        int64_t left = milliseconds < 0 ? LOOK_MS : until - now_ms();
+        if (status != LINEAGE_OK || *news || left <= 0)
+            return status;
+        if (!pg_is_connected(p->pg)) /* that was the server saying goodbye */
+            continue;
+        struct pollfd fd = {pg_socket(p->pg), POLLIN, 0};
+        look = poll(&fd, 1, left < LOOK_MS ? (int)left : LOOK_MS) == 0 && left >= LOOK_MS;
+    }
+}
+
 /* ---- digests ---------------------------------------------------------------------------------------------------- */
 
 /* The records from the chain on, beside the digests that the server made when they came. */
@@ -693,6 +760,7 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .find = postgres_find,
                                      .check_digests = postgres_check_digests,
                                      .rebuild_digests = postgres_rebuild_digests,
+                                     .wait = postgres_wait,
                                      .release = postgres_release,
                                      .close = postgres_close};
 

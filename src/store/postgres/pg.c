@@ -22,6 +22,7 @@ struct pg {
     PGconn *connection;
     char *uri, *shown;
     pid_t owner; /* of the connection */
+    unsigned connections; /* so far */
     char sqlstate[6];
     double failed;   /* when connecting failed last, and what that was */
     struct lineage_error why;
@@ -155,6 +156,7 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
     pg->why.status = LINEAGE_OK;
     pg->pq.setNoticeProcessor(pg->connection, say_nothing, NULL);
     pg->pq.setnonblocking(pg->connection, 1);
+    pg->connections++;
     if (fresh)
         *fresh = true;
     return pg_query(pg, NULL, PG_PATIENCE, session, err);
@@ -297,6 +299,11 @@ void pg_tell_waiting(struct pg *pg, void (*waiting)(void *context), void *contex
 {
     pg->waiting = waiting;
     pg->context = context;
+}
+
+unsigned pg_connections(const struct pg *pg)
+{
+    return pg->connections;
 }
 
 int pg_socket(struct pg *pg)

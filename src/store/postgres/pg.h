@@ -54,6 +54,9 @@ const char *pg_sqlstate(const struct pg *pg);
 /* Called once for a statement that has been waited for since a second; NULL: nobody is told. */
 void pg_tell_waiting(struct pg *pg, void (*waiting)(void *context), void *context);
 
+/* How many connections there have been: what was said to an earlier one (LISTEN) the server has forgotten. */
+unsigned pg_connections(const struct pg *pg);
+
 /* The socket to poll for a NOTIFY, -1 without a connection; and whether one has come since (all of them are taken). */
 int pg_socket(struct pg *pg);
 bool pg_take_notifies(struct pg *pg);
