@@ -6,7 +6,6 @@
  */
 #include "trial/trial_record.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +121,7 @@ static void take_params(struct trial_record *record, const json_t *param)
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)param, name, value)
-        if (json_is_number(value) && isfinite(json_number_value(value)))
+        if (json_is_number(value))
             take_param(record, name, json_number_value(value));
 }
 

@@ -7,7 +7,6 @@
  */
 #include "trial/trial_wire.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ bool trial_wire_is_metric(const char *name, const json_t *value)
     for (size_t i = 0; reserved[i]; i++)
         if (strcmp(reserved[i], name) == 0)
             return false;
-    return json_is_number(value) && isfinite(json_number_value(value));
+    return json_is_number(value); /* JSON has no others than finite ones */
 }
 
 static enum trial_failure failure_of(const char *kind)
@@ -155,7 +154,7 @@ json_t *trial_wire_read(struct trial_event *event, const char *text, size_t leng
         .has_step = json_is_number(json_object_get(line, "step")),
         .step = count_member(line, "step"),
         .steps = count_member(line, "steps"),
-        .has_score = json_is_number(score) && isfinite(json_number_value(score)),
+        .has_score = json_is_number(score),
         .score = json_number_value(score),
         .lost_score = says_not_finite(score),
         .not_finite = find_not_finite(line),

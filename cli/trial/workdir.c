@@ -47,9 +47,9 @@ static bool empty_dir(int top, int fd, int depth)
         int below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0 && depth == DEPTH_MAX) {
             close(below);
-            moved = raise_to(top, fd, entry) || moved;
+            moved |= raise_to(top, fd, entry);
         } else if (below >= 0) {
-            moved = empty_dir(top, below, depth + 1) || moved;
+            moved |= empty_dir(top, below, depth + 1);
         }
         unlinkat(fd, entry->d_name, AT_REMOVEDIR);
     }

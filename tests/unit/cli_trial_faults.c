@@ -44,10 +44,14 @@ static const char *other_stat; /* what every file of /proc is here, NULL: itself
 static int proc_file = -1;     /* the latest of them */
 static unsigned proc_reads;
 
+extern bool counts_are_written __attribute__((weak)); /* see support/coverage_exit.c */
+
 /* True for the call that has the error: without memory, interrupted, without descriptors or processes. */
 static bool strikes(int error)
 {
     bool is_guardian = error_given < 0 && getpid() != self && getppid() == self;
+    if (&counts_are_written && counts_are_written)
+        return false;
     if (!countdown || (error_given < 0 ? !is_guardian : error != error_given) || --countdown)
         return false;
     *hit = true;
@@ -150,14 +154,18 @@ DIR *__wrap_opendir(const char *path) { return strikes(EMFILE) || lacks(path) ? 
 
 int __wrap_open(const char *path, int flags, ...)
 {
-    return strikes(EMFILE) || lacks(path) ? -1 : __real_open(path, flags);
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    return strikes(EMFILE) || lacks(path) ? -1 : __real_open(path, flags, mode);
 }
 
 int __wrap_fcntl(int fd, int what, ...)
 {
     va_list rest;
     va_start(rest, what);
-    int value = va_arg(rest, int);
+    void *value = va_arg(rest, void *); /* or a number */
     va_end(rest);
     return strikes(what == F_DUPFD_CLOEXEC ? EMFILE : 0) ? -1 : __real_fcntl(fd, what, value);
 }
