@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include <rlcore/a2tgpo.h>
+#include <rlcore/adca.h>
 #include <rlcore/batch.h>
 #include <rlcore/group_advantage.h>
 #include <rlcore/status.h>
@@ -173,6 +174,7 @@ struct rl_algorithm_options {
     size_t n_roles;
     rl_credit_fn *credit; /* custom */
     void *credit_context;
+    const struct rl_adca_options *adca; /* adca: but for its alpha; NULL: rl_adca_options_init's */
 };
 
 /* The defaults of an algorithm, or with NULL those that most have. */

@@ -44,6 +44,32 @@ enum trainer_length_penalty {
     TRAINER_LENGTH_ANCHOR
 };
 
+/* "decouple", "allocation"; "last_step", "all_steps", "only": as in rlcore/adca.h. */
+enum trainer_adca_scheme { TRAINER_ADCA_DECOUPLE, TRAINER_ADCA_ALLOCATION };
+enum trainer_adca_outcome { TRAINER_ADCA_LAST_STEP, TRAINER_ADCA_ALL_STEPS, TRAINER_ADCA_ONLY };
+
+/* How adca makes step rewards of flags: struct rl_adca_options but for its alpha. */
+struct trainer_adca {
+    enum trainer_adca_scheme scheme;   /* decouple */
+    enum trainer_adca_outcome outcome; /* last_step */
+    double fix_base;                   /* 0.2; decouple: reward of a step, with its sign */
+    double consistent_scale;           /* 1; allocation */
+    double pos_unconsistent_scale;     /* 0.2; allocation */
+    double neg_unconsistent_scale;     /* 0.2; allocation */
+    bool batch_norm;                   /* true */
+    bool equal_trajectory_weight;      /* true */
+    bool length_normalisation;         /* false; decouple only */
+};
+
+/* "constant", "linear", "cosine" */
+enum trainer_schedule_kind { TRAINER_CONSTANT, TRAINER_LINEAR, TRAINER_COSINE };
+
+/* The way of alpha and beta from their values at the first iteration to those at the end. */
+struct trainer_schedule {
+    enum trainer_schedule_kind kind; /* constant */
+    double alpha_end, beta_end;      /* 0, 0; not read by constant */
+};
+
 /*
  * A row of the core's table (rlcore/algorithm.h), which says what the algorithm needs, which of
  * these settings it reads and with which defaults; those given here are of most.
@@ -63,6 +89,8 @@ struct trainer_algorithm {
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of opd (teacher) and sft (source) */
     enum trainer_length_penalty length_penalty; /* none */
     double length_coef;                         /* 0 = the custom of the penalty */
+    struct trainer_adca adca;
+    struct trainer_schedule schedule;
 };
 
 /* Who is not judged: "none", "small_adv" (as enum rl_adca_skip), "all_neg" */

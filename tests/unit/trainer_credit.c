@@ -72,6 +72,12 @@ static void make_row(struct trainer_rollouts *r, size_t row, size_t i)
         .turn = searches[i], .good = good[i], .done = true, .reward = outcomes[i]};
 }
 
+static struct trainer_adca make_adca(void)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    return recipe.tasks[0].algorithm.adca;
+}
+
 /* Rows of task 1 stand behind others, which must stay as they are. */
 static struct credited *make(enum rl_algorithm_name name)
 {
@@ -344,27 +350,118 @@ static void lay_flags(size_t *start, uint8_t *flags)
     }
 }
 
-static void the_judge_is_asked_about_steps(void **state)
+/* Credit as the core's kernel assigns it with these options. */
+static void assert_adca(struct credited *c, const struct rl_adca_options *options)
 {
-    (void)state;
     float expected[ROWS * WIDTH];
     size_t start[ROWS + 1];
     uint8_t flags[ROWS * 4];
     double steps[2][ROWS * 4];
+    lay_rewards(c, false, outcomes);
+    lay_flags(start, flags);
+    const struct rl_adca_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
+                                     start, flags, start};
+    const struct rl_adca_output out = {NULL, steps[0], steps[1], NULL};
+    CORE(c, rl_adca_advantagef(&in, options, c->rewards, expected, &out, &c->workspace.ws, NULL));
+    assert_tokens(c, expected);
+}
+
+static void the_judge_is_asked_about_steps(void **state)
+{
+    (void)state;
     struct rl_adca_options options;
     struct credited *c = make(RL_ALGORITHM_ADCA);
     algorithm(c)->alpha = 0.7;
     assign(c, 0);
-    lay_rewards(c, false, outcomes);
-    lay_flags(start, flags);
     rl_adca_options_init(&options);
     options.alpha = 0.7;
-    const struct rl_adca_input in = {ROWS,  WIDTH, c->batch.group, c->batch.turn,
-                                     start, flags, start};
-    const struct rl_adca_output out = {NULL, steps[0], steps[1], NULL};
-    CORE(c, rl_adca_advantagef(&in, &options, c->rewards, expected, &out, &c->workspace.ws, NULL));
-    assert_tokens(c, expected);
+    assert_adca(c, &options);
     release(c);
+}
+
+/* One setting away from the defaults each, or two where one alone changes nothing. */
+static void every_option_of_adca_reaches_the_core(void **state)
+{
+    (void)state;
+    struct rl_adca_options initial;
+    rl_adca_options_init(&initial);
+    const struct trainer_adca normal = make_adca();
+    struct {
+        struct trainer_adca recipe;
+        struct rl_adca_options core;
+    } cases[9];
+    enum { N = sizeof cases / sizeof *cases };
+    for (size_t i = 0; i < N; i++) {
+        cases[i].recipe = normal;
+        cases[i].core = initial;
+    }
+#define SET(i, setting, option, value)                                                             \
+    (cases[i].recipe.setting = (value), cases[i].core.option = (value))
+    cases[0].recipe.scheme = TRAINER_ADCA_ALLOCATION;
+    cases[0].core.scheme = RL_ADCA_ALLOCATION;
+    cases[1] = cases[2] = cases[3] = cases[0];
+    SET(1, consistent_scale, consistent_scale, 0.5);
+    SET(2, pos_unconsistent_scale, pos_unconsistent_scale, 0.7);
+    SET(3, neg_unconsistent_scale, neg_unconsistent_scale, 0.6);
+    cases[4].recipe.outcome = TRAINER_ADCA_ALL_STEPS;
+    cases[4].core.outcome = RL_ADCA_ALL_STEPS;
+    cases[5].recipe.outcome = TRAINER_ADCA_ONLY;
+    cases[5].core.outcome = RL_ADCA_ONLY;
+    SET(6, batch_norm, do_batch_norm, false);
+    SET(6, fix_base, fix_base, 0.4);
+    SET(7, equal_trajectory_weight, equal_trajectory_weight, false);
+    SET(8, length_normalisation, length_normalisation, true);
+#undef SET
+    float before[ROWS * WIDTH];
+    struct credited *c = credited(RL_ALGORITHM_ADCA);
+    memcpy(before, advantages(c), sizeof before);
+    for (size_t i = 0; i < N; i++) {
+        algorithm(c)->adca = cases[i].recipe;
+        assign(c, 0);
+        assert_adca(c, &cases[i].core);
+        assert_memory_not_equal(before, advantages(c), sizeof before);
+    }
+    release(c);
+}
+
+/* alpha goes its way over the iterations: whole at first, and near its end at the last. */
+static void alpha_and_beta_follow_their_schedule(void **state)
+{
+    (void)state;
+    struct rl_adca_options options;
+    const struct {
+        enum trainer_schedule_kind kind;
+        int32_t iteration;
+        double alpha;
+    } cases[] = {{TRAINER_CONSTANT, 3, 0.9},
+                 {TRAINER_LINEAR, 0, 0.9},
+                 {TRAINER_LINEAR, 1, 0.7},
+                 {TRAINER_LINEAR, 3, 0.3},
+                 {TRAINER_COSINE, 0, 0.9},
+                 {TRAINER_COSINE, 2, 0.5},
+                 {TRAINER_COSINE, 1, 0.1 + 0.4 * (1 + 0.70710678118654757)}};
+    rl_adca_options_init(&options);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct credited *c = make(RL_ALGORITHM_ADCA);
+        c->recipe.training.iterations = 4;
+        algorithm(c)->alpha = 0.9;
+        algorithm(c)->schedule = (struct trainer_schedule){cases[i].kind, 0.1, 0};
+        assign(c, cases[i].iteration);
+        options.alpha = cases[i].alpha;
+        assert_adca(c, &options);
+        release(c);
+    }
+    struct credited *late = make(RL_ALGORITHM_TURN_GROUP_V1D);
+    struct credited *now = make(RL_ALGORITHM_TURN_GROUP_V1D);
+    late->recipe.training.iterations = 4;
+    algorithm(late)->schedule = (struct trainer_schedule){TRAINER_LINEAR, 0.1, 0.1};
+    algorithm(now)->alpha = algorithm(now)->beta = 0.2;
+    assign(late, 2); /* 0.3 and 0.1: half way */
+    assign(now, 2);
+    assert_tokens(late, advantages(now));
+    assert_true(late->scale.ig_clip_scale_std == now->scale.ig_clip_scale_std);
+    release(late);
+    release(now);
 }
 
 static void after_its_steps_the_judge_is_not_asked(void **state)
@@ -563,6 +660,8 @@ int main(void)
         cmocka_unit_test(the_four_modes_are_those_of_the_core),
         cmocka_unit_test(process_rewards_stay_at_their_turns),
         cmocka_unit_test(the_judge_is_asked_about_steps),
+        cmocka_unit_test(every_option_of_adca_reaches_the_core),
+        cmocka_unit_test(alpha_and_beta_follow_their_schedule),
         cmocka_unit_test(after_its_steps_the_judge_is_not_asked),
         cmocka_unit_test(outcomes_pay_for_length),
         cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),

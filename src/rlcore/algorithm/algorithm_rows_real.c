@@ -172,6 +172,8 @@ static enum rl_status by_judge(const struct rows *r)
                                             always ? INT64_MAX : (int64_t)r->options->prm_steps,
                                         .alpha = r->options->alpha};
     rl_adca_options_init(&options);
+    if (r->options->adca)
+        options = *r->options->adca;
     enum rl_status status = rl_adca_schedule_at(&schedule, &asked, &options.alpha, r->err);
     if (status != RL_OK || !asked)
         return status == RL_OK ? by_group(r, RL_GRPO) : status;

@@ -59,6 +59,9 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         .source = row->needs & RL_NEED_FROZEN_SOURCE ? frozen : RL_MODEL_POLICY,
         .reference = row->needs & RL_NEED_POLICY_REFERENCE ? RL_MODEL_POLICY : frozen};
     struct rl_error core;
+    if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION &&
+        algorithm->adca.outcome == TRAINER_ADCA_ONLY)
+        REFUSE("algorithm.adca.outcome: only needs scheme decouple");
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
     if (row->needs & RL_NEED_AGENTS)

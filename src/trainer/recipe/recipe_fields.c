@@ -69,6 +69,9 @@
 static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const adca_schemes[] = {"decouple", "allocation", NULL};
+static const char *const adca_outcomes[] = {"last_step", "all_steps", "only", NULL};
+static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
                                      "geo_mean", "reinforce", "dppo", "ipo",   NULL};
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
@@ -293,6 +296,32 @@ static const struct recipe_field task[] = {
            TRAINER_LENGTH_NONE, "Reward less for long responses."),
     REAL("algorithm.length_coef", algorithm.length_coef, 0, FROM(0), TO(1e6),
          "Weight of the length penalty; 0 = its custom."),
+    LATER_OBJECT("algorithm.adca", "How adca makes step rewards of flags."),
+    CHOICE("algorithm.adca.scheme", algorithm.adca.scheme, adca_schemes, TRAINER_ADCA_DECOUPLE,
+           "A fixed reward for each flag, or shares of the outcome by flag."),
+    CHOICE("algorithm.adca.outcome", algorithm.adca.outcome, adca_outcomes, TRAINER_ADCA_LAST_STEP,
+           "Where the outcome goes; only: nowhere, step rewards alone (decouple)."),
+    REAL("algorithm.adca.fix_base", algorithm.adca.fix_base, 0.2, FROM(0), TO(1e6),
+         "decouple: reward of a GOOD step; of a BAD one with the other sign."),
+    REAL("algorithm.adca.consistent_scale", algorithm.adca.consistent_scale, 1, FROM(0), TO(1e6),
+         "allocation: weight of steps whose flag agrees with the outcome."),
+    REAL("algorithm.adca.pos_unconsistent_scale", algorithm.adca.pos_unconsistent_scale, 0.2,
+         FROM(0), TO(1e6), "allocation: weight of BAD steps of a success."),
+    REAL("algorithm.adca.neg_unconsistent_scale", algorithm.adca.neg_unconsistent_scale, 0.2,
+         FROM(0), TO(1e6), "allocation: weight of GOOD steps of a failure."),
+    BOOL("algorithm.adca.batch_norm", algorithm.adca.batch_norm, true,
+         "z-scores of step rewards within the group."),
+    BOOL("algorithm.adca.equal_trajectory_weight", algorithm.adca.equal_trajectory_weight, true,
+         "In those every rollout weighs alike; else every step does."),
+    BOOL("algorithm.adca.length_normalisation", algorithm.adca.length_normalisation, false,
+         "decouple: divide by the square root of the number of steps."),
+    LATER_OBJECT("algorithm.schedule", "How alpha and beta change over the iterations."),
+    CHOICE("algorithm.schedule.kind", algorithm.schedule.kind, schedules, TRAINER_CONSTANT,
+           "Along a line or a cosine, or not at all."),
+    REAL("algorithm.schedule.alpha_end", algorithm.schedule.alpha_end, 0, FROM(0), TO(100),
+         "alpha at the end."),
+    REAL("algorithm.schedule.beta_end", algorithm.schedule.beta_end, 0, FROM(0), TO(1),
+         "beta at the end."),
 };
 #undef OWNER
 

@@ -84,8 +84,12 @@ static size_t left_out(const struct recipe_table *table, size_t i, const void *b
 static void print_table(struct printer *p, const struct recipe_table *table, const void *base)
 {
     for (size_t i = 0; i < table->n; i++) {
-        i += left_out(table, i, base);
         const struct recipe_field *field = &table->fields[i];
+        size_t skipped = left_out(table, i, base);
+        if (skipped > 0) {
+            i += skipped - 1;
+            continue;
+        }
         print_key(p, field);
         if (field->kind == RECIPE_OBJECT)
             open_object(p);

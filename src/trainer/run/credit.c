@@ -116,14 +116,45 @@ static enum rl_status set_turns(struct credit *c, struct rl_error *core)
 static enum trainer_status set_flags(struct credit *c, struct credit_memory *memory,
                                      struct trainer_error *err)
 {
-    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration, c->task->first,
-                                      c->task->n,      c->outcome,    c->turn_start};
+    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration,
+                                      c->task->first,  c->task->n,    c->outcome,
+                                      c->turn_start};
     if (!(c->algorithm->needs & RL_NEED_JUDGE))
         return TRAINER_OK;
     return judging_flags(&memory->judging, &rows, c->r, c->flags, err);
 }
 
 /* ---- advantages --------------------------------------------------------------------------- */
+
+/*
+ * Progress is 0 at the first iteration and never 1: p = iteration / iterations, as AgentEvolver's
+ * cosine has it.
+ */
+static double scheduled(const struct credit *c, double begin, double end)
+{
+    enum trainer_schedule_kind kind = c->settings->schedule.kind;
+    double p = (double)c->task->iteration / fmax(1, c->task->recipe->training.iterations);
+    if (kind == TRAINER_CONSTANT)
+        return begin;
+    double left = kind == TRAINER_LINEAR ? 1 - p : 0.5 * (1 + cos(3.141592653589793 * p));
+    return end + (begin - end) * left;
+}
+
+static struct rl_adca_options adca_options(const struct trainer_adca *adca)
+{
+    struct rl_adca_options options;
+    rl_adca_options_init(&options);
+    options.scheme = (enum rl_adca_scheme)adca->scheme;
+    options.outcome = (enum rl_adca_outcome)adca->outcome;
+    options.fix_base = adca->fix_base;
+    options.consistent_scale = adca->consistent_scale;
+    options.pos_unconsistent_scale = adca->pos_unconsistent_scale;
+    options.neg_unconsistent_scale = adca->neg_unconsistent_scale;
+    options.do_batch_norm = adca->batch_norm;
+    options.equal_trajectory_weight = adca->equal_trajectory_weight;
+    options.length_normalisation = adca->length_normalisation;
+    return options;
+}
 
 /*
  * Options begin with the algorithm's own defaults, then the recipe's are laid over them: settings
@@ -138,12 +169,13 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     int32_t task = c->task->task;
     size_t at = c->task->first * r->width;
     const struct rl_algorithm_input in = {&c->batch, c->outcome, c->turn_start, c->gain, c->flags};
+    const struct rl_adca_options adca = adca_options(&a->adca);
     struct rl_algorithm_options options;
     enum rl_status status;
     rl_algorithm_options_init(&options, c->algorithm);
-    options.alpha = a->alpha;
+    options.alpha = scheduled(c, a->alpha, a->schedule.alpha_end);
     options.gamma = a->gamma;
-    options.beta = a->beta;
+    options.beta = scheduled(c, a->beta, a->schedule.beta_end);
     options.norm_by_std = a->norm_by_std;
     options.epsilon = a->epsilon;
     options.decay = a->decay;
@@ -152,6 +184,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     options.baselines = &memory->baseline[task];
     options.n_baselines = &memory->n_baselines[task];
     options.max_baselines = 1;
+    options.adca = &adca;
     CORE_CALL(status, c->workspace,
               rl_algorithm_rowsf(c->algorithm, &in, &options, r->rewards + at, r->advantage + at,
                                  r->clip_scale + at, scale, &c->workspace->ws, core));
@@ -235,8 +268,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     scale_advantages(&c);
     free(c.outcome);
     rollouts->has_credit = true;
-    return status == RL_OK ? judged
-                           : trainer_core_failed(err, "credit assignment", status, &core);
+    return status == RL_OK ? judged : trainer_core_failed(err, "credit assignment", status, &core);
 }
 
 /* ---- statistics --------------------------------------------------------------------------- */
