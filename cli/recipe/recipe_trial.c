@@ -77,18 +77,29 @@ static void remark_judge(const struct trial_record *record, char *out, size_t si
         snprintf(out + n, size - n, ", %.0f + %.0f tokens", asked, answered);
 }
 
+/* Without training there was nothing to clip. */
+static void remark_scores(const struct recipe_trial *trial, const struct trial_record *record, char *out)
+{
+    double std, greedy, area, entropy, clipped;
+    int n = 0;
+    if (trial_record_final(&std, record, "em_std") && trial_record_final(&greedy, record, "em_greedy") &&
+        trial_record_final(&area, record, "area"))
+        n = snprintf(out, TRIAL_TEXT_MAX, "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f",
+                     std, (int)trial->recipe->evaluation.seeds, greedy, area);
+    if (n > 0 && n < TRIAL_TEXT_MAX && trial_record_final(&entropy, record, "entropy") &&
+        trial_record_final(&clipped, record, "clip_fraction"))
+        snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", entropy %.4f, clip fraction %.4f", entropy, clipped);
+}
+
 /* Only of a trial that finished: of others the row's reason says what matters. */
 static void remark(void *context, const struct trial_record *record, const struct trial_outcome *outcome,
                    char *out)
 {
     const struct recipe_trial *trial = context;
-    double std, greedy, area;
-    if (outcome->end == TRIAL_FINISHED && trial_record_final(&std, record, "em_std") &&
-        trial_record_final(&greedy, record, "em_greedy") && trial_record_final(&area, record, "area"))
-        snprintf(out, TRIAL_TEXT_MAX,
-                 "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f", std,
-                 (int)trial->recipe->evaluation.seeds, greedy, area);
-    if (outcome->end == TRIAL_FINISHED && trial->recipe->judge.endpoint[0])
+    if (outcome->end != TRIAL_FINISHED)
+        return;
+    remark_scores(trial, record, out);
+    if (trial->recipe->judge.endpoint[0])
         remark_judge(record, out, TRIAL_TEXT_MAX);
 }
 

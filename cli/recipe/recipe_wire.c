@@ -117,6 +117,11 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_judge(line, &it->judge);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
+    wire->entropy += it->entropy;
+    wire->clip_fraction += it->clip_fraction;
+    wire->generation_s += it->generation_s;
+    wire->gain_s += it->gain_s;
+    wire->update_s += it->update_s;
     wire->clip_scale_mean += it->clip_scale_mean;
     wire->clip_scale_std += it->clip_scale_std;
     set_real(line, "ig_clip_scale_mean", wire->clip_scale_mean / wire->n_iterations);
@@ -145,6 +150,17 @@ static void set_start(json_t *line, const struct trainer_event *event)
     set_real(line, "memory_bound", event->memory_bound);
 }
 
+/* Of a step, so that trials of different lengths compare: what it costs, and in which phase. */
+static void set_means(const struct recipe_wire *wire, json_t *line)
+{
+    double n = wire->n_iterations;
+    set_real(line, "entropy", wire->entropy / n);
+    set_real(line, "clip_fraction", wire->clip_fraction / n);
+    set_real(line, "generation_s", wire->generation_s / n);
+    set_real(line, "gain_s", wire->gain_s / n);
+    set_real(line, "update_s", wire->update_s / n);
+}
+
 /* Without an iteration there was no clip scale, and 1 would look as if it had been measured. */
 static void set_final(const struct recipe_wire *wire, json_t *line, const struct trainer_event *event)
 {
@@ -157,6 +173,7 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
     if (wire->n_iterations) {
         set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
         set_real(line, "ig_clip_scale_std", event->clip_scale_std);
+        set_means(wire, line);
     }
     set_judge(line, &event->judge);
     set_turns(line, event->gain, event->n_gain);

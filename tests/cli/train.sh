@@ -30,6 +30,14 @@ must_run -C t sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND ke
 must_equal 6 "$(tail -n 1 out)" "iterations"
 must_equal 100 "$(json 'warm_start.#' t/telemetry/000.json)"
 must_equal "$score" "$(json final.em t/telemetry/000.json)"
+# Means over the steps: what was clipped, and what a step costs in which phase.
+for name in entropy clip_fraction generation_s gain_s update_s; do
+    must_run -C t sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv
+    must_equal 1 "$(awk "BEGIN { x = $(json "final.$name" t/telemetry/000.json) - $(tail -n 1 out); print (x < 1e-9 && -x < 1e-9) }")" \
+        "mean $name"
+done
+must_have t/results.tsv ', entropy 0.'
+must_have t/results.tsv ', clip fraction 0.'
 must_run -C t verify
 
 # The same again is not better; another start is worse; a better one is kept.
