@@ -24,7 +24,7 @@ src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage s
 src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
 src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
-src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files
+src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index

@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A queue that is busy is asked again later, as one in which others have all there is. */
+/* A queue that is busy, or away, is asked again later, as one in which others have all there is. */
 static int status_of(enum lineage_status status, const struct lineage_error *err)
 {
     switch (status) {
     case LINEAGE_OK: return CLI_GO_ON;
     case LINEAGE_ENOTFOUND:
+    case LINEAGE_EAWAY:
     case LINEAGE_ELOCKED: return NIGHT_WAIT;
     default: return cli_fail(err);
     }

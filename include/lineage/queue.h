@@ -8,7 +8,9 @@
  * row counts.
  *
  * In a directory claims are files beside the checkpoints of the night, for the processes of one machine: a holder that
- * was killed is known to be gone at once. Times are those of one clock that nobody sets.
+ * was killed is known to be gone at once. Times are those of one clock that nobody sets. Of a store on a server they are
+ * on the server, for workers on any machine, and all times are the server's; while it cannot be reached every call is
+ * LINEAGE_EAWAY.
  *
  * Calling sequence of a worker
  *     lineage_queue_open; then, while there are trials without a row,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../log/log.h"
 #include "queue_kind.h"
 
 static void name_worker(char out[LINEAGE_WORKER_MAX])
@@ -20,7 +21,7 @@ enum lineage_status lineage_queue_open(struct lineage_queue **queue, struct line
     *queue = NULL;
     enum lineage_status status = store_check_owner(store, err);
     if (status == LINEAGE_OK)
-        status = queue_files_open(queue, store, err);
+        status = log_has_requests(store->log) ? queue_postgres_open(queue, store, err) : queue_files_open(queue, store, err);
     if (status == LINEAGE_OK) {
         (*queue)->store = store;
         name_worker((*queue)->worker);

@@ -28,4 +28,7 @@ struct lineage_queue {
 /* Claims as files of the store's directory. */
 enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
 
+/* Claims in PostgreSQL (schema/postgresql/002_queue.sql), for workers on any machine. */
+enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err);
+
 #endif

@@ -1,0 +1,193 @@
+/*
+ * queue_postgres.c: claims on a server, for workers on any machine.
+ *
+ * Everything is decided by the functions of schema/postgresql/002_queue.sql, each a transaction of its own that ends before
+ * the trial begins. A holder is named by worker and attempt. When a connection breaks under a claim that was made nobody is
+ * told of it: it is free again when its lease ends.
+ *
+ * The connection is that of the log; a claim of the log is never held meanwhile.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../format/arena.h"
+#include "../log/log.h"
+#include "../postgres/log_postgres.h"
+#include "../postgres/pg.h"
+#include "queue_kind.h"
+
+/* Seconds: who watches a trial renews its claim in between and must not lose sight of it. */
+#define SHORT_PATIENCE 2.0
+
+enum { NUMBER_MAX = 32 };
+
+static enum lineage_status find_store(struct lineage_queue *queue, char number[NUMBER_MAX], struct lineage_error *err)
+{
+    struct log_state state;
+    struct log *log = queue->store->log;
+    enum lineage_status status = log_postgres_store(log) ? LINEAGE_OK : log_look(log, &state, err);
+    snprintf(number, NUMBER_MAX, "%" PRId64, log_postgres_store(log));
+    return status;
+}
+
+/* A connection that broke since the last statement is made anew, once: a server that was started again is there. What is
+ * asked twice then may have been done twice: a second claim ends with its lease, the others are as good once as twice. */
+static enum lineage_status ask(struct lineage_queue *queue, struct pg_result *result, double seconds, const char *sql, size_t n,
+                               const char *const *params, struct lineage_error *err)
+{
+    struct pg *pg = log_postgres_pg(queue->store->log);
+    bool was_connected = pg_is_connected(pg);
+    *result = (struct pg_result){0};
+    enum lineage_status status = pg_run(pg, result, seconds, sql, n, params, err);
+    if (status == LINEAGE_EAWAY && was_connected)
+        status = pg_run(pg, result, seconds, sql, n, params, err);
+    return status;
+}
+
+static void write_keys(struct buf *out, const struct lineage_claim_request *request)
+{
+    buf_puts(out, "{");
+    for (size_t i = 0; i < request->n; i++)
+        buf_printf(out, "%s%" PRId64, i ? "," : "", (int64_t)request->keys[i]);
+    buf_puts(out, "}");
+}
+
+static void take_claim(struct lineage_claim *claim, const struct lineage_claim_request *request, size_t which,
+                       int64_t attempt, const char *worker)
+{
+    *claim = (struct lineage_claim){.key = request->keys[which], .attempt = (uint64_t)attempt, .left = request->lease,
+                                    .hold = -1};
+    snprintf(claim->worker, sizeof claim->worker, "%s", worker);
+    snprintf(claim->night, sizeof claim->night, "%s", request->night);
+}
+
+static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
+                                          size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+{
+    char store[NUMBER_MAX], lease[NUMBER_MAX], at_most[NUMBER_MAX];
+    struct pg_result result = {0};
+    struct buf keys = {0};
+    snprintf(lease, sizeof lease, "%.3f", request->lease);
+    snprintf(at_most, sizeof at_most, "%zu", request->at_most);
+    write_keys(&keys, request);
+    enum lineage_status status = keys.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : find_store(queue, store, err);
+    const char *const params[] = {store, request->night, keys.data, queue->worker, lease, at_most};
+    if (status == LINEAGE_OK)
+        status = ask(queue, &result, PG_PATIENCE,
+                     "SELECT which, of_attempt FROM lineage.claim_trial($1::integer, $2, $3::bigint[], $4,"
+                     " $5::double precision, $6::bigint)", 6, params, err);
+    if (status == LINEAGE_OK && !pg_rows(&result))
+        status = LINEAGE_ENOTFOUND;
+    if (status == LINEAGE_OK) {
+        *which = (size_t)pg_int(&result, 0, 0) - 1;
+        take_claim(claim, request, *which, pg_int(&result, 0, 1), queue->worker);
+    }
+    pg_clear(&result);
+    buf_release(&keys);
+    return status;
+}
+
+/* A claim by its store, key, attempt and worker, as parameters of a statement. */
+struct name {
+    char store[NUMBER_MAX], key[NUMBER_MAX], attempt[NUMBER_MAX];
+};
+
+static enum lineage_status name_claim(struct name *name, struct lineage_queue *queue, const struct lineage_claim *claim,
+                                      struct lineage_error *err)
+{
+    snprintf(name->key, sizeof name->key, "%" PRId64, (int64_t)claim->key);
+    snprintf(name->attempt, sizeof name->attempt, "%" PRIu64, claim->attempt);
+    return find_store(queue, name->store, err);
+}
+
+static enum lineage_status postgres_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease,
+                                          const char *about, struct lineage_error *err)
+{
+    struct name name;
+    char seconds[NUMBER_MAX];
+    struct pg_result result = {0};
+    snprintf(seconds, sizeof seconds, "%.3f", lease);
+    enum lineage_status status = name_claim(&name, queue, claim, err);
+    const char *const params[] = {name.store, name.key, name.attempt, claim->worker, queue->worker, seconds, about};
+    if (status == LINEAGE_OK)
+        status = ask(queue, &result, SHORT_PATIENCE,
+                     "SELECT lineage.renew_trial($1::integer, $2::bigint, $3::bigint, $4, $5, $6::double precision, $7)", 7,
+                     params, err);
+    if (status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") != 0)
+        status = LINEAGE_ENOTFOUND;
+    pg_clear(&result);
+    if (status != LINEAGE_OK)
+        return status;
+    memcpy(claim->worker, queue->worker, sizeof claim->worker);
+    if (about)
+        memcpy(claim->about, about, strlen(about) + 1);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status postgres_release(struct lineage_queue *queue, struct lineage_claim *claim,
+                                            enum lineage_release why, struct lineage_error *err)
+{
+    struct name name;
+    struct pg_result result = {0};
+    enum lineage_status status = name_claim(&name, queue, claim, err);
+    const char *const params[] = {name.store, name.key, name.attempt, claim->worker, why == LINEAGE_CLAIM_DONE ? "t" : "f",
+                                  claim->free ? "t" : "f"};
+    if (status == LINEAGE_OK)
+        status = ask(queue, &result, PG_PATIENCE,
+                     "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean)", 6,
+                     params, err);
+    pg_clear(&result);
+    return status;
+}
+
+static void read_claim(struct lineage_claim *claim, const struct pg_result *result, size_t row)
+{
+    *claim = (struct lineage_claim){.key = (uint64_t)pg_int(result, row, 0),
+                                    .attempt = (uint64_t)pg_int(result, row, 3),
+                                    .left = strtod(pg_text(result, row, 4, NULL), NULL),
+                                    .hold = -1};
+    claim->free = claim->left <= 0;
+    snprintf(claim->night, sizeof claim->night, "%s", pg_text(result, row, 1, NULL));
+    snprintf(claim->worker, sizeof claim->worker, "%s", pg_text(result, row, 2, NULL));
+    snprintf(claim->about, sizeof claim->about, "%s", pg_text(result, row, 5, NULL));
+}
+
+static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*visit)(void *, const struct lineage_claim *),
+                                         void *context, struct lineage_error *err)
+{
+    char store[NUMBER_MAX];
+    struct pg_result result = {0};
+    struct lineage_claim claim;
+    enum lineage_status status = find_store(queue, store, err);
+    const char *const params[] = {store};
+    if (status == LINEAGE_OK)
+        status = ask(queue, &result, PG_PATIENCE,
+                     "SELECT key, night, worker, attempt, extract(epoch FROM until - clock_timestamp()), about"
+                     " FROM lineage.trial_claim WHERE store = $1::integer AND attempt > 0 ORDER BY key", 1, params, err);
+    for (size_t row = 0; status == LINEAGE_OK && row < pg_rows(&result); row++) {
+        read_claim(&claim, &result, row);
+        if (!visit(context, &claim))
+            break;
+    }
+    pg_clear(&result);
+    return status;
+}
+
+static void postgres_close(struct lineage_queue *queue)
+{
+    free(queue);
+}
+
+static const struct queue_kind kind = {postgres_claim, postgres_renew, postgres_release, postgres_each, postgres_close};
+
+enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
+{
+    *queue = calloc(1, sizeof **queue);
+    if (!*queue)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    (*queue)->kind = &kind;
+    (*queue)->store = store;
+    return LINEAGE_OK;
+}
