@@ -141,10 +141,10 @@ int night_claims_clear(struct night *night)
 {
     struct clearing c = {night, CLI_GO_ON};
     struct lineage_error err;
-    enum lineage_status status = lineage_queue_each(night->claims, clear, &c, &err);
-    if (status != LINEAGE_OK)
-        return cli_fail(&err);
-    return c.status == NIGHT_WAIT ? CLI_GO_ON : c.status; /* the next one clears them away */
+    int status = status_of(lineage_queue_each(night->claims, clear, &c, &err), &err);
+    if (status == CLI_GO_ON)
+        status = c.status;
+    return status == NIGHT_WAIT ? CLI_GO_ON : status; /* the next one clears them away */
 }
 
 struct census {
@@ -185,8 +185,8 @@ int night_claims_others(struct night_others *others, const struct night *night, 
     struct census census = {night, others, past, true};
     struct lineage_error err;
     *others = (struct night_others){0};
-    enum lineage_status status = lineage_queue_each(night->claims, count_other, &census, &err);
-    if (status != LINEAGE_OK)
-        return cli_fail(&err);
+    int status = status_of(lineage_queue_each(night->claims, count_other, &census, &err), &err);
+    if (status != CLI_GO_ON)
+        return status;
     return census.added ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
 }

@@ -34,7 +34,7 @@ void night_claim_leave(struct night *night, size_t i);
 int night_claims_clear(struct night *night);
 
 /* Count what others have at work; add the proposed ones of other machines to the past, if that is not NULL, as running.
- * CLI_GO_ON or an exit status. */
+ * CLI_GO_ON; NIGHT_WAIT if that cannot be known now; or an exit status. */
 int night_claims_others(struct night_others *others, const struct night *night, struct propose_past *past);
 
 /* What keeps the claim of trial i while it is watched; context is the night. */
