@@ -81,9 +81,7 @@ static enum lineage_status check_index(struct verifying *v, struct index *on_dis
         found(v, "mirror", 0, "", why.text);
         return LINEAGE_OK;
     }
-    if (status != LINEAGE_OK && err)
-        *err = why;
-    return status;
+    return status == LINEAGE_OK ? status : store_give(err, &why);
 }
 
 /* A path comes from the row, which another tool may have written: `/etc` or `../..` are

@@ -1,0 +1,312 @@
+/* Rows that come in by other ways than one append: many at once, imported, put back; and settings that are set once. */
+#include "support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/query.h>
+#include <lineage/verify.h>
+
+#include "files/fs.h"
+#include "support/files.h"
+#include "support/rows.h"
+
+static struct lineage_error err;
+static char *dir;
+static struct lineage_store *store;
+
+static const struct row rows[] = {{"000", "a", .status = "baseline", .metric = "0.5", .notes = "n"},
+                                  {"001", "a", "000", .status = "keep", .metric = "0.25", .notes = "n"},
+                                  {.id = NULL}};
+
+static void begin(void)
+{
+    dir = make_dir();
+    add_rows(dir, rows);
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+}
+
+static void end(void)
+{
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static const char *ids(void)
+{
+    static const struct lineage_query all = {0};
+    return ids_of(store, &all);
+}
+
+static size_t findings_of(const char *kind)
+{
+    struct heard heard = {0};
+    size_t n, found = 0;
+    assert_int_equal(lineage_verify(store, &n, hear_finding, &heard, &err), LINEAGE_OK);
+    for (const char *at = heard.kinds; (at = strstr(at, kind)); at++)
+        found++;
+    return found;
+}
+
+/* As an editor leaves it that ends no last line; the cell of notes is whole. */
+static void cut_last_line_end(void)
+{
+    struct stat st;
+    const char *path = in_dir(dir, "results.tsv");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - 1), 0);
+}
+
+/* ---- many at once ---- */
+
+static void many_are_rows_alone(void **state)
+{
+    const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH}, {.status = LINEAGE_CRASH}};
+    struct lineage_append_options options;
+    (void)state;
+    begin();
+    lineage_append_options_init(&options);
+    assert_int_equal(lineage_store_append_many(store, NULL, 0, NULL, &options, NULL, &err), LINEAGE_OK);
+    assert_int_equal(lineage_store_append_many(store, NULL, 0, NULL, NULL, NULL, &err), LINEAGE_OK);
+    options.telemetry = "{}";
+    options.telemetry_length = 2;
+    assert_int_equal(lineage_store_append_many(store, trials, 2, NULL, &options, NULL, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "of one trial"));
+    lineage_append_options_init(&options);
+    options.snapshot_dir = dir;
+    assert_int_equal(lineage_store_append_many(store, trials, 2, NULL, &options, NULL, &err), LINEAGE_EINVAL);
+    assert_string_equal(ids(), "000 001 ");
+    end();
+}
+
+static void a_status_may_be_asked_for_row_by_row(void **state)
+{
+    const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH, .core_metric = {true, 0.01}}, {.core_metric = {true, 0.125}}, {.core_metric = {true, 0.5}}};
+    const bool decided[] = {false, true, true};
+    struct lineage_trial out[3];
+    (void)state;
+    begin();
+    assert_int_equal(lineage_store_append_many(store, trials, 3, decided, NULL, out, &err), LINEAGE_OK);
+    assert_int_equal(out[0].status, LINEAGE_CRASH);
+    assert_int_equal(out[1].status, LINEAGE_KEEP);
+    assert_int_equal(out[2].status, LINEAGE_DISCARD);
+    assert_string_equal(out[2].baseline_exp, out[1].exp_id);
+    for (size_t i = 0; i < 3; i++)
+        lineage_trial_release(&out[i]);
+    end();
+}
+
+/* Whoever comes first behind a line without its end gives it one; nothing is glued to it. */
+static void a_last_line_without_end_is_ended_first(void **state)
+{
+    const struct lineage_trial trials[] = {{.status = LINEAGE_CRASH}, {.status = LINEAGE_CRASH}};
+    struct lineage_import_stats stats;
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        begin();
+        char *other = make_dir(), *from = join(other, "results.tsv");
+        add_rows(other, (const struct row[]){{"x1", .status = "crash"}, {"x2", .status = "crash"}, {.id = NULL}});
+        cut_last_line_end();
+        if (way == 0)
+            assert_int_equal(lineage_store_append_many(store, trials, 2, NULL, NULL, NULL, &err), LINEAGE_OK);
+        else
+            assert_int_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
+        const char *all = ids();
+        assert_memory_equal(all, "000 ", 4);
+        size_t n = 0;
+        for (const char *at = all; *at; at++)
+            n += *at == ' ';
+        assert_true(n == 4 || (n == 3 && file_exists(in_dir(dir, "results.tsv.torn-1")))); /* or it proved nothing, and lies aside */
+        free(from);
+        remove_dir(other);
+        end();
+    }
+}
+
+/* ---- imported ---- */
+
+static void an_import_gives_no_id_twice(void **state)
+{
+    struct lineage_import_stats stats;
+    (void)state;
+    begin();
+    char *other = make_dir(), *from = join(other, "results.tsv");
+    static const char plain[] = "commit\tval_bpb\tmemory_gb\tstatus\tdescription\n"
+                                "abc\t0.9\t1.0\tkeep\tfirst\nabc\t0.8\t1.0\tkeep\tagain\nabc\t0.7\t1.0\tdiscard\tonce more\n";
+    write_file(from, plain, sizeof plain - 1);
+    enum lineage_status status = lineage_import(store, from, NULL, &stats, NULL, NULL, &err);
+    if (status == LINEAGE_OK) {
+        assert_int_equal(stats.n_rows, 3);
+        assert_int_equal(findings_of("id:"), 0);
+    }
+    remove(from);
+    add_rows(other, rows); /* the same ids again, in the format of its own */
+    assert_int_not_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
+    free(from);
+    remove_dir(other);
+    end();
+}
+
+static void a_log_of_another_form_takes_no_import(void **state)
+{
+    struct lineage_import_stats stats;
+    (void)state;
+    dir = make_dir();
+    add_bytes(dir, "status\texp_id\tcore_metric\nkeep\t000\t0.5\n");
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+    char *other = make_dir(), *from = join(other, "results.tsv");
+    add_rows(other, (const struct row[]){{"x1", .status = "crash"}, {.id = NULL}});
+    assert_int_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_EINVAL);
+    assert_string_equal(ids(), "000 ");
+    free(from);
+    remove_dir(other);
+    end();
+}
+
+/* ---- put back ---- */
+
+static enum lineage_status restore(const char *text)
+{
+    size_t n;
+    write_file(in_dir(dir, "results.tsv.torn-1"), text, strlen(text));
+    return lineage_restore(store, "results.tsv.torn-1", &n, &err);
+}
+
+static void what_is_put_back_is_sound_and_new(void **state)
+{
+    static const char row[] = "\n002\t\ta\t000\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n\n";
+    size_t n;
+    (void)state;
+    begin();
+    assert_int_equal(lineage_restore(store, "results.tsv", &n, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_restore(store, "results.tsv.torn-7", &n, &err), LINEAGE_ENOTFOUND);
+    assert_int_equal(restore("003\tonly\n"), LINEAGE_EINVAL);
+    assert_int_equal(restore("003\t\ta\t\t\t\t\"h\t\tcrash\t\t\t\t\t\t\t\tn\n"), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "quote is never closed"));
+    assert_int_equal(restore("001\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"), LINEAGE_EEXIST);
+    assert_string_equal(ids(), "000 001 ");
+    assert_int_equal(restore("\n\n"), LINEAGE_OK); /* nothing in it */
+    assert_string_equal(ids(), "000 001 ");
+    assert_int_equal(restore(row), LINEAGE_OK); /* blank lines are nobody's */
+    assert_string_equal(ids(), "000 001 002 ");
+    assert_false(file_exists(in_dir(dir, "results.tsv.torn-1")));
+    end();
+    dir = make_dir();
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(restore(row), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "no header yet"));
+    end();
+}
+
+/* ---- names of snapshots ---- */
+
+/* a + b_c, a_b + c: one name, whether or not the mirror has read the rows that have it. */
+static void no_two_trials_share_a_snapshot(void **state)
+{
+    static const char *const named[][2] = {{"a", "b_c_d"}, {"a_b", "c_d"}, {"a_b_c", "d"}};
+    char *from = make_dir(), *file = join(from, "f"), paths[3][64];
+    (void)state;
+    write_file(file, "x", 1);
+    for (int lag = 0; lag < 2; lag++) {
+        begin();
+        for (size_t i = 0; i < 3; i++) {
+            const struct lineage_trial trial = {.exp_id = named[i][0], .specialist = named[i][1], .status = LINEAGE_KEEP, .core_metric = {true, 1}};
+            struct lineage_append_options options;
+            struct lineage_trial row;
+            lineage_append_options_init(&options);
+            options.snapshot_dir = from;
+            options.no_mirror_sync = lag;
+            assert_int_equal(lineage_store_append(store, &trial, &options, &row, &err), LINEAGE_OK);
+            snprintf(paths[i], sizeof paths[i], "%s", row.snapshot_path);
+            for (size_t j = 0; j < i; j++)
+                assert_string_not_equal(paths[i], paths[j]);
+            lineage_trial_release(&row);
+        }
+        assert_int_equal(findings_of("snapshot:"), 0);
+        end();
+    }
+    free(file);
+    remove_dir(from);
+}
+
+/* ---- settings ---- */
+
+static void a_noise_floor_is_set_once(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(lineage_store_set_noise(store, 0, 1, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_store_set_noise(store, -1, 1, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_store_set_noise(store, NAN, 1, &err), LINEAGE_EINVAL);
+    assert_int_equal(lineage_store_set_noise(store, INFINITY, 1, &err), LINEAGE_EINVAL);
+    assert_true(lineage_store_config(store)->noise_std == 0);
+    assert_int_equal(lineage_store_set_noise(store, 0.5, 3, &err), LINEAGE_OK);
+    assert_true(lineage_store_config(store)->noise_std == 0.5 && lineage_store_config(store)->noise_seeds == 3);
+    assert_int_equal(lineage_store_set_noise(store, 0.25, 3, &err), LINEAGE_EEXIST);
+    assert_true(lineage_store_config(store)->noise_std == 0.5);
+    end();
+}
+
+static unsigned countdown;
+
+static int fail_call(void *context, const char *call)
+{
+    (void)context, (void)call;
+    return countdown && !--countdown ? EIO : 0;
+}
+
+/* All or nothing: the file says what the handle says. */
+static void a_noise_floor_that_cannot_be_written_is_none(void **state)
+{
+    (void)state;
+    for (unsigned n = 1, over = 0; !over && n < 100; n++) {
+        struct lineage_store *again;
+        begin();
+        countdown = n;
+        fs_set_fault(fail_call, NULL);
+        enum lineage_status status = lineage_store_set_noise(store, 0.5, 3, &err);
+        fs_set_fault(NULL, NULL);
+        over = countdown > 0;
+        assert_int_equal(lineage_store_open(&again, dir, NULL, &err), LINEAGE_OK);
+        double kept = lineage_store_config(again)->noise_std;
+        if (status == LINEAGE_OK)
+            assert_true(kept == 0.5 && lineage_store_config(store)->noise_std == 0.5);
+        else
+            assert_true(lineage_store_config(store)->noise_std == 0 && (kept == 0 || kept == 0.5));
+        lineage_store_close(again);
+        end();
+    }
+}
+
+static void an_import_that_was_cut_off_is_found(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(findings_of("import:"), 0);
+    write_file(in_dir(dir, "results.tsv.import"), "0\n", 2);
+    assert_int_equal(findings_of("import:"), 1);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_are_rows_alone),
+        cmocka_unit_test(a_status_may_be_asked_for_row_by_row),
+        cmocka_unit_test(a_last_line_without_end_is_ended_first),
+        cmocka_unit_test(an_import_gives_no_id_twice),
+        cmocka_unit_test(a_log_of_another_form_takes_no_import),
+        cmocka_unit_test(what_is_put_back_is_sound_and_new),
+        cmocka_unit_test(no_two_trials_share_a_snapshot),
+        cmocka_unit_test(a_noise_floor_is_set_once),
+        cmocka_unit_test(a_noise_floor_that_cannot_be_written_is_none),
+        cmocka_unit_test(an_import_that_was_cut_off_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* What is rendered, and where it goes: files that somebody saves meanwhile, devices, links, records, small budgets. */
+#include "support/unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+#include <lineage/text.h>
+
+#include "files/fs.h"
+#include "support/files.h"
+#include "support/rows.h"
+
+static struct lineage_error err;
+static char *dir;
+static struct lineage_store *store;
+
+static const struct row rows[] = {{"000", "a", .status = "baseline", .metric = "0.5"},
+                                  {"001", "a", "000", .status = "keep", .metric = "0.25"},
+                                  {.id = NULL}};
+
+static void begin(void)
+{
+    dir = make_dir();
+    add_rows(dir, rows);
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+}
+
+static void end(void)
+{
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static char *render(const struct lineage_render_options *options, size_t *length)
+{
+    char *text;
+    if (lineage_render(&text, length, store, options, &err) != LINEAGE_OK)
+        fail_msg("%s", err.text);
+    return text;
+}
+
+/* ---- the block ---- */
+
+static void a_section_s_name_is_one_that_can_be_asked_for(void **state)
+{
+    struct lineage_render_options options;
+    size_t length, n = 0;
+    (void)state;
+    begin();
+    lineage_render_options_init(&options);
+    for (const char *const *name = lineage_render_sections(); *name; name++, n++) {
+        options.sections = *name;
+        lineage_free(render(&options, &length));
+    }
+    assert_int_equal(n, 10);
+    char *ours = render(&options, &length), *theirs;
+    lineage_free(ours);
+    options.sections = "chain";
+    ours = render(&options, &length);
+    options.sections = "knowledge"; /* its name of once */
+    theirs = render(&options, &length);
+    assert_string_equal(ours, theirs);
+    lineage_free(ours);
+    lineage_free(theirs);
+    options.sections = "knowledges";
+    assert_int_equal(lineage_render(&ours, &length, store, &options, &err), LINEAGE_EINVAL);
+    assert_non_null(strstr(err.text, "known are best"));
+    ours = render(NULL, &length);
+    lineage_render_options_init(&options);
+    theirs = render(&options, &length);
+    assert_string_equal(ours, theirs); /* no options are the default ones */
+    lineage_free(ours);
+    lineage_free(theirs);
+    end();
+}
+
+/* Whatever the room: no more than that, and no half of a letter. */
+static void any_budget_holds(void **state)
+{
+    struct lineage_render_options options;
+    size_t length;
+    (void)state;
+    begin();
+    lineage_store_close(store);
+    static const char config[] = "{\"metric_label\": \"\xc3\xa9\xc3\xa9\xc3\xa9\xe2\x82\xac\"}";
+    write_file(in_dir(dir, "lineage.json"), config, sizeof config - 1);
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+    lineage_render_options_init(&options);
+    for (options.max_bytes = 1; options.max_bytes < 400; options.max_bytes++) {
+        char *text = render(&options, &length);
+        assert_true(length <= options.max_bytes);
+        assert_true(lineage_text_is_utf8(text, length));
+        lineage_free(text);
+    }
+    end();
+}
+
+/* With a noise floor the threshold says how many seeds a score is of. */
+static void the_noise_floor_is_said(void **state)
+{
+    static const struct {
+        const char *config, *said;
+    } cases[] = {{"{\"noise_std\": 0.01}", "; 1 seed a score)"},
+                 {"{\"noise_std\": 0.01, \"noise_seeds\": 4}", "; 4 seeds a score)"},
+                 {"{\"min_delta\": 0.01}", "(min_delta; no noise floor is set)"},
+                 {"{}", "(no noise floor is set)"}};
+    size_t length;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin();
+        lineage_store_close(store);
+        write_file(in_dir(dir, "lineage.json"), cases[i].config, strlen(cases[i].config));
+        store = open_store(dir, LINEAGE_LOWER, NULL);
+        char *text = render(NULL, &length);
+        assert_non_null(strstr(text, cases[i].said));
+        lineage_free(text);
+        end();
+    }
+}
+
+static void what_is_asked_for_is_all_that_is_shown(void **state)
+{
+    struct lineage_render_options options;
+    size_t length;
+    (void)state;
+    begin();
+    lineage_render_options_init(&options);
+    options.top_k = options.recent = options.full = 0;
+    char *text = render(&options, &length);
+    assert_null(strstr(text, "eaderboard"));
+    lineage_free(text);
+    end();
+}
+
+/* ---- files that others write as well ---- */
+
+static enum meddling { QUIET, GROWS, IS_TOUCHED, IS_REPLACED, APPEARS, GOES, NEVER_RESTS } other;
+static unsigned stats;
+
+/* Another program at work between the look at a file and the look before it is replaced. */
+static int meddle(void *context, const char *call)
+{
+    const char *path = in_dir(dir, "block.md");
+    (void)context;
+    if (strcmp(call, "stat") != 0)
+        return 0;
+    stats++;
+    if (other == NEVER_RESTS && file_exists(path)) {
+        char text[32];
+        snprintf(text, sizeof text, "person %u\n%.*s", stats, (int)(stats % 2), "x");
+        write_file(path, text, strlen(text));
+        return 0;
+    }
+    if (other == QUIET || stats != 3)
+        return 0;
+    if (other == GROWS || other == APPEARS)
+        write_file(path, "a person's, and more\n", 21);
+    if (other == IS_TOUCHED)
+        utimensat(AT_FDCWD, path, (const struct timespec[2]){{1, 1}, {1, 1}}, 0);
+    if (other == IS_REPLACED) {
+        char *aside = join(dir, "aside.md");
+        copy_file(path, aside);
+        rename(aside, path);
+        free(aside);
+    }
+    if (other == GOES)
+        unlink(path);
+    return 0;
+}
+
+static enum lineage_status render_file(const char *path)
+{
+    stats = 0;
+    fs_set_fault(meddle, NULL);
+    enum lineage_status status = lineage_render_file(store, path, NULL, &err);
+    fs_set_fault(NULL, NULL);
+    other = QUIET;
+    return status;
+}
+
+static bool some_file_holds(const char *text)
+{
+    size_t length;
+    bool found = false;
+    char **names = list_dir(dir, "block.md");
+    for (char **name = names; name && *name; name++) {
+        char *held = read_file(in_dir(dir, *name), &length);
+        found = found || strstr(held, text);
+        free(held);
+    }
+    free_list(names);
+    return found;
+}
+
+static void nothing_that_somebody_saves_meanwhile_is_lost(void **state)
+{
+    char *path;
+    (void)state;
+    begin();
+    path = join(dir, "block.md");
+    static const enum meddling kinds[] = {GROWS, IS_TOUCHED, IS_REPLACED};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        write_file(path, "a person's\n", 11);
+        other = kinds[i];
+        assert_int_equal(render_file(path), LINEAGE_OK);
+        assert_true(some_file_holds(kinds[i] == GROWS ? "a person's, and more" : "a person's"));
+        assert_true(some_file_holds("001"));
+        unlink(path);
+    }
+    other = APPEARS;
+    assert_int_equal(render_file(path), LINEAGE_OK);
+    assert_true(some_file_holds("a person's, and more"));
+    other = GOES;
+    assert_int_equal(render_file(path), LINEAGE_OK);
+    assert_true(some_file_holds("001"));
+    other = NEVER_RESTS;
+    assert_int_equal(render_file(path), LINEAGE_EIO);
+    assert_non_null(strstr(err.text, "is being written by somebody else"));
+    assert_true(some_file_holds("person "));
+    free(path);
+    end();
+}
+
+static unsigned countdown;
+static const char *failing;
+
+static int fail_call(void *context, const char *call)
+{
+    (void)context;
+    return strcmp(call, failing) == 0 && countdown && !--countdown ? EIO : 0;
+}
+
+/* A device or a pipe by whatever name: it is written to, never replaced. */
+static void a_stream_is_written_to(void **state)
+{
+    static const char *const calls[] = {"open", "write", "close"};
+    int ends[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    char name[64], text[65536];
+    struct stat st;
+    (void)state;
+    begin();
+    assert_int_equal(pipe(ends), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "%s/fd/%d", i ? "/proc/self" : "/dev", ends[1]);
+        assert_int_equal(lineage_render_file(store, name, NULL, &err), LINEAGE_OK);
+        assert_true(read(ends[0], text, sizeof text) > 100);
+    }
+    char *link = join(dir, "link");
+    assert_int_equal(symlink("/dev/null", link), 0);
+    assert_int_equal(lineage_render_file(store, link, NULL, &err), LINEAGE_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        failing = calls[i];
+        unsigned refused = 0;
+        for (unsigned n = 1; n < 60; n++) {
+            countdown = n;
+            fs_set_fault(fail_call, NULL);
+            enum lineage_status status = lineage_render_file(store, link, NULL, &err);
+            fs_set_fault(NULL, NULL);
+            refused += status != LINEAGE_OK && strstr(err.text, link);
+        }
+        assert_true(refused > 0); /* it was said of this file once */
+    }
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    close(nowhere);
+    close(ends[0]);
+    close(ends[1]);
+    free(link);
+    end();
+}
+
+/* ---- records ---- */
+
+static char *record(const char *text, const char *timestamp, const char *name)
+{
+    char *path;
+    if (lineage_render_record(&path, store, text, strlen(text), timestamp, name, &err) != LINEAGE_OK)
+        fail_msg("%s", err.text);
+    return path;
+}
+
+static void a_record_is_kept_once_by_a_plain_name(void **state)
+{
+    static const struct {
+        const char *text, *timestamp, *name, *path;
+    } cases[] = {{"one", "2026-01-02T03:04:05Z", "ada/x-1_{}~", "lineage_snapshots/2026-01-02T03_04_05Z_ada_x-1____.md"},
+                 {"one", "2026-01-02T03:04:05Z", "ada/x-1_{}~", "lineage_snapshots/2026-01-02T03_04_05Z_ada_x-1____.md"},
+                 {"two", "2026-01-02T03:04:05Z", "ada/x-1_{}~", "lineage_snapshots/2026-01-02T03_04_05Z_ada_x-1____-2.md"},
+                 {"six", "2026-01-02T03:04:05Z", "ada/x-1_{}~", "lineage_snapshots/2026-01-02T03_04_05Z_ada_x-1____-3.md"},
+                 {"", NULL, NULL, "lineage_snapshots/undated_anyone.md"},
+                 {"", "", "", "lineage_snapshots/undated_anyone.md"},
+                 {"x", "", "", "lineage_snapshots/undated_anyone-2.md"}};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *path = record(cases[i].text, cases[i].timestamp, cases[i].name);
+        size_t length;
+        assert_string_equal(path, cases[i].path);
+        char *held = read_file(in_dir(dir, path), &length);
+        assert_string_equal(held, cases[i].text);
+        free(held);
+        lineage_free(path);
+    }
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_section_s_name_is_one_that_can_be_asked_for),
+        cmocka_unit_test(any_budget_holds),
+        cmocka_unit_test(the_noise_floor_is_said),
+        cmocka_unit_test(what_is_asked_for_is_all_that_is_shown),
+        cmocka_unit_test(nothing_that_somebody_saves_meanwhile_is_lost),
+        cmocka_unit_test(a_stream_is_written_to),
+        cmocka_unit_test(a_record_is_kept_once_by_a_plain_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
