@@ -83,13 +83,13 @@ ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_head;
 -- it holds the claim is ended by the server.
 CREATE FUNCTION lineage.claim(of_store integer, of_request uuid,
                               OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_end bytea, OUT open_ends bigint,
-                              OUT found bigint)
+                              OUT there bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM set_config('idle_in_transaction_session_timeout', '10s', true);
     SELECT s.seq, s.size, s.digest, s.open_end, s.open_ends INTO STRICT seq, size, digest, open_end, open_ends
       FROM lineage.store s WHERE s.id = of_store FOR UPDATE;
-    SELECT count(*) INTO found FROM lineage.record r WHERE r.request = of_request AND r.part = 0;
+    SELECT count(*) INTO there FROM lineage.record r WHERE r.request = of_request AND r.part = 0;
 END $$;
 
 -- Add records behind record `after_seq`, the last one that the writer knows. The open end goes with them: what they and

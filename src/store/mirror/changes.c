@@ -22,6 +22,7 @@ struct window {
     struct log *log;
     struct buf bytes;
     uint64_t offset; /* of bytes */
+    size_t ahead;    /* how much is read at least: where all is compared much, where two places are looked at nothing */
 };
 
 /* Bytes [offset, offset+length), or fewer if the file ends. Records are asked for in the order
@@ -35,7 +36,7 @@ static enum lineage_status look(struct window *window, uint64_t offset, size_t l
         window->offset = offset;
         window->bytes.length = 0;
         status =
-            log_read(window->log, offset, length > WINDOW ? length : WINDOW, &window->bytes, err);
+            log_read(window->log, offset, length > window->ahead ? length : window->ahead, &window->bytes, err);
         end = offset + window->bytes.length;
     }
     *n = offset >= end ? 0 : (size_t)(end - offset) < length ? (size_t)(end - offset) : length;
@@ -238,7 +239,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
 enum lineage_status mirror_first_change(struct index *mirror, uint64_t *line,
                                         struct lineage_error *err)
 {
-    struct window window = {.log = mirror->store->log};
+    struct window window = {.log = mirror->store->log, .ahead = WINDOW};
     struct records records = {.mirror = mirror};
     uint64_t end = 0;
     bool same = true;

@@ -313,7 +313,7 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
 {
     struct buf sql = {0};
     bool was_connected = pg_is_connected(p->pg);
-    buf_printf(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " HEAD ", t.uuid, s.found FROM lineage.store t, lineage.claim(%lld, ", (long long)p->store);
+    buf_printf(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " HEAD ", t.uuid, s.there FROM lineage.store t, lineage.claim(%lld, ", (long long)p->store);
     add_request(&sql, &p->log);
     buf_printf(&sql, ") s WHERE t.id = %lld", (long long)p->store);
     pg_tell_waiting(p->pg, tell_waiting, p);

@@ -1,0 +1,22 @@
+#!/bin/sh
+# shellcheck disable=SC2034,SC2154 # shared with shell.sh
+# cut.sh [STEP]: the connection cut after byte N in both directions, once and each time (cut_connection.c). Here every 149th N;
+# all of them: STEP=1.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/server.sh"
+trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_start 'fsync = off'
+server_sql postgres 'CREATE DATABASE trials' >/dev/null
+proxy_port=$((server_port + 1))
+must_run init "$SERVER/trials/cut"
+mkdir store
+echo "{\"log\": \"postgres://lineage@127.0.0.1:$proxy_port/trials/cut\"}" >store/lineage.json
+"$CUT_CONNECTION" store "$server/s/.s.PGSQL.$server_port" "$proxy_port" "${STEP:-149}" >out 2>err
+status=$?
+last="cut_connection"
+must_exit 0
+cat out
+must_equal "$(server_sql trials 'SELECT count(*) - 1 FROM lineage.record')" \
+    "$(server_sql trials "SELECT count(DISTINCT request) FROM lineage.record")" 'one row for each request'
+must_run -C "$SERVER/trials/cut" verify
+finish

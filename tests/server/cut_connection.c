@@ -1,0 +1,271 @@
+/*
+ * cut_connection.c: appends through a proxy that cuts the connection after byte N, for every N in both directions, once or
+ * each time. Whatever was cut, there is exactly one row; and where no answer came the trial is in the outbox and is
+ * delivered by the next sync.
+ *
+ * usage: cut_connection DIR SOCKET PORT STEP     DIR: a store directory whose lineage.json names the server by 127.0.0.1:PORT
+ *
+ * The proxy is a process of its own, on PORT of this machine; SOCKET is where the server listens.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lineage/query.h>
+
+#include "support/rows.h"
+
+enum direction { TO_SERVER, TO_CLIENT };
+enum { PAIRS = 64, CHUNK = 4096 };
+
+/* What proxy and test tell each other. */
+struct shared {
+    _Atomic long cut_at;     /* -1: nothing is cut */
+    _Atomic int direction;   /* whose bytes are counted */
+    _Atomic int every_time;  /* each connection, not only the first that gets so far */
+    _Atomic long bytes[2];   /* that went through since they were set to 0 */
+    _Atomic int cuts;
+};
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(2);
+}
+
+/* ---- the proxy ---------------------------------------------------------------------------------------------------- */
+
+struct pair {
+    int client, server; /* -1: free */
+    long sent[2];       /* over this connection */
+};
+
+static void close_pair(struct pair *pair)
+{
+    close(pair->client);
+    close(pair->server);
+    pair->client = pair->server = -1;
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool send_all(int fd, const char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
+        if (n <= 0)
+            return false;
+        bytes += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+/* Pass on what came, up to the cut; false where the connection is to end. */
+static bool pass_on(struct shared *s, struct pair *pair, enum direction direction)
+{
+    char bytes[CHUNK];
+    int from = direction == TO_SERVER ? pair->client : pair->server, to = direction == TO_SERVER ? pair->server : pair->client;
+    ssize_t n = recv(from, bytes, sizeof bytes, 0);
+    if (n <= 0)
+        return false;
+    long cut_at = s->direction == (int)direction ? s->cut_at : -1;
+    bool cut = cut_at >= 0 && pair->sent[direction] + n >= cut_at;
+    if (cut)
+        n = cut_at > pair->sent[direction] ? cut_at - pair->sent[direction] : 0;
+    pair->sent[direction] += n;
+    s->bytes[direction] += n;
+    bool sent = send_all(to, bytes, (size_t)n);
+    if (cut) {
+        s->cuts++;
+        if (!s->every_time)
+            s->cut_at = -1;
+        nanosleep(&(struct timespec){0, 300000}, NULL); /* what got through is read, as on a longer line */
+    }
+    return sent && !cut;
+}
+
+static void serve(struct shared *s, int listener, const char *path)
+{
+    struct pair pairs[PAIRS];
+    for (size_t i = 0; i < PAIRS; i++)
+        pairs[i].client = pairs[i].server = -1;
+    for (;;) {
+        struct pollfd fds[1 + 2 * PAIRS] = {{listener, POLLIN, 0}};
+        for (size_t i = 0; i < PAIRS; i++) {
+            fds[1 + 2 * i] = (struct pollfd){pairs[i].client, POLLIN, 0};
+            fds[2 + 2 * i] = (struct pollfd){pairs[i].server, POLLIN, 0};
+        }
+        if (poll(fds, 1 + 2 * PAIRS, -1) < 0)
+            continue;
+        for (size_t i = 0; i < PAIRS; i++) {
+            bool on = pairs[i].client >= 0;
+            if (on && fds[1 + 2 * i].revents)
+                on = pass_on(s, &pairs[i], TO_SERVER);
+            if (on && fds[2 + 2 * i].revents)
+                on = pass_on(s, &pairs[i], TO_CLIENT);
+            if (!on && pairs[i].client >= 0)
+                close_pair(&pairs[i]);
+        }
+        for (size_t i = 0; (fds[0].revents & POLLIN) && i < PAIRS; i++)
+            if (pairs[i].client < 0) {
+                int one = 1, client = accept(listener, NULL, NULL), server = connect_to(path);
+                setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+                pairs[i] = (struct pair){client, server, {0, 0}};
+                if (server < 0)
+                    close_pair(&pairs[i]);
+                break;
+            }
+    }
+}
+
+static pid_t start_proxy(struct shared *s, unsigned short port, const char *path)
+{
+    int one = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(listener, (const struct sockaddr *)&address, sizeof address) != 0 || listen(listener, 16) != 0)
+        die("listen");
+    pid_t proxy = fork();
+    if (proxy == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        serve(s, listener, path);
+    }
+    close(listener);
+    return proxy;
+}
+
+/* ---- the cases ---------------------------------------------------------------------------------------------------- */
+
+struct test {
+    struct shared *shared;
+    const char *dir;
+    unsigned long cases, kept, cuts;
+    bool failed;
+};
+
+static void fail(struct test *t, const char *name, const char *what, const char *text)
+{
+    printf("FAIL %s: %s: %s\n", name, what, text);
+    t->failed = true;
+}
+
+static struct lineage_store *open_or_fail(struct test *t, const char *name)
+{
+    struct lineage_store *store;
+    struct lineage_error err;
+    if (lineage_store_open(&store, t->dir, NULL, &err) == LINEAGE_OK)
+        return store;
+    fail(t, name, "open", err.text);
+    return NULL;
+}
+
+/* One row, through the proxy as it is set. Its files are of the one row too. */
+static void append(struct test *t, const char *name)
+{
+    static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
+    struct lineage_store *store = open_or_fail(t, name);
+    struct lineage_append_options options;
+    struct lineage_trial trial = {.hypothesis = name, .core_metric = {true, 1.0}}, row = {0};
+    struct lineage_error err;
+    lineage_append_options_init(&options);
+    options.auto_status = true;
+    options.telemetry = telemetry;
+    options.telemetry_length = sizeof telemetry - 1;
+    if (store && lineage_store_append(store, &trial, &options, &row, &err) != LINEAGE_OK)
+        fail(t, name, "append", err.text);
+    t->kept += row.exp_id && strncmp(row.exp_id, LINEAGE_OUTBOX, strlen(LINEAGE_OUTBOX)) == 0;
+    lineage_trial_release(&row);
+    lineage_store_close(store);
+}
+
+/* With an open way: nothing waits afterwards, and there is one row of that name. */
+static void check(struct test *t, const char *name)
+{
+    char sql[256];
+    struct lineage_sync_stats stats = {0};
+    struct lineage_error err = {0};
+    struct lineage_store *store = open_or_fail(t, name);
+    if (!store)
+        return;
+    if (lineage_sync(store, &stats, &err) != LINEAGE_OK || stats.n_waiting || stats.n_refused)
+        fail(t, name, "sync", err.text);
+    snprintf(sql, sizeof sql, "SELECT count(*) || ' ' || (SELECT count(*) FROM step_metrics s WHERE s.exp_id = t.exp_id AND key = 'loss')"
+                              " FROM trials t WHERE hypothesis = '%s'", name);
+    const char *found = sql_value(store, sql);
+    if (strcmp(found, "1 1") != 0)
+        fail(t, name, "rows and steps of it", found);
+    lineage_store_close(store);
+}
+
+static void set(struct shared *s, enum direction direction, long cut_at, bool every_time)
+{
+    s->direction = (int)direction;
+    s->every_time = every_time;
+    s->bytes[0] = s->bytes[1] = 0;
+    s->cuts = 0;
+    s->cut_at = cut_at;
+}
+
+static void run_case(struct test *t, enum direction direction, long at, bool every_time)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s %s %ld", direction == TO_SERVER ? "up" : "down", every_time ? "always" : "once", at);
+    set(t->shared, direction, at, every_time);
+    append(t, name);
+    t->cuts += (unsigned long)t->shared->cuts;
+    set(t->shared, direction, -1, false);
+    check(t, name);
+    t->cases++;
+}
+
+/* How many bytes an append has in a direction that nobody cuts. */
+static long measure(struct test *t, enum direction direction)
+{
+    set(t->shared, direction, -1, false);
+    append(t, direction == TO_SERVER ? "measured up" : "measured down");
+    return t->shared->bytes[direction];
+}
+
+int main(int argc, char **argv)
+{
+    struct shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (argc != 5 || s == MAP_FAILED)
+        return 2;
+    struct test t = {.shared = s, .dir = argv[1]};
+    long step = atol(argv[4]);
+    set(s, TO_SERVER, -1, false);
+    pid_t proxy = start_proxy(s, (unsigned short)atoi(argv[3]), argv[2]);
+    for (int direction = 0; direction < 2; direction++) {
+        long total = measure(&t, (enum direction)direction);
+        printf("%s: %ld bytes\n", direction == TO_SERVER ? "to the server" : "to the client", total);
+        for (int every_time = 0; every_time < 2; every_time++)
+            for (long at = every_time ? step / 2 : 0; at <= total && !t.failed; at += step)
+                run_case(&t, (enum direction)direction, at, every_time);
+    }
+    kill(proxy, SIGKILL);
+    waitpid(proxy, NULL, 0);
+    printf("%lu cases, %lu cuts, %lu trials kept and delivered\n", t.cases, t.cuts, t.kept);
+    return t.failed || !t.cases || !t.kept;
+}
