@@ -129,6 +129,116 @@ static void a_last_line_without_end_is_ended_first(void **state)
     }
 }
 
+static const char *first_lines(void)
+{
+    static char text[4096];
+    size_t length;
+    char *whole = read_file(in_dir(dir, "results.tsv"), &length);
+    snprintf(text, sizeof text, "%s", whole);
+    free(whole);
+    return text;
+}
+
+/* A header is whole without its end if it is the canonical one: it gets its end from whoever writes first. */
+static void a_header_without_end_is_ended_first(void **state)
+{
+    const struct lineage_trial trials[] = {{.exp_id = "x1", .status = LINEAGE_CRASH}, {.exp_id = "x2", .status = LINEAGE_CRASH}};
+    static const char torn[] = "x1\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"
+                               "x2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n";
+    struct lineage_import_stats stats;
+    size_t n;
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        dir = make_dir();
+        add_rows(dir, (const struct row[]){{.id = NULL}});
+        cut_last_line_end();
+        char *other = make_dir(), *from = join(other, "results.tsv");
+        add_rows(other, (const struct row[]){{"x1", .status = "crash", .notes = "n"}, {"x2", .status = "crash", .notes = "n"}, {.id = NULL}});
+        store = open_store(dir, LINEAGE_LOWER, NULL);
+        if (way == 0)
+            assert_int_equal(lineage_store_append_many(store, trials, 2, NULL, NULL, NULL, &err), LINEAGE_OK);
+        else if (way == 1)
+            assert_int_equal(lineage_import(store, from, NULL, &stats, NULL, NULL, &err), LINEAGE_OK);
+        else if (way == 2)
+            for (int i = 0; i < 2; i++)
+                assert_int_equal(lineage_store_append(store, &trials[i], NULL, NULL, &err), LINEAGE_OK);
+        else {
+            write_file(in_dir(dir, "results.tsv.torn-1"), torn, sizeof torn - 1);
+            enum lineage_status status = lineage_restore(store, "results.tsv.torn-1", &n, &err);
+            if (status != LINEAGE_OK)
+                fail_msg("%s", err.text);
+        }
+        assert_string_equal(ids(), "x1 x2 ");
+        assert_non_null(strstr(first_lines(), "\tnotes\nx1\t"));
+        assert_int_equal(findings_of(":"), 0);
+        free(from);
+        remove_dir(other);
+        end();
+    }
+}
+
+/* Rows of another program behind those that the index has read: their numbers are used up, sound or not; their parents may
+ * still be to come, by either name. */
+static void rows_that_another_program_wrote_count(void **state)
+{
+    const struct lineage_trial crash = {.status = LINEAGE_CRASH};
+    struct lineage_trial row, closing = {.exp_id = "050", .parent_exp = "040", .status = LINEAGE_CRASH};
+    struct lineage_append_options options;
+    (void)state;
+    begin();
+    lineage_append_options_init(&options);
+    options.no_mirror_sync = true;
+    assert_int_equal(lineage_store_append(store, &crash, &options, NULL, &err), LINEAGE_OK);
+    add_rows(dir, (const struct row[]){{"030", .parent = "exp_000", .status = "crash", .notes = "n"},
+                                       {"exp_031", .parent = "001", .status = "crash", .notes = "n"},
+                                       {"032", .parent = "exp_031", .status = "crash", .notes = "n"},
+                                       {"033", .parent = "031", .status = "crash", .notes = "n"},
+                                       {"040", .parent = "050", .status = "crash", .notes = "n"},
+                                       {"041", .status = "no such status", .metric = "x", .notes = "n"},
+                                       {.id = NULL}});
+    add_bytes(dir, "077\tshort\n\n\tno id\n");
+    assert_int_equal(lineage_store_append(store, &crash, &options, &row, &err), LINEAGE_OK);
+    assert_string_equal(row.exp_id, "078");
+    lineage_trial_release(&row);
+    assert_int_equal(lineage_store_append(store, &closing, &options, NULL, &err), LINEAGE_EINVAL); /* its ancestor awaits it */
+    assert_non_null(strstr(err.text, "cycle"));
+    end();
+}
+
+/* Of what lies behind a quote that is never closed only the record at fault is moved aside. */
+static void a_quote_that_is_never_closed_takes_one_record(void **state)
+{
+    const struct lineage_trial crash = {.status = LINEAGE_CRASH};
+    static const char *const behind[] = {"x2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n", /* a row */
+                                         "\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+                                         "no row\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+                                         "000\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+                                         "\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n",
+                                         "x3\t\ta\t\t\t\th\t\tbad\t\t\t\t\t\t\t\tn\nx2\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+        begin();
+        add_bytes(dir, "x1\t\t\"a\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\n");
+        add_bytes(dir, behind[i]);
+        assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
+        assert_true(file_exists(in_dir(dir, "results.tsv.torn-1")));
+        assert_non_null(strstr(ids(), "x2 "));
+        assert_null(strstr(ids(), "x1 "));
+        end();
+    }
+    begin(); /* nothing behind it, and no end */
+    add_bytes(dir, "x1\t\t\"a");
+    assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
+    assert_string_equal(ids(), "000 001 002 ");
+    end();
+    begin(); /* half of a line end is none */
+    add_bytes(dir, "x1\t\ta\t\t\t\th\t\tcrash\t\t\t\t\t\t\t\tn\r");
+    assert_int_equal(lineage_store_append(store, &crash, NULL, NULL, &err), LINEAGE_OK);
+    assert_string_equal(ids(), "000 001 002 ");
+    assert_true(file_exists(in_dir(dir, "results.tsv.torn-1")));
+    end();
+}
+
 /* ---- imported ---- */
 
 static void an_import_gives_no_id_twice(void **state)
@@ -300,6 +410,9 @@ int main(void)
         cmocka_unit_test(many_are_rows_alone),
         cmocka_unit_test(a_status_may_be_asked_for_row_by_row),
         cmocka_unit_test(a_last_line_without_end_is_ended_first),
+        cmocka_unit_test(a_header_without_end_is_ended_first),
+        cmocka_unit_test(rows_that_another_program_wrote_count),
+        cmocka_unit_test(a_quote_that_is_never_closed_takes_one_record),
         cmocka_unit_test(an_import_gives_no_id_twice),
         cmocka_unit_test(a_log_of_another_form_takes_no_import),
         cmocka_unit_test(what_is_put_back_is_sound_and_new),

@@ -77,6 +77,8 @@ static enum lineage_status put_back(struct lineage_store *store, const struct bu
     do
         status = append_catch_up(store, end, err);
     while (status != LINEAGE_OK && append_mended(store));
+    if (status == LINEAGE_OK && store->append->finish_line)
+        buf_puts(&out, "\n");
     if (status == LINEAGE_OK)
         status = collect(store, bytes, &out, n_rows, err);
     if (status == LINEAGE_OK && *n_rows)
