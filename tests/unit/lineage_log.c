@@ -370,6 +370,105 @@ static void a_lock_is_waited_for(void **state)
     assert_holds(p->dir, "results.tsv", "h\na\n");
 }
 
+/* ---- an append of many that was cut off, and whatever fails while it is taken back ---- */
+
+static unsigned countdown;
+static int failure;
+
+static int fail_later(void *context, const char *call)
+{
+    (void)context, (void)call;
+    return countdown && !--countdown ? failure : 0;
+}
+
+static const struct cut {
+    const char *before, *bytes; /* the log without it; the rows */
+    size_t there;               /* so many bytes of them came in */
+    const char *behind;         /* another tool's */
+} cuts[] = {
+    {"h\nA\n", "B\nC\n", 4, ""},            {"h\nA\n", "B\nC\n", 0, ""},         {"h\nA\n", "B\nC\n", 3, ""},
+    {"h\nA\n", "B\nC\n", 3, "o\tp\n"},      {"h\nA\n", "B\nC\n", 1, "o\tp\n"},   {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp\nq\n"},
+    {"h\nA\n", "B\n\"C\nD\"\n", 4, "o\tp"}, {"", "h\nB\n", 3, "o\n"},            {"", "h\nB\n", 1, "o\n"},
+    {"", "h\nB\n", 3, ""},                  {"h\nA\n", "B\nC\n", 2, "x\n"},
+};
+
+static void leave_cut(const char *dir, const struct cut *cut)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "%020zu\n%s", strlen(cut->before), cut->bytes);
+    write_file(in_dir(dir, "results.tsv.import"), text, (size_t)n);
+    n = snprintf(text, sizeof text, "%s%.*s%s", cut->before, (int)cut->there, cut->bytes, cut->behind);
+    write_file(in_dir(dir, "results.tsv"), text, (size_t)n);
+}
+
+/* Claim with the n-th call failing; then as if nothing had been. What the log is then (free), and whether a call failed. */
+static char *take_back(const struct cut *cut, unsigned n, bool *struck)
+{
+    char *dir = make_dir(), *text;
+    struct log *log;
+    struct log_state now;
+    size_t length;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    leave_cut(dir, cut);
+    assert_int_equal(log_file_open(&log, fd, dir, &err), LINEAGE_OK);
+    countdown = n;
+    fs_set_fault(fail_later, NULL);
+    if (log_claim(log, &now, &err) == LINEAGE_OK)
+        log_release(log);
+    *struck = n && !countdown;
+    countdown = 0;
+    fs_set_fault(NULL, NULL);
+    if (log_claim(log, &now, &err) != LINEAGE_OK)
+        fail_msg("call %u: %s", n, err.text);
+    log_release(log);
+    assert_false(file_exists(in_dir(dir, "results.tsv.import")));
+    text = file_exists(in_dir(dir, "results.tsv")) ? read_file(in_dir(dir, "results.tsv"), &length) : strdup("");
+    log_close(log);
+    close(fd);
+    remove_dir(dir);
+    return text;
+}
+
+static void a_cut_append_is_taken_back_whatever_fails_meanwhile(void **state)
+{
+    static const int failures[] = {EIO, ENOLCK, EINTR};
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        bool struck;
+        char *wanted = take_back(&cuts[i], 0, &struck);
+        assert_true(strncmp(wanted, cuts[i].before, strlen(cuts[i].before)) == 0);
+        /* But for the line that an open quote of ours would make a part of its cell: that one lies aside. */
+        assert_true(strchr(cuts[i].bytes, '"') || strstr(wanted, cuts[i].behind));
+        for (size_t f = 0; f < sizeof failures / sizeof *failures; f++) {
+            failure = failures[f];
+            struck = true;
+            for (unsigned n = 1; struck; n++) {
+                char *got = take_back(&cuts[i], n, &struck);
+                if (strcmp(got, wanted) != 0)
+                    fail_msg("cut %zu, call %u, error %d: '%s', not '%s'", i, n, failure, got, wanted);
+                free(got);
+            }
+        }
+        free(wanted);
+    }
+}
+
+/* A piece of what is staged, or what was never staged by this program. */
+static void what_is_no_staged_append_changes_nothing(void **state)
+{
+    struct place *p = *state;
+    struct log_state now;
+    append(p, "h\nA\n");
+    write_file(in_dir(p->dir, "results.tsv.import"), "1\n", 2);
+    append(p, "B\n");
+    assert_false(file_exists(in_dir(p->dir, "results.tsv.import")));
+    assert_int_equal(mkdir(in_dir(p->dir, "results.tsv.import"), 0777), 0);
+    if (log_claim(p->log, &now, &err) == LINEAGE_OK)
+        log_release(p->log);
+    assert_holds(p->dir, "results.tsv", "h\nA\nB\n");
+    assert_int_equal(rmdir(in_dir(p->dir, "results.tsv.import")), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +484,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_no_import_left_changes_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_changes_under_the_lock_is_left_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_record_is_kept_or_moved_whole, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_lock_is_waited_for, set_up, tear_down)};
+        cmocka_unit_test_setup_teardown(a_lock_is_waited_for, set_up, tear_down),
+        cmocka_unit_test(a_cut_append_is_taken_back_whatever_fails_meanwhile),
+        cmocka_unit_test_setup_teardown(what_is_no_staged_append_changes_nothing, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
