@@ -61,7 +61,7 @@ struct trainer_iteration {
 
 struct trainer_event {
     enum trainer_event_kind kind;
-    int32_t step, steps; /* of the warm start or of training */
+    int32_t step, steps; /* of the warm start or of training; START: that a state has behind it */
     size_t parameters;   /* START */
     double memory_bound; /* START: bytes, see trainer_memory_bound */
     double loss;         /* WARM */
@@ -115,17 +115,36 @@ struct trainer_process {
      * all); rollouts and minibatches are shared by all, gradients by the first four.
      */
     const struct trainer_comm *comm;
+    /*
+     * A file of rank 0's, or NULL: the state of the run, written anew before the first and after
+     * every state_every iterations (0: never). If it is there, the run goes on from it, and ends as
+     * if it had never stopped: every bit of what it tells from then on, and of its checkpoint.
+     * train_s goes on, too. Any number of ranks may go on where any number stopped. Nobody removes
+     * the file.
+     */
+    const char *state;
+    int32_t state_every;
 };
 
 /*
  * The same run, to the bit, by several processes. What fails on one rank fails on all, with the same
  * status; TRAINER_ELOST if the communicator fails. What is computed on every rank must come out
  * alike: TRAINER_EINVAL if their recipes or what trainer_kernels says differ. trainer_memory_bound
- * is of each, without what the communicator takes.
+ * is of each, without what the communicator takes. Of the state: as trainer_state_read, and
+ * TRAINER_EIO if it cannot be written.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_run_process(const struct trainer_recipe *recipe, const struct trainer_run_options *options,
                     const struct trainer_process *process, struct trainer_error *err);
+
+/*
+ * How many iterations a run of the recipe has behind it in a file of its state. TRAINER_ENOTFOUND,
+ * TRAINER_ECORRUPT; TRAINER_EINVAL if the recipe is another: all but threads, budgets and texts must
+ * be what it was.
+ */
+TRAINER_API TRAINER_NODISCARD enum trainer_status
+trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_t *iterations,
+                   struct trainer_error *err);
 
 /* ---- parts, for commands that look at a policy -------------------------------------------- */
 

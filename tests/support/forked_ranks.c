@@ -198,7 +198,9 @@ static void run_rank(const struct trainer_recipe *given, const struct rank_plan 
     struct trainer_error err = {TRAINER_OK, ""};
     struct trainer_comm comm = {mesh->rank,  plan->size, mesh,        mesh_broadcast,
                                 mesh_gather, mesh_send,  mesh_receive};
-    struct trainer_process process = {.comm = plan->size ? &comm : NULL};
+    struct trainer_process process = {.comm = plan->size ? &comm : NULL,
+                                      .state = mesh->rank == 0 ? plan->state : NULL,
+                                      .state_every = 1};
     struct listener listener = {.stop_at = plan->stop_at};
     struct trainer_run_options options = {.checkpoint = place->checkpoint,
                                           .event = listen_to,
@@ -212,8 +214,9 @@ static void run_rank(const struct trainer_recipe *given, const struct rank_plan 
     if (mesh->rank == 0)
         listener.out = fopen(place->story, "w");
     told->status =
-        plan->size ? trainer_run_process(&recipe, mesh->rank == 0 ? &options : NULL, &process, &err)
-                   : trainer_run(&recipe, &options, &err);
+        plan->size || plan->state
+            ? trainer_run_process(&recipe, mesh->rank == 0 ? &options : NULL, &process, &err)
+            : trainer_run(&recipe, &options, &err);
     memcpy(told->error, err.text, sizeof told->error);
     if (listener.out)
         fclose(listener.out);

@@ -13,6 +13,7 @@ struct rank_plan {
     const int32_t *threads; /* [size], or NULL: the recipe's */
     int odd_seed;           /* the rank that has another seed; 0: none */
     int fails;              /* the rank whose communicator fails at once; 0: none */
+    const char *state;      /* see struct trainer_process; written after every iteration */
     int32_t stop_at;        /* rank 0's listener stops at this iteration; 0: never */
 };
 

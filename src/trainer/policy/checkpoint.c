@@ -7,17 +7,13 @@
  * What the optimizer has learned is not in it. A trial that starts from a checkpoint starts a new
  * optimizer anyhow (run.c, begin), and the file stays at a third of the size.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "support/error.h"
+#include "support/whole_file.h"
 #include "policy/layout.h"
 
 #define CHECKPOINT_MAGIC "LNGCKPT\n"
@@ -97,54 +93,6 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static enum trainer_status io_failed(struct trainer_error *err, const char *path, const char *what)
-{
-    return trainer_fail(err, TRAINER_EIO, "%s: %s: %s", path, what, strerror(errno));
-}
-
-/*
- * A disk that fills up makes short writes before it fails. A signal may cut a write short as well;
- * neither is a failure.
- */
-static bool write_all(int fd, const void *data, size_t size)
-{
-    const char *at = data;
-    while (size > 0) {
-        ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
-/*
- * The digest covers header and weights and stands at the end: a file cut short has none, one
- * damaged anywhere has a wrong one. Trials start from these files night after night; a silently
- * damaged policy would cost more than the hash.
- */
-static bool write_body(int fd, const struct trainer_checkpoint *checkpoint,
-                       const unsigned char *body, size_t bytes)
-{
-    unsigned char header[HEADER_BYTES], digest[DIGEST_BYTES];
-    XXH64_state_t *state = XXH64_createState();
-    if (!state) {
-        errno = ENOMEM;
-        return false;
-    }
-    put_header(header, checkpoint);
-    XXH64_reset(state, 0);
-    XXH64_update(state, header, sizeof header);
-    XXH64_update(state, body, bytes);
-    put(digest, XXH64_digest(state), sizeof digest);
-    XXH64_freeState(state);
-    return write_all(fd, header, sizeof header) && write_all(fd, body, bytes) &&
-           write_all(fd, digest, sizeof digest) && fsync(fd) == 0;
-}
-
 /*
  * Parameters as the bytes of little-endian floats. Encoded in memory first: the digest and the
  * file must be of the same bytes.
@@ -161,66 +109,38 @@ static unsigned char *encode(const float *params, size_t n)
 }
 
 /*
- * The name is on disk once its directory is. Not every file system lets a directory be synced, and
- * the file itself is on disk by now: a failure here is no reason to lose the trial.
+ * The digest covers header and weights and stands at the end: a file cut short has none, one
+ * damaged anywhere has a wrong one. Trials start from these files night after night; a silently
+ * damaged policy would cost more than the hash.
  */
-static void sync_directory(const char *path)
+static bool take_digest(const unsigned char *header, const unsigned char *body, size_t bytes,
+                        unsigned char *digest)
 {
-    char dir[4096];
-    const char *slash = strrchr(path, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
-                  : snprintf(dir, sizeof dir, ".");
-    int fd = n > 0 && (size_t)n < sizeof dir ? open(dir, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        (void)fsync(fd);
-        close(fd);
-    }
+    XXH64_state_t *state = XXH64_createState();
+    if (!state)
+        return false;
+    XXH64_reset(state, 0);
+    XXH64_update(state, header, HEADER_BYTES);
+    XXH64_update(state, body, bytes);
+    put(digest, XXH64_digest(state), DIGEST_BYTES);
+    XXH64_freeState(state);
+    return true;
 }
 
-/*
- * fsync before rename: a name that appears before its bytes would survive a power cut as an empty
- * checkpoint. close() is looked at because network file systems report a full disk only there.
- */
-static enum trainer_status write_beside(const char *path, const char *beside,
-                                        const struct trainer_checkpoint *checkpoint,
-                                        const float *params, struct trainer_error *err)
-{
-    size_t n = trainer_model_parameters(&checkpoint->model);
-    unsigned char *body = encode(params, n);
-    int fd = body ? open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-    enum trainer_status status = TRAINER_OK;
-    if (!body)
-        status = trainer_no_memory(err, 4 * n);
-    else if (fd < 0)
-        status = io_failed(err, beside, "open");
-    else if (!write_body(fd, checkpoint, body, 4 * n))
-        status = io_failed(err, beside, "write");
-    if (fd >= 0 && close(fd) != 0 && status == TRAINER_OK)
-        status = io_failed(err, beside, "close");
-    if (status == TRAINER_OK && rename(beside, path) != 0)
-        status = io_failed(err, path, "rename");
-    if (status != TRAINER_OK && fd >= 0)
-        unlink(beside);
-    free(body);
-    return status;
-}
-
-/*
- * The process id in the name: two runs that save to one place do not write into each other's half.
- */
 enum trainer_status trainer_checkpoint_save(const char *path,
                                             const struct trainer_checkpoint *checkpoint,
                                             const float *params, struct trainer_error *err)
 {
-    size_t length = strlen(path) + sizeof ".2147483647.part";
-    char *beside = malloc(length);
-    if (!beside)
-        return trainer_no_memory(err, length);
-    snprintf(beside, length, "%s.%ld.part", path, (long)getpid());
-    enum trainer_status status = write_beside(path, beside, checkpoint, params, err);
-    if (status == TRAINER_OK)
-        sync_directory(path);
-    free(beside);
+    size_t bytes = 4 * trainer_model_parameters(&checkpoint->model);
+    unsigned char header[HEADER_BYTES], digest[DIGEST_BYTES];
+    unsigned char *body = encode(params, bytes / 4);
+    const struct file_part parts[] = {
+        {header, sizeof header}, {body, bytes}, {digest, sizeof digest}};
+    put_header(header, checkpoint);
+    enum trainer_status status = body && take_digest(header, body, bytes, digest)
+                                     ? whole_file_write(path, parts, 3, err)
+                                     : trainer_no_memory(err, bytes);
+    free(body);
     return status;
 }
 
@@ -229,39 +149,6 @@ enum trainer_status trainer_checkpoint_save(const char *path,
 static enum trainer_status damaged(struct trainer_error *err, const char *path, const char *what)
 {
     return trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged checkpoint: %s", path, what);
-}
-
-/*
- * The whole file (free); its length must be what its header says. Lengths are bounded before
- * memory is asked for (64 GiB is far above any model here): a recipe that names the wrong file
- * gets a message, not an allocation of its size.
- */
-static unsigned char *read_file(const char *path, size_t *size, enum trainer_status *status,
-                                struct trainer_error *err)
-{
-    struct stat about;
-    /* A pipe might never end, or never begin. */
-    bool odd = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
-    FILE *file = odd ? NULL : fopen(path, "rb");
-    unsigned char *bytes = NULL;
-    *status = TRAINER_OK;
-    if (odd)
-        *status = trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path);
-    else if (!file)
-        *status = errno == ENOENT
-                      ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such checkpoint", path)
-                      : io_failed(err, path, "open");
-    else if (fstat(fileno(file), &about) != 0)
-        *status = io_failed(err, path, "stat");
-    else if (about.st_size < HEADER_BYTES + DIGEST_BYTES || about.st_size > INT64_C(1) << 36)
-        *status = damaged(err, path, "length");
-    else if (!(bytes = malloc(*size = (size_t)about.st_size)))
-        *status = trainer_no_memory(err, (size_t)about.st_size);
-    else if (fread(bytes, 1, *size, file) != *size)
-        *status = ferror(file) ? io_failed(err, path, "read") : damaged(err, path, "length");
-    if (file)
-        fclose(file);
-    return bytes;
 }
 
 /*
@@ -350,7 +237,8 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
 {
     enum trainer_status status;
     size_t size = 0;
-    unsigned char *bytes = read_file(path, &size, &status, err);
+    unsigned char *bytes =
+        whole_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
     if (status == TRAINER_OK)
         status = check_file(path, bytes, size, checkpoint, err);
     if (status == TRAINER_OK && wanted)

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "support/clock.h"
 #include "rollout/evaluate.h"
+#include "run/state.h"
 #include "support/error.h"
 #include "support/threads.h"
 #include "learn/warm.h"
@@ -171,21 +171,15 @@ static enum trainer_status open_weights(struct run *run, struct trainer_error *e
 /*
  * All ranks compute what is not shared, so that nothing but rollouts, log-probs and gradients has to
  * travel: that must come out alike, and on processors with other kernels it would not. Recipes are
- * compared by their texts, which hold every setting; threads may differ.
+ * compared by what decides their numbers; threads may differ.
  */
 static enum trainer_status compare_ranks(struct run *run, struct trainer_error *err)
 {
     char kernels[TRAINER_KERNELS_MAX], digest[32] = "";
-    struct trainer_recipe recipe = *run->recipe;
     if (ranks_count(&run->ranks) == 1)
         return TRAINER_OK;
     trainer_kernels(kernels);
-    recipe.threads = 0;
-    char *text = trainer_recipe_text(&recipe);
-    if (!text)
-        return trainer_no_memory(err, sizeof recipe);
-    snprintf(digest, sizeof digest, "%016" PRIx64, (uint64_t)XXH64(text, strlen(text), 0));
-    free(text);
+    snprintf(digest, sizeof digest, "%016" PRIx64, state_digest(run->recipe));
     enum trainer_status status = ranks_compare(&run->ranks, "the ranks compute with", kernels, err);
     return status == TRAINER_OK ? ranks_compare(&run->ranks, "recipe", digest, err) : status;
 }
@@ -287,7 +281,11 @@ static bool tell_warm_step(void *context, int32_t step, double loss)
 
 static enum trainer_status tell_start(struct run *run, struct trainer_error *err)
 {
+    int32_t behind = 0;
+    if (!run->process.state || trainer_state_read(run->process.state, run->recipe, &behind, NULL) != TRAINER_OK)
+        behind = 0;
     struct trainer_event event = {.kind = TRAINER_EVENT_START,
+                                  .step = behind,
                                   .steps = run->recipe->training.iterations,
                                   .parameters = trainer_model_parameters(&run->recipe->model),
                                   .memory_bound = trainer_memory_bound(run->recipe)};
@@ -380,6 +378,31 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
     return status == TRAINER_OK ? tell(run, &event, err) : status;
 }
 
+/* One rank has the file. A run that cannot keep its state ends: its user counts on it. */
+static bool is_to_be_saved(const struct run *run, int32_t iterations)
+{
+    const struct trainer_process *process = &run->process;
+    return process->state && process->state_every > 0 && ranks_mine(&run->ranks) == 0 &&
+           iterations % process->state_every == 0;
+}
+
+/* The warm start may be most of a run: it is kept as soon as it is over. */
+static enum trainer_status go_on_or_begin(struct run *run, int32_t *first, struct trainer_error *err)
+{
+    learner_restart(&run->learner, run->recipe->training.adam_beta1,
+                    run->recipe->training.adam_beta2, run->recipe->training.weight_decay);
+    enum trainer_status status = state_load(run, run->process.state, first, err);
+    if (status != TRAINER_OK || *first >= 0)
+        return status;
+    *first = 0;
+    status = begin(run, err);
+    if (status == TRAINER_OK && run->recipe->evaluation.every > 0)
+        status = look(run, 0, err);
+    return status == TRAINER_OK && is_to_be_saved(run, 0)
+               ? state_save(run, run->process.state, 0, err)
+               : status;
+}
+
 /*
  * An evaluation before the first iteration: what training brought is the difference to it. A stop
  * is told as it is; what failed gets the iteration in front, since the same message from the
@@ -388,15 +411,16 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
 static enum trainer_status train(struct run *run, struct trainer_error *err)
 {
     int32_t iterations = run->recipe->training.iterations, every = run->recipe->evaluation.every;
-    enum trainer_status status = begin(run, err);
-    if (status == TRAINER_OK && every > 0)
-        status = look(run, 0, err);
-    for (int32_t i = 0; i < iterations && status == TRAINER_OK; i++) {
+    int32_t first = 0;
+    enum trainer_status status = go_on_or_begin(run, &first, err);
+    for (int32_t i = first; i < iterations && status == TRAINER_OK; i++) {
         status = iterate(run, i, err);
         if (status != TRAINER_OK && status != TRAINER_ESTOPPED && !ranks_are_apart(&run->ranks))
             return trainer_blame(err, status, "iteration", i + 1);
         if (status == TRAINER_OK && every > 0 && ((i + 1) % every == 0 || i + 1 == iterations))
             status = look(run, i + 1, err);
+        if (status == TRAINER_OK && is_to_be_saved(run, i + 1))
+            status = state_save(run, run->process.state, i + 1, err);
     }
     return status;
 }
@@ -496,6 +520,7 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
     if (!is_sound(comm))
         return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed",
                             comm->rank, comm->size, TRAINER_RANKS_MAX);
+    run.process = *process;
     run.ranks.comm = comm;
     run.memory.judging = (struct judging){.ask = run.options.judge,
                                           .context = run.options.judge_context,

@@ -11,6 +11,7 @@ struct run {
     const struct trainer_recipe *recipe;
     struct trainer_run_options options;
     struct ranks ranks;
+    struct trainer_process process;
     int threads, threads_before;
     struct learner learner;
     struct sampler sampler;

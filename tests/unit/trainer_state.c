@@ -1,0 +1,254 @@
+/*
+ * trainer_state.c: a run that stopped goes on from its state and ends as if it never had; and which
+ * states are refused.
+ */
+#include "support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/files.h"
+#include "support/forked_ranks.h"
+#include "support/small_recipe.h"
+
+struct place {
+    char *dir, *warm, *state;
+};
+
+static void make_warm(void *context)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    warm_checkpoint(&recipe, 60, context);
+}
+
+static int open_place(void **state)
+{
+    struct place *place = malloc(sizeof *place);
+    place->dir = make_dir();
+    place->warm = join(place->dir, "warm.ckpt");
+    place->state = join(place->dir, "run.state");
+    in_a_child(make_warm, place->warm);
+    *state = place;
+    return 0;
+}
+
+static int close_place(void **state)
+{
+    struct place *place = *state;
+    remove_dir(place->dir);
+    free(place->warm);
+    free(place->state);
+    free(place);
+    return 0;
+}
+
+static struct trainer_recipe warm_recipe(const struct place *place)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    strcpy(recipe.checkpoint, place->warm);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
+    recipe.training.iterations = 6;
+    recipe.evaluation.every = 2;
+    check_recipe(&recipe);
+    return recipe;
+}
+
+/* ---- going on ---- */
+
+static const char *behind_first_line(const char *text)
+{
+    const char *end = strchr(text, '\n');
+    assert_non_null(end);
+    return end + 1;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return m > 0 && m <= n && strcmp(text + n - m, end) == 0;
+}
+
+/* Stopped in iteration `at` by so many ranks, gone on with by as many others. */
+static void assert_goes_on(const struct place *place, const struct trainer_recipe *recipe,
+                           int32_t at, int before, int after, const char *what)
+{
+    struct rank_plan plan = {0};
+    struct rank_outcome whole = run_ranks(recipe, &plan);
+    if (whole.status != TRAINER_OK)
+        fail_msg("%s: %s", what, whole.error);
+    unlink(place->state);
+    plan = (struct rank_plan){.size = before, .state = place->state, .stop_at = at};
+    struct rank_outcome stopped = run_ranks(recipe, &plan);
+    assert_int_equal(stopped.status, TRAINER_ESTOPPED);
+    assert_null(stopped.checkpoint);
+    plan = (struct rank_plan){.size = after, .state = place->state};
+    struct rank_outcome rest = run_ranks(recipe, &plan);
+    if (rest.status != TRAINER_OK || !rest.agree)
+        fail_msg("%s: %s", what, rest.error);
+    if (!ends_with(whole.story, behind_first_line(rest.story)) ||
+        strlen(rest.story) >= strlen(whole.story))
+        fail_msg("%s: another story:\n%s\n%s", what, whole.story, rest.story);
+    if (rest.checkpoint_size != whole.checkpoint_size ||
+        memcmp(rest.checkpoint, whole.checkpoint, whole.checkpoint_size) != 0)
+        fail_msg("%s: another checkpoint", what);
+    rank_outcome_release(&whole);
+    rank_outcome_release(&stopped);
+    rank_outcome_release(&rest);
+}
+
+static void a_run_goes_on_wherever_it_stopped(void **state)
+{
+    struct trainer_recipe recipe = warm_recipe(*state);
+    for (int32_t at = 1; at <= recipe.training.iterations; at++)
+        assert_goes_on(*state, &recipe, at, 0, 0, "alone");
+}
+
+static void other_ranks_go_on(void **state)
+{
+    struct trainer_recipe recipe = warm_recipe(*state);
+    recipe.loss.kl_coef = 0.1;
+    recipe.training.minibatch = 16;
+    assert_goes_on(*state, &recipe, 3, 2, 3, "two, then three");
+    assert_goes_on(*state, &recipe, 4, 3, 0, "three, then one");
+    assert_goes_on(*state, &recipe, 2, 0, 2, "one, then two");
+}
+
+static void a_warm_start_is_not_made_again(void **state)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    recipe.warm_start.steps = 5;
+    recipe.training.weight_decay = 0.1;
+    recipe.training.warmup = 4;
+    recipe.training.final_rate = 0.1;
+    assert_goes_on(*state, &recipe, 1, 0, 0, "warm start");
+}
+
+static void what_an_algorithm_remembers_goes_on(void **state)
+{
+    const struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    recipe.sampler.precision = TRAINER_BF16;
+    recipe.sampler.staleness = 2;
+    recipe.correction.name = TRAINER_CORRECTION_TIS;
+    assert_goes_on(place, &recipe, 4, 0, 2, "stale weights");
+    recipe = warm_recipe(place);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_RAE;
+    recipe.loss.kl_coef = 0.1;
+    assert_goes_on(place, &recipe, 4, 0, 2, "a moving baseline");
+    recipe = warm_recipe(place);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_ADCA;
+    recipe.tasks[0].algorithm.prm_steps = 4;
+    recipe.judge.wrong = 0.2;
+    recipe.training.iterations = 25; /* the last tenth begins before the stop */
+    recipe.evaluation.every = 0;
+    assert_goes_on(place, &recipe, 24, 0, 0, "judged, and late gains");
+}
+
+/* Texts, threads and budgets decide no number; where the state is of the end, only the score is left. */
+static void what_decides_no_number_may_change(void **state)
+{
+    const struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    struct rank_plan plan = {.state = place->state};
+    unlink(place->state);
+    struct rank_outcome first = run_ranks(&recipe, &plan);
+    strcpy(recipe.hypothesis, "on second thoughts");
+    recipe.threads = 2;
+    recipe.budget.train_seconds = 1000;
+    struct rank_outcome again = run_ranks(&recipe, &plan);
+    assert_int_equal(again.status, TRAINER_OK);
+    assert_memory_equal(first.checkpoint, again.checkpoint, first.checkpoint_size);
+    assert_true(ends_with(first.story, behind_first_line(again.story)));
+    int32_t behind = 0;
+    assert_int_equal(trainer_state_read(place->state, &recipe, &behind, NULL), TRAINER_OK);
+    assert_int_equal(behind, recipe.training.iterations);
+    rank_outcome_release(&first);
+    rank_outcome_release(&again);
+}
+
+/* ---- refusing ---- */
+
+static void assert_refused(const struct place *place, const struct trainer_recipe *recipe,
+                           enum trainer_status expected, const char *why)
+{
+    for (int size = 0; size <= 2; size += 2) {
+        struct rank_plan plan = {.size = size, .state = place->state};
+        struct rank_outcome outcome = run_ranks(recipe, &plan);
+        assert_int_equal(outcome.status, expected);
+        assert_true(outcome.agree);
+        if (!strstr(outcome.error, why))
+            fail_msg("'%s' does not say '%s'", outcome.error, why);
+        assert_null(outcome.checkpoint);
+        rank_outcome_release(&outcome);
+    }
+}
+
+static void the_state_of_another_recipe_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    struct rank_plan plan = {.state = place->state, .stop_at = 3};
+    struct trainer_error err;
+    int32_t behind;
+    unlink(place->state);
+    assert_int_equal(trainer_state_read(place->state, &recipe, &behind, &err), TRAINER_ENOTFOUND);
+    struct rank_outcome stopped = run_ranks(&recipe, &plan);
+    rank_outcome_release(&stopped);
+    assert_int_equal(trainer_state_read(place->state, &recipe, &behind, &err), TRAINER_OK);
+    assert_int_equal(behind, 2);
+    recipe.training.learning_rate *= 2;
+    assert_int_equal(trainer_state_read(place->state, &recipe, &behind, &err), TRAINER_EINVAL);
+    assert_refused(place, &recipe, TRAINER_EINVAL, "of another recipe, after iteration 2");
+}
+
+static void damage_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    struct rank_plan plan = {.state = place->state, .stop_at = 2};
+    unlink(place->state);
+    struct rank_outcome stopped = run_ranks(&recipe, &plan);
+    rank_outcome_release(&stopped);
+    size_t n;
+    char *bytes = read_file(place->state, &n);
+    const size_t at[] = {0, 9, n / 2, n - 1};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        bytes[at[i]] ^= 4;
+        write_file(place->state, bytes, n);
+        assert_refused(place, &recipe, TRAINER_ECORRUPT, place->state);
+        bytes[at[i]] ^= 4;
+    }
+    const size_t lengths[] = {0, 100, n - 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        write_file(place->state, bytes, lengths[i]);
+        assert_refused(place, &recipe, TRAINER_ECORRUPT, "length");
+    }
+    free(bytes);
+}
+
+static void a_state_that_cannot_be_written_ends_the_run(void **state)
+{
+    const struct place *place = *state;
+    struct trainer_recipe recipe = warm_recipe(place);
+    struct place nowhere = *place;
+    nowhere.state = join(place->dir, "no/such/run.state");
+    assert_refused(&nowhere, &recipe, TRAINER_EIO, "no/such/run.state");
+    free(nowhere.state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_goes_on_wherever_it_stopped),
+        cmocka_unit_test(other_ranks_go_on),
+        cmocka_unit_test(a_warm_start_is_not_made_again),
+        cmocka_unit_test(what_an_algorithm_remembers_goes_on),
+        cmocka_unit_test(what_decides_no_number_may_change),
+        cmocka_unit_test(the_state_of_another_recipe_is_refused),
+        cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(a_state_that_cannot_be_written_ends_the_run),
+    };
+    return cmocka_run_group_tests(tests, open_place, close_place);
+}
