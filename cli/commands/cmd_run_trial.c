@@ -22,8 +22,8 @@
 #include "ranks/team.h"
 
 struct run_options {
-    char *checkpoint, *judge_cache;
-    int events;
+    char *checkpoint, *judge_cache, *state;
+    int events, state_every;
     struct recipe_wire wire;
 };
 
@@ -71,7 +71,7 @@ static enum trainer_status run_alone_or_not(struct run_options *o, struct traine
                                             const struct trainer_run_options *options, struct trainer_error *error)
 {
     struct launch launch = launch_read();
-    struct trainer_process process = {0};
+    struct trainer_process process = {.state = o->state, .state_every = o->state_every};
     struct team team = {.library = NULL};
     enum trainer_status status = launch.size > 1 ? meet(&team, o, recipe, error) : TRAINER_OK;
     process.comm = launch.size > 1 ? &team.comm : NULL;
@@ -128,6 +128,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"checkpoint", 0, POPT_ARG_STRING, &o.checkpoint, 0, "where the policy goes", "FILE"},
         {"judge-cache", 0, POPT_ARG_STRING, &o.judge_cache, 0, "where a judge's answers are kept, unless the recipe says",
          "FILE"},
+        {"state", 0, POPT_ARG_STRING, &o.state, 0, "what a stopped run goes on from, and where it is kept", "FILE"},
+        {"state-every", 0, POPT_ARG_INT, &o.state_every, 0, "after so many iterations", "N"},
         {"events", 0, POPT_ARG_INT, &o.events, 0, "descriptor for events (default: 1)", "FD"},
         POPT_TABLEEND};
     struct cli_args args;

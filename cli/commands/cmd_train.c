@@ -1,6 +1,7 @@
 /* cmd_train.c: `lineage train`. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <lineage/text.h>
 
@@ -16,7 +17,7 @@
 
 struct train_options {
     struct cli_session session;
-    char *hypothesis, *expected_delta, *parent, *checkpoint, *seed, *iterations, *threads;
+    char *hypothesis, *expected_delta, *parent, *checkpoint, *seed, *iterations, *threads, *state, *every;
     char **sets;
     int baseline, quiet;
 
@@ -122,6 +123,24 @@ static int report(const struct train_options *o, const struct trial_outcome *out
     return outcome->end == TRIAL_FINISHED ? shown : CLI_NO;
 }
 
+/* A state of another recipe is refused before there is a trial: no row is worth a typing error. */
+static int look_at_state(struct train_options *o)
+{
+    struct trainer_error err;
+    int32_t behind;
+    size_t every;
+    if (!o->state)
+        return o->every ? cli_error(CLI_USAGE, "--save-every goes with --resume FILE") : CLI_GO_ON;
+    if (o->every && !cli_count_parse(&every, "--save-every", o->every))
+        return CLI_USAGE;
+    if (o->every && every > INT32_MAX)
+        return cli_error(CLI_USAGE, "--save-every is at most %d", INT32_MAX);
+    enum trainer_status status = trainer_state_read(o->state, &o->recipe, &behind, &err);
+    if (status == TRAINER_OK || status == TRAINER_ENOTFOUND)
+        return CLI_GO_ON;
+    return cli_error(status == TRAINER_ENOMEM || status == TRAINER_EIO ? CLI_SYSTEM : CLI_USAGE, "%s", err.text);
+}
+
 /* Signals are held from before the child starts until its row is written: an interruption in
  * between must still be told. */
 static int run_trial(struct train_options *o)
@@ -136,9 +155,13 @@ static int run_trial(struct train_options *o)
                                     .interrupts = &interrupts};
     if (!recipe_trial_init(&o->trial, &request, &o->recipe))
         return cli_error(CLI_SYSTEM, "out of memory");
+    o->trial.state = o->state;
+    o->trial.state_every = o->every ? o->every : "10";
     int status = interrupts_hold(&interrupts)
                      ? trial_run(o->session.store, &request, &outcome, &row)
                      : CLI_SYSTEM;
+    if (status == CLI_GO_ON && o->state && outcome.end == TRIAL_FINISHED)
+        unlink(o->state); /* its trial has a row and its checkpoint */
     if (status == CLI_GO_ON)
         status = report(o, &outcome, &row);
     interrupts_release(&interrupts);
@@ -158,6 +181,8 @@ static int work(struct cli_session *session, void *context)
         status = o->parent ? find_parent(o) : find_parent_of_checkpoint(o);
     if (status == CLI_GO_ON && o->parent)
         status = start_from_parent(o);
+    if (status == CLI_GO_ON)
+        status = look_at_state(o);
     return status == CLI_GO_ON ? run_trial(o) : status;
 }
 
@@ -179,6 +204,9 @@ static int run_train(struct train_options *o, const struct cli_command *command,
         {"threads", 0, POPT_ARG_STRING, &o->threads, 0, "threads (0: all processors)", "N"},
         {"set", 0, POPT_ARG_ARGV, &o->sets, 0, "any setting of the recipe; may be repeated",
          "NAME=VALUE"},
+        {"resume", 0, POPT_ARG_STRING, &o->state, 0,
+         "keep the run's state there, and go on from it if it is there", "FILE"},
+        {"save-every", 0, POPT_ARG_STRING, &o->every, 0, "after so many iterations (default: 10)", "N"},
         {"baseline", 0, POPT_ARG_NONE, &o->baseline, 0, "label a finished trial baseline", NULL},
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};
@@ -227,6 +255,10 @@ const struct cli_command cmd_train = {
         "environments[0].algorithm.alpha=0.9; without a number, settings of environments mean "
         "all.\n"
         "A recipe or setting that is refused is named (exit status 2), and no row is written.\n"
+        "\n"
+        "With --resume a trial that was cut off goes on by the same command, and ends with the\n"
+        "checkpoint and the score that it would have had; its row says resumed_after, telemetry\n"
+        "begins there. The file goes when the trial is measured. Time that was trained before counts.\n"
         "\n"
         "Under mpirun (Open MPI) all processes train one trial together, with the same numbers and\n"
         "the same checkpoint for any number of them: rollouts and minibatches are shared by all,\n"

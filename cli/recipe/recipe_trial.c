@@ -44,8 +44,10 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
         return false;
     if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
         return false;
-    const char *const argv[] = {"lineage",     "run-trial",     "--events",   "3",        "--checkpoint",
-                                trial->policy, "--judge-cache", trial->cache, trial->file};
+    const char *const argv[] = {"lineage",       "run-trial",   "--events",  "3",
+                                "--checkpoint",  trial->policy, "--judge-cache", trial->cache,
+                                trial->file,     trial->state ? "--state" : NULL, trial->state,
+                                "--state-every", trial->state_every};
     memcpy(trial->argv, argv, sizeof argv);
     trial->artifact = (struct trial_artifact){trial->policy, trial->recipe->budget.artifact_bytes};
     job->program = trial->self;

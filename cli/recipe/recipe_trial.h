@@ -17,7 +17,8 @@
 struct recipe_trial {
     const struct trainer_recipe *recipe;
     char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX];
-    const char *argv[10];
+    const char *argv[14];
+    const char *state, *state_every; /* of struct trainer_process, set after recipe_trial_init; NULL: none */
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;

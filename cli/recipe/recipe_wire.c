@@ -117,8 +117,6 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_judge(line, &it->judge);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
-    wire->entropy += it->entropy;
-    wire->clip_fraction += it->clip_fraction;
     wire->generation_s += it->generation_s;
     wire->gain_s += it->gain_s;
     wire->update_s += it->update_s;
@@ -142,11 +140,15 @@ static void set_step(json_t *line, const char *phase, const struct trainer_event
 
 static void set_start(json_t *line, const struct trainer_event *event)
 {
-    char text[96];
-    snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
-             event->memory_bound / (1 << 20));
+    char text[128];
+    int n = snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
+                     event->memory_bound / (1 << 20));
+    if (event->step > 0)
+        snprintf(text + n, sizeof text - (size_t)n, ", goes on after iteration %d", (int)event->step);
     json_object_set_new(line, "text", json_string(text));
     set_count(line, "parameters", event->parameters);
+    if (event->step > 0) /* the row says that it was not trained in one go */
+        json_object_set_new(line, "param", json_pack("{s:i}", "resumed_after", (int)event->step));
     set_real(line, "memory_bound", event->memory_bound);
 }
 
@@ -154,8 +156,6 @@ static void set_start(json_t *line, const struct trainer_event *event)
 static void set_means(const struct recipe_wire *wire, json_t *line)
 {
     double n = wire->n_iterations;
-    set_real(line, "entropy", wire->entropy / n);
-    set_real(line, "clip_fraction", wire->clip_fraction / n);
     set_real(line, "generation_s", wire->generation_s / n);
     set_real(line, "gain_s", wire->gain_s / n);
     set_real(line, "update_s", wire->update_s / n);
@@ -170,11 +170,14 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
     set_real(line, "em_greedy", event->score_greedy);
     set_real(line, "area", event->area);
     set_real(line, "eval_s", event->eval_s);
-    if (wire->n_iterations) {
+    if (event->steps > 0) {
         set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
         set_real(line, "ig_clip_scale_std", event->clip_scale_std);
-        set_means(wire, line);
+        set_real(line, "entropy", event->entropy);
+        set_real(line, "clip_fraction", event->clip_fraction);
     }
+    if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
+        set_means(wire, line);
     set_judge(line, &event->judge);
     set_turns(line, event->gain, event->n_gain);
 }

@@ -8,8 +8,8 @@
 
 /* What lines say that no single event knows. Zero it before the first. */
 struct recipe_wire {
-    double clip_scale_mean, clip_scale_std, entropy, clip_fraction; /* sums over iterations */
-    double generation_s, gain_s, update_s;                          /* likewise */
+    double clip_scale_mean, clip_scale_std; /* sums over iterations */
+    double generation_s, gain_s, update_s;  /* likewise */
     int32_t n_iterations;
 };
 

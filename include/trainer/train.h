@@ -70,6 +70,7 @@ struct trainer_event {
     double score_greedy; /* DONE */
     double area;         /* DONE: mean of the scores of all evaluations */
     double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
+    double entropy, clip_fraction;          /* the same */
     struct trainer_turn_gain
         gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;

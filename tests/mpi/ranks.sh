@@ -144,6 +144,26 @@ endless_by 3 interrupted
 kill -INT "$launcher"
 over harness_abort 'interrupted by the user' interrupted
 
+# What a lost rank cost is trained by others, from the last state.
+long='--set training.iterations=60 --set evaluation.every=0'
+# shellcheck disable=SC2086
+must_run train tiny.json -C whole -q $long
+# shellcheck disable=SC2086
+mpirun -n 3 --bind-to none --timeout 120 "$LINEAGE" train tiny.json -C "$scratch/cut" $long --resume run.state \
+    --save-every 1 >out 2>err </dev/null &
+launcher=$!
+last="mpirun -n 3 lineage train --resume"
+wait_for sh -c "cat cut/.*/events.jsonl | grep -q 'train\",\"step\":2'" || show_output
+kill -KILL "$(rank 1)"
+over crash 'rank 1 (process' cut
+[ -s run.state ] || fail "no state is left of a lost rank's trial"
+# shellcheck disable=SC2086
+ranks 2 train tiny.json -C cut $long -q --resume run.state
+must_exit 0
+must_match_file whole/snapshots/000_*/policy.ckpt cut/snapshots/001_*/policy.ckpt
+must_have cut/results.tsv 'resumed_after'
+must_equal "$(field whole 10)" "$(field cut 10)" "EM"
+
 # shellcheck disable=SC2086
 ranks 2 train tiny.json -C slow $endless --set budget.train_seconds=0.3
 must_exit 1

@@ -344,6 +344,8 @@ static void remember(struct run *run, int32_t iteration, const struct trainer_it
 {
     run->scale_mean_sum += metrics->clip_scale_mean;
     run->scale_std_sum += metrics->clip_scale_std;
+    run->entropy_sum += metrics->entropy;
+    run->clip_fraction_sum += metrics->clip_fraction;
     judging_add(&run->judged, &metrics->judge);
     int32_t iterations = run->recipe->training.iterations;
     if (iteration < iterations - (iterations + 9) / 10)
@@ -462,6 +464,8 @@ static void sum_up(struct run *run, struct trainer_event *event)
     double iterations = run->recipe->training.iterations;
     event->clip_scale_mean = iterations > 0 ? run->scale_mean_sum / iterations : 1;
     event->clip_scale_std = iterations > 0 ? run->scale_std_sum / iterations : 0;
+    event->entropy = iterations > 0 ? run->entropy_sum / iterations : 0;
+    event->clip_fraction = iterations > 0 ? run->clip_fraction_sum / iterations : 0;
     event->n_gain = run->n_late;
     event->judge = run->judged;
     for (int32_t k = 0; k < run->n_late; k++) {

@@ -32,7 +32,7 @@ struct run {
     double began, train_s, eval_s;
     double score_sum; /* of all evaluations */
     int32_t n_scores;
-    double scale_mean_sum, scale_std_sum; /* of iterations */
+    double scale_mean_sum, scale_std_sum, entropy_sum, clip_fraction_sum; /* of iterations */
     struct trainer_turn_gain
         late[TRAINER_TURNS_MAX]; /* sums over the last tenth of the iterations */
     int32_t n_late;

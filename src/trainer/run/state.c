@@ -22,7 +22,7 @@ struct numbers {
     uint64_t recipe;
     int32_t iterations, n_scores, n_late, pad;
     int64_t steps;
-    double train_s, score_sum, scale_mean_sum, scale_std_sum;
+    double train_s, score_sum, scale_mean_sum, scale_std_sum, entropy_sum, clip_fraction_sum;
     double baseline[TRAINER_ENVS_MAX];
     uint64_t n_baselines[TRAINER_ENVS_MAX];
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
@@ -81,6 +81,8 @@ static void take_numbers(const struct run *run, int32_t iterations, struct numbe
     numbers->n_scores = run->n_scores;
     numbers->scale_mean_sum = run->scale_mean_sum;
     numbers->scale_std_sum = run->scale_std_sum;
+    numbers->entropy_sum = run->entropy_sum;
+    numbers->clip_fraction_sum = run->clip_fraction_sum;
     numbers->n_late = run->n_late;
     memcpy(numbers->late, run->late, sizeof numbers->late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {
@@ -190,6 +192,8 @@ static void give_numbers(struct run *run, const struct numbers *numbers)
     run->n_scores = numbers->n_scores;
     run->scale_mean_sum = numbers->scale_mean_sum;
     run->scale_std_sum = numbers->scale_std_sum;
+    run->entropy_sum = numbers->entropy_sum;
+    run->clip_fraction_sum = numbers->clip_fraction_sum;
     run->n_late = numbers->n_late;
     memcpy(run->late, numbers->late, sizeof run->late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {
