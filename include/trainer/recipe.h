@@ -128,6 +128,7 @@ struct trainer_judge {
 struct trainer_task {
     struct trainer_env env; /* keys beside "algorithm": name, questions, k_min, ... */
     int32_t questions;      /* 32 per iteration */
+    int32_t pool; /* 0: new ones in every iteration; else the first .. of this many in turn */
     struct trainer_algorithm algorithm;
 };
 

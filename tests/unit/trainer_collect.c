@@ -116,6 +116,27 @@ static void assert_scored(const struct place *place, const struct trainer_rollou
     }
 }
 
+/* Five questions, four an iteration: the second one begins with the fifth and goes on with the first. */
+static void a_pool_is_gone_round(void **state)
+{
+    struct place *place = *state;
+    place->recipe.tasks[0].pool = 5;
+    struct run *first = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 0);
+    struct run *second = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 1);
+    const struct trainer_rollouts *a = first->rollouts, *b = second->rollouts;
+    size_t g = (size_t)place->recipe.training.group_size;
+    for (size_t q = 0; q < 3; q++) {
+        assert_true(a->episode[q * g].question == b->episode[(q + 1) * g].question);
+        assert_true(a->episode[q * g].noise != b->episode[(q + 1) * g].noise);
+    }
+    for (size_t q = 0; q < 4; q++)
+        assert_true(a->episode[q * g].question != b->episode[0].question);
+    for (size_t row = 4 * g; row < a->n; row++) /* reverse has no pool */
+        assert_true(a->episode[row].question != b->episode[row].question);
+    closed(first);
+    closed(second);
+}
+
 static void a_teacher_scores_what_the_learner_says(void **state)
 {
     struct place *place = *state;
@@ -273,6 +294,7 @@ int main(void)
         TEST(the_start_scores_all_tasks),
         TEST(a_policy_is_shown_the_last_fact),
         TEST(questions_are_new_in_every_iteration),
+        TEST(a_pool_is_gone_round),
         TEST(evaluations_ask_the_same_questions),
         TEST(one_question_is_enough),
     };

@@ -507,6 +507,49 @@ static void check_penalty(enum trainer_length_penalty kind, double coef,
     release(c);
 }
 
+/* The policy wrote one token of the tool's in every row: all answers of turns are longer. */
+static void lengthen(struct credited *c)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t t = 1, at = (FIRST + i) * WIDTH; t < WIDTH; t++)
+            if (c->r->mask[at + t - 1] && !c->r->mask[at + t] && c->r->turn[at + t - 1] == 0) {
+                c->r->mask[at + t] = 1;
+                c->r->turn[at + t] = 0;
+                break;
+            }
+}
+
+/* Set by the first visit of a question and kept; without a pool there is nothing to keep. */
+static void anchors_of_a_pool_are_kept(void **state)
+{
+    (void)state;
+    double kept[3] = {NAN, NAN, NAN}, first[2], length[ROWS];
+    struct credited *c = make(RL_ALGORITHM_REWARD);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_ANCHOR;
+    algorithm(c)->length_coef = 0.5;
+    c->recipe.tasks[1].questions = 2;
+    c->recipe.tasks[1].pool = 3;
+    c->memory.anchor[1] = kept;
+    for (size_t i = 0; i < ROWS; i++)
+        c->r->reward[FIRST + i] = 1;
+    assign(c, 0); /* questions 0 and 1 */
+    assert_true(kept[0] > 0 && kept[1] > 0 && isnan(kept[2]));
+    memcpy(first, kept, sizeof first);
+    lengthen(c);
+    response_lengths(c, length);
+    assign(c, 1); /* 2 and 0 */
+    assert_true(kept[0] == first[0] && kept[1] == first[1] && kept[2] > 0);
+    for (size_t i = GROUP; i < ROWS; i++) { /* the second group is question 0 */
+        double over = fmax(0, (length[i] - kept[0]) / kept[0]);
+        assert_near((double)advantages(c)[i * WIDTH + PROMPT], 1 - 0.5 * over, 1e-6);
+    }
+    c->memory.anchor[1] = NULL;
+    c->recipe.tasks[1].pool = 0;
+    assign(c, 1);
+    assert_true(kept[0] == first[0]);
+    release(c);
+}
+
 static void outcomes_pay_for_length(void **state)
 {
     (void)state;
@@ -664,6 +707,7 @@ int main(void)
         cmocka_unit_test(alpha_and_beta_follow_their_schedule),
         cmocka_unit_test(after_its_steps_the_judge_is_not_asked),
         cmocka_unit_test(outcomes_pay_for_length),
+        cmocka_unit_test(anchors_of_a_pool_are_kept),
         cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),
         cmocka_unit_test(each_algorithm_fills_its_streams),
         cmocka_unit_test(echo_is_grpo_on_its_own_tokens),

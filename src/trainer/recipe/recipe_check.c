@@ -103,6 +103,9 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
         char name[32];
         snprintf(name, sizeof name, "environments[%d]", i);
         task->env.world = recipe->world;
+        if (task->pool > 0 && task->pool < task->questions)
+            REFUSE("%s.pool.questions is %d, but an iteration has %d questions", name, task->pool,
+                   task->questions);
         status = check_algorithm(&task->algorithm, recipe->training.group_size, err);
         if (status == TRAINER_OK)
             status = trainer_env_check(&task->env, err);

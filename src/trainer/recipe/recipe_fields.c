@@ -269,6 +269,10 @@ static const struct recipe_field task[] = {
         "Facts per answer of the tool, one of them the one asked for."),
     REAL("p_fail", env.p_fail, 0.1, FROM(0), TO(1), "Probability that the tool finds nothing."),
 
+    LATER_OBJECT("pool", "Whether questions come again."),
+    INT("pool.questions", pool, 0, FROM(0), TO(1048576),
+        "Iterations go round a pool of so many; 0 = every iteration has new ones."),
+
     OBJECT("algorithm", "Where advantages come from, and what a rollout trains."),
     {"algorithm.name", RECIPE_ALGORITHM, AT(algorithm.name), RL_ALGORITHM_GRPO, FROM(0),
      TO(RL_N_ALGORITHMS - 1), NULL, NULL, "Which algorithm."},

@@ -73,7 +73,8 @@ static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *pl
                       size_t question, size_t noise_row)
 {
     size_t at = row * r->width;
-    uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, question);
+    size_t number = plan->pool > 0 ? (plan->first + question) % plan->pool : question;
+    uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, number);
     uint64_t noise = trainer_seed(plan->noise_seed, 'n', noise_row);
     memset(r->mask + at, 0, r->width);
     for (size_t t = 0; t < r->width; t++)

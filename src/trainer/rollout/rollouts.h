@@ -43,6 +43,7 @@ struct rollouts_plan {
     int32_t task;
     size_t questions, group_size;
     uint64_t question_seed; /* question i is a function of it and i */
+    size_t first, pool;     /* question q is number (first + q) mod pool; pool 0: number q */
     uint64_t noise_seed;    /* chances of tool and sampling, of it and the row */
 };
 

@@ -184,19 +184,24 @@ static enum trainer_status refer_to_start(struct run *run, struct trainer_error 
 
 /*
  * Questions and chances come from (seed, iteration) and never from a generator that runs on:
- * trials that differ in one setting meet the same questions in the same iterations.
+ * trials that differ in one setting meet the same questions in the same iterations. Those of a
+ * pool come from the seed alone, and iterations go round it.
  */
 static void plan(struct run *run, int32_t iteration)
 {
     const struct trainer_recipe *recipe = run->recipe;
     size_t first = 0;
     for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        size_t pool = (size_t)recipe->tasks[task].pool;
         struct rollouts_plan p = {
             .env = &recipe->tasks[task].env,
             .task = task,
             .questions = (size_t)recipe->tasks[task].questions,
             .group_size = (size_t)recipe->training.group_size,
-            .question_seed = trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+            .question_seed = pool > 0 ? trainer_seed(recipe->seed, 'o', 0)
+                                      : trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+            .first = (size_t)iteration * (size_t)recipe->tasks[task].questions,
+            .pool = pool,
             .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
         rollouts_add(run->rollouts, &p, first);
         first = run->rollouts->n;

@@ -47,16 +47,21 @@ static double response_tokens(const struct trainer_rollouts *r, size_t row)
     return n;
 }
 
-/* Prompts are new in every iteration here, so that an anchor lives for one group. */
-static enum rl_status set_anchors(struct credit *c, struct rl_error *core)
+/*
+ * A question's anchor is set once and kept for when it comes again. Where questions are new in
+ * every iteration it lives for one group, and no group is measured against an earlier self.
+ */
+static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
+    const struct trainer_task *task = &c->task->recipe->tasks[c->task->task];
     size_t g = (size_t)c->task->recipe->training.group_size;
+    size_t number = (size_t)c->task->iteration * (size_t)task->questions;
     enum rl_status status = RL_OK;
-    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g) {
-        double value = NAN;
-        status = rl_length_anchor(g, c->outcome + i, c->length + i, &value, core);
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g, number++) {
+        double unset = NAN, *value = kept ? &kept[number % (size_t)task->pool] : &unset;
+        status = rl_length_anchor(g, c->outcome + i, c->length + i, value, core);
         for (size_t j = 0; j < g; j++)
-            c->anchor[i + j] = value;
+            c->anchor[i + j] = *value;
     }
     return status;
 }
@@ -65,7 +70,7 @@ static enum rl_status set_anchors(struct credit *c, struct rl_error *core)
  * A coefficient of 0 asks for the usual one of that penalty, not for no penalty: that is
  * length_penalty "none".
  */
-static enum rl_status penalise_length(struct credit *c, struct rl_error *core)
+static enum rl_status penalise_length(struct credit *c, double *anchors, struct rl_error *core)
 {
     static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
                                                    [TRAINER_LENGTH_GROUP] = RL_LENGTH_GROUP,
@@ -76,7 +81,7 @@ static enum rl_status penalise_length(struct credit *c, struct rl_error *core)
     for (size_t i = 0; i < c->task->n; i++)
         c->length[i] = response_tokens(c->r, c->task->first + i);
     if (kind == RL_LENGTH_ANCHOR)
-        status = set_anchors(c, core);
+        status = set_anchors(c, anchors, core);
     struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
     if (status == RL_OK)
         CORE_CALL(status, c->workspace,
@@ -88,11 +93,12 @@ static enum rl_status penalise_length(struct credit *c, struct rl_error *core)
 /*
  * Into a copy: the reward itself stays what the environment said, and stands in rows and curves.
  */
-static enum rl_status set_outcomes(struct credit *c, struct rl_error *core)
+static enum rl_status set_outcomes(struct credit *c, double *anchors, struct rl_error *core)
 {
     for (size_t i = 0; i < c->task->n; i++)
         c->outcome[i] = c->r->reward[c->task->first + i];
-    return c->settings->length_penalty == TRAINER_LENGTH_NONE ? RL_OK : penalise_length(c, core);
+    return c->settings->length_penalty == TRAINER_LENGTH_NONE ? RL_OK
+                                                              : penalise_length(c, anchors, core);
 }
 
 /*
@@ -258,7 +264,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     struct rl_error core = {RL_OK, "out of memory"};
     if (!take_memory(&c))
         return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
-    enum rl_status status = set_outcomes(&c, &core);
+    enum rl_status status = set_outcomes(&c, memory->anchor[task->task], &core);
     if (status == RL_OK)
         status = set_turns(&c, &core);
     enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;

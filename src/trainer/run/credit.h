@@ -16,6 +16,8 @@
 struct credit_memory {
     struct rl_baseline baseline[TRAINER_ENVS_MAX]; /* rae: one moving baseline per task */
     size_t n_baselines[TRAINER_ENVS_MAX];
+    double
+        *anchor[TRAINER_ENVS_MAX]; /* [pool] lengths, NaN while unset; NULL: no pool of questions */
     struct judging judging;
 };
 

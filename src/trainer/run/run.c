@@ -67,6 +67,14 @@ static double spare_params(const struct trainer_recipe *recipe)
     return sets * (double)trainer_model_parameters(&recipe->model) * sizeof(float);
 }
 
+static double anchor_bytes(const struct trainer_recipe *recipe)
+{
+    double n = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        n += recipe->tasks[i].pool;
+    return n * sizeof(double);
+}
+
 /*
  * 128 bytes of header and 8 of digest (policy/checkpoint.c), floats in between: exact, so that a
  * budget of exactly that many bytes is met.
@@ -99,7 +107,7 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
-           spare_params(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
@@ -184,6 +192,23 @@ static enum trainer_status compare_ranks(struct run *run, struct trainer_error *
     return status == TRAINER_OK ? ranks_compare(&run->ranks, "recipe", digest, err) : status;
 }
 
+/* NaN: a question that was not asked yet has no anchor. */
+static bool open_anchors(struct run *run)
+{
+    bool whole = true;
+    for (int32_t task = 0; task < run->recipe->n_tasks && whole; task++) {
+        const struct trainer_task *settings = &run->recipe->tasks[task];
+        if (settings->pool == 0 || settings->algorithm.length_penalty != TRAINER_LENGTH_ANCHOR)
+            continue;
+        double *anchor = malloc((size_t)settings->pool * sizeof *anchor);
+        for (int32_t i = 0; anchor && i < settings->pool; i++)
+            anchor[i] = NAN;
+        run->memory.anchor[task] = anchor;
+        whole = anchor != NULL;
+    }
+    return whole;
+}
+
 /*
  * Evaluations have rows of their own, as their number is another. What opsd shows is allocated for
  * all rows although tasks may differ: one size fits every task.
@@ -196,7 +221,8 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     run->evaluation = rollouts_new(evaluate_rows(recipe), width);
     run->minibatch = minibatch_new((size_t)recipe->training.minibatch, width);
     run->order = malloc(rows * sizeof *run->order);
-    bool whole = run->rollouts && run->evaluation && run->minibatch && run->order;
+    bool whole =
+        run->rollouts && run->evaluation && run->minibatch && run->order && open_anchors(run);
     if (shows(recipe)) {
         run->shown = malloc(tokens * sizeof *run->shown);
         run->shown_wanted = malloc(tokens);
@@ -238,8 +264,10 @@ void run_close(struct run *run)
     learner_close(&run->learner);
     sampler_close(&run->sampler);
     workspace_free(&run->workspace);
-    for (int32_t i = 0; i < TRAINER_ENVS_MAX; i++)
+    for (int32_t i = 0; i < TRAINER_ENVS_MAX; i++) {
         free(run->teacher[i]);
+        free(run->memory.anchor[i]);
+    }
     void *const blocks[] = {run->history,      run->lowered,        run->start,       run->rollouts,
                             run->evaluation,   run->minibatch,      run->order,       run->shown,
                             run->shown_wanted, run->shown_log_prob, run->shown_length};
@@ -526,9 +554,8 @@ enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
                             comm->rank, comm->size, TRAINER_RANKS_MAX);
     run.process = *process;
     run.ranks.comm = comm;
-    run.memory.judging = (struct judging){.ask = run.options.judge,
-                                          .context = run.options.judge_context,
-                                          .ranks = &run.ranks};
+    run.memory.judging = (struct judging){
+        .ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
     enum trainer_status status = check_budget(recipe, &local);
     if (status == TRAINER_OK)
         status = tell_start(&run, &local);
