@@ -2,7 +2,8 @@
  * live_server.c: see live_server.h.
  *
  * Two threads. libmicrohttpd's one answers: it alone uses the store, the page it printed and the model behind it. This
- * one looks every half second whether results.tsv or a running trial has changed, and wakes the listeners. A listener
+ * one looks every half second whether rows have come or a running trial has changed, by a handle of its own, and wakes the
+ * listeners. A listener
  * is a response without end whose reader suspends the connection while there is nothing to say, so that it costs no
  * thread and a client that does not read holds up nobody.
  */
@@ -17,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
+
+#include <lineage/move.h>
 
 #include "cli.h"
 #include "report/html_page.h"
@@ -32,6 +34,7 @@ enum {
     IDLE_SECONDS = 10,     /* a connection that neither reads nor writes for so long is closed */
     CONNECTION_BYTES = 24 << 10, /* a longer head of a request is refused */
     LOOK_MS = 500,
+    AWAY_LOOKS = 4, /* that are left out while a server is away */
     BEATS = 20 /* looks between two signs of life on a quiet stream */
 };
 
@@ -53,8 +56,8 @@ struct server {
     struct lineage_store *store;
     struct model model;
     bool has_model;
-    struct MHD_Response *page;
-    struct stat seen; /* results.tsv when the page was printed */
+    struct MHD_Response *page; /* of the rows at the last look */
+    bool stale;                /* there were others since, and they could not be read */
 
     pthread_mutex_t mutex; /* of all below */
     struct listener *listeners;
@@ -116,24 +119,14 @@ static struct MHD_Response *html_response(struct server *server, char *text, siz
 
 /* ---- the page ---- */
 
-static void results_path(char path[PATH_MAX], const struct server *server)
+/* While a server is away its last page stands. */
+static bool has_news(struct server *server)
 {
-    snprintf(path, PATH_MAX, "%s/results.tsv", server->options->dir);
-}
-
-/* Inode too: an import or a restore puts another file in its place, which may have the same size. */
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-static void look_at(struct stat *st, const struct server *server)
-{
-    char path[PATH_MAX];
-    results_path(path, server);
-    if (stat(path, st) != 0)
-        *st = (struct stat){0};
+    struct lineage_error err;
+    bool news = false;
+    if (lineage_store_wait(server->store, 0, &news, &err) != LINEAGE_OK)
+        return !server->page;
+    return news || server->stale;
 }
 
 /* A model that failed half way is released as well: it may hold some of its parts. */
@@ -150,15 +143,14 @@ static bool load_model(struct server *server)
     return server->has_model;
 }
 
-/* Print it anew if results.tsv is another one than then. NULL after saying why. */
+/* Print it anew if the rows are others than then. NULL after saying why. */
 static struct MHD_Response *fresh_page(struct server *server)
 {
-    struct stat now;
     char *text = NULL;
     size_t length = 0;
-    look_at(&now, server);
-    if (server->page && same_file(&now, &server->seen))
+    if (!has_news(server) && server->page)
         return server->page;
+    server->stale = true;
     if (!load_model(server))
         return NULL;
     FILE *out = open_memstream(&text, &length);
@@ -172,7 +164,7 @@ static struct MHD_Response *fresh_page(struct server *server)
     }
     if (server->page)
         server->http.destroy_response(server->page);
-    server->seen = now;
+    server->stale = false;
     return server->page = html_response(server, text, length);
 }
 
@@ -209,7 +201,7 @@ static enum MHD_Result answer_running(struct server *server, struct MHD_Connecti
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return MHD_NO;
-    running_print(out, server->options->dir);
+    running_print(out, lineage_store_dir(server->store));
     fclose(out);
     return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
 }
@@ -402,26 +394,37 @@ static int start(struct server *server)
     return CLI_GO_ON;
 }
 
+/* Whether rows have come since the last look. A server that is away is asked now and then only: each try may take seconds. */
+static bool rows_changed(struct lineage_store *watched, unsigned *pause)
+{
+    struct lineage_error err;
+    bool news = false;
+    if (*pause) {
+        --*pause;
+        return false;
+    }
+    if (lineage_store_wait(watched, 0, &news, &err) != LINEAGE_OK)
+        *pause = AWAY_LOOKS;
+    return news;
+}
+
 /* Tell listeners what changed; returns when a signal comes. */
-static void watch(struct server *server, const sigset_t *signals)
+static void watch(struct server *server, struct lineage_store *watched, const sigset_t *signals)
 {
     struct timespec pause = {0, LOOK_MS * 1000000L};
-    struct stat seen, now;
-    uint64_t running = running_state(server->options->dir);
-    unsigned looks = 0;
-    look_at(&seen, server);
+    uint64_t running = running_state(lineage_store_dir(watched));
+    unsigned looks = 0, away = 0;
+    rows_changed(watched, &away);
     while (sigtimedwait(signals, NULL, &pause) < 0 && (errno == EAGAIN || errno == EINTR)) {
-        uint64_t state = running_state(server->options->dir);
-        look_at(&now, server);
+        uint64_t state = running_state(lineage_store_dir(watched));
+        bool rows = rows_changed(watched, &away), beat = ++looks % BEATS == 0;
         pthread_mutex_lock(&server->mutex);
-        bool news = !same_file(&now, &seen) || state != running || ++looks % BEATS == 0;
-        server->rows += !same_file(&now, &seen);
+        server->rows += rows;
         server->running += state != running;
-        server->beat += looks % BEATS == 0;
-        if (news)
+        server->beat += beat;
+        if (rows || beat || state != running)
             wake_listeners(server);
         pthread_mutex_unlock(&server->mutex);
-        seen = now;
         running = state;
     }
 }
@@ -445,10 +448,22 @@ static void stop(struct server *server)
     pthread_mutex_destroy(&server->mutex);
 }
 
+/* Without a mirror: it is asked for nothing but news. */
+static int open_stores(struct server *server, struct lineage_store **watched)
+{
+    struct lineage_open_options bare = server->options->store;
+    struct lineage_error err;
+    bare.no_mirror = true;
+    if (lineage_store_open(&server->store, server->options->dir, &server->options->store, &err) != LINEAGE_OK ||
+        lineage_store_open(watched, server->options->dir, &bare, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return CLI_GO_ON;
+}
+
 int server_run(const struct server_options *options)
 {
     struct server server = {.options = options, .rows = 1, .running = 1, .beat = 1};
-    struct lineage_error err;
+    struct lineage_store *watched = NULL;
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
@@ -458,14 +473,15 @@ int server_run(const struct server_options *options)
     signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&server.mutex, NULL);
     int status = microhttpd_load(&server.http);
-    if (status == CLI_GO_ON && lineage_store_open(&server.store, options->dir, &options->store, &err) != LINEAGE_OK)
-        status = cli_fail(&err);
+    if (status == CLI_GO_ON)
+        status = open_stores(&server, &watched);
     if (status == CLI_GO_ON && !options->no_token && !guard_make_token(&server.guard))
         status = cli_error(CLI_SYSTEM, "serve: no random numbers for a token: %s", strerror(errno));
     if (status == CLI_GO_ON)
         status = start(&server);
     if (status == CLI_GO_ON)
-        watch(&server, &signals);
+        watch(&server, watched, &signals);
     stop(&server);
+    lineage_store_close(watched);
     return status == CLI_GO_ON ? CLI_OK : status;
 }

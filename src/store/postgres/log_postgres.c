@@ -633,7 +633,7 @@ static enum lineage_status postgres_wait(struct log *log, int milliseconds, bool
     struct log_postgres *p = postgres_of(log);
     const int64_t until = now_ms() + milliseconds;
     const bool first = !p->listening;
-    bool look = false;
+    bool look = false, again = false;
     for (;;) {
         bool fresh;
         enum lineage_status status = listen_for_rows(p, &fresh, err);
@@ -642,10 +642,15 @@ static enum lineage_status postgres_wait(struct log *log, int milliseconds, bool
             status = look_for_news(p, news, err);
         *news = *news || (first && status == LINEAGE_OK);
         int64_t left = milliseconds < 0 ? LOOK_MS : until - now_ms();
-        if (status != LINEAGE_OK || *news || left <= 0)
+        if (status != LINEAGE_OK || *news)
             return status;
-        if (!pg_is_connected(p->pg)) /* that was the server saying goodbye */
+        if (!pg_is_connected(p->pg) && !again) { /* that was the server saying goodbye: it may be back */
+            again = true;
             continue;
+        }
+        if (left <= 0)
+            return LINEAGE_OK;
+        again = false;
         struct pollfd fd = {pg_socket(p->pg), POLLIN, 0};
         look = poll(&fd, 1, left < LOOK_MS ? (int)left : LOOK_MS) == 0 && left >= LOOK_MS;
     }
