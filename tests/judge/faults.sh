@@ -170,6 +170,10 @@ must_exit 0
 must_equal 5 "$(grep -c '"flags":\[1,0\]' out)"
 must_equal 6 "$(wc -l <requests)" 'refused once, then remembered'
 must_equal 1 "$(grep -c '"form":true' requests)"
+for i in 1 2 3 4 5; do one "plain at once $i"; done >t.jsonl
+ask t.jsonl --no-cache --concurrency 5
+must_exit 0
+must_equal 5 "$(grep -c '"flags":\[1,0\]' out)"
 
 # ---- the key ----
 serve --key "$key"
