@@ -3,9 +3,13 @@
  *
  * usage: flips N [SEED]              N flips at random places; `flips 20s`: for twenty seconds
  *        flips all [SEED [I/N]]      one in every byte of every file, or in every N-th byte from the I-th on
+ *        flips killed [SEED [I/N]]   of all, those of the store whose writer was killed
  *
  * Before that every bit of lineage.db is flipped, and must not get past its page's digest. What is in the free space of its
  * pages (long runs of zeros) is left at that by `flips all`.
+ *
+ * Then the same in lineage.db-wal and -shm of a store whose writer was killed, which are there only then: a quarter as many,
+ * or a quarter of the time, unless it is all of them.
  *
  * Each answer is the right one, or comes with a notice, or is an error that says why. The row that is appended is the
  * right one in any case: what its rules rest on is checked, or is not from the damaged file. A flip in a file that people
@@ -54,7 +58,7 @@ struct answers {
 struct laboratory {
     char *dir;
     struct file files[MAX_FILES];
-    int n_files;
+    int n_files, first; /* files from the first on are flipped */
     struct answers sound;
     char *sound_row;           /* the row appended to the sound store */
     struct answers sound_then; /* once it is there */
@@ -64,7 +68,7 @@ struct laboratory {
 struct plan {
     bool all;
     size_t flips, step, first; /* of `all`, `flips` counts those that are passed over */
-    time_t until; /* 0: no such end */
+    time_t seconds; /* 0: no such end */
     uint64_t seed;
 };
 
@@ -222,18 +226,19 @@ static void ask_sound(const struct laboratory *lab, struct answers *answers)
         }
 }
 
-static void prepare(struct laboratory *lab)
+static void take_files(struct laboratory *lab)
 {
-    struct lineage_error err;
-    lab->dir = make_dir();
-    make_asked_store(lab->dir);
-    ask_everything(lab, false, &lab->sound);
-    forget_answers(&lab->sound);
     take_file(lab, "results.tsv", false);
     take_file(lab, "lineage.db", false);
     take_file(lab, "lineage.json", true);
     take_file(lab, "telemetry/001.json", true);
     take_file(lab, "snapshots/003_opt/train.py", true);
+}
+
+/* What is right: asked of the store as it is, and once a row is appended. */
+static void ask_what_is_right(struct laboratory *lab)
+{
+    struct lineage_error err;
     restore(lab);
     ask_sound(lab, &lab->sound);
     struct lineage_store *store = open_lab(lab, false, &err);
@@ -243,6 +248,49 @@ static void prepare(struct laboratory *lab)
         abort();
     ask_sound(lab, &lab->sound_then);
     restore(lab);
+}
+
+static void prepare(struct laboratory *lab)
+{
+    lab->dir = make_dir();
+    make_asked_store(lab->dir);
+    ask_everything(lab, false, &lab->sound);
+    forget_answers(&lab->sound);
+    take_files(lab);
+    ask_what_is_right(lab);
+}
+
+static _Noreturn void append_and_die(const struct laboratory *lab)
+{
+    struct lineage_error err;
+    struct lineage_store *store = open_lab(lab, false, &err);
+    bool noticed;
+    char *row = append_probe(store, &err), *answer = ask_on(store, 0, err, &noticed);
+    bool ok = row && answer[0] && !noticed;
+    free(answer);
+    free(row);
+    leave(ok ? 0 : 1); /* and nothing is closed */
+}
+
+/* What the last commits wrote is in the write-ahead log alone. */
+static void prepare_killed(struct laboratory *lab)
+{
+    int state;
+    lab->dir = make_dir();
+    make_asked_store(lab->dir);
+    ask_everything(lab, false, &lab->sound);
+    forget_answers(&lab->sound);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        append_and_die(lab);
+    if (child < 0 || waitpid(child, &state, 0) != child || state != 0)
+        abort();
+    take_files(lab);
+    lab->first = lab->n_files;
+    take_file(lab, "lineage.db-wal", false);
+    take_file(lab, "lineage.db-shm", false);
+    ask_what_is_right(lab);
 }
 
 /* ---- flipping ------------------------------------------------------------------------------------------------------ */
@@ -314,7 +362,7 @@ static void judge_append(struct trial *trial)
     trial->appended = row != NULL;
     if (!row && !err.text[0])
         fail(lab, place, "append is refused without a word", NULL, NULL);
-    if (!row && strcmp(file->name, "lineage.db") == 0)
+    if (!row && strncmp(file->name, "lineage.db", 10) == 0)
         fail(lab, place, "a damaged mirror refuses a row", err.text, lab->sound_row);
     if (row && place->file != 0 && !file->written_by_people && strcmp(row, lab->sound_row) != 0)
         fail(lab, place, "another row was appended", row, lab->sound_row);
@@ -433,27 +481,28 @@ static bool is_free(const struct file *file, size_t byte)
 static size_t all_bytes(const struct laboratory *lab)
 {
     size_t n = 0;
-    for (int i = 0; i < lab->n_files; i++)
+    for (int i = lab->first; i < lab->n_files; i++)
         n += lab->files[i].length;
     return n;
 }
 
-/* The n-th flip: in every byte one, or of a sample half in results.tsv and half anywhere. */
+/* The n-th flip: in every byte one, or of a sample half in the first file and half anywhere. */
 static void aim(const struct laboratory *lab, const struct plan *plan, size_t n, struct place *place)
 {
     uint64_t at = plan->seed + n * 0x2545f4914f6cdd1du;
     size_t byte = plan->all ? plan->first + n * plan->step
-                            : draw(&at) % (draw(&at) % 2 ? lab->files[0].length : all_bytes(lab));
+                            : draw(&at) % (draw(&at) % 2 ? lab->files[lab->first].length : all_bytes(lab));
     place->bit = (unsigned)(draw(&at) % 8);
-    for (place->file = 0; byte >= lab->files[place->file].length; place->file++)
+    for (place->file = lab->first; byte >= lab->files[place->file].length; place->file++)
         byte -= lab->files[place->file].length;
     place->byte = byte;
 }
 
 static void work(const struct laboratory *lab, const struct plan *plan, struct place *place)
 {
+    const time_t until = time(NULL) + plan->seconds;
     restore(lab);
-    while (place->done < plan->flips && place->failures < 50 && (!plan->until || time(NULL) < plan->until)) {
+    while (place->done < plan->flips && place->failures < 50 && (!plan->seconds || time(NULL) < until)) {
         aim(lab, plan, place->done++, place);
         if (plan->all && is_free(&lab->files[place->file], place->byte))
             place->passed_over++;
@@ -464,14 +513,15 @@ static void work(const struct laboratory *lab, const struct plan *plan, struct p
     leave(0);
 }
 
-static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes)
+/* `share` of what is asked for, unless it is everything. */
+static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes, unsigned share)
 {
     char *end = "";
     *plan = (struct plan){.step = 1, .seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
-    plan->all = argc > 1 && strcmp(argv[1], "all") == 0;
-    plan->flips = plan->all ? bytes : argc > 1 ? strtoull(argv[1], &end, 10) : 200;
+    plan->all = argc > 1 && (strcmp(argv[1], "all") == 0 || strcmp(argv[1], "killed") == 0);
+    plan->flips = plan->all ? bytes : (argc > 1 ? strtoull(argv[1], &end, 10) : 200) * share / 4;
     if (strcmp(end, "s") == 0)
-        plan->until = time(NULL) + (time_t)plan->flips, plan->flips = SIZE_MAX, end = "";
+        plan->seconds = (time_t)plan->flips, plan->flips = SIZE_MAX, end = "";
     if (plan->all && argc > 3) {
         if (sscanf(argv[3], "%zu/%zu", &plan->first, &plan->step) != 2 || plan->first >= plan->step)
             return false;
@@ -480,38 +530,59 @@ static bool read_plan(struct plan *plan, int argc, char **argv, size_t bytes)
     return !*end;
 }
 
-int main(int argc, char **argv)
+/* How many failed. A crash is of a child, and the next goes on behind it. */
+static size_t flip_all(const struct laboratory *lab, const struct plan *plan)
 {
     size_t crashes = 0;
-    struct laboratory lab = {0};
-    struct plan plan;
     struct place *place = mmap(NULL, sizeof *place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int state;
-    prepare(&lab);
-    if (!read_plan(&plan, argc, argv, all_bytes(&lab)))
-        return 2;
-    bool pages_ok = judge_pages(&lab);
+    if (place == MAP_FAILED)
+        abort();
     while (!place->over && place->failures + crashes < 50) {
         fflush(stdout);
         pid_t child = fork();
         if (child == 0)
-            work(&lab, &plan, place);
+            work(lab, plan, place);
         if (child < 0 || waitpid(child, &state, 0) != child)
-            return 2;
+            abort();
         if (state != 0) {
-            printf("FAIL %s, byte %zu, bit %u: crash, state %x\n", lab.files[place->file].name, place->byte, place->bit,
+            printf("FAIL %s, byte %zu, bit %u: crash, state %x\n", lab->files[place->file].name, place->byte, place->bit,
                    (unsigned)state);
             crashes++;
         }
     }
     printf("%zu flips asked everything, %zu more in free space; %zu bytes in %d files; %zu crashes, %zu failures\n",
-           place->done - place->passed_over, place->passed_over, all_bytes(&lab), lab.n_files, crashes, place->failures);
-    size_t failures = crashes + place->failures + !pages_ok;
-    forget_answers(&lab.sound);
-    forget_answers(&lab.sound_then);
-    free(lab.sound_row);
-    for (int i = 0; i < lab.n_files; i++)
-        free(lab.files[i].bytes);
-    remove_dir(lab.dir);
+           place->done - place->passed_over, place->passed_over, all_bytes(lab), lab->n_files - lab->first, crashes,
+           place->failures);
+    size_t failures = crashes + place->failures;
+    munmap(place, sizeof *place);
+    return failures;
+}
+
+static void close_lab(struct laboratory *lab)
+{
+    forget_answers(&lab->sound);
+    forget_answers(&lab->sound_then);
+    free(lab->sound_row);
+    for (int i = 0; i < lab->n_files; i++)
+        free(lab->files[i].bytes);
+    remove_dir(lab->dir);
+}
+
+int main(int argc, char **argv)
+{
+    struct laboratory lab = {0}, killed = {0};
+    struct plan plan;
+    prepare(&lab);
+    if (!read_plan(&plan, argc, argv, all_bytes(&lab), 3))
+        return 2;
+    size_t failures = 0;
+    if (argc < 2 || strcmp(argv[1], "killed") != 0)
+        failures = !judge_pages(&lab) + flip_all(&lab, &plan);
+    prepare_killed(&killed);
+    read_plan(&plan, argc, argv, all_bytes(&killed), 1);
+    failures += flip_all(&killed, &plan);
+    close_lab(&lab);
+    close_lab(&killed);
     return failures != 0;
 }
