@@ -131,6 +131,47 @@ static void the_tree_is_in_preorder_with_cycles_last(void **state)
     remove_dir(dir);
 }
 
+static enum lineage_status add_child(struct lineage_store *store, const char *id, const char *parent)
+{
+    struct lineage_append_options options;
+    lineage_append_options_init(&options);
+    options.allow_missing_parent = true;
+    return lineage_store_append(store, &(struct lineage_trial){.exp_id = id, .parent_exp = parent, .status = LINEAGE_CRASH},
+                                &options, NULL, &err);
+}
+
+/* A row that others named as their parent before it was there: only where its own ancestors end at that name, in either
+ * spelling, would it close a cycle. */
+static void an_awaited_row_may_close_a_cycle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *awaits, *from_parent, *id; /* a row that awaits, the parent of `from`, and the row to come */
+        enum lineage_status status;
+    } cases[] = {{"b", "b", "b", LINEAGE_EINVAL},         {"exp_b", "exp_b", "b", LINEAGE_EINVAL},
+                 {"b", "b", "exp_b", LINEAGE_EINVAL},     {"b", "q", "b", LINEAGE_OK},
+                 {"b", "exp_q", "b", LINEAGE_OK},         {"exp_b", "q", "exp_b", LINEAGE_OK},
+                 {"exp_b", "exp_q", "exp_b", LINEAGE_OK}, {"b", "", "b", LINEAGE_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *dir = make_dir();
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        assert_int_equal(add_child(store, "waits", cases[i].awaits), LINEAGE_OK);
+        assert_int_equal(add_child(store, "from", cases[i].from_parent), LINEAGE_OK);
+        assert_int_equal(add_child(store, cases[i].id, "from"), cases[i].status);
+        assert_true(cases[i].status == LINEAGE_OK || strstr(err.text, "a cycle"));
+        assert_int_equal(add_child(store, "other", "waits"), LINEAGE_OK);
+        lineage_store_close(store);
+        remove_dir(dir);
+    }
+    char *dir = make_dir();
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(add_child(store, "waits", "b"), LINEAGE_OK);
+    assert_int_equal(add_child(store, "b", "nowhere"), LINEAGE_OK);
+    lineage_store_close(store);
+    remove_dir(dir);
+    lineage_chain_release(NULL);
+}
+
 static bool count_node(void *context, const struct lineage_tree_node *node)
 {
     size_t *deepest = context;
@@ -172,6 +213,7 @@ int main(void)
         cmocka_unit_test(the_walk_ends_at_missing_parents_and_cycles),
         cmocka_unit_test(parents_resolve_with_and_without_prefix),
         cmocka_unit_test(the_tree_is_in_preorder_with_cycles_last),
+        cmocka_unit_test(an_awaited_row_may_close_a_cycle),
         cmocka_unit_test(a_chain_of_thousands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -372,6 +372,52 @@ static void what_else_differs_is_named(void **state)
     remove_dir(dir);
 }
 
+/* A setting that is a number on one side and text on the other, whichever comes first; a variant whose trials all failed
+ * says nothing of it. */
+static void numbers_and_texts_differ(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"000", "a", .status = "keep", .metric = "1", .notes = "seed=1; p=1; q=x; r=1"},
+        {"001", "b", .status = "keep", .metric = "2", .notes = "seed=1; p=x; q=1; r=1"},
+        {"002", "b", .status = "keep", .metric = "2", .notes = "seed=2; p=x; q=1; r=x"},
+        {"003", "c", .status = "crash", .notes = "seed=1; p=5; q=5; r=5"},
+        {"004", "b", .status = "keep", .metric = "2", .notes = "seed=inf; p=x; q=1; r=x"},
+        {.id = NULL}};
+    char *dir = make_dir(), names[256] = "";
+    struct lineage_comparison c;
+    add_rows(dir, rows);
+    compare(&c, dir, &(struct lineage_compare_options){0});
+    for (size_t i = 0; i < c.n_confounded; i++)
+        strcat(strcat(names, c.confounded[i]), " ");
+    assert_string_equal(names, "p q r ");
+    assert_int_equal(c.n_variants, 3);
+    assert_int_equal(c.variants[1].without_seed, 1); /* inf is none */
+    lineage_comparison_release(&c);
+    lineage_comparison_release(NULL);
+    remove_dir(dir);
+}
+
+/* Rows of two specialists of which one has no seed; and nobody asks why. */
+static void some_without_seeds_are_counted(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"000", "a", .status = "keep", .metric = "1"},
+                                      {"001", "b", .status = "keep", .metric = "2", .notes = "seed=1"},
+                                      {.id = NULL}};
+    char *dir = make_dir();
+    struct lineage_comparison c;
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_compare(store, &(struct lineage_compare_options){0}, &c, NULL), LINEAGE_OK);
+    assert_int_equal(c.variants[0].without_seed, 1);
+    assert_int_equal(c.variants[1].n_trials, 1);
+    lineage_comparison_release(&c);
+    assert_int_equal(lineage_compare(store, &(struct lineage_compare_options){.by = "nothing"}, &c, NULL), LINEAGE_EINVAL);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 static void limits_are_told(void **state)
 {
     (void)state;
@@ -418,6 +464,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_compared_is_refused),
         cmocka_unit_test(texts_of_variants_are_read_to_their_end),
         cmocka_unit_test(what_else_differs_is_named),
+        cmocka_unit_test(numbers_and_texts_differ),
+        cmocka_unit_test(some_without_seeds_are_counted),
         cmocka_unit_test(limits_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "files/fs.h"
 #include "mirror/checked_pages.h"
 #include "support/files.h"
 #include "support/rows.h"
@@ -91,6 +93,84 @@ static void changed_bytes_are_noticed_with_their_line(void **state)
         assert_change(dir, edits[i].line, edits[i].ids);
         remove_dir(dir);
     }
+}
+
+/* What stands between two records is no row's, and yet somebody's. */
+static void a_row_in_an_empty_line_is_noticed(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    char *dir = mirrored("\n\n\n\n003\tT\ts\t\t\t\th 003\t\tkeep\t9\t\t\t\t\t\t\t\n");
+    edit_bytes(dir, "\n\n\n\n003", "\n7\n\n003");
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_string_equal(all_ids(store), "000 001 002 003 ");
+    assert_int_equal(heard.line, 9); /* of the row behind it */
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* A log of empty lines has no header yet; one that became so has none any more. */
+static void empty_lines_are_no_header(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    size_t length;
+    char *dir = make_dir(), lines[8000];
+    memset(lines, '\n', sizeof lines);
+    write_file(in_dir(dir, "results.tsv"), lines, 5000); /* more than one look */
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_string_equal(all_ids(store), "");
+    add_bytes(dir, "exp_id\tstatus\n000\tkeep\n");
+    assert_string_equal(all_ids(store), "000 ");
+    assert_int_equal(heard.n, 0);
+    lineage_store_close(store);
+    free(read_file(in_dir(dir, "results.tsv"), &length));
+    write_file(in_dir(dir, "results.tsv"), lines, length);
+    store = open_store(dir, LINEAGE_LOWER, &heard);
+    assert_string_equal(all_ids(store), "");
+    assert_non_null(strstr(heard.text, "results.tsv:1: changed"));
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+struct cutting {
+    const char *path;
+    int reads, at;
+    off_t to;
+};
+
+static int cut_at_a_read(void *context, const char *call)
+{
+    struct cutting *cutting = context;
+    if (strcmp(call, "read") == 0 && ++cutting->reads == cutting->at)
+        assert_int_equal(truncate(cutting->path, cutting->to), 0);
+    return 0;
+}
+
+/* Another tool cuts the file while it is compared: what is there then is the answer, now or at the next question. */
+static void a_file_that_is_cut_while_it_is_compared(void **state)
+{
+    (void)state;
+    for (int at = 1; at < 8; at++)
+        for (int to = 0; to < 2; to++) {
+            struct heard heard = {0};
+            char *dir = mirrored("\n\n\n"), *path = join(dir, "results.tsv");
+            struct cutting cutting = {.path = path, .at = at, .to = to ? 171 : 0};
+            assert_int_equal(utimensat(AT_FDCWD, path, NULL, 0), 0);
+            struct lineage_store *store = open_store(dir, LINEAGE_LOWER, &heard);
+            fs_set_fault(cut_at_a_read, &cutting);
+            all_ids(store);
+            fs_set_fault(NULL, NULL);
+            if (cutting.reads < at)
+                assert_string_equal(all_ids(store), "000 001 002 ");
+            else {
+                assert_string_equal(all_ids(store), "");
+                assert_int_not_equal(heard.n, 0);
+            }
+            lineage_store_close(store);
+            remove_dir(dir);
+            free(path);
+        }
 }
 
 static void a_shorter_or_replaced_file_is_noticed(void **state)
@@ -331,6 +411,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changed_bytes_are_noticed_with_their_line),
+        cmocka_unit_test(a_row_in_an_empty_line_is_noticed),
+        cmocka_unit_test(empty_lines_are_no_header),
+        cmocka_unit_test(a_file_that_is_cut_while_it_is_compared),
         cmocka_unit_test(a_shorter_or_replaced_file_is_noticed),
         cmocka_unit_test(a_copy_or_a_touch_is_no_change),
         cmocka_unit_test(a_writer_goes_on_after_a_change),

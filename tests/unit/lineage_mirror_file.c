@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "files/fs.h"
+#include "internal.h"
 #include "mirror/checked_pages.h"
+#include "mirror/mirror.h"
 #include "support/files.h"
 #include "support/rows.h"
 
@@ -388,6 +390,82 @@ static void telemetry_that_cannot_be_read_hides_no_row(void **state)
     remove_dir(dir);
 }
 
+/* A page may be read in parts, by whoever asks the file itself: each part is that of a page that was compared whole, or
+ * damage. Other reads are of no page. */
+static void parts_of_pages_are_compared_whole(void **state)
+{
+    (void)state;
+    enum { PAGE = 65536 };
+    static const struct {
+        int n, at;
+        bool is_in_a_page;
+    } reads[] = {{100, 0, true}, {700, 0, true}, {512, 256, true}, {4096, 2048, true}, {3000, PAGE + 100, true},
+                 {2 * PAGE, 0, false}, {1000, PAGE - 500, false}};
+    char *dir = make_dir(), *path = join(dir, "pages"), *bytes, got[2 * PAGE];
+    size_t length;
+    sqlite3 *db;
+    sqlite3_file *file = NULL;
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, checked_pages_vfs()), SQLITE_OK);
+    checked_pages_reserve(db);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA page_size = 65536; CREATE TABLE a (b); INSERT INTO a VALUES (zeroblob(90000))",
+                                  NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    bytes = read_file(path, &length);
+    assert_true(length >= 3 * PAGE);
+    for (int damaged = 0; damaged < 2; damaged++) {
+        assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, checked_pages_vfs()), SQLITE_OK);
+        assert_int_equal(sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file), SQLITE_OK);
+        const sqlite3_io_methods *io = file->pMethods;
+        assert_int_equal(io->xRead(file, got, 100, 0), SQLITE_OK); /* the size of a page is learned */
+        if (damaged) {
+            bytes[30000] ^= 1; /* in no part that is asked for */
+            bytes[PAGE + 30000] ^= 1;
+            write_file(path, bytes, length);
+        }
+        for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+            bool refused = damaged && reads[i].is_in_a_page && reads[i].n != 100; /* the header is compared with its page */
+            assert_int_equal(io->xRead(file, got, reads[i].n, reads[i].at), refused ? SQLITE_CORRUPT : SQLITE_OK);
+            assert_memory_equal(got, bytes + reads[i].at, (size_t)reads[i].n);
+        }
+        sqlite3_hard_heap_limit64(1);
+        assert_int_equal(io->xRead(file, got, 512, 256), SQLITE_NOMEM);
+        sqlite3_hard_heap_limit64(0);
+        assert_true(io->xSectorSize(file) >= 512);
+        assert_int_equal(io->xWrite(file, "some", 4, (sqlite3_int64)length), SQLITE_OK); /* what is no page has no digest */
+        size_t longer;
+        char *all = read_file(path, &longer);
+        assert_int_equal(longer, length + 4);
+        assert_memory_equal(all + length, "some", 4);
+        free(all);
+        assert_int_equal(io->xTruncate(file, (sqlite3_int64)length), SQLITE_OK);
+        sqlite3_close(db);
+    }
+    free(bytes);
+    free(path);
+    remove_dir(dir);
+}
+
+/* As many texts of statements as there is room for; one more is refused, and the others stay. */
+static void more_statements_than_there_is_room_for(void **state)
+{
+    (void)state;
+    static char texts[200][24];
+    char *dir = mirrored();
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    sqlite3_stmt *stmt;
+    int n = -1;
+    assert_string_equal(all_ids(store), "000 001 ");
+    do {
+        assert_int_not_equal(++n, 200);
+        snprintf(texts[n], sizeof texts[n], "SELECT %d", n);
+    } while (mirror_prepare(store->index, &stmt, texts[n], &err) == LINEAGE_OK);
+    assert_non_null(strstr(err.text, "too many cached statements"));
+    assert_int_equal(mirror_prepare(store->index, &stmt, texts[0], &err), LINEAGE_OK);
+    assert_string_equal(all_ids(store), "000 001 ");
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +481,8 @@ int main(void)
         cmocka_unit_test(a_handle_that_lives_long_gets_over_edits),
         cmocka_unit_test(a_mirror_that_may_not_be_written_is_read_without_locks),
         cmocka_unit_test(whose_a_database_is_is_told_by_more_than_one_sign),
-        cmocka_unit_test(telemetry_that_cannot_be_read_hides_no_row)};
+        cmocka_unit_test(telemetry_that_cannot_be_read_hides_no_row),
+        cmocka_unit_test(parts_of_pages_are_compared_whole),
+        cmocka_unit_test(more_statements_than_there_is_room_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -766,6 +766,90 @@ static void sql_cannot_write(void **state)
     remove_dir(dir);
 }
 
+/* Parameters and extra columns, one of them leading to the rows, the other read of each; and sorted by a third. */
+static void conditions_of_every_kind_meet(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    struct lineage_cursor *cursor;
+    add_bytes(dir, "exp_id\tstatus\tcore_metric\tnotes\tgpu\n"
+                   "a\tkeep\t1\talpha=0.1; lr=3\t10\nb\tkeep\t2\talpha=0.2; lr=2; wd=1\t20\n"
+                   "c\tkeep\t3\talpha=0.3; lr=1; wd=2\tx\nd\tkeep\t4\twd=3; lr=0\t30\n");
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    const struct lineage_condition any[] = {{.name = "alpha"}, {.name = "wd"}, {.name = "gpu"}};
+    const struct lineage_condition ranges[] = {{.name = "alpha", .range = range("0.1:0.2")}, {.name = "gpu", .range = range("5:")}};
+    const struct lineage_condition below = {.name = "lr", .range = range(":1")};
+    const struct {
+        struct lineage_query query;
+        const char *ids;
+    } cases[] = {{{.conditions = any, .n_conditions = 2}, "b c "},
+                 {{.conditions = any, .n_conditions = 3}, "b "},
+                 {{.conditions = any + 1, .n_conditions = 2, .sort = "-lr"}, "b d "},
+                 {{.conditions = any + 2, .n_conditions = 1, .sort = "lr"}, "d b a "},
+                 {{.conditions = any + 2, .n_conditions = 1, .sort = "lr", .limit = SIZE_MAX}, "d b a "},
+                 {{.conditions = ranges, .n_conditions = 2}, "a b "},
+                 {{.conditions = &below, .n_conditions = 1}, "c d "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(ids_of(store, &cases[i].query), cases[i].ids);
+    struct lineage_condition many[300];
+    for (size_t i = 0; i < 300; i++)
+        many[i] = ranges[0];
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){.conditions = many, .n_conditions = 300}, &err),
+                     LINEAGE_ELIMIT);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+static bool at_once(void *context)
+{
+    return ++*(int *)context > 0;
+}
+
+/* Another question than one in SQL is asked in the middle as well. */
+static void a_long_list_can_be_cancelled(void **state)
+{
+    (void)state;
+    int asked = 0;
+    const struct lineage_open_options options = {.cancelled = at_once, .context = &asked};
+    const struct lineage_condition condition = {.name = "alpha", .range = range("0.3:")};
+    struct lineage_store *store;
+    struct lineage_cursor *cursor;
+    char *dir = make_dir();
+    add_many(dir);
+    assert_int_equal(lineage_store_open(&store, dir, &options, &err), LINEAGE_OK);
+    assert_int_equal(lineage_query_open(&cursor, store, &(struct lineage_query){.conditions = &condition, .n_conditions = 1,
+                                                                                .sort = "hypothesis"}, &err), LINEAGE_ECANCELLED);
+    assert_int_not_equal(asked, 0);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
+/* A sweep of nothing names what it was asked for; infinite scores are no best. */
+static void a_sweep_of_nothing_is_said(void **state)
+{
+    (void)state;
+    struct lineage_sweep sweep;
+    char *dir = make_dir();
+    add_rows(dir, (const struct row[]){{"0", .status = "keep", .metric = "inf", .notes = "lr=1; wd=1"},
+                                       {"1", .status = "discard", .metric = "-inf", .notes = "lr=1; wd=1"},
+                                       {.id = NULL}});
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_int_equal(lineage_sweep_load(store, "alpha", NULL, &sweep, &err), LINEAGE_ENOTFOUND);
+    assert_string_equal(err.text, "no trial has alpha");
+    assert_int_equal(lineage_sweep_load(store, "lr", "beta", &sweep, &err), LINEAGE_ENOTFOUND);
+    assert_string_equal(err.text, "no trial has lr and beta");
+    assert_int_equal(lineage_sweep_load(store, "lr", "wd", &sweep, &err), LINEAGE_OK);
+    assert_int_equal(sweep.cells[0].count, 2);
+    assert_false(sweep.cells[0].best.present);
+    lineage_sweep_release(&sweep);
+    lineage_sweep_release(NULL);
+    struct lineage_cursor *cursor;
+    const struct lineage_param wanted = {"lr", 1, NULL};
+    assert_int_equal(lineage_tried(&cursor, store, &wanted, 1, (double)INFINITY, &err), LINEAGE_EINVAL);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 static void extra_columns_are_queryable_in_file_order(void **state)
 {
     (void)state;
@@ -821,6 +905,9 @@ int main(void)
         cmocka_unit_test(texts_and_numbers_are_tried_together),
         cmocka_unit_test(a_sweep_has_texts_on_its_axes),
         cmocka_unit_test(a_sweep_of_many_rows_is_what_one_pass_gives),
+        cmocka_unit_test(conditions_of_every_kind_meet),
+        cmocka_unit_test(a_long_list_can_be_cancelled),
+        cmocka_unit_test(a_sweep_of_nothing_is_said),
         cmocka_unit_test(extra_columns_are_queryable_in_file_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

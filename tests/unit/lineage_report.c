@@ -111,6 +111,86 @@ static void coverage_names_what_nobody_tried(void **state)
     lineage_report_release(r);
 }
 
+/* As many are listed as a report lists; of the others one is told how many there are, and how far a parameter goes. */
+static void more_parameters_and_values_than_are_listed(void **state)
+{
+    (void)state;
+    enum { PARAMS = LINEAGE_REPORT_PARAMS + 3, VALUES = LINEAGE_REPORT_VALUES + 5 };
+    struct row rows[VALUES + 1] = {{.id = NULL}};
+    char ids[VALUES][8], notes[VALUES][2000] = {{0}};
+    for (int i = 0; i < VALUES; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        snprintf(notes[i], sizeof notes[i], "a=%d; b=v%02d", i, i);
+        for (int j = 2; !i && j < PARAMS; j++)
+            snprintf(notes[i] + strlen(notes[i]), 12, "; p%02d=1", j);
+        rows[i] = (struct row){ids[i], .status = "keep", .metric = "1", .notes = notes[i]};
+    }
+    struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
+    assert_int_equal(r->n_params, LINEAGE_REPORT_PARAMS);
+    assert_int_equal(r->more_params, 3);
+    assert_true(r->params[0].more && r->params[1].more);
+    assert_int_equal(r->params[0].n_values, LINEAGE_REPORT_VALUES);
+    assert_true(r->params[0].high == VALUES - 1);
+    assert_string_equal(r->params[1].high_text, "v16");
+    lineage_report_release(r);
+}
+
+/* Settings that are text here and a number there changed; a nan that stayed did not. */
+static void settings_of_two_kinds_are_compared(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"0", "a", .status = "keep", .metric = "1", .notes = "p=1; q=x; r=nan; s=nan; t=1"},
+        {"1", "a", "0", "keep", "2", .notes = "p=x; q=1; r=nan; s=1; t=nan"},
+        {.id = NULL}};
+    struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
+    const struct lineage_report_full *f = full_of(r, "1");
+    char names[64] = "";
+    for (size_t i = 0; i < f->n_changes; i++)
+        strcat(names, f->changes[i].name);
+    assert_string_equal(names, "pqst");
+    lineage_report_release(r);
+}
+
+/* Two that were always tried together are no gap; nor are two of which each has one value with none of the other's. */
+static void a_grid_has_gaps_or_is_none(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {"0", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=1"},
+        {"1", "a", .status = "keep", .metric = "1", .notes = "a=2; b=2; c=1"},
+        {"2", "a", .status = "keep", .metric = "1", .notes = "a=1; b=1; c=2; e=1"},
+        {"3", "a", .status = "keep", .metric = "1", .notes = "a=3; b=2; c=3; e=2"},
+        {"4", "a", .status = "keep", .metric = "1", .notes = "a=3; b=3; c=3"},
+        {.id = NULL}};
+    struct lineage_report *r = load(rows, LINEAGE_RULES_NATIVE);
+    for (size_t i = 0; i < r->n_grids; i++)
+        assert_true(r->grids[i].n_untried > 0 && r->grids[i].n_untried < r->grids[i].n_cells);
+    assert_int_not_equal(r->n_grids, 0);
+    lineage_report_release(r);
+}
+
+static void rules_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    struct lineage_report_options options;
+    struct lineage_report *report;
+    char *dir = make_dir();
+    add_rows(dir, (const struct row[]){{"", .status = "keep", .metric = "1"}, {.id = NULL}});
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    lineage_report_options_init(&options);
+    options.rules = (enum lineage_report_rules)77;
+    assert_int_equal(lineage_report_load(&report, store, &options, &err), LINEAGE_EINVAL);
+    assert_null(report);
+    options.rules = LINEAGE_RULES_FIELDKIT; /* the best has no name to look for ancestors by */
+    assert_int_equal(lineage_report_load(&report, store, &options, &err), LINEAGE_OK);
+    assert_non_null(report->best);
+    assert_int_equal(report->chain.n, 0);
+    lineage_report_release(report);
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 /* Found by the walk of both lists, not among the first trials with the value. */
 static void a_pair_tried_late_is_tried(void **state)
 {
@@ -274,6 +354,10 @@ int main(void)
         cmocka_unit_test(parts_agree_with_the_rows),
         cmocka_unit_test(a_trial_is_told_by_what_it_changed),
         cmocka_unit_test(coverage_names_what_nobody_tried),
+        cmocka_unit_test(more_parameters_and_values_than_are_listed),
+        cmocka_unit_test(settings_of_two_kinds_are_compared),
+        cmocka_unit_test(a_grid_has_gaps_or_is_none),
+        cmocka_unit_test(rules_that_are_none_are_refused),
         cmocka_unit_test(a_pair_tried_late_is_tried),
         cmocka_unit_test(failures_say_why),
         cmocka_unit_test(a_long_chain_keeps_its_ends),

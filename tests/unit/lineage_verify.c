@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <lineage/report.h>
+
 #include "mirror/checked_pages.h"
 #include "support/files.h"
 #include "support/rows.h"
@@ -112,6 +114,15 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         {"UPDATE param_values SET n = n + 1 WHERE value = 2", "mirror:0 "},
         {"UPDATE param_values SET low = low - 1 WHERE low IS NOT NULL", "mirror:0 "},
         {"UPDATE param_values SET high = high + 1 WHERE high IS NOT NULL", "mirror:0 "},
+        {"UPDATE param_values SET low = NULL", "mirror:0 "},
+        {"UPDATE param_values SET status = 'splendid' WHERE value = 2", "mirror:0 "},
+        {"UPDATE param_values SET status = 'crash' WHERE value = 2", "mirror:0 "},
+        {"UPDATE param_values SET key = 'alphb'", "mirror:0 "},
+        {"UPDATE param_values SET value = 'two' WHERE value = 2", "mirror:0 "},
+        {"UPDATE param_rows SET value = 'two' WHERE value = 2", "mirror:3 "},
+        {"UPDATE param_rows SET seq = 900 WHERE seq = 2", "mirror:3 "},
+        {"UPDATE param_rows SET seq = -1 WHERE seq = 2", "mirror:3 "},
+        {"UPDATE param_rows SET seq = 3 WHERE seq = 2", "mirror:3 "},
         {"DELETE FROM param_values WHERE value = 2", "mirror:0 "},
         {"INSERT INTO param_values VALUES ('zeta', 1, 'keep', 1, NULL, NULL)", "mirror:0 "},
         {"DELETE FROM calibration; INSERT INTO calibration VALUES ('s', 1, 1, 1, 1, 1)",
@@ -133,6 +144,85 @@ static void an_edited_mirror_is_found_out_and_not_mended(void **state)
         assert_string_equal(findings_in(dir), "");
         remove_dir(dir);
     }
+}
+
+/* What cannot be believed is looked up in the log: right answers, a word, and a mirror made anew. */
+static void a_mirror_that_contradicts_itself_is_made_anew(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"000", "s", .status = "keep", .metric = "3", .notes = "alpha=1; w=a"},
+                                      {"001", "s", .status = "keep", .metric = "2", .notes = "alpha=1; w=a"},
+                                      {"002", "s", .status = "keep", .metric = "4", .notes = "alpha=1; w=a"},
+                                      {"003", "s", .status = "keep", .metric = "5", .notes = "alpha=1; w=a"},
+                                      {.id = NULL}};
+    static const struct {
+        const char *sql, *asked;
+    } edits[] = {
+        {"UPDATE trials SET status = 'splendid'", "000"},
+        {"UPDATE trials SET status = 'splendid'", "alpha w"},
+        {"UPDATE label_counts SET status = 'splendid'", "report"},
+        {"UPDATE label_counts SET status = 'splendid'", "append"},
+        {"UPDATE param_values SET status = 'splendid'", "report"},
+        {"UPDATE param_values SET status = 'splendid'", "alpha"},
+        {"UPDATE param_values SET low = 1", "alpha"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        char *dir = make_dir();
+        struct heard heard = {0};
+        struct lineage_sweep sweep;
+        struct lineage_report *report;
+        struct lineage_trial trial = {.specialist = "s", .status = LINEAGE_CRASH};
+        add_rows(dir, rows);
+        struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+        assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 003 ");
+        lineage_store_close(store);
+        edit_mirror(dir, edits[i].sql);
+        store = open_store(dir, LINEAGE_LOWER, &heard);
+        if (strcmp(edits[i].asked, "000") == 0) {
+            assert_int_equal(lineage_find(store, "000", &trial, &err), LINEAGE_OK);
+            assert_int_equal(trial.status, LINEAGE_KEEP);
+            lineage_trial_release(&trial);
+        } else if (strcmp(edits[i].asked, "report") == 0) {
+            assert_int_equal(lineage_report_load(&report, store, NULL, &err), LINEAGE_OK);
+            assert_int_equal(report->labels[LINEAGE_KEEP], 4);
+            assert_int_equal(report->params[0].values[0].labels[LINEAGE_KEEP], 4);
+            lineage_report_release(report);
+        } else if (strcmp(edits[i].asked, "append") == 0) {
+            assert_int_equal(lineage_store_append(store, &trial, NULL, NULL, &err), LINEAGE_OK);
+            assert_string_equal(sql_value(store, "SELECT n FROM label_counts WHERE status = 'keep'"), "4");
+        } else {
+            const char *y = strchr(edits[i].asked, ' ');
+            assert_int_equal(lineage_sweep_load(store, "alpha", y ? y + 1 : NULL, &sweep, &err), LINEAGE_OK);
+            assert_int_equal(sweep.n_cells, 1);
+            assert_int_equal(sweep.cells[0].labels[LINEAGE_KEEP], 4);
+            assert_string_equal(sweep.cells[0].best_id, "001");
+            lineage_sweep_release(&sweep);
+        }
+        assert_non_null(strstr(heard.text, "making it anew"));
+        lineage_store_close(store);
+        assert_string_equal(findings_in(dir), "");
+        remove_dir(dir);
+    }
+}
+
+/* A setting that is a number in some rows and text in others, in their order. */
+static void mixed_settings_are_sound(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {{"000", "s", .status = "keep", .metric = "3", .notes = "w=1"},
+                                      {"001", "s", .status = "keep", .metric = "2", .notes = "w=a"},
+                                      {"002", "s", .status = "crash", .notes = "w=2"},
+                                      {"003", "s", .status = "keep", .metric = "inf", .notes = "w=b"},
+                                      {.id = NULL}};
+    char *dir = make_dir();
+    add_rows(dir, rows);
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    assert_string_equal(ids_of(store, &(struct lineage_query){0}), "000 001 002 003 ");
+    assert_string_equal(findings(store), "");
+    lineage_store_close(store);
+    edit_mirror(dir, "UPDATE param_values SET high = 1 WHERE high IS NULL");
+    assert_string_equal(findings_in(dir), "mirror:0 ");
+    remove_dir(dir);
 }
 
 static void a_changed_row_is_named(void **state)
@@ -198,6 +288,8 @@ int main(void)
         cmocka_unit_test(a_sound_store_has_no_findings),
         cmocka_unit_test(each_fault_is_named_with_its_line),
         cmocka_unit_test(an_edited_mirror_is_found_out_and_not_mended),
+        cmocka_unit_test(a_mirror_that_contradicts_itself_is_made_anew),
+        cmocka_unit_test(mixed_settings_are_sound),
         cmocka_unit_test(a_changed_row_is_named),
         cmocka_unit_test(snapshots_and_telemetry_must_be_there),
         cmocka_unit_test(a_newer_mirror_is_a_finding),

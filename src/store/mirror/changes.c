@@ -10,6 +10,7 @@
  * much as reading the log anew. An edit in the middle that an append follows before the next sync
  * is left to `verify`, which compares everything (FORMAT.md says so).
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mirror_internal.h"
@@ -31,15 +32,16 @@ static enum lineage_status look(struct window *window, uint64_t offset, size_t l
                                 const char **bytes, size_t *n, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    uint64_t end = window->offset + window->bytes.length;
-    if (offset < window->offset || offset + length > end) {
+    uint64_t at = offset - window->offset; /* huge if it lies before */
+    if (at > window->bytes.length || length > window->bytes.length - at) {
         window->offset = offset;
         window->bytes.length = 0;
         status =
             log_read(window->log, offset, length > window->ahead ? length : window->ahead, &window->bytes, err);
-        end = offset + window->bytes.length;
+        at = 0;
     }
-    *n = offset >= end ? 0 : (size_t)(end - offset) < length ? (size_t)(end - offset) : length;
+    size_t there = window->bytes.length - (size_t)at;
+    *n = there < length ? there : length;
     *bytes = *n ? window->bytes.data + (offset - window->offset) : "";
     return status;
 }
@@ -97,14 +99,12 @@ static enum lineage_status check_header(struct index *mirror, struct window *win
     return status;
 }
 
-/* An edit in place keeps the size: time or identity changed but nothing was added. A file that
- * grew was appended to, and its last record was just compared. */
+/* An edit in place keeps the size: time or identity changed but nothing was added, else it would not be looked at. A file
+ * that grew was appended to, and its last record was just compared. */
 static bool looks_touched(const struct index *mirror, const struct log_state *log)
 {
-    const struct mirror_meta *meta = &mirror->meta;
-    if (!log_is_same(log, &meta->at.log))
-        return true;
-    return log->size == meta->at.log.size && log->revision != meta->at.log.revision;
+    const struct log_state *then = &mirror->meta.at.log;
+    return !log_is_same(log, then) || log->size == then->size;
 }
 
 /*
@@ -235,7 +235,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
     return status;
 }
 
-/* The header is line 1 in messages, wherever empty lines put it. */
+/* The header is line 1 in messages, wherever empty lines put it. Asked of a mirror that has read something alone. */
 enum lineage_status mirror_first_change(struct index *mirror, uint64_t *line,
                                         struct lineage_error *err)
 {
@@ -244,8 +244,7 @@ enum lineage_status mirror_first_change(struct index *mirror, uint64_t *line,
     uint64_t end = 0;
     bool same = true;
     *line = 0;
-    if (!mirror->meta.at.watermark)
-        return LINEAGE_OK;
+    assert(mirror->meta.at.watermark);
     enum lineage_status status = check_header(mirror, &window, &end, &same, err);
     if (status == LINEAGE_OK && !same)
         *line = 1;

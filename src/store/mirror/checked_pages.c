@@ -12,6 +12,7 @@
  */
 #include "checked_pages.h"
 
+#include <assert.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -243,25 +244,22 @@ const char *checked_pages_vfs(void)
 {
     static sqlite3_vfs vfs;
     static char name[48];
+    static bool ready;
     sqlite3_initialize();
     sqlite3_mutex *lock = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_VFS1);
     sqlite3_mutex_enter(lock);
-    bool ready = vfs.zName != NULL;
-    sqlite3_vfs *real = ready ? vfs.pAppData : sqlite3_vfs_find(NULL);
-    if (!ready && real) {
+    if (!ready) {
+        sqlite3_vfs *real = sqlite3_vfs_find(NULL), *memory = sqlite3_vfs_find(MEMORY_VFS);
+        assert(real); /* a system where SQLite opens files has one */
         vfs = *real;
         sqlite3_snprintf(sizeof name, name, "lineage-checked-%p", (void *)&vfs);
         vfs.zName = name;
         vfs.pNext = NULL;
         vfs.pAppData = real;
-        sqlite3_vfs *memory = sqlite3_vfs_find(MEMORY_VFS);
-        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile;
-        if (memory && memory->szOsFile > vfs.szOsFile)
-            vfs.szOsFile = memory->szOsFile;
+        vfs.szOsFile = (int)sizeof(struct checked_file) + real->szOsFile; /* room for either of them */
+        vfs.szOsFile += memory ? memory->szOsFile : 0;
         vfs.xOpen = open_file;
         ready = sqlite3_vfs_register(&vfs, 0) == SQLITE_OK;
-        if (!ready)
-            vfs.zName = NULL;
     }
     sqlite3_mutex_leave(lock);
     return ready ? name : NULL;

@@ -9,6 +9,7 @@
  * There is one connection for a handle and none is shared by threads (NOMUTEX): a handle is used by
  * one thread at a time, and SQLite's own lock around each call would be paid for nothing.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ enum lineage_status mirror_fail(struct index *mirror, const char *doing, struct 
 {
     int code = sqlite3_errcode(mirror->db) & 0xff;
     enum lineage_status status = LINEAGE_EDB;
-    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+    if (code == SQLITE_BUSY)
         status = LINEAGE_ELOCKED;
     else if (code == SQLITE_NOMEM)
         status = LINEAGE_ENOMEM;
@@ -276,30 +277,24 @@ static enum lineage_status look_from_here(struct index *mirror, struct log_state
  * for. */
 #define LARGE_FILE ((uint64_t)16 << 20)
 
-/*
- * Larger pages load a large file faster, and would make each sync of a small one write more.
- * Settled when lineage.db is made; a file that is there keeps its own. SQLite takes it only before
- * the first page is there.
- */
-static enum lineage_status choose_page_size(struct index *mirror, struct lineage_error *err)
-{
-    struct log_state log;
-    enum lineage_status status = look_from_here(mirror, &log, err);
-    if (status != LINEAGE_OK || log.size < LARGE_FILE)
-        return status;
-    return mirror_exec(mirror, "PRAGMA page_size = 16384", err);
-}
-
 /* SQLite allocates no more at once, and a memory file is one allocation. What is sorted for an index is smaller than the
  * log that it comes from. */
 #define LARGEST_SORTED ((uint64_t)2 << 30)
 
-/* Sorting must not need a writable /tmp: it goes to files in memory (checked_pages.c), or to lists in memory, which are
- * slower when there are a million rows. */
-static enum lineage_status choose_sorting(struct index *mirror, struct lineage_error *err)
+/*
+ * Larger pages load a large file faster, and would make each sync of a small one write more.
+ * Settled when lineage.db is made; a file that is there keeps its own. SQLite takes it only before
+ * the first page is there.
+ *
+ * Sorting must not need a writable /tmp: it goes to files in memory (checked_pages.c), or to lists in memory, which are
+ * slower when there are a million rows.
+ */
+static enum lineage_status choose_by_size(struct index *mirror, struct lineage_error *err)
 {
     struct log_state log;
     enum lineage_status status = look_from_here(mirror, &log, err);
+    if (status == LINEAGE_OK && log.size >= LARGE_FILE && !mirror->frozen)
+        status = mirror_exec(mirror, "PRAGMA page_size = 16384", err);
     if (status != LINEAGE_OK)
         return status;
     bool files = log.size < LARGEST_SORTED && checked_pages_scratch_in_memory();
@@ -310,10 +305,8 @@ static enum lineage_status choose_sorting(struct index *mirror, struct lineage_e
 static enum lineage_status set_up(struct index *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
-    if (status == LINEAGE_OK && !mirror->frozen)
-        status = choose_page_size(mirror, err);
     if (status == LINEAGE_OK)
-        status = choose_sorting(mirror, err);
+        status = choose_by_size(mirror, err);
     if (status == LINEAGE_OK)
         status = mirror_exec(mirror,
                              "PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192;",
@@ -406,7 +399,8 @@ enum lineage_status mirror_connect_anew(struct index *mirror, struct lineage_err
 void mirror_share(struct index *mirror)
 {
     sqlite3_stmt *stmt = NULL;
-    if (mirror->shared || !mirror->on_disk || mirror->frozen)
+    assert(!mirror->frozen); /* nothing is committed to such a file */
+    if (mirror->shared || !mirror->on_disk)
         return;
     if (sqlite3_prepare_v2(mirror->db, "PRAGMA journal_mode = WAL", -1, &stmt, NULL) == SQLITE_OK &&
         sqlite3_step(stmt) == SQLITE_ROW)
@@ -465,7 +459,7 @@ enum lineage_status mirror_start_anew(struct index *mirror, struct lineage_error
 static enum lineage_status run_script(struct index *mirror, const char *sql, int64_t seq,
                                       struct lineage_error *err)
 {
-    while (*sql) {
+    for (;;) {
         sqlite3_stmt *stmt = NULL;
         if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
             return mirror_fail(mirror, "cannot prepare", err);
@@ -478,7 +472,6 @@ static enum lineage_status run_script(struct index *mirror, const char *sql, int
         if (code != SQLITE_DONE)
             return mirror_fail(mirror, "cannot take the last record back", err);
     }
-    return LINEAGE_OK;
 }
 
 enum lineage_status provisional_keep_sums(struct index *mirror, int64_t seq,

@@ -9,11 +9,28 @@
 
 #include "mirror_internal.h"
 
+/* Of the label in TRIAL_COLUMNS. */
+enum { LABEL_AT = 10 };
+
+/*
+ * Labels are written by their names, and a page is what was written to it: one that is unknown is of a later version. Of
+ * such a mirror half could be read; the log can be read whole.
+ */
+enum lineage_status mirror_label(struct index *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
+                                 struct lineage_error *err)
+{
+    const char *name = mirror_text(stmt, at);
+    if (lineage_label_parse(label, name))
+        return LINEAGE_OK;
+    mirror->damaged = mirror->on_disk;
+    return store_fail(err, LINEAGE_EDB, "lineage.db: '%.40s' is no label", name);
+}
+
 /* Copied with its length: SQLite's own text is gone with the next step of the statement. */
 static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool *ok)
 {
     const char *text = mirror_text(stmt, at);
-    if (!text || !*text)
+    if (!*text)
         return "";
     const char *out = arena_text(arena, text, (size_t)sqlite3_column_bytes(stmt, at));
     *ok = *ok && out;
@@ -33,7 +50,7 @@ static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
     return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
 }
 
-/* The bits of `special` are in the order of the number columns, so they are shifted along with
+/* All but the label. The bits of `special` are in the order of the number columns, so they are shifted along with
  * them. */
 static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
                          bool *ok)
@@ -46,9 +63,6 @@ static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct
         } else if (column->kind == LINEAGE_COLUMN_NUMBER) {
             *trial_number_member(trial, i) = number_at(stmt, at, special);
             special >>= 1;
-        } else {
-            const char *label = mirror_text(stmt, at);
-            *ok = *ok && label && lineage_label_parse(&trial->status, label);
         }
     }
     trial->score = number_at(stmt, at, special);
@@ -78,7 +92,7 @@ static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stm
     bool ok = true;
     const char *name = mirror_text(stmt, 0),
                *text = text_at(stmt, 1, arena, &ok);
-    for (size_t i = 0; name && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (strcmp(extras[i].column, name) == 0)
             extras[i].text = text;
     return ok;
@@ -89,8 +103,8 @@ static enum lineage_status load_extras(struct index *mirror, struct lineage_tria
                                        struct arena *arena, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
-    const struct row_layout *layout = index_layout(mirror);
-    if (!layout || !layout->n_extras)
+    const struct row_layout *layout = &mirror->layout; /* empty where there is none */
+    if (!layout->n_extras)
         return LINEAGE_OK;
     struct lineage_extra *extras = name_extras(layout, arena);
     bool ok = extras != NULL;
@@ -123,22 +137,10 @@ enum lineage_status mirror_trial(struct index *mirror, sqlite3_stmt *stmt,
     load_columns(stmt, trial, arena, &ok);
     if (!ok)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    enum lineage_status status = notes_parse(trial, trial->notes, arena, err);
+    enum lineage_status status = mirror_label(mirror, stmt, LABEL_AT, &trial->status, err);
+    if (status == LINEAGE_OK)
+        status = notes_parse(trial, trial->notes, arena, err);
     return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
-}
-
-/* For callers that keep a trial longer than the statement, or than its neighbours. */
-enum lineage_status mirror_own_trial(struct index *mirror, sqlite3_stmt *stmt,
-                                     struct lineage_trial *trial, struct lineage_error *err)
-{
-    *trial = (struct lineage_trial){0};
-    struct arena *arena = trial_memory(trial);
-    if (!arena)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    enum lineage_status status = mirror_trial(mirror, stmt, trial, arena, err);
-    if (status != LINEAGE_OK)
-        lineage_trial_release(trial);
-    return status;
 }
 
 /* Into the caller's arena, so that a list of rows is one allocation after another in the same

@@ -40,6 +40,10 @@ static inline const char *mirror_text(sqlite3_stmt *stmt, int column)
     return text ? text : "";
 }
 
+/* The label in a column; LINEAGE_EDB, and the mirror counts as damaged, if it is none. */
+enum lineage_status mirror_label(struct index *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
+                                 struct lineage_error *err);
+
 /* Columns that mirror_trial reads, from a `trials t`; they must come first in a SELECT. */
 #define TRIAL_COLUMNS                                                                              \
     "t.seq, t.line, t.exp_id, t.timestamp, t.specialist, t.parent_exp, t.baseline_exp, t.domain, " \
@@ -53,10 +57,6 @@ static inline const char *mirror_text(sqlite3_stmt *stmt, int column)
 /* Fill a trial from the current row; text goes to arena. Extra columns are loaded too. */
 enum lineage_status mirror_trial(struct index *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
                                  struct arena *arena, struct lineage_error *err);
-
-/* The same into memory owned by the trial (lineage_trial_release). */
-enum lineage_status mirror_own_trial(struct index *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
-                                     struct lineage_error *err);
 
 /* XXH3 of a record's bytes as SQLite integer. */
 int64_t mirror_digest(const char *bytes, size_t length);

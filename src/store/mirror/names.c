@@ -39,8 +39,8 @@ bool name_exists(struct index *mirror, const char *sql, const char *name, enum l
 /* By the header and not the table: a column that is empty in every row is known all the same. */
 static bool is_extra(struct index *mirror, const char *name)
 {
-    const struct row_layout *layout = index_layout(mirror);
-    for (size_t i = 0; layout && i < layout->n_cells; i++)
+    const struct row_layout *layout = &mirror->layout; /* empty where there is none */
+    for (size_t i = 0; i < layout->n_cells; i++)
         if (row_is_extra(layout, i) && strcmp(layout->names[i], name) == 0)
             return true;
     return false;
@@ -71,8 +71,9 @@ static enum lineage_status unknown_name(struct index *mirror, const char *name,
     struct buf known = {0};
     enum lineage_status status = list_known(mirror, &known, err);
     if (status == LINEAGE_OK)
-        status = store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s",
-                            name, known.data ? known.data : "");
+        status = known.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s", name,
+                                           known.data);
     buf_release(&known);
     return status;
 }

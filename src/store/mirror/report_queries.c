@@ -164,7 +164,7 @@ enum lineage_status index_newest_failed(struct index *mirror, enum lineage_label
 static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
 {
     const char *text = mirror_text(stmt, at);
-    return text ? arena_text(arena, text, strlen(text)) : NULL;
+    return arena_text(arena, text, strlen(text));
 }
 
 /* Rows of a statement as items of one size in the arena: counted first, because sums are few. A
@@ -208,9 +208,8 @@ enum lineage_status index_label_counts(struct index *mirror, struct index_label_
         return status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < there) {
         struct index_label_count *count = &(*counts)[*n];
-        const char *label = mirror_text(stmt, 1);
-        if (!label || !lineage_label_parse(&count->label, label))
-            continue; /* no label that this version knows: none of its trials can be named either */
+        if ((status = mirror_label(mirror, stmt, 1, &count->label, err)) != LINEAGE_OK)
+            break;
         count->n = (uint64_t)sqlite3_column_int64(stmt, 2);
         if (!(count->specialist = text_of(stmt, 0, arena))) {
             status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
@@ -303,10 +302,9 @@ static enum lineage_status read_values(struct index *mirror, struct lineage_repo
         return status;
     sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        const char *text = mirror_text(stmt, 1);
         enum lineage_label label;
-        if (!text || !lineage_label_parse(&label, text))
-            continue;
+        if ((status = mirror_label(mirror, stmt, 1, &label, err)) != LINEAGE_OK)
+            break;
         if (!param->n_values || !is_of(&values[param->n_values - 1], stmt, 0)) {
             struct lineage_report_value *next = &values[param->n_values];
             if ((param->more = param->n_values == LINEAGE_REPORT_VALUES))

@@ -131,6 +131,11 @@ static void free_cell(struct lineage_sweep_cell *cell)
     free(cell->best_id);
 }
 
+static enum lineage_status out_of_memory(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
 /* A measured score counts as best whether it was kept or discarded; a failure's does not. The
  * same labels as in `compare`: scores of trials that ran to the end. */
 static bool counts(enum lineage_label label)
@@ -160,17 +165,18 @@ static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum 
 }
 
 /* A row of few_sql or each_sql. */
-static bool add_trial(struct sweeping *s, sqlite3_stmt *stmt)
+static enum lineage_status add_trial(struct sweeping *s, struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
-    if (!lineage_label_parse(&label, mirror_text(stmt, 2)))
-        return false;
+    enum lineage_status status = mirror_label(mirror, stmt, 2, &label, err);
+    if (status != LINEAGE_OK)
+        return status;
     if (!lineage_label_is_informational(label)) { /* the harness failed: the setting is as untried as before */
         s->sweep->aborted++;
-        return true;
+        return LINEAGE_OK;
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), value_at(stmt, 1));
-    return cell && add_score(s, cell, label, stmt, 3, 4);
+    return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : out_of_memory(err);
 }
 
 /* The distinct ones of n values, as numbers and texts; false when out of memory. */
@@ -205,11 +211,6 @@ static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage
     return ok ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }
 
-static enum lineage_status out_of_memory(struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-}
-
 /* y is NULL for each_sql. */
 static enum lineage_status load_rows(struct sweeping *s, struct index *mirror, const char *x, const char *y, size_t *n,
                                      struct lineage_error *err)
@@ -221,13 +222,10 @@ static enum lineage_status load_rows(struct sweeping *s, struct index *mirror, c
     sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
     if (y)
         sqlite3_bind_text(stmt, 2, y, -1, SQLITE_STATIC);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (!add_trial(s, stmt)) {
-            sqlite3_reset(stmt);
-            return out_of_memory(err);
-        }
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+           (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
-    }
+    sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -252,26 +250,27 @@ static enum lineage_status sign_zero(struct index *mirror, const char *key, size
 /* ---- one parameter ------------------------------------------------------------------------------------------------- */
 
 /* A row of sums_sql. Smallest and largest scores of the sums are of finite ones. */
-static bool add_sum(struct sweeping *s, sqlite3_stmt *stmt)
+static enum lineage_status add_sum(struct sweeping *s, struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
     enum lineage_label label;
     const int best_at = s->higher ? 4 : 3;
     const size_t n = (size_t)sqlite3_column_int64(stmt, 2);
-    if (!lineage_label_parse(&label, mirror_text(stmt, 1)))
-        return false;
+    enum lineage_status status = mirror_label(mirror, stmt, 1, &label, err);
+    if (status != LINEAGE_OK)
+        return status;
     if (!lineage_label_is_informational(label)) {
         s->sweep->aborted += n;
-        return true;
+        return LINEAGE_OK;
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), (struct value){0, NULL});
     if (!cell)
-        return false;
+        return out_of_memory(err);
     cell->count += n;
     cell->labels[label] += n;
     double best = sqlite3_column_double(stmt, best_at);
     if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && counts(label) && is_better(&cell->best, best, s->higher))
         cell->best = (struct lineage_number){true, best};
-    return true;
+    return LINEAGE_OK;
 }
 
 /* *id stays NULL where the statement finds none. */
@@ -319,13 +318,10 @@ static enum lineage_status read_sums(struct sweeping *s, struct index *mirror, c
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
-    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
-        if (!add_sum(s, stmt)) {
-            sqlite3_reset(stmt);
-            return out_of_memory(err);
-        }
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+           (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
-    }
+    sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -391,6 +387,12 @@ static bool note_value(struct axis *axis, struct value value)
     return true;
 }
 
+/* Rows that came in since the last sync are no rows of this answer. */
+static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
+{
+    return (uint64_t)sqlite3_column_int64(stmt, 1) < p->n_by_seq;
+}
+
 static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
 {
     if (!note_value(&p->axes[0], value_at(stmt, 0)) ||
@@ -402,11 +404,9 @@ static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
 
 static bool note_y(struct pairing *p, sqlite3_stmt *stmt)
 {
-    size_t seq = (size_t)sqlite3_column_int64(stmt, 1);
     if (!note_value(&p->axes[1], value_at(stmt, 0)))
         return false;
-    if (seq < p->n_by_seq)
-        p->by_seq[seq] = (uint32_t)p->axes[1].n;
+    p->by_seq[sqlite3_column_int64(stmt, 1)] = (uint32_t)p->axes[1].n;
     return true;
 }
 
@@ -419,21 +419,21 @@ static enum lineage_status read_axis(struct index *mirror, const char *key, stru
         return status;
     sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
-        if (!note(p, stmt)) {
-            sqlite3_reset(stmt);
-            return out_of_memory(err);
+        if (is_known(p, stmt) && !note(p, stmt)) {
+            status = out_of_memory(err);
+            break;
         }
+    sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
 static int by_cell(const void *a, const void *b)
 {
     const struct pair *p = a, *q = b;
-    if (p->x != q->x)
-        return p->x < q->x ? -1 : 1;
-    if (p->y != q->y)
-        return p->y < q->y ? -1 : 1;
-    return (p->seq > q->seq) - (p->seq < q->seq);
+    int order = (p->x > q->x) - (p->x < q->x);
+    if (!order)
+        order = (p->y > q->y) - (p->y < q->y);
+    return order ? order : (p->seq > q->seq) - (p->seq < q->seq);
 }
 
 /* Cells in their order, and of each trial the number of its cell. Who lacks the second parameter is left out here. */
@@ -442,7 +442,7 @@ static bool make_cells(struct sweeping *s, struct pairing *p)
     size_t kept = 0;
     for (size_t i = 0; i < p->n; i++) {
         struct pair pair = p->pairs[i];
-        uint32_t y = pair.seq < p->n_by_seq ? p->by_seq[pair.seq] : 0;
+        uint32_t y = p->by_seq[pair.seq];
         if (y)
             p->pairs[kept++] = (struct pair){pair.x, y - 1, pair.seq};
     }
@@ -498,16 +498,15 @@ static enum lineage_status fill_cells(struct sweeping *s, struct index *mirror, 
         if (status != LINEAGE_OK)
             break;
         struct lineage_sweep_cell *cell = &s->sweep->cells[p->by_seq[seq] - 1];
-        if (!lineage_label_parse(&label, mirror_text(stmt, 1))) {
-            status = out_of_memory(err);
-        } else if (!lineage_label_is_informational(label)) {
+        status = mirror_label(mirror, stmt, 1, &label, err);
+        if (status == LINEAGE_OK && !lineage_label_is_informational(label)) {
             s->sweep->aborted++;
-        } else {
-            if (!cell->count)
-                status = sign_zeros(mirror, x, y, seq, cell, err);
-            if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
-                status = out_of_memory(err);
+            continue;
         }
+        if (status == LINEAGE_OK && !cell->count)
+            status = sign_zeros(mirror, x, y, seq, cell, err);
+        if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
+            status = out_of_memory(err);
     }
     if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that is not there */
         mirror->damaged = mirror->on_disk;
@@ -543,7 +542,6 @@ static void release_pairing(struct pairing *p)
 static enum lineage_status load_many(struct sweeping *s, struct index *mirror, const char *x, const char *y,
                                      struct pairing *p, size_t *n, struct lineage_error *err)
 {
-    p->n_by_seq = (size_t)index_position(mirror)->rows + 2; /* from 1, and one row may have no line end */
     p->by_seq = calloc(p->n_by_seq, sizeof *p->by_seq);
     if (!p->by_seq)
         return out_of_memory(err);
@@ -560,7 +558,8 @@ static enum lineage_status load_many(struct sweeping *s, struct index *mirror, c
 static enum lineage_status load_two(struct sweeping *s, struct index *mirror, const char *x, const char *y, size_t *n,
                                     struct lineage_error *err)
 {
-    struct pairing p = {0};
+    /* From 1, and one row may have no line end. */
+    struct pairing p = {.n_by_seq = (size_t)index_position(mirror)->rows + 2};
     enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
     if (status == LINEAGE_OK)
         status = p.n <= FEW_ROWS ? load_rows(s, mirror, x, y, n, err) : load_many(s, mirror, x, y, &p, n, err);

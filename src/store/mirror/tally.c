@@ -59,16 +59,15 @@ void tally_free(struct tally *tally)
     free(tally);
 }
 
-/* Rows of `SELECT status, n`. A label that this version does not know stays in its
- * table untouched, as it is never written back. */
+/* Rows of `SELECT status, n`. */
 static enum lineage_status load_labels(struct tally *tally, sqlite3_stmt *stmt, struct entry *entry,
                                        struct lineage_error *err)
 {
     enum lineage_label label;
     enum lineage_status status;
-    while ((status = mirror_step(tally->mirror, stmt, err)) == LINEAGE_OK)
-        if (lineage_label_parse(&label, mirror_text(stmt, 0)))
-            entry->labels[label] = sqlite3_column_int64(stmt, 1);
+    while ((status = mirror_step(tally->mirror, stmt, err)) == LINEAGE_OK &&
+           (status = mirror_label(tally->mirror, stmt, 0, &label, err)) == LINEAGE_OK)
+        entry->labels[label] = sqlite3_column_int64(stmt, 1);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 

@@ -78,9 +78,7 @@ static bool same_value(sqlite3_value *a, sqlite3_value *b)
 static void report(const struct comparison *c, sqlite3_stmt *at, const char *what)
 {
     char text[200];
-    const char *id = mirror_text(at, 1);
-    struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), id ? id : "",
-                                      text};
+    struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), mirror_text(at, 1), text};
     sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table,
                      what);
     c->report(c->context, &finding);
@@ -217,7 +215,7 @@ enum lineage_status verify_integrity(struct index *mirror, lineage_finding_fn *r
     enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA integrity_check(5)", err);
     while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         const struct lineage_finding finding = {"mirror", 0, "", mirror_text(stmt, 0)};
-        if (finding.text && strcmp(finding.text, "ok") != 0)
+        if (strcmp(finding.text, "ok") != 0)
             report_one(context, &finding);
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
