@@ -17,6 +17,7 @@
 
 #include <sqlite3.h>
 
+#include <lineage/query.h>
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 #include <lineage/report.h>
@@ -30,8 +31,9 @@
 #include "statement_faults.h"
 #include "support/files.h"
 
-enum mode { MEMORY, PIECES, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, STATEMENTS, DAMAGE, N_MODES };
-static const char *const mode_names[] = {"memory", "pieces", "calls", "sqlite", "sqlite full", "statements", "damage"};
+enum mode { MEMORY, PIECES, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, SQLITE_MEMORY, STATEMENTS, STARTS, DAMAGE, N_MODES };
+static const char *const mode_names[] = {"memory",        "pieces",     "calls", "sqlite", "sqlite full",
+                                         "sqlite memory", "statements", "starts", "damage"};
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -124,6 +126,33 @@ void __wrap_buf_printf(struct buf *buf, const char *format, ...)
     free(text);
 }
 
+/* SQLite's own allocations: what it finds in a row may not fit. */
+static sqlite3_mem_methods sqlite_memory;
+
+static void *sqlite_malloc(int size)
+{
+    return strikes(SQLITE_MEMORY) ? NULL : sqlite_memory.xMalloc(size);
+}
+
+static void *sqlite_realloc(void *old, int size)
+{
+    return strikes(SQLITE_MEMORY) ? NULL : sqlite_memory.xRealloc(old, size);
+}
+
+/* Before anything else is asked of it. Small pieces are no exception. */
+static void install_sqlite_memory(void)
+{
+    sqlite3_mem_methods methods;
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_memory) != SQLITE_OK)
+        abort();
+    methods = sqlite_memory;
+    methods.xMalloc = sqlite_malloc;
+    methods.xRealloc = sqlite_realloc;
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK ||
+        sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) != SQLITE_OK)
+        abort();
+}
+
 static int strike(void *context, const char *call)
 {
     (void)context, (void)call;
@@ -136,7 +165,7 @@ static void arm(enum mode m, unsigned n)
     countdown = n;
     hit = false;
     sqlite_faults_arm(m == SQLITE_CALLS || m == SQLITE_FULL_DISK ? n : 0, m == SQLITE_FULL_DISK, false);
-    statement_faults_arm(m >= STATEMENTS ? n : 0, m == DAMAGE ? SQLITE_CORRUPT : SQLITE_NOMEM);
+    statement_faults_arm(m >= STATEMENTS ? n : 0, m == DAMAGE ? SQLITE_CORRUPT : SQLITE_NOMEM, m == STARTS);
 }
 
 static bool was_hit(void)
@@ -149,7 +178,7 @@ static void disarm(void)
     countdown = 0;
     was_hit();
     sqlite_faults_arm(0, false, false);
-    statement_faults_arm(0, SQLITE_OK);
+    statement_faults_arm(0, SQLITE_OK, false);
 }
 
 static void hear_notice(void *context, const struct lineage_notice *notice)
@@ -329,7 +358,77 @@ static enum lineage_status do_append_many(struct lineage_store *store, FILE *out
     return status;
 }
 
+static void write_at(const struct lineage_store *store, const char *bytes, long at)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/results.tsv", lineage_store_dir(store));
+    FILE *log = fopen(path, "r+");
+    if (!log || fseek(log, at, at < 0 ? SEEK_END : SEEK_SET) != 0 || fputs(bytes, log) < 0 || fclose(log) != 0)
+        abort();
+}
+
+/* Line 2 is another one while the second question is asked, and what it was before the third. */
+static enum lineage_status do_edit(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    enum { ID = 171 }; /* behind the header */
+    enum lineage_status status = questions[0].ask(store, out, err);
+    for (int i = 0; status == LINEAGE_OK && i < 2; i++) {
+        write_at(store, i ? "000" : "00x", ID);
+        status = questions[0].ask(store, out, err);
+    }
+    write_at(store, "000", ID);
+    return status;
+}
+
+/* Another tool's record that has no line end yet is read, and again when it has. */
+static enum lineage_status do_read_unended(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char record[] = "900\tT\topt\t003\t\t\thalf\t+0.1\tkeep\t0.5\t\t0.2\t\t\t\t\talpha=0.3; info_gain turn=0 mean=1 std=0";
+    long end;
+    char path[400];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/results.tsv", lineage_store_dir(store));
+    if (stat(path, &st) != 0)
+        abort();
+    end = (long)st.st_size;
+    write_at(store, record, end);
+    enum lineage_status status = questions[0].ask(store, out, err);
+    write_at(store, "\n", end + (long)sizeof record - 1);
+    return status == LINEAGE_OK ? questions[0].ask(store, out, err) : status;
+}
+
+/* The answer is a refusal, which names what is known. */
+static enum lineage_status do_ask_for_nothing(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_cursor *cursor;
+    enum lineage_status status = lineage_query_open(&cursor, store, &(struct lineage_query){.sort = "nothing"}, err);
+    if (status == LINEAGE_OK)
+        lineage_cursor_close(cursor);
+    if (status != LINEAGE_EINVAL)
+        return status;
+    fputs(err->text, out);
+    return LINEAGE_OK;
+}
+
+/* A row that an earlier one named as its parent: its own ancestors are looked at. */
+static enum lineage_status do_append_awaited(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char *const rows[][2] = {{"a", "b"}, {"b", "003"}};
+    struct lineage_append_options options;
+    enum lineage_status status = LINEAGE_OK;
+    lineage_append_options_init(&options);
+    options.allow_missing_parent = true;
+    for (size_t i = 0; status == LINEAGE_OK && i < 2; i++) {
+        const struct lineage_trial trial = {.exp_id = rows[i][0], .parent_exp = rows[i][1], .timestamp = "T",
+                                            .status = LINEAGE_CRASH};
+        status = lineage_store_append(store, &trial, &options, NULL, err);
+    }
+    return status == LINEAGE_OK ? questions[0].ask(store, out, err) : status;
+}
+
 static const struct question writing[] = {
+    {"append awaited", do_append_awaited},
+    {"edit", do_edit},               {"read unended", do_read_unended}, {"ask for nothing", do_ask_for_nothing},
     {"append", do_append},           {"import", do_import},           {"restore", do_restore},
     {"rebuild", do_rebuild},         {"verify", do_verify},           {"render file", do_render_file},
     {"render record", do_record},    {"blackboard", do_blackboard},   {"report", do_report},
@@ -441,6 +540,14 @@ static void check_after(const char *dir, const char *before, size_t length, cons
     free(path);
 }
 
+/* Of many of a kind the first ones each. */
+static unsigned step_of(enum mode m, unsigned n, const struct subject *subject)
+{
+    if (subject->large)
+        return m == MEMORY ? 1 : m == STARTS ? 1 + n / 32 : 1 + n / 8;
+    return m == PIECES || m == SQLITE_MEMORY ? 1 + n / 64 : 1;
+}
+
 static unsigned run_all(const struct question *question, enum mode m, const struct subject *subject)
 {
     bool fresh = subject->writes || !subject->with_mirror;
@@ -451,7 +558,7 @@ static unsigned run_all(const struct question *question, enum mode m, const stru
     unsigned n = 1;
     if (sound.status != LINEAGE_OK)
         broken(question, m, 0, "fails without a fault", sound.text);
-    for (; n < 20000; n += m == PIECES ? 1 + n / 64 : subject->large ? 1 + n / 8 : 1) { /* there are many of each kind */
+    for (; n < 20000; n += step_of(m, n, subject)) {
         if (fresh) {
             remove_dir(dir);
             dir = make_store(subject);
@@ -486,7 +593,8 @@ static void run_modes(const struct question *question, struct subject subject, c
         return;
     printf("%-14s", question->name);
     for (enum mode m = MEMORY; m < N_MODES; m++)
-        printf(" %s %u", mode_names[m], run_all(question, m, &subject));
+        if (m != STARTS || subject.large) /* of a question with few statements they are among these */
+            printf(" %s %u", mode_names[m], run_all(question, m, &subject));
     subject.with_mirror = false;
     for (enum mode m = MEMORY; !subject.writes && !subject.large && m <= CALLS; m++) /* the mirror is made first */
         if (m != PIECES || subject.first) /* of the same pieces each time */
@@ -513,6 +621,7 @@ int main(int argc, char **argv)
     work = work_dir;
     import_five = log_of_five;
     import_file = foreign;
+    install_sqlite_memory();
     sqlite_faults_install();
     fs_set_fault(strike, NULL);
     for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
@@ -522,8 +631,8 @@ int main(int argc, char **argv)
         run_modes(&questions[i], (struct subject){.make = make_asked_store, .with_mirror = true, .first = i == 0}, only);
     for (size_t i = 0; i < n_wide_questions; i++)
         run_modes(&wide_questions[i], (struct subject){.make = make_wide_store, .with_mirror = true, .first = i == 0}, only);
-    const struct question large = {"sweep large", ask_sweep_large};
-    run_modes(&large, (struct subject){.make = make_large_store, .with_mirror = true, .large = true}, only);
+    for (size_t i = 0; i < n_large_questions; i++)
+        run_modes(&large_questions[i], (struct subject){.make = make_large_store, .with_mirror = true, .large = true}, only);
     printf("%u failures\n", failures);
     free(file);
     free(foreign);

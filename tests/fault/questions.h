@@ -23,9 +23,11 @@ void make_wide_store(const char *dir);
 extern const struct question wide_questions[];
 extern const size_t n_wide_questions;
 
-/* More rows than a sweep of two parameters looks up one by one. */
+/* More rows than a sweep of two parameters looks up one by one, than a list is made of without a thought, and more values
+ * than a report lists. */
 void make_large_store(const char *dir);
-ask_fn ask_sweep_large;
+extern const struct question large_questions[];
+extern const size_t n_large_questions;
 
 void print_trial(FILE *out, const struct lineage_trial *trial);
 

@@ -7,13 +7,15 @@
 
 static unsigned countdown;
 static int code;
+static bool starts_alone;
 static bool was_hit;
 static bool failing; /* the last call failed here: SQLite knows nothing of it */
 
-void statement_faults_arm(unsigned n, int with)
+void statement_faults_arm(unsigned n, int with, bool starts)
 {
     countdown = n;
     code = with;
+    starts_alone = starts;
     was_hit = failing = false;
 }
 
@@ -56,6 +58,8 @@ int __wrap_sqlite3_prepare_v3(sqlite3 *db, const char *sql, int n, unsigned flag
 
 int __wrap_sqlite3_step(sqlite3_stmt *stmt)
 {
+    if (starts_alone && sqlite3_stmt_busy(stmt))
+        return __real_sqlite3_step(stmt);
     return strikes() ? code : __real_sqlite3_step(stmt);
 }
 

@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-/* The n-th call from now on fails with that code of SQLite; 0 disarms. */
-void statement_faults_arm(unsigned n, int code);
+/* The n-th call from now on fails with that code of SQLite; 0 disarms. With `starts` the steps of a statement that is under
+ * way do not count. */
+void statement_faults_arm(unsigned n, int code, bool starts);
 bool statement_faults_hit(void);
 
 /* Another client's write transaction on a database, out of reach of the faults; let it go. */

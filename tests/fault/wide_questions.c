@@ -25,7 +25,9 @@ static const char rows[] =
     "004\t2026-01-05\tadv\t003\t003\tqa\tmore\t\tdiscard\t0.65\t\t-0.05\t14\t16\t\t\tmix=big; seed=2; lr=0.2; drop=-0.0; optimizer='7B'\th100\t41\n"
     "005\t2026-01-06\tadv\t003\t003\tqa\tlast\t\tkeep\t0.75\t\t0.05\t15\t17\t\t\tmix=small; seed=3; lr=0.3; schedule=cosine, optimizer=adam\th100\tx\n"
     "006\t2026-01-07\tadv\t005\t005\tqa\tdied\t\tcrash\t\t\t\t\t\t\t\tseed=4; lr=0.3\t\t\n"
-    "007\t2026-01-08\tadv\t005\t005\tqa\tstopped\t\tharness_abort\t\t\t\t\t\t\t\tseed=5; lr=0.3; optimizer=adam\t\t\n";
+    "007\t2026-01-08\tadv\t005\t005\tqa\tstopped\t\tharness_abort\t\t\t\t\t\t\t\tseed=5; lr=0.3; optimizer=adam\t\t\n"
+    "008\t2026-01-09\tadv\t009\t005\tqa\tround\t\tdiscard\tinf\t\t\t\t\t\t\tseed=6; lr=0.3\t\t\n"
+    "009\t2026-01-10\tadv\texp_008\t005\tqa\tand round\t\tkeep\t0.1\t\t\t\t\t\t\tseed=7; lr=0.3\t\t\n";
 
 static enum lineage_status print_comparison(struct lineage_store *store, const struct lineage_compare_options *options,
                                             FILE *out, struct lineage_error *err)
@@ -183,6 +185,38 @@ static enum lineage_status ask_report(struct lineage_store *store, FILE *out, st
     return LINEAGE_OK;
 }
 
+/* Its parents lead back to it. */
+static enum lineage_status ask_circle(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_chain chain;
+    enum lineage_status status = lineage_chain_load(store, "008", &chain, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < chain.n; i++)
+        print_trial(out, &chain.trials[i]);
+    fprintf(out, "%d %s\n", (int)chain.end, chain.end_id);
+    lineage_chain_release(&chain);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status ask_board(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_report_options options;
+    struct lineage_report *report;
+    lineage_report_options_init(&options);
+    options.rules = LINEAGE_RULES_BOARD;
+    enum lineage_status status = lineage_report_load(&report, store, &options, err);
+    if (status != LINEAGE_OK)
+        return status;
+    const struct lineage_board *board = report->board;
+    for (size_t i = 0; i < board->n; i++)
+        fprintf(out, "%s %s %zu\n", board->rows[i].id, board->rows[i].score, board->parent_row[i]);
+    fprintf(out, "%s %s %s %s %s\n", board->best.id, board->best.score, board->best.specialist, board->best.hypothesis,
+            board->best.snapshot);
+    lineage_report_release(report);
+    return LINEAGE_OK;
+}
+
 static enum lineage_status ask_path(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
     struct lineage_trial trial;
@@ -202,7 +236,8 @@ const struct question wide_questions[] = {
     {"list texts", ask_texts},           {"compare", ask_specialists},       {"variants", ask_variants},
     {"by value", ask_by_value},          {"sweep texts", ask_sweep_texts},   {"sweep numbers", ask_sweep_numbers},
     {"list extras", ask_extras},         {"list newest", ask_newest},        {"tried text", ask_tried_text},
-    {"remarks", ask_remarks},            {"load report", ask_report},        {"snapshot path", ask_path}};
+    {"remarks", ask_remarks},            {"load report", ask_report},        {"snapshot path", ask_path},
+    {"circle", ask_circle},              {"board", ask_board}};
 const size_t n_wide_questions = sizeof wide_questions / sizeof *wide_questions;
 
 void make_wide_store(const char *dir)
@@ -230,24 +265,69 @@ void make_wide_store(const char *dir)
     free(snapshot);
 }
 
-enum lineage_status ask_sweep_large(struct lineage_store *store, FILE *out, struct lineage_error *err)
+/* Of a parameter that no row has beside the other there is no cell. */
+static enum lineage_status print_nothing(struct lineage_store *store, FILE *out, struct lineage_error *err)
 {
-    enum lineage_status status = print_sweep(store, "lr", "wd", out, err);
-    if (status == LINEAGE_OK)
-        status = print_sweep(store, "lr", NULL, out, err);
-    return status == LINEAGE_OK ? print_sweep(store, "opt", "wd", out, err) : status;
+    enum lineage_status status = print_sweep(store, "lr", "alone", out, err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
+static enum lineage_status ask_sweep_large(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    static const char *const axes[][2] = {{"lr", "wd"}, {"lr", NULL}, {"opt", "wd"}, {"opt", NULL}, {"half", NULL}, {"bad", NULL}};
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof axes / sizeof *axes; i++)
+        status = print_sweep(store, axes[i][0], axes[i][1], out, err);
+    return status == LINEAGE_OK ? print_nothing(store, out, err) : status;
+}
+
+/* Short lists of wide ranges, which are walked in the order asked for. */
+static enum lineage_status ask_walk(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    const struct lineage_condition conditions[] = {{.name = "seed", .range = {{true, 0}, {true, 3000}}},
+                                                   {.name = "lr", .range = {{true, 0.1}, {true, 0.1}}},
+                                                   {.name = "gpu", .range = {{true, 0}, {true, 100}}}};
+    static const char *const sorts[] = {"-seed", "gpu", "-gpu", "-seq", "score", "lr"};
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof sorts / sizeof *sorts; i++)
+        status = ask_list(store, &(struct lineage_query){.conditions = conditions, .n_conditions = 3, .sort = sorts[i], .limit = 5},
+                          out, err);
+    return status;
+}
+
+static enum lineage_status ask_report_large(struct lineage_store *store, FILE *out, struct lineage_error *err)
+{
+    struct lineage_report *report;
+    enum lineage_status status = lineage_report_load(&report, store, NULL, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (size_t i = 0; i < report->n_params; i++)
+        fprintf(out, "%s %zu %g %s\n", report->params[i].name, report->params[i].n_values, report->params[i].high,
+                report->params[i].high_text ? report->params[i].high_text : "-");
+    for (size_t i = 0; i < report->n_grids; i++)
+        fprintf(out, "%s %s %zu\n", report->grids[i].x->name, report->grids[i].y->name, report->grids[i].n_untried);
+    lineage_report_release(report);
+    return LINEAGE_OK;
+}
+
+const struct question large_questions[] = {{"sweep large", ask_sweep_large}, {"walk", ask_walk}, {"report large", ask_report_large}};
+const size_t n_large_questions = sizeof large_questions / sizeof *large_questions;
+
+/* Scores are coarse, and the second half of the rows comes late to each; u and v meet in an abort alone, behind many rows
+ * that have one of them. */
 void make_large_store(const char *dir)
 {
     char *path = join(dir, "results.tsv");
     FILE *log = fopen(path, "w");
     if (!log)
         abort();
-    fputs("exp_id\tstatus\tcore_metric\tnotes\n", log);
+    fputs("exp_id\tstatus\tcore_metric\tnotes\tgpu\n", log);
     for (int i = 0; i < 2200; i++)
-        fprintf(log, "%04d\t%s\t%d.5\tlr=0.%d; opt=o%d%s\n", i, i % 7 ? "keep" : i % 2 ? "crash" : "harness_abort", i % 10,
-                i % 3, i % 2, i % 5 ? i % 4 ? "; wd=0.0" : "; wd=-0.0" : "; wd=1");
+        fprintf(log, "%04d\t%s\t%d.5\tlr=0.%d; opt=o%d; seed=%d; tag=t%d; half=%d; bad=%d; u=%d; v=%d%s\t%d\n", i,
+                i % 7 ? "keep" : i % 2 ? "crash" : "harness_abort", i % 10, i == 1 ? 7 : i % 3, i % 2, i, i % 40, i >= 1500,
+                i % 7 == 0 && i % 2, i == 2002 || i % 2, i == 2002 || !(i % 2),
+                i >= 1000 && i < 1100 ? "" : i % 5 ? i % 4 ? "; wd=0.0" : "; wd=-0.0" : "; wd=1", i % 90);
+    fputs("last\tkeep\t9\talone=1\t\n", log);
     fclose(log);
     free(path);
 }
