@@ -268,9 +268,7 @@ static enum lineage_status look_from_here(struct index *mirror, struct log_state
 {
     struct lineage_error why = {0};
     enum lineage_status status = log_look(mirror->store->log, log, &why);
-    if (status != LINEAGE_OK && status != LINEAGE_EAWAY && err)
-        *err = why;
-    return status == LINEAGE_EAWAY ? LINEAGE_OK : status;
+    return status == LINEAGE_OK || status == LINEAGE_EAWAY ? LINEAGE_OK : store_give(err, &why);
 }
 
 /* Below it the load is short either way, and the many small syncs of a night are what is paid
