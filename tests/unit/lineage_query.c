@@ -406,7 +406,7 @@ static void add_many(const char *dir)
     for (int i = 1; i <= 30000; i++) {
         x = x * 1103515245 + 12345;
         end += sprintf(end, "%d\t20%02u-01-01\ts\t\t\t\t\t\tkeep\t", i, x >> 28);
-        end += sprintf(end, x >> 27 & 7 ? "%u" : "", x >> 20 & 255);
+        end += x >> 27 & 7 ? sprintf(end, "%u", x >> 20 & 255) : 0;
         end += sprintf(end, "\t\t\t\t\t\t\talpha=0.%u; gamma=%d; lr=%d%s\n", x >> 16 & 7, i % 3, i, i > 29000 ? "; late=1" : "");
     }
     add_rows(dir, (const struct row[]){{.id = NULL}});
