@@ -10,11 +10,13 @@
  */
 #include "outbox.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../files/fs.h"
 #include "../files/telemetry.h"
@@ -266,11 +268,16 @@ static enum lineage_status settle_files(struct appending *a, struct lineage_erro
                                  : LINEAGE_OK;
 }
 
+/* The mirror may have read the row before its telemetry was here: then it is made anew, which nothing else would bring about. */
 static enum lineage_status take_found(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = read_back(a, err);
     append_forget(a->store->append);
-    return status == LINEAGE_OK ? settle_files(a, err) : status;
+    if (status == LINEAGE_OK)
+        status = settle_files(a, err);
+    if (status == LINEAGE_OK && a->options->telemetry && !a->store->options.no_mirror)
+        status = index_rebuild(a->store->index, err);
+    return status;
 }
 
 static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
@@ -286,12 +293,46 @@ static enum lineage_status try_once(struct appending *a, struct lineage_error *e
     return status;
 }
 
+enum { LOCK_PAUSE_MS = 20, LOCK_PATIENCE_MS = 20000 };
+
+/*
+ * Files are put under the id of a row before the row is there. A claim that the server ended does not say so: another process
+ * of this machine may have the same id by then, and what is taken back must not be its files. So who has files takes turns here.
+ */
+static enum lineage_status lock_files(struct appending *a, int *fd, struct lineage_error *err)
+{
+    const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
+    *fd = has_files(a) ? fs_open(a->store->dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0) : -1;
+    if (!has_files(a))
+        return LINEAGE_OK;
+    for (int waited = 0; *fd >= 0 && waited < LOCK_PATIENCE_MS; waited += LOCK_PAUSE_MS) {
+        if (fs_try_lock(*fd) == 0)
+            return LINEAGE_OK;
+        nanosleep(&pause, NULL);
+    }
+    if (*fd >= 0)
+        fs_close(*fd);
+    *fd = -1;
+    return store_fail(err, LINEAGE_ELOCKED, "another process holds %s/" PLACE_OUTBOX " for too long", a->store->dir);
+}
+
+static enum lineage_status try_alone(struct appending *a, struct lineage_error *err)
+{
+    int fd;
+    enum lineage_status status = lock_files(a, &fd, err);
+    if (status == LINEAGE_OK)
+        status = try_once(a, err);
+    if (fd >= 0)
+        fs_close(fd);
+    return status;
+}
+
 static enum lineage_status try_until_known(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status;
     a->request->tries = 0;
     do
-        status = try_once(a, err);
+        status = try_alone(a, err);
     while (outbox_request_again(a->request, a->store->log, status));
     return status;
 }
