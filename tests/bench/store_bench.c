@@ -7,6 +7,8 @@
  *   build             the mirror of N rows, against `sqlite3 .import` of the same file
  *   open, render, query    with a warm mirror, at each N; ratio to the same at the first N
  *   sweep, verify     of N rows, against the same .import; memory: the peak of a process, against the size of the file
+ *   export            every byte of N rows into a file, against a loop of read and write
+ *   follow            rows that another process appends, seen as they come; against the appends alone
  *   lineage best      the command on a small store, against an empty program (the one of this build, or what LINEAGE
  *                     names)
  *
@@ -23,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <lineage/move.h>
 #include <lineage/query.h>
 #include <lineage/render.h>
 #include <lineage/verify.h>
@@ -175,6 +178,110 @@ static void bench_append(struct bench *bench, bool sync)
            ratio[REPEATS / 2]);
     report(bench, sync ? "append in one call, synced / bare" : "append in one call / bare", n, (double)n,
            batch[REPEATS / 2], batch_ratio[REPEATS / 2]);
+}
+
+/* ---- moving ---- */
+
+static int open_copy(const char *dir)
+{
+    char *path = join(dir, "copy");
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    free(path);
+    if (fd < 0)
+        exit(1);
+    return fd;
+}
+
+static bool write_piece(void *context, const void *bytes, size_t n)
+{
+    return write(*(const int *)context, bytes, n) == (ssize_t)n;
+}
+
+static double time_export(const char *dir)
+{
+    struct lineage_error err;
+    struct lineage_store *store = open_store(dir);
+    int fd = open_copy(dir);
+    double start = now();
+    if (lineage_export(store, write_piece, &fd, &err) != LINEAGE_OK)
+        exit(1);
+    double seconds = now() - start;
+    close(fd);
+    lineage_store_close(store);
+    return seconds;
+}
+
+/* As cat does it. */
+static double time_copy(const char *dir)
+{
+    static char piece[128 << 10];
+    char *path = join(dir, "results.tsv");
+    int from = open(path, O_RDONLY), to = open_copy(dir);
+    ssize_t n;
+    double start = now();
+    while ((n = read(from, piece, sizeof piece)) > 0)
+        if (write(to, piece, (size_t)n) != n)
+            exit(1);
+    double seconds = now() - start;
+    close(from);
+    close(to);
+    free(path);
+    return seconds;
+}
+
+static void bench_export(struct bench *bench, const char *dir, size_t n)
+{
+    double ours[REPEATS], ratio[REPEATS];
+    for (int i = 0; i < REPEATS; i++) {
+        double copy = time_copy(dir);
+        ours[i] = time_export(dir);
+        ratio[i] = ours[i] / copy;
+    }
+    qsort(ours, REPEATS, sizeof *ours, by_value);
+    qsort(ratio, REPEATS, sizeof *ratio, by_value);
+    report(bench, "export / copy of the file", n, (double)n, ours[REPEATS / 2], ratio[REPEATS / 2]);
+}
+
+/* Until so many rows were seen, from an empty store on. */
+static void follow_rows(const char *dir, size_t n)
+{
+    struct lineage_store *store = open_store(dir);
+    struct lineage_trial trial = {0};
+    struct lineage_cursor *cursor;
+    struct lineage_error err;
+    uint64_t after = 0;
+    size_t seen = 0;
+    bool news;
+    while (seen < n) {
+        if (lineage_store_wait(store, 60, &news, &err) != LINEAGE_OK || !news ||
+            lineage_new_trials(&cursor, store, after, &after, &err) != LINEAGE_OK)
+            exit(1);
+        while (lineage_cursor_next(cursor, &trial, &err) == LINEAGE_OK)
+            seen++;
+        lineage_cursor_close(cursor);
+    }
+    lineage_store_close(store);
+}
+
+static void bench_follow(struct bench *bench)
+{
+    size_t n = 5 * bench->appends;
+    char *alone = make_dir(), *dir = make_dir();
+    double appends = time_appends(alone, n, false), start = now();
+    int state;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        time_appends(dir, n, false);
+        _exit(0);
+    }
+    follow_rows(dir, n);
+    double seconds = now() - start;
+    if (child < 0 || waitpid(child, &state, 0) != child || state != 0)
+        exit(1);
+    report(bench, "follow / the appends alone", n, (double)n, seconds, seconds / appends);
+    remove_dir(alone);
+    remove_dir(dir);
 }
 
 /* ---- reading ---- */
@@ -400,6 +507,7 @@ static void bench_size(struct bench *bench, size_t i)
     }
     bench_apart(bench, "sweep", dir, n, import, sweep_once);
     bench_apart(bench, "verify", dir, n, import, verify_once);
+    bench_export(bench, dir, n);
     if (i == 0)
         bench_program(bench, dir, n);
     free(path);
@@ -436,6 +544,7 @@ int main(int argc, char **argv)
         printf("%-34s %9s %14s %12s %8s\n", "case", "rows", "per second", "seconds", "ratio");
     bench_append(&bench, false);
     bench_append(&bench, true);
+    bench_follow(&bench);
     for (size_t i = 0; i < bench.n_sizes; i++)
         bench_size(&bench, i);
     if (bench.json)
