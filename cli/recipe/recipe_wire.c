@@ -140,12 +140,14 @@ static void set_step(json_t *line, const char *phase, const struct trainer_event
 
 static void set_start(json_t *line, const struct trainer_event *event)
 {
-    char text[128];
+    char text[128], kernels[TRAINER_KERNELS_MAX];
     int n = snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
                      event->memory_bound / (1 << 20));
     if (event->step > 0)
         snprintf(text + n, sizeof text - (size_t)n, ", goes on after iteration %d", (int)event->step);
     json_object_set_new(line, "text", json_string(text));
+    trainer_kernels(kernels);
+    json_object_set_new(line, "kernels", cli_json_text(kernels));
     set_count(line, "parameters", event->parameters);
     if (event->step > 0) /* the row says that it was not trained in one go */
         json_object_set_new(line, "param", json_pack("{s:i}", "resumed_after", (int)event->step));

@@ -213,6 +213,8 @@ void trial_record_event(struct trial_record *record, const struct trial_event *e
         copy_metrics(object, event->line);
     record->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
     take_statistics(record, event);
+    if (event->kernels)
+        snprintf(record->kernels, sizeof record->kernels, "%s", event->kernels);
 }
 
 bool trial_record_final(double *value, const struct trial_record *record, const char *name)

@@ -22,7 +22,7 @@
 
 #include "trial/trial_watch.h"
 
-enum { TRIAL_PARAMS_MAX = 96, TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096 };
+enum { TRIAL_PARAMS_MAX = 96, TRIAL_TURNS_MAX = 64, TRIAL_PHASE_MAX = 32, TRIAL_NOTES_MAX = 4096, TRIAL_KERNELS_MAX = 128 };
 
 /* What is known of a trial before it runs. Everything is borrowed; texts may be NULL. */
 struct trial_plan {
@@ -53,6 +53,7 @@ struct trial_record {
     uint64_t n_steps, stride; /* steps of this phase so far; of so many one is kept */
     size_t run;               /* of a trial of several, from 1; 0 of a trial of one */
     bool skipped;             /* the latest event is of a step that is not kept, and says nothing else */
+    char kernels[TRIAL_KERNELS_MAX]; /* telemetry; "" if it does not say */
     double train_s, eval_s; /* by its own clock, below 0 if it has none */
     json_t *phases; /* telemetry: {PHASE: [{"step": n, METRIC: number, ..}]} */
     json_t *final;  /* telemetry: the metrics of phase "done", or NULL */

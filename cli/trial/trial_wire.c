@@ -162,6 +162,7 @@ json_t *trial_wire_read(struct trial_event *event, const char *text, size_t leng
         .eval_s = seconds_member(line, "eval_s"),
         .param = container_member(line, "param", JSON_OBJECT),
         .turns = container_member(line, "turns", JSON_ARRAY),
+        .kernels = text_member(line, "kernels"),
         .peers = container_member(line, "peers", JSON_ARRAY),
         .failed = text_member(line, "failed"),
         .failure = failure_of(text_member(line, "kind")),

@@ -56,6 +56,7 @@ struct trial_event {
     double train_s, eval_s; /* so far, by the trial's own clock; below 0 if not said */
     const json_t *param;    /* {NAME: NUMBER}, or NULL */
     const json_t *turns;    /* [{"turn", "mean", "std", "n"}], or NULL: information gain by turn */
+    const char *kernels;  /* NULL: as before; what the bits of its numbers depend on */
     const json_t *peers;  /* [{"name", "pid"}], or NULL: processes that it cannot go on without, see peers.h */
     const char *failed;     /* NULL: it goes on */
     enum trial_failure failure;

@@ -30,6 +30,7 @@ must_run -C t sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND ke
 must_equal 6 "$(tail -n 1 out)" "iterations"
 must_equal 100 "$(json 'warm_start.#' t/telemetry/000.json)"
 must_equal "$score" "$(json final.em t/telemetry/000.json)"
+must_have t/telemetry/000.json '"kernels": "OpenBLAS '
 # Means over the steps: what was clipped, and what a step costs in which phase.
 for name in entropy clip_fraction generation_s gain_s update_s; do
     must_run -C t sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv

@@ -171,6 +171,7 @@ static bool listen_to(void *context, const struct trainer_event *e)
     fprintf(listener->out, "%d %d %d %a %a %a %a %a %a %a", (int)e->kind, (int)e->step,
             (int)e->steps, e->loss, e->score, e->score_std, e->score_greedy, e->area,
             e->clip_scale_mean, e->clip_scale_std);
+    fprintf(listener->out, " %a %a", e->entropy, e->clip_fraction);
     put_gains(listener->out, e->gain, e->n_gain);
     if (e->iteration)
         put_iteration(listener->out, e->iteration);

@@ -59,7 +59,7 @@ static void metrics_come_by_name(void **state)
     run(&r, "{ echo '{\"step\": 1, \"steps\": 2, \"loss\": 0.5, \"words\": [1], \"none\": null}';"
             "  echo '{\"step\": 2, \"loss\": 0.25, \"any name\": 7, \"score\": 0.5}';"
             "  echo '{\"param\": {\"alpha\": 0.3, \"not a name\": 1, \"text\": \"x\"}}';"
-            "  echo 'no JSON'; echo '[1]';"
+            "  echo 'no JSON'; echo '[1]'; echo '{\"kernels\": \"a \\\\\"plain\\\\\" one\"}';"
             "  echo '{\"phase\": \"done\", \"score\": 0.75, \"std\": 0.125}'; } >&3");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_int_equal(r.row.status, LINEAGE_BASELINE);
@@ -70,6 +70,7 @@ static void metrics_come_by_name(void **state)
     assert_string_equal(r.row.params[0].name, "alpha");
     assert_string_equal(r.row.notes, "");
     assert_string_equal(r.record.telemetry, "{\"final\": {\"score\": 0.75, \"std\": 0.125}\n,"
+                                            "\"kernels\": \"a \\\"plain\\\" one\"\n,"
                                             "\"steps\": [\n{\"step\": 1, \"loss\": 0.5},\n"
                                             "{\"step\": 2, \"score\": 0.5, \"loss\": 0.25, \"any name\": 7}]}\n");
     release(&r);
