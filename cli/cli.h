@@ -89,7 +89,7 @@ struct cli_store_options {
 };
 
 #define CLI_STORE_OPTIONS(o)                                                                            \
-    {"directory", 'C', POPT_ARG_STRING, &(o)->dir, 0, "the store (default: current directory)", "DIR"}, \
+    {"directory", 'C', POPT_ARG_STRING, &(o)->dir, 0, "the store: a directory (default: the current one), or postgres://..", "DIR"}, \
         {"direction", 0, POPT_ARG_STRING, &(o)->direction, 0,                                           \
          "which score is better, over the store's own setting", "lower|higher"},                        \
     {                                                                                                   \

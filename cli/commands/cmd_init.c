@@ -63,7 +63,9 @@ const struct cli_command cmd_init = {
     .arguments = "[DIR]",
     .description = "Makes the directory and its parents if needed and writes lineage.json: which score column counts,\n"
                    "whether lower or higher is better, and how large an improvement must be. Not needed\n"
-                   "for a store whose score is core_metric or val_bpb and where lower is better.",
+                   "for a store whose score is core_metric or val_bpb and where lower is better.\n"
+                   "postgres://HOST/DATABASE/STORE makes a store in a database (createdb makes that): schema,\n"
+                   "roles lineage_writer and lineage_reader, settings; and brings an older schema up to date.",
     .examples = "  lineage init runs/atpo --direction higher\n"
                 "  lineage -C runs/cifar init --metric train_s --metric-label time",
     .run = run,

@@ -6,6 +6,7 @@
  *   format/    bytes <-> trials: text, numbers, TSV, header mapping, notes, configuration; knows no files
  *   files/     system calls on files (fs.h), where a store's files are (places.h), telemetry, snapshots
  *   log/       the rows as an append-only log of bytes: log.h the interface, log_file.c results.tsv
+ *   postgres/  the same in a database: log_postgres.c; pg.h a connection, server_name.h what such a store is called
  *   index/     index.h: what can be asked about the trials of a log; read.c, cursor.c, tree.c: the
  *              public questions on top of it
  *   mirror/    implements index.h: the SQLite mirror, on disk or in memory; alone sees sqlite3.h

@@ -5,7 +5,7 @@ XDG_STATE_HOME=$PWD/state
 export XDG_STATE_HOME
 nobody=postgres://nobody@127.0.0.1:1
 
-if grep -q '^LINEAGE_POSTGRES:BOOL=OFF' "$BUILD/CMakeCache.txt"; then
+if "$LINEAGE" -C "$nobody/db" best 2>&1 | grep -q 'built without'; then
     must_fail 2 'built without PostgreSQL' -C "$nobody/db" best
     must_fail 2 'built without PostgreSQL' init "$nobody/db"
     finish

@@ -7,6 +7,11 @@ if [ -z "$pg_bin" ] || [ ! -x "$pg_bin/postgres" ]; then
     exit 77
 fi
 
+if "$LINEAGE" -C postgres://127.0.0.1:1/db best 2>&1 | grep -q 'built without'; then
+    echo "skipped: this lineage was built without PostgreSQL" >&2
+    exit 77
+fi
+
 # As the user of the server.
 as_server()
 {
