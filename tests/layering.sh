@@ -23,14 +23,15 @@ src/store/log              log.h log_file.h digest_chain.h   include/lineage src
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/format src/store/files src/store/log
 src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
 src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
-src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/blobs
+src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
-src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
-src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index src/store/append
+src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/blobs
+src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index src/store/append src/store/blobs
 
 # The training core: topics beside each other, over what they share.
 src/rlcore/support         *                           include/rlcore
@@ -90,10 +91,10 @@ sqlite3.h    src/store/mirror
 csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append cli/judge
-sha2.h       src/store/log
+sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run cli/judge
-jansson.h    src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
+jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout
@@ -111,6 +112,7 @@ CMakeLists.txt  CMake knows no other name
 status.h        what every function returns, one for each library
 abi.c           the layout of the structs, one for each library
 abi.h           the layout of the structs, one for each library
+blobs.h         the public header, and what an append needs
 status.c        the texts of it
 fail.h          filling the error of a library, one for the store and one for the core
 render.h        the public header, and what its printers share

@@ -1,24 +1,57 @@
 /* cmd_sync.c: `lineage sync`. */
+#include <inttypes.h>
+
+#include <lineage/blobs.h>
+
 #include "cli.h"
+
+struct sync {
+    struct cli_session session;
+    char *clean;
+    double days;
+};
+
+static int read_options(struct cli_session *session, void *context)
+{
+    struct sync *o = context;
+    (void)session;
+    return !o->clean || cli_amount_parse(&o->days, "clean", o->clean) ? CLI_GO_ON : CLI_USAGE;
+}
+
+static int clean(struct lineage_store *store, double days)
+{
+    struct lineage_blob_stats stats;
+    struct lineage_error err;
+    if (lineage_blobs_clean(store, days, &stats, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    printf("removed %" PRIu64 " blobs, %" PRIu64 " bytes\n", stats.n_blobs, stats.n_bytes);
+    return CLI_OK;
+}
 
 /* What was delivered and refused is told by notices, one each; what is left is the result. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_sync_stats stats;
     struct lineage_error err;
-    (void)context;
+    const struct sync *o = context;
     enum lineage_status status = lineage_sync(session->store, &stats, &err);
     printf("waiting %zu\n", stats.n_waiting);
     if (status != LINEAGE_OK)
         return cli_fail(&err);
+    int cleaned = o->clean ? clean(session->store, o->days) : CLI_OK;
+    if (cleaned != CLI_OK)
+        return cleaned;
     return stats.n_refused || stats.n_waiting ? CLI_NO : CLI_OK;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct cli_session session = {.delivers_itself = true};
-    struct poptOption options[] = {CLI_STORE_OPTIONS(&session.where), POPT_TABLEEND};
-    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, NULL);
+    struct sync o = {.session = {.delivers_itself = true, .before_open = read_options}};
+    struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
+                                   {"clean", 0, POPT_ARG_STRING, &o.clean, 0,
+                                    "remove from the server what nobody needs, and checkpoints older than this", "DAYS"},
+                                   POPT_TABLEEND};
+    return cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_sync = {
@@ -30,8 +63,12 @@ const struct cli_command cmd_sync = {
         "when it starts. A trial that the rules refuse by now (its parent is not there, its id is\n"
         "taken) is kept in outbox/ with the ending .refused.\n"
         "\n"
+        "--clean removes snapshots from the server that no row names, checkpoints of nights made more\n"
+        "than so many days ago, and bytes that belong to nothing; never what is younger than a day.\n"
+        "\n"
         "Exit status 1: something was refused, or is being delivered by another process; 3: the\n"
         "server is away, and everything waits. A store whose log is a file has nothing to deliver.",
-    .examples = "  lineage -C postgres://db.example/trials/atpo sync",
+    .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
+                "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,
 };

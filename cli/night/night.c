@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <lineage/blobs.h>
 #include <lineage/render.h>
 
 /* Times 50 ms: how long a night waits for the leavings of the one before. */
@@ -168,6 +169,29 @@ void night_checkpoint(char out[TRAINER_PATH_MAX], const struct night *night, siz
 {
     snprintf(out, TRAINER_PATH_MAX, "%s/%016" PRIx64 ".ckpt", night->dir,
              night->trials[i].key);
+}
+
+static const char *blob_name(char out[64], const char *path)
+{
+    snprintf(out, 64, "checkpoints/%.48s", strrchr(path, '/') + 1);
+    return out;
+}
+
+void night_checkpoint_send(const struct night *night, const char *path)
+{
+    char name[64];
+    struct lineage_error err;
+    if (access(path, R_OK) == 0 && lineage_blob_put(night->store, blob_name(name, path), &err) != LINEAGE_OK)
+        cli_say(err.text);
+}
+
+void night_checkpoint_bring(const struct night *night, const char *path)
+{
+    char name[64];
+    struct lineage_error err;
+    enum lineage_status status = lineage_blob_get(night->store, blob_name(name, path), &err);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        cli_say(err.text);
 }
 
 /* Everything that does not reach the warm start is at its default, so that trials which differ

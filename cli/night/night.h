@@ -101,6 +101,11 @@ void night_checkpoint(char out[TRAINER_PATH_MAX], const struct night *night, siz
 void night_warm_checkpoint(char out[TRAINER_PATH_MAX], const struct night *night,
                            const struct trainer_recipe *recipe);
 
+/* Send such a file to the store's server, and bring it from there if it is not here; nothing to do in a directory. A failure
+ * is said, and is nothing worse than a file that is not there. */
+void night_checkpoint_send(const struct night *night, const char *path);
+void night_checkpoint_bring(const struct night *night, const char *path);
+
 /* The recipe that does nothing but the warm start of another: equal for trials that can share it.
  */
 void night_warm_recipe(struct trainer_recipe *warm, const struct trainer_recipe *recipe);

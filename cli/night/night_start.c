@@ -56,6 +56,8 @@ static int start_from_trial(struct night_turn *turn, size_t parent)
     if (!turn->trial->recipe)
         return status;
     night_checkpoint(kept, turn->night, parent);
+    if (status == CLI_GO_ON && turn->refused[0])
+        night_checkpoint_bring(turn->night, kept);
     if (status == CLI_GO_ON && turn->refused[0] && access(kept, R_OK) == 0) {
         snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", kept);
         turn->refused[0] = '\0';
@@ -88,6 +90,8 @@ static bool train_warm_start(struct night_turn *turn, const struct trainer_recip
     bool trained = recipe_trial_init(&turn->run, &request, warm) &&
                    trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);
     recipe_trial_release(&turn->run);
+    if (trained)
+        night_checkpoint_send(turn->night, checkpoint);
     return trained;
 }
 
@@ -102,6 +106,7 @@ static int start_from_shared(struct night_turn *turn)
     night_warm_checkpoint(checkpoint, turn->night, &turn->recipe);
     night_warm_recipe(&warm, &turn->recipe);
     warm.threads = turn->recipe.threads;
+    night_checkpoint_bring(turn->night, checkpoint);
     if (access(checkpoint, R_OK) == 0 || train_warm_start(turn, &warm, checkpoint, &outcome))
         snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", checkpoint);
     return outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : CLI_GO_ON;

@@ -68,6 +68,13 @@ static void add_proposer(struct night_turn *turn, struct trial_plan *plan)
     plan->n_params = params->n;
 }
 
+/* Before the row: children of it may begin on another machine at once. */
+static void send_kept(void *context, const char *path)
+{
+    const struct night_keeper *keeper = context;
+    night_checkpoint_send(keeper->night, path);
+}
+
 /* The checkpoint is kept under its key only if somebody will start from it: a night of a
  * hundred trials would fill the disk with files that nobody reads. */
 static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
@@ -81,6 +88,7 @@ static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, st
                                     .keep_as = night_is_parent(night, turn->i) ? turn->keep : NULL,
                                     .name = turn->name,
                                     .alive = night_claim_alive(&turn->keeper),
+                                    .kept = send_kept,
                                     .quiet = night->quiet,
                                     .interrupts = &night->interrupts};
     night_checkpoint(turn->keep, night, turn->i);

@@ -161,8 +161,11 @@ static bool keep_artifact(const struct work *work)
     if (!request->keep_as)
         return true;
     workdir_file(path, &work->dir, request->keep_artifact);
-    if (link(path, workdir_file(made, &work->dir, "kept-artifact")) == 0 && rename(made, request->keep_as) == 0)
+    if (link(path, workdir_file(made, &work->dir, "kept-artifact")) == 0 && rename(made, request->keep_as) == 0) {
+        if (request->kept)
+            request->kept(request->alive.context, request->keep_as);
         return true;
+    }
     cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
     return false;
 }

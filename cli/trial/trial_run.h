@@ -43,7 +43,8 @@ struct trial_request {
     const char *snapshot;      /* the part of the work directory that becomes the snapshot; NULL: all of it */
     void *context;             /* of all of them */
     const char *keep_artifact; /* file in the work directory that is to be kept .. */
-    const char *keep_as;       /* .. under this name when the trial finished; NULL: none */
+    const char *keep_as;       /* .. under this name when the trial finished; NULL: none .. */
+    void (*kept)(void *context, const char *keep_as); /* .. and then, before the row; NULL: nothing. With alive's context */
     const char *name;          /* for progress */
     bool quiet;
     const struct interrupts *interrupts;

@@ -15,14 +15,17 @@ BEGIN
     END LOOP;
     IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'lineage_reader') THEN
         GRANT USAGE ON SCHEMA lineage TO lineage_reader;
-        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim TO lineage_reader;
+        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
+            lineage.chunk TO lineage_reader;
     END IF;
     IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'lineage_writer') THEN
         GRANT USAGE ON SCHEMA lineage TO lineage_writer;
-        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim TO lineage_writer;
+        GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
+            lineage.chunk TO lineage_writer;
         GRANT EXECUTE ON FUNCTION lineage.claim(integer, uuid),
             lineage.append(integer, bigint, uuid, bigint, bytea[], bytea),
             lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text),
-            lineage.claim_trial, lineage.renew_trial, lineage.release_trial TO lineage_writer;
+            lineage.claim_trial, lineage.renew_trial, lineage.release_trial,
+            lineage.has_chunk, lineage.put_chunk, lineage.name_blob, lineage.clean_blobs TO lineage_writer;
     END IF;
 END $$;

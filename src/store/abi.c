@@ -4,6 +4,7 @@
  */
 #include <lineage/abi.h>
 
+#include <lineage/blobs.h>
 #include <lineage/compare.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
@@ -22,6 +23,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_abi_size),
     SIZE(lineage_append_options),
     SIZE(lineage_blackboard_options),
+    SIZE(lineage_blob_stats),
     SIZE(lineage_board),
     SIZE(lineage_board_row),
     SIZE(lineage_chain),

@@ -11,6 +11,7 @@
  *              public questions on top of it
  *   mirror/    implements index.h: the SQLite mirror, on disk or in memory; alone sees sqlite3.h
  *   append/    the rules of an append (ids, parents, keep or discard, deltas), import
+ *   blobs/     files that trials start from, on a server
  *   queue/     claims of the trials of a night
  *   move/      the log as bytes: export, exact import
  *   verify/    everything that can be wrong with a store

@@ -1,4 +1,5 @@
 /* paths.c: files of a store as paths that its owner can open. */
+#include <lineage/blobs.h>
 #include <lineage/snapshot.h>
 
 #include "files/fs.h"
@@ -32,6 +33,11 @@ enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *sto
     *path = NULL;
     if (!*relative)
         return store_fail(err, LINEAGE_ENOTFOUND, "trial '%.80s' has no snapshot", trial->exp_id);
+    if (!fs_is_dir_below(store->dir_fd, relative)) { /* it may be on the server */
+        enum lineage_status status = lineage_blob_get(store, relative, err);
+        if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND && status != LINEAGE_EINVAL)
+            return status;
+    }
     if (!fs_is_dir_below(store->dir_fd, relative))
         return store_fail(err, LINEAGE_ENOTFOUND,
                           "the snapshot %.200s of trial '%.80s' is gone, or is not a directory of the store %.100s",

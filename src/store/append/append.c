@@ -27,9 +27,11 @@
 #include <string.h>
 #include <time.h>
 
+#include <lineage/blobs.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
 
+#include "../blobs/blobs.h"
 #include "../format/row.h"
 #include "../index/index.h"
 #include "../files/fs.h"
@@ -367,6 +369,8 @@ static enum lineage_status publish_snapshot(struct appending *a, struct lineage_
     if (status == LINEAGE_OK)
         status = snapshot_publish(a->snapshot, a->store->dir_fd, path, !a->options->no_sync, err);
     a->trial.snapshot_path = a->snapshot->path;
+    if (status == LINEAGE_OK)
+        status = lineage_blob_put(a->store, path, err);
     return status;
 }
 
@@ -506,7 +510,11 @@ static enum lineage_status copy_snapshot(struct appending *a, struct snapshot *s
         return LINEAGE_OK;
     *snapshot = (struct snapshot){0};
     a->snapshot = snapshot;
-    return snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+    enum lineage_status status =
+        snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
+    if (status == LINEAGE_OK)
+        status = blobs_offer(a->store, snapshot->temporary, err);
+    return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* it goes with the row, when that is delivered */
 }
 
 /* Once for a handle: looking through snapshots/ for each row of a night would cost more than the row. */

@@ -23,6 +23,8 @@
 #define PLACE_CLAIM_END ".claim"         /* in it KEY.claim each: who runs which trial (queue/) .. */
 #define PLACE_CLAIM_NEW ".claim-new"     /* .. while one is made .. */
 #define PLACE_CLAIMS_LOCK ".claims"      /* .. and the lock of them */
+#define PLACE_FETCH_LOCK ".fetch"        /* of what is brought from a server (blobs/) .. */
+#define PLACE_FETCHED ".fetched"         /* .. and what it is until it is whole */
 #define PLACE_RENDERED "lineage_snapshots" /* blocks as they were shown */
 #define PLACE_LOGS "logs"                  /* EXP_ID.log each: what a command printed */
 #define PLACE_PROVENANCE "provenance"      /* EXP_ID/ each: what a command was run from */

@@ -13,6 +13,7 @@
 
 #include <lineage/query.h>
 
+#include "../blobs/blobs.h"
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/snapshot.h"
@@ -89,7 +90,7 @@ static enum lineage_status check_index(struct verifying *v, struct index *on_dis
 static void check_snapshot(void *context, const struct lineage_trial *trial)
 {
     struct verifying *v = context;
-    if (!fs_is_dir_below(v->store->dir_fd, trial->snapshot_path))
+    if (!fs_is_dir_below(v->store->dir_fd, trial->snapshot_path) && !blobs_has(v->store, trial->snapshot_path))
         found(v, "snapshot", trial->line, trial->exp_id, "snapshot_path is not there, or leads out of the store");
 }
 
