@@ -105,6 +105,7 @@ WAITS=1
 export WAITS
 worker a sweep.json -C k --lease 1000 -q && a=$pid
 until_true test -e begun
+until_true sh -c '"$LINEAGE" status -C k | grep 0.25'
 must_run status -C k --format json
 must_equal "$(hostname):$a s 1 0.25 3 running" \
     "$(json 0.worker) $(json 0.night) $(json 0.attempt | cut -d . -f 1) $(json 0.metrics | sed 's/loss //') $(json 0.step) $(json 0.phase)"
