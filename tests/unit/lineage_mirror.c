@@ -311,6 +311,86 @@ static void processes_follow_together(void **state)
     remove_dir(dir);
 }
 
+static void assert_rows(const char *dir, size_t rows)
+{
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    size_t n;
+    assert_int_equal(lineage_query_count(&n, store, &(struct lineage_query){0}, &err), LINEAGE_OK);
+    assert_int_equal(n, rows);
+    assert_int_equal(lineage_verify(store, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(n, 0);
+    lineage_store_close(store);
+}
+
+/* More comes in than is there, and then less, but much; each time all sums and indexes are those of one reading. */
+static void a_file_that_grows_by_much(void **state)
+{
+    (void)state;
+    enum { LONG = 500000 };
+    char *dir = make_dir(), *text = malloc(LONG + 1), ids[22][8];
+    struct row rows[12] = {{.id = NULL}};
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    add_rows(dir, (const struct row[]){{"a", "s", .status = "keep", .metric = "2", .notes = "lr=1"}, {.id = NULL}});
+    assert_rows(dir, 1);
+    for (int time = 0; time < 2; time++) {
+        for (int i = 0; i < 11; i++) {
+            snprintf(ids[11 * time + i], sizeof *ids, "%d", 11 * time + i);
+            rows[i] = (struct row){ids[11 * time + i], "s", .status = "keep", .metric = "1", .notes = text};
+        }
+        rows[11].id = NULL;
+        add_rows(dir, rows);
+        assert_rows(dir, (size_t)(1 + 11 * (time + 1)));
+    }
+    free(text);
+    remove_dir(dir);
+}
+
+/* More than are kept in memory until they are written. */
+static void many_specialists_and_parameters(void **state)
+{
+    (void)state;
+    enum { N = 600 };
+    static char ids[N][8], notes[N][16];
+    static struct row rows[N + 1];
+    char *dir = make_dir();
+    for (int i = 0; i < N; i++) {
+        snprintf(ids[i], sizeof ids[i], "%d", i);
+        snprintf(notes[i], sizeof notes[i], "p%d=1", i);
+        rows[i] = (struct row){ids[i], ids[i], .status = "keep", .metric = "1", .notes = notes[i], .expected = "1e999", .delta = "1"};
+    }
+    add_rows(dir, rows);
+    assert_rows(dir, N);
+    remove_dir(dir);
+}
+
+/* Another process has read another header: as long as the one at hand, and longer. */
+static void a_header_that_another_process_read(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"exp_id\tstatus\tone\na\tkeep\t1\n", "exp_id\tstatus\ttwo\na\tkeep\t22\n",
+                                        "exp_id\tstatus\tlonger\na\tkeep\t333\n"};
+    static const char *const names[] = {"one", "two", "longer"};
+    char *dir = make_dir();
+    write_file(in_dir(dir, "results.tsv"), files[0], strlen(files[0]));
+    struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        struct lineage_trial trial;
+        write_file(in_dir(dir, "results.tsv"), files[i], strlen(files[i]));
+        struct lineage_store *other = open_store(dir, LINEAGE_LOWER, NULL);
+        assert_int_equal(lineage_rebuild(other, &err), LINEAGE_OK);
+        lineage_store_close(other);
+        add_bytes(dir, "b\tkeep\t4\n"); /* there is something to read */
+        assert_int_equal(lineage_find(store, "b", &trial, &err), LINEAGE_OK);
+        assert_int_equal(trial.n_extras, 1);
+        assert_string_equal(trial.extras[0].column, names[i]);
+        lineage_trial_release(&trial);
+    }
+    lineage_store_close(store);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +402,9 @@ int main(void)
         cmocka_unit_test(a_torn_record_taken_away_leaves_no_trace),
         cmocka_unit_test(line_ends_of_every_kind_are_followed),
         cmocka_unit_test(long_cells_and_many_chunks),
+        cmocka_unit_test(a_file_that_grows_by_much),
+        cmocka_unit_test(many_specialists_and_parameters),
+        cmocka_unit_test(a_header_that_another_process_read),
         cmocka_unit_test(processes_follow_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -743,6 +743,7 @@ static void sql_cannot_write(void **state)
                                    "",
                                    "nonsense",
                                    "EXPLAIN DELETE FROM trials",
+                                   "SELECT count(*) FROM pragma_function_list",
                                    "INSERT INTO meta DEFAULT VALUES RETURNING *"};
     add_rows(dir, sweep_rows);
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL);
@@ -762,6 +763,10 @@ static void sql_cannot_write(void **state)
         "45");
     assert_string_equal(sql_value(store, "SELECT core_metric FROM trials WHERE exp_id = '4'"),
                         "NULL");
+    assert_string_equal(sql_value(store, "SELECT param('alpha=2; beta=nan', 'alpha')"), "2.0");
+    assert_string_equal(sql_value(store, "SELECT param('alpha=2; beta=nan', 'beta')"), "NULL");
+    assert_string_equal(sql_value(store, "SELECT param('alpha=2', NULL)"), "NULL");
+    assert_string_equal(sql_value(store, "SELECT param(NULL, 'alpha')"), "NULL");
     lineage_store_close(store);
     remove_dir(dir);
 }

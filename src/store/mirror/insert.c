@@ -2,6 +2,7 @@
  * insert.c: one trial, or one finding, into the tables. REPLACE in the side tables: a column or turn that stands twice
  * in a row is a finding of `verify`, not a reason to refuse the file.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static const char insert_trial_sql[] =
  * them. */
 static void bind_text(sqlite3_stmt *stmt, int at, const char *text)
 {
-    sqlite3_bind_text(stmt, at, text ? text : "", -1, SQLITE_STATIC);
+    assert(text); /* an absent cell is empty */
+    sqlite3_bind_text(stmt, at, text, -1, SQLITE_STATIC);
 }
 
 /*
@@ -173,19 +175,9 @@ enum lineage_status mirror_insert(struct index *mirror, const struct lineage_tri
 }
 
 /* These words are those of FORMAT.md's table, and what `verify` prints. */
-static const char *fault_kind(enum row_fault fault)
-{
-    switch (fault) {
-    case ROW_SOUND: return "sound";
-    case ROW_LONG: return "long";
-    case ROW_SHORT: return "short";
-    case ROW_BAD_STATUS: return "status";
-    case ROW_NOT_UTF8: return "utf8";
-    case ROW_HEADER_AGAIN: return "header";
-    case ROW_BAD_NUMBER: return "number";
-    }
-    return "row";
-}
+static const char *const fault_kinds[] = {[ROW_LONG] = "long",         [ROW_SHORT] = "short",
+                                          [ROW_BAD_STATUS] = "status", [ROW_NOT_UTF8] = "utf8",
+                                          [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};
 
 enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv_record *record,
                                           int64_t digest, enum row_fault fault, bool is_row, const char *exp_id,
@@ -201,7 +193,7 @@ enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv
     sqlite3_bind_int64(stmt, 3, digest);
     sqlite3_bind_int64(stmt, 4, (int64_t)record->line);
     sqlite3_bind_int(stmt, 5, is_row);
-    bind_text(stmt, 6, fault_kind(fault));
+    bind_text(stmt, 6, fault_kinds[fault]);
     bind_text(stmt, 7, exp_id);
     bind_text(stmt, 8, text);
     return mirror_run(mirror, stmt, err);

@@ -5,6 +5,7 @@
  * or neither. Without it a sync would have to compare the whole log with the whole mirror to know
  * where to go on.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "mirror_internal.h"
@@ -37,8 +38,11 @@ enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, s
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
     tsv_scanner_init(&scanner, mirror->header.data, length, 0, 1);
-    if (mirror->header.failed || !tsv_scan(&scanner, &record))
+    if (mirror->header.failed)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    bool found = tsv_scan(&scanner, &record);
+    assert(found); /* it was a record, and not an empty one */
+    (void)found;
     enum lineage_status status = tsv_parse(mirror->reader, &record, &cells, &n, err);
     if (status == LINEAGE_OK)
         status = row_layout_read(&mirror->layout, cells, n, mirror->store->config.metric, err);
@@ -68,8 +72,8 @@ static void read_meta(struct index *mirror, sqlite3_stmt *stmt)
     meta->next_id = meta->at.next_id = (uint64_t)sqlite3_column_int64(stmt, 11);
     meta->id_width = meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
     meta->provisional = sqlite3_column_int64(stmt, 13);
-    if (meta->provisional && sqlite3_column_text(stmt, 14))
-        mirror_note_id(&meta->at, (const char *)sqlite3_column_text(stmt, 14));
+    if (meta->provisional)
+        mirror_note_id(&meta->at, mirror_text(stmt, 14));
 }
 
 /*
@@ -97,9 +101,8 @@ enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_N
     }
     if (status != LINEAGE_OK)
         return status;
-    const char *name = (const char *)sqlite3_column_text(stmt, 0);
     size_t length = (size_t)sqlite3_column_bytes(stmt, 1);
-    strncpy(metric, name ? name : "", LINEAGE_NAME_MAX - 1);
+    strncpy(metric, mirror_text(stmt, 0), LINEAGE_NAME_MAX - 1);
     metric[LINEAGE_NAME_MAX - 1] = '\0';
     read_meta(mirror, stmt);
     bool known = mirror->has_layout && mirror->header.length == length &&

@@ -266,7 +266,7 @@ static void add_source(struct builder *b, const struct lead *lead)
     }
     if (range.low.present && !range.high.present) /* texts come behind all numbers */
         range.high = (struct lineage_number){true, (double)INFINITY};
-    if (range.low.present && range.high.present && range.low.value == range.high.value) {
+    if (range.low.present && range.low.value == range.high.value) {
         buf_printf(&b->sql, " AND l.%s = ?",
                    param ? "value" : "number"); /* one value: its rows are in file order */
         bind_number(b, range.low.value);

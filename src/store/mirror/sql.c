@@ -54,7 +54,7 @@ static int by_name(const void *name, const void *entry)
  * authorized". */
 static int allow_name(struct asking *asking, const char *name, const char *const *list, size_t n)
 {
-    if (!name || bsearch(name, list, n, sizeof *list, by_name))
+    if (bsearch(name, list, n, sizeof *list, by_name))
         return SQLITE_OK;
     sqlite3_snprintf(sizeof asking->refused, asking->refused, "%s", name);
     return SQLITE_DENY;
@@ -65,7 +65,7 @@ static int allow_name(struct asking *asking, const char *name, const char *const
 static int allow_table(struct asking *asking, const char *name, const char *column)
 {
     static const char *const prefixes[] = {"pragma_", "sqlite_", "fts", "dbstat", "json_"};
-    if (!column || *column)
+    if (*column)
         return allow_name(asking, name, readable, sizeof readable / sizeof *readable);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (sqlite3_strnicmp(name, prefixes[i], (int)strlen(prefixes[i])) == 0)

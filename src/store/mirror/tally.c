@@ -17,7 +17,6 @@
 /* What the trials of one specialist came to. */
 struct entry {
     struct entry *next; /* in the bucket */
-    uint64_t hash;
     const char *name;
     int64_t labels[LINEAGE_N_LABELS];
     int64_t n, same_sign; /* calibration */
@@ -113,7 +112,7 @@ static struct entry *new_entry(struct tally *tally, uint64_t hash, const char *n
     struct entry **bucket = &tally->buckets[hash & (tally->capacity - 1)];
     if (!entry)
         return NULL;
-    *entry = (struct entry){.next = *bucket, .hash = hash};
+    *entry = (struct entry){.next = *bucket};
     entry->name = arena_text(&tally->arena, name, strlen(name));
     if (!entry->name)
         return NULL;
@@ -128,7 +127,7 @@ static enum lineage_status find_entry(struct tally *tally, const char *name, str
 {
     uint64_t hash = XXH3_64bits(name, strlen(name));
     struct entry *entry = tally->buckets[hash & (tally->capacity - 1)];
-    while (entry && (entry->hash != hash || strcmp(entry->name, name) != 0))
+    while (entry && strcmp(entry->name, name) != 0)
         entry = entry->next;
     *out = entry;
     if (entry)
