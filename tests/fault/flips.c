@@ -206,7 +206,7 @@ static void restore(const struct laboratory *lab)
 {
     char **names = list_dir(lab->dir, "");
     for (size_t i = 0; names && names[i]; i++)
-        if (names[i][0] != '.' && !is_kept(lab, names[i])) {
+        if (strcmp(names[i], ".") != 0 && strcmp(names[i], "..") != 0 && !is_kept(lab, names[i])) {
             char *path = join(lab->dir, names[i]);
             unlink(path);
             free(path);
@@ -233,6 +233,7 @@ static void take_files(struct laboratory *lab)
     take_file(lab, "lineage.json", true);
     take_file(lab, "telemetry/001.json", true);
     take_file(lab, "snapshots/003_opt/train.py", true);
+    take_file(lab, ".results.tsv.digests", false);
 }
 
 /* What is right: asked of the store as it is, and once a row is appended. */
@@ -345,8 +346,11 @@ static void judge_verify(struct trial *trial)
 {
     struct lineage_error err = {0};
     size_t n = 0;
-    if (lineage_verify(trial->store, &n, ignore_finding, NULL, &err) != LINEAGE_OK && !err.text[0])
+    enum lineage_status status = lineage_verify(trial->store, &n, ignore_finding, NULL, &err);
+    if (status != LINEAGE_OK && !err.text[0])
         fail(trial->lab, trial->place, "verify fails without a word", NULL, NULL);
+    if (status == LINEAGE_OK && !n && trial->place->file == 0) /* whatever a mirror was made of since */
+        fail(trial->lab, trial->place, "verify does not find it", NULL, NULL);
 }
 
 /* Of results.tsv and the settings the row follows what they say now; there, only earlier bytes must be as they were. */
