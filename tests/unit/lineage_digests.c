@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "files/fs.h"
@@ -267,6 +268,7 @@ static void a_noted_digest_cannot_be_forged(void **state)
     assert_int_equal(findings_with(*state, head), 0);
     edit_bytes(*state, "\n001\t", "\n0O1\t");
     remove(in_dir(*state, DIGESTS));
+    removexattr(in_dir(*state, "results.tsv"), "user.lineage.digests");
     remove(in_dir(*state, "lineage.db"));
     append_rows(*state, 1);
     assert_int_equal(findings_with(*state, NULL), 0);
@@ -291,7 +293,7 @@ static void a_line_that_was_cut_is_made_again(void **state)
     size_t length;
     append_rows(*state, 3);
     char *path = join(*state, DIGESTS), *text = read_file(path, &length);
-    for (size_t n = 0; n < length; n++) {
+    for (size_t n = (size_t)(strchr(text, '\n') - text) + 1; n < length; n++) {
         write_file(path, text, n);
         assert_unbroken(*state);
         append_rows(*state, 1);
@@ -299,6 +301,51 @@ static void a_line_that_was_cut_is_made_again(void **state)
     }
     free(text);
     free(path);
+}
+
+/* Kill between the first line and what makes it last: there is no note yet. */
+static void a_first_line_that_was_cut_is_made_again(void **state)
+{
+    append_rows(*state, 1);
+    removexattr(in_dir(*state, "results.tsv"), "user.lineage.digests");
+    write_file(in_dir(*state, DIGESTS), "2 21", 4);
+    assert_unbroken(*state);
+    append_rows(*state, 1);
+    assert_int_equal(assert_unbroken(*state), 0);
+}
+
+/* Where the file system keeps a note of them. A copy of the rows alone has none, and begins anew. */
+static void digests_that_are_gone_stay_gone(void **state)
+{
+    struct heard heard = {0};
+    struct log_digests digests = {.known = NULL};
+    struct lineage_digests made;
+    size_t n;
+    append_rows(*state, 2);
+    char *results = join(*state, "results.tsv"), *copy = join(*state, "copy");
+    bool noted = getxattr(results, "user.lineage.digests", NULL, 0) >= 0;
+    remove(in_dir(*state, DIGESTS));
+    if (noted)
+        assert_int_equal(check(*state, &digests).n, 1);
+    struct lineage_store *store = open_store(*state, LINEAGE_LOWER, &heard);
+    assert_int_equal(append(store, "one", true), LINEAGE_OK);
+    assert_int_equal(append(store, "two", true), LINEAGE_OK);
+    assert_int_equal(heard.n, noted);
+    assert_int_equal(file_exists(in_dir(*state, DIGESTS)), !noted);
+    assert_int_equal(lineage_rebuild_digests(store, &made, &n, NULL, NULL, &err), LINEAGE_OK);
+    assert_int_equal(n, noted);
+    assert_int_equal(made.kept, 5);
+    lineage_store_close(store);
+    assert_int_equal(assert_unbroken(*state), 0);
+    copy_file(results, copy);
+    assert_int_equal(rename(copy, results), 0);
+    remove(in_dir(*state, DIGESTS));
+    append_rows(*state, 1);
+    assert_int_equal(assert_unbroken(*state), 0);
+    free(results);
+    free(copy);
+    if (!noted)
+        skip();
 }
 
 static void zeros_of_a_crash_are_dropped(void **state)
@@ -544,6 +591,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_noted_digest_cannot_be_forged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_digest_has_64_digits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_line_that_was_cut_is_made_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_first_line_that_was_cut_is_made_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(digests_that_are_gone_stay_gone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(zeros_of_a_crash_are_dropped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_changed_digest_is_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_damaged_last_line_is_left_and_said, set_up, tear_down),

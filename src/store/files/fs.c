@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/xattr.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -309,14 +310,37 @@ int fs_watch_open(void)
     return faulted("watch") ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 }
 
-/* It takes paths only, so the directory's goes through the descriptor that is open on it, whatever it is called by now. */
+/* For calls that take paths only: through the descriptor that is open on the directory, whatever that is called by now. */
+enum { PROC_PATH = 64 };
+
+static bool proc_path(char path[PROC_PATH], int dir_fd, const char *name)
+{
+    int n = snprintf(path, PROC_PATH, "/proc/self/fd/%d/%s", dir_fd, name);
+    return n < PROC_PATH;
+}
+
 int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events)
 {
-    char path[64];
-    int n = snprintf(path, sizeof path, "/proc/self/fd/%d/%s", dir_fd, name);
-    if (n >= (int)sizeof path || faulted("watch"))
-        return -1;
-    return inotify_add_watch(watch, path, events);
+    char path[PROC_PATH];
+    return !proc_path(path, dir_fd, name) || faulted("watch") ? -1 : inotify_add_watch(watch, path, events);
+}
+
+int fs_mark(int dir_fd, const char *name, const char *attribute)
+{
+    char path[PROC_PATH];
+    return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : setxattr(path, attribute, "1", 1, 0);
+}
+
+int fs_unmark(int dir_fd, const char *name, const char *attribute)
+{
+    char path[PROC_PATH];
+    return !proc_path(path, dir_fd, name) || faulted("mark") ? -1 : removexattr(path, attribute);
+}
+
+bool fs_is_marked(int dir_fd, const char *name, const char *attribute)
+{
+    char path[PROC_PATH];
+    return proc_path(path, dir_fd, name) && !faulted("mark") && getxattr(path, attribute, NULL, 0) >= 0;
 }
 
 /* Takes the descriptor over also when it fails, as on success: callers need one path only. */

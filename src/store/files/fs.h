@@ -63,6 +63,12 @@ ssize_t fs_read_link(int dir_fd, const char *name, char *target, size_t size); /
 int fs_watch_open(void);
 int fs_watch_add(int watch, int dir_fd, const char *name, uint32_t events);
 
+/* An extended attribute on a file (links followed), which goes where the file goes by rename and not by copy: set it, remove it,
+ * ask for it. -1 or false where there are none. */
+int fs_mark(int dir_fd, const char *name, const char *attribute);
+int fs_unmark(int dir_fd, const char *name, const char *attribute);
+bool fs_is_marked(int dir_fd, const char *name, const char *attribute);
+
 /* List the open directory, which the list takes over (closed also on failure; NULL with errno). fs_next
  * gives the names but . and .., NULL at the end with errno 0 or after a failure with errno. */
 DIR *fs_list(int fd);

@@ -5,6 +5,9 @@
  * the two is at worst a log that has more. A line that was cut off is dropped by who comes next. It is not synced line by
  * line: a line that a crash takes is made again from the same rows.
  *
+ * That there were digests is noted on the log itself, where the file system keeps such notes (an extended attribute): digests
+ * that are gone are not silently made anew. The note goes with the file when it is moved, and not when it is copied.
+ *
  * A line that does not hold stays, and rows go on behind it: only a person can say that a change was meant
  * (digest_file_rebuild).
  */
@@ -22,6 +25,9 @@
 
 #define NUMBERS 42 /* two numbers of 20 digits and a blank behind each */
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
+
+#define NOTE "user.lineage.digests"
+#define GONE "the digests that were there are gone; see 'lineage verify', 'lineage rebuild --digests'"
 
 /* Strictly what write_line writes: a sign or a blank more would be another line with the same digest. */
 static bool read_number(uint64_t *number, const char **text)
@@ -97,8 +103,8 @@ static bool find_last(struct digest_file *file, struct log *log, int fd)
     return true;
 }
 
-/* The name of a new file lasts, so that a file which is gone afterwards was taken away. */
-static void write_line(struct digest_file *file, int fd, const struct digest_chain *chain)
+/* The name of a new file lasts before the note speaks of it. */
+static void write_line(struct digest_file *file, const struct log *log, int fd, const struct digest_chain *chain)
 {
     char line[LINE_MAX_BYTES + 1], digest[DIGEST_TEXT];
     const bool is_new = !file->size;
@@ -110,25 +116,40 @@ static void write_line(struct digest_file *file, int fd, const struct digest_cha
     }
     file->last = *chain;
     file->size += (uint64_t)length;
-    if (is_new && fs_sync(fd) == 0)
-        fs_sync_dir(file->dir_fd);
+    if (is_new && (fs_sync(fd) != 0 || fs_sync_dir(file->dir_fd) != 0))
+        return;
+    if (!file->noted && !fs_is_marked(file->dir_fd, log->name, NOTE))
+        fs_mark(file->dir_fd, log->name, NOTE);
+    file->noted = true;
 }
 
 static void follow_open(struct digest_file *file, struct log *log, int fd, uint64_t end)
 {
     if (!find_last(file, log, fd))
         return;
+    if (!file->size && fs_is_marked(file->dir_fd, log->name, NOTE)) {
+        tell(file, log, GONE);
+        return;
+    }
     struct digest_chain chain = file->last;
     if (chain.position > end)
         tell(file, log, "it speaks of rows that the log no longer has; see 'lineage verify', 'lineage rebuild --digests'");
     else if (digest_chain_follow(&chain, log, end, NULL) == LINEAGE_OK && chain.position > file->last.position)
-        write_line(file, fd, &chain);
+        write_line(file, log, fd, &chain);
 }
 
 /* Opened anew for each row: another process may have put a new file in its place. */
 void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 {
-    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
+    const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+    int fd = fs_open(file->dir_fd, PLACE_DIGESTS, flags, 0);
+    bool missing = fd < 0 && errno == ENOENT;
+    if (missing && fs_is_marked(file->dir_fd, log->name, NOTE)) {
+        tell(file, log, GONE);
+        return;
+    }
+    if (missing)
+        fd = fs_open(file->dir_fd, PLACE_DIGESTS, flags | O_CREAT, 0666);
     if (fd < 0) {
         tell(file, log, strerror(errno));
         return;
@@ -311,6 +332,8 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
     struct log_state state;
     struct checking c = {.log = log, .digests = digests, .whole = whole, .last_line = 1};
     open_lines(&c, file);
+    if (!c.size && fs_is_marked(file->dir_fd, log->name, NOTE))
+        broken(&c, 0, PLACE_DIGESTS ": the digests that were there are gone");
     enum lineage_status status = log_look(log, &state, err);
     c.end = state.size;
     if (status == LINEAGE_OK)
@@ -330,6 +353,8 @@ enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *lo
     enum lineage_status status = digest_file_check(file, log, digests, &whole, err);
     if (status == LINEAGE_OK && whole.failed)
         status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (status == LINEAGE_OK && digests->is_broken)
+        fs_unmark(file->dir_fd, log->name, NOTE);
     if (status == LINEAGE_OK && digests->is_broken)
         status = fs_replace_alone(file->dir_fd, PLACE_DIGESTS, whole.data ? whole.data : "", whole.length, true, err);
     buf_release(&whole);

@@ -13,6 +13,7 @@ struct digest_file {
     int dir_fd;
     struct digest_chain last;   /* of its last line, */
     uint64_t identity[2], size; /* while it is still this file of this size */
+    bool noted;                 /* on the log, that there are digests */
     bool told;                  /* that it cannot be gone on with */
 };
 
