@@ -144,6 +144,20 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     recipe.training.iterations = 25; /* the last tenth begins before the stop */
     recipe.evaluation.every = 0;
     assert_goes_on(place, &recipe, 24, 0, 0, "judged, and late gains");
+    recipe = small_recipe(TRAINER_HOPWORLD); /* right now and then, by ways of several lengths */
+    recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
+    recipe.warm_start.steps = 300;
+    recipe.warm_start.demo = (struct trainer_demo_options){.p_needless = 0.4};
+    recipe.tasks[0].env.k_max = recipe.warm_start.k_max = 1;
+    recipe.tasks[0].env.p_fail = 0;
+    recipe.tasks[0].questions = recipe.tasks[0].pool = 4;
+    recipe.tasks[0].algorithm.length_penalty = TRAINER_LENGTH_ANCHOR;
+    recipe.tasks[0].algorithm.length_coef = 1;
+    recipe.training.iterations = 6;
+    recipe.training.group_size = 4;
+    recipe.training.learning_rate = 0.01;
+    check_recipe(&recipe);
+    assert_goes_on(place, &recipe, 4, 0, 2, "anchors of a pool");
 }
 
 /* Texts, threads and budgets decide no number; where the state is of the end, only the score is left. */

@@ -30,25 +30,28 @@ struct numbers {
 };
 
 struct block {
-    float *at;
-    size_t n;
+    void *at;
+    size_t bytes;
 };
 
-enum { BLOCKS = 5 };
+enum { BLOCKS = 5 + TRAINER_ENVS_MAX };
 
 static size_t find_blocks(struct run *run, struct block blocks[BLOCKS])
 {
     struct learner *learner = &run->learner;
-    size_t n = learner->n_params, used = 0;
-    const struct block all[BLOCKS] = {
-        {learner->params, n},
-        {learner->adam.m, n},
-        {learner->adam.v, n},
-        {run->start, n},
-        {run->history, n * ((size_t)run->recipe->sampler.staleness + 1)}};
-    for (size_t i = 0; i < BLOCKS; i++)
+    size_t n = learner->n_params * sizeof(float), used = 0;
+    const struct block all[] = {{learner->params, n},
+                                {learner->adam.m, n},
+                                {learner->adam.v, n},
+                                {run->start, n},
+                                {run->history, n * ((size_t)run->recipe->sampler.staleness + 1)}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].at)
             blocks[used++] = all[i];
+    for (int32_t task = 0; task < run->recipe->n_tasks; task++)
+        if (run->memory.anchor[task])
+            blocks[used++] = (struct block){run->memory.anchor[task],
+                                            (size_t)run->recipe->tasks[task].pool * sizeof(double)};
     return used;
 }
 
@@ -110,7 +113,7 @@ enum trainer_status state_save(struct run *run, const char *path, int32_t iterat
     take_numbers(run, iterations, &numbers);
     parts[0] = (struct file_part){&numbers, sizeof numbers};
     for (size_t i = 0; i < used; i++)
-        parts[n++] = (struct file_part){blocks[i].at, blocks[i].n * sizeof(float)};
+        parts[n++] = (struct file_part){blocks[i].at, blocks[i].bytes};
     uint64_t digest = digest_of(parts, n);
     parts[n] = (struct file_part){&digest, sizeof digest};
     return whole_file_write(path, parts, n + 1, err);
@@ -155,7 +158,7 @@ static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, c
     if (status != TRAINER_OK)
         return status;
     for (size_t i = 0; i < used; at += parts[n++].n, i++)
-        parts[n] = (struct file_part){bytes + at, blocks[i].n * sizeof(float)};
+        parts[n] = (struct file_part){bytes + at, blocks[i].bytes};
     if (size != at + sizeof digest)
         return damaged(err, path, "length");
     memcpy(&digest, bytes + at, sizeof digest);
@@ -217,7 +220,7 @@ enum trainer_status state_load(struct run *run, const char *path, int32_t *itera
     if (status != TRAINER_OK || numbers.iterations < 0)
         return status;
     for (size_t i = 0; i < find_blocks(run, blocks) && status == TRAINER_OK; i++)
-        status = ranks_broadcast(&run->ranks, 0, blocks[i].at, blocks[i].n * sizeof(float), err);
+        status = ranks_broadcast(&run->ranks, 0, blocks[i].at, blocks[i].bytes, err);
     give_numbers(run, &numbers);
     return status;
 }
