@@ -153,7 +153,8 @@ trainer_checkpoint_save(const char *path, const struct trainer_checkpoint *check
 
 /*
  * The header alone (params NULL), or all of it: capacity floats are there for the parameters.
- * TRAINER_ENOTFOUND, TRAINER_ECORRUPT (says what is wrong: magic, version, length, digest).
+ * TRAINER_ENOTFOUND, TRAINER_ECORRUPT (says what is wrong: magic, version, length, digest, a
+ * parameter that is not finite).
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint, float *params,

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +270,36 @@ static void every_truncation_is_refused(void **state)
     free(bytes);
 }
 
+/* With a digest that is right: whoever wrote it meant it. */
+static void weights_that_are_no_numbers_are_refused(void **state)
+{
+    struct place *place = *state;
+    const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    const size_t at[] = {0, N_PARAMS / 2, N_PARAMS - 1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+            const struct trainer_checkpoint out = {tiny(), 7};
+            struct trainer_checkpoint in;
+            struct trainer_error err;
+            char why[48];
+            float params[N_PARAMS] = {0};
+            memcpy(params, place->params, sizeof params);
+            params[at[k]] = bad[i];
+            assert_int_equal(trainer_checkpoint_save(place->path, &out, params, NULL), TRAINER_OK);
+            snprintf(why, sizeof why, "parameter %zu is not finite", at[k]);
+            assert_int_equal(trainer_checkpoint_load(place->path, &in, NULL, 0, &err),
+                             TRAINER_ECORRUPT);
+            assert_non_null(strstr(err.text, why));
+        }
+    /* The largest and the smallest are numbers. */
+    const struct trainer_checkpoint out = {tiny(), 7};
+    struct trainer_checkpoint in;
+    float params[N_PARAMS] = {FLT_MAX, -FLT_MAX, FLT_MIN, FLT_TRUE_MIN, -0.0f};
+    assert_int_equal(trainer_checkpoint_save(place->path, &out, params, NULL), TRAINER_OK);
+    assert_int_equal(trainer_checkpoint_load(place->path, &in, params, N_PARAMS, NULL), TRAINER_OK);
+    assert_float_equal(params[0], FLT_MAX, 0);
+}
+
 static void more_bytes_are_refused(void **state)
 {
     struct place *place = *state;
@@ -416,6 +449,7 @@ int main(void)
         TEST(a_directory_is_no_checkpoint),
         TEST(every_damaged_byte_is_refused),
         TEST(every_truncation_is_refused),
+        TEST(weights_that_are_no_numbers_are_refused),
         TEST(more_bytes_are_refused),
         TEST(another_shape_is_refused_by_name),
         TEST(the_same_shape_is_loaded),

@@ -152,6 +152,18 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
 }
 
 /*
+ * How many from the first on are numbers: an exponent of ones is infinity or NaN. A policy with one of
+ * those answers everything with it, and would be scored as one that is always wrong.
+ */
+static size_t count_finite(const unsigned char *bytes, size_t n)
+{
+    size_t i = 0;
+    while (i < n && ((bytes[4 * i + 3] & 0x7f) != 0x7f || !(bytes[4 * i + 2] & 0x80)))
+        i++;
+    return i;
+}
+
+/*
  * Magic and version before the digest: a file of another kind is called that, not damaged, and a
  * later version may have another digest. The model is checked although the digest was right, since
  * a right digest says nothing of who wrote the file.
@@ -175,7 +187,11 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
     size_t n = trainer_model_parameters(&checkpoint->model);
     if (get(bytes + AT_COUNT, 8) != n || size != HEADER_BYTES + 4 * n + DIGEST_BYTES)
         return damaged(err, path, "number of parameters");
-    return TRAINER_OK;
+    size_t finite = count_finite(bytes + HEADER_BYTES, n);
+    return finite == n
+               ? TRAINER_OK
+               : trainer_fail(err, TRAINER_ECORRUPT,
+                              "%s: damaged checkpoint: parameter %zu is not finite", path, finite);
 }
 
 static void decode(const unsigned char *bytes, size_t n, float *params)
