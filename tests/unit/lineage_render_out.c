@@ -138,6 +138,88 @@ static void what_is_asked_for_is_all_that_is_shown(void **state)
     end();
 }
 
+/* A store with these rows and settings, as the blackboard's files; one of them (free). */
+static char *board_file(const struct row *given, const char *config, const char *file)
+{
+    size_t length;
+    char name[64];
+    dir = make_dir();
+    add_rows(dir, given);
+    write_file(in_dir(dir, "lineage.json"), config, strlen(config));
+    write_file(in_dir(dir, "best.json"), "{\"exp_id\": \"000\"}", 17);
+    assert_int_equal(lineage_store_open(&store, dir, NULL, &err), LINEAGE_OK);
+    char *to = join(dir, "board");
+    if (lineage_render_blackboard(store, to, NULL, &err) != LINEAGE_OK)
+        fail_msg("%s", err.text);
+    free(to);
+    snprintf(name, sizeof name, "board/%s", file);
+    char *text = read_file(in_dir(dir, name), &length);
+    end();
+    return text;
+}
+
+/* Kept trials by score, whichever way is better; those without one last; what has no id, or closes a circle, ends no walk. */
+static void a_blackboard_is_made_of_any_rows(void **state)
+{
+    static const struct row odd[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {"001", "a", "000", .status = "keep"},
+                                     {"002", "b", "001", .status = "keep", .metric = "0.75"}, {"", "b", "001", .status = "discard", .metric = "1"},
+                                     {"003", "b", "004", .status = "crash"}, {"004", "b", "003", .status = "crash"}, {.id = NULL}};
+    static const char *const directions[] = {"{\"direction\": \"higher\"}", "{\"direction\": \"lower\"}"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char *tree = board_file(odd, directions[i], "tree.tsv");
+        assert_non_null(strstr(tree, "\n000\t"));
+        assert_non_null(strstr(tree, "\t000/001/002\t"));
+        free(tree);
+        char *text = board_file(odd, directions[i], "LEADERBOARD.md");
+        const char *half = strstr(text, "\n| 000 |"), *better = strstr(text, "\n| 002 |"), *none = strstr(text, "\n| 001 |");
+        assert_true(half && better && none && (i ? half < better : better < half) && none > half && none > better);
+        free(text);
+    }
+}
+
+/* Those of its own runs; any other column is its own. */
+static void the_score_is_called_by_a_short_name(void **state)
+{
+    static const char *const cases[][2] = {{"{\"metric\": \"val_bpb\"}", ", bpb="}, {"{\"metric\": \"train_s\"}", ", time="},
+                                           {"{\"metric\": \"core_metric\"}", ", core="}, {"{\"metric\": \"total_s\"}", ", total_s="},
+                                           {"{\"metric_label\": \"EM\"}", ", EM="}};
+    static const struct row scored[] = {{"000", "a", .status = "keep", .metric = "0.5"}, {.id = NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = board_file(scored, cases[i][0], "KNOWLEDGE.md");
+        if (!strstr(text, cases[i][1]))
+            fail_msg("no '%s' in %s", cases[i][1], text);
+        free(text);
+    }
+}
+
+/* What a place of a list has no room for is counted. */
+static void lists_say_that_there_is_more(void **state)
+{
+    size_t length;
+    char text[64];
+    (void)state;
+    dir = make_dir();
+    for (int i = 0; i < 40; i++) {
+        char id[8], specialist[16], *notes = malloc(8192);
+        int n = 0;
+        snprintf(id, sizeof id, "%03d", i);
+        snprintf(specialist, sizeof specialist, "who%d", i);
+        for (int p = 0; p < 150; p++)
+            n += snprintf(notes + n, 8192 - (size_t)n, "%sp%d=%d", p ? "; " : "", p, i % 3);
+        add_rows(dir, (const struct row[]){{id, specialist, .status = i % 2 ? "crash" : "keep", .metric = i % 2 ? NULL : "1", .notes = notes}, {.id = NULL}});
+        free(notes);
+    }
+    store = open_store(dir, LINEAGE_LOWER, NULL);
+    char *block = render(NULL, &length);
+    assert_non_null(strstr(block, ", …)\n"));
+    snprintf(text, sizeof text, "more parameters\n");
+    assert_non_null(strstr(block, text));
+    lineage_free(block);
+    end();
+}
+
 /* ---- files that others write as well ---- */
 
 static enum meddling { QUIET, GROWS, IS_TOUCHED, IS_REPLACED, APPEARS, GOES, NEVER_RESTS } other;
@@ -316,6 +398,9 @@ int main(void)
         cmocka_unit_test(a_section_s_name_is_one_that_can_be_asked_for),
         cmocka_unit_test(any_budget_holds),
         cmocka_unit_test(the_noise_floor_is_said),
+        cmocka_unit_test(a_blackboard_is_made_of_any_rows),
+        cmocka_unit_test(the_score_is_called_by_a_short_name),
+        cmocka_unit_test(lists_say_that_there_is_more),
         cmocka_unit_test(what_is_asked_for_is_all_that_is_shown),
         cmocka_unit_test(nothing_that_somebody_saves_meanwhile_is_lost),
         cmocka_unit_test(a_stream_is_written_to),
