@@ -578,7 +578,11 @@ static void a_file_gets_a_line_for_what_is_worth_one(void **state)
     assert_has(text, "final evaluation\n");
     assert_has(text, " EM 0.500, acc 0.750, trained 2.0 s, evaluated 3.0 s\n");
     assert_lacks(text, "ig_clip");
-    show(&progress, "{\"phase\": \"done\", \"acc\": 0.75}");
+    show(&progress, "{\"phase\": \"eval\", \"step\": 100}"); /* of no step, whatever number stands beside it */
+    assert_has(seen(&screen), "final evaluation\n");
+    show(&progress, "{\"param\": {\"lr\": 1}}");
+    assert_shown("");
+    show(&progress, "{\"phase\": \"done\", \"step\": 100, \"acc\": 0.75}");
     show(&progress, "{\"failed\": \"no data\", \"text\": \"not shown here\"}");
     text = seen(&screen);
     assert_has(text, ": acc 0.750\n");
@@ -629,6 +633,11 @@ static void on_a_terminal_one_line_is_written_over(void **state)
     progress.rapid = true;
     show(&progress, "{\"step\": 2, \"steps\": 3}"); /* too soon to be read */
     assert_shown("");
+    progress.told.tv_sec -= 1;
+    show(&progress, "{\"step\": 2, \"steps\": 3, \"loss\": 1, \"tokens_s\": 7}"); /* and now it can be */
+    assert_has(seen(&screen), ": step");
+    show(&progress, "{\"param\": {\"lr\": 1}}"); /* nothing for a person */
+    assert_shown("");
     progress_output(&progress, "of its own", 10);
     assert_has(seen(&screen), "\r\033[Kof its own");
     progress.told.tv_sec -= 1;
@@ -668,7 +677,8 @@ static void the_time_left_is_that_of_the_steps_left(void **state)
     show(&progress, "{\"step\": 3, \"steps\": 3}");
     assert_lacks(seen(&screen), "left");
     unsetenv("COLUMNS");
-    show(&progress, "{\"step\": 4}");
+    show(&progress, "{\"step\": 4, \"loss\": 1, \"tokens_s\": 7}");
+    assert_has(seen(&screen), "step 4, loss 1.000, 7 tokens/s");
     setenv("COLUMNS", "many", 1);
     show(&progress, "{\"step\": 5}");
     setenv("COLUMNS", "99999999", 1);
