@@ -113,16 +113,19 @@ struct member {
     char host[HOST_NAME_MAX + 1];
 };
 
-/* Members on this machine, the one that stands in for rank 0 among them. */
+/* The one that stands in for rank 0 among them; of those on other machines the name alone. */
 static json_t *peers_line(const struct member *members, int size)
 {
     json_t *peers = json_array();
     if (launch_stand_in())
         json_array_append_new(peers, json_pack("{s:s, s:I}", "name", "rank 0", "pid", (json_int_t)launch_stand_in()));
-    for (int r = 1; r < size; r++)
-        if (strcmp(members[r].host, members[0].host) == 0)
-            json_array_append_new(peers, json_pack("{s:o, s:I}", "name", json_sprintf("rank %d", r), "pid",
-                                                   (json_int_t)members[r].pid));
+    for (int r = 1; r < size; r++) {
+        bool here = strcmp(members[r].host, members[0].host) == 0;
+        json_t *peer = json_pack("{s:o}", "name", json_sprintf("rank %d", r));
+        json_object_set_new(peer, here ? "pid" : "host",
+                            here ? json_integer((json_int_t)members[r].pid) : cli_json_text(members[r].host));
+        json_array_append_new(peers, peer);
+    }
     return json_pack("{s:o, s:i}", "peers", peers, "ranks", size);
 }
 

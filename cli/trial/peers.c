@@ -17,6 +17,7 @@ static void watch_one(struct peers *peers, size_t i)
 {
     json_int_t pid = json_integer_value(json_object_get(json_array_get(peers->list, i), "pid"));
     struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = (uint32_t)i}};
+    peers->elsewhere = peers->elsewhere || pid <= 0;
     peers->fds[i] = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
     if (peers->fds[i] >= 0)
         epoll_ctl(peers->news, EPOLL_CTL_ADD, peers->fds[i], &event);

@@ -12,9 +12,10 @@
 #include <jansson.h>
 
 struct peers {
-    json_t *list; /* [{"name", "pid"}], NULL: none */
+    json_t *list; /* [{"name", "pid" or "host"}], NULL: none */
     int *fds;     /* of each, -1: not watched */
     int news;     /* readable when one has ended; -1: none */
+    bool elsewhere; /* some are on other machines: nothing is known of those */
     int gone;     /* one that had ended before it was looked for, -1: none */
 };
 

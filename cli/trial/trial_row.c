@@ -149,7 +149,9 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
     case TRIAL_ABANDONED:
         snprintf(reason, size, "the process that watched it was killed%s", at);
         break;
-    case TRIAL_INTERRUPTED: snprintf(reason, size, "interrupted by the user%s", at); break;
+    case TRIAL_INTERRUPTED:
+        snprintf(reason, size, "%s%s", outcome->text[0] ? outcome->text : "interrupted by the user", at);
+        break;
     }
 }
 

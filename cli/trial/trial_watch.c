@@ -344,6 +344,16 @@ static void judge_peers(struct watch *w)
         finish(w, TRIAL_FAILED);
 }
 
+/* Of processes on other machines it is not known whether one was lost before: then both are said. */
+static void be_interrupted(struct watch *w)
+{
+    w->outcome->text[0] = '\0'; /* a failure that it told just before is not why it ends */
+    if (w->peers.elsewhere)
+        snprintf(w->outcome->text, sizeof w->outcome->text,
+                 "interrupted by the user, or by its launcher for a process lost on another machine");
+    finish(w, TRIAL_INTERRUPTED);
+}
+
 static void take_a_breath(const struct watch *w)
 {
     if (w->job->turn)
@@ -370,7 +380,7 @@ static void keep_watch(struct watch *w)
         take_a_breath(w);
         judge_peers(w);
         if (interrupted && !w->stop)
-            finish(w, TRIAL_INTERRUPTED);
+            be_interrupted(w);
         else if (!w->stop && w->process.ended)
             break;
         else if (!w->stop)

@@ -144,6 +144,25 @@ endless_by 3 interrupted
 kill -INT "$launcher"
 over harness_abort 'interrupted by the user' interrupted
 
+# A rank on another machine cannot be watched: the row says that it may have been the reason.
+cat >far.sh <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exec unshare -ru sh -c 'hostname far && exec "$@"' sh "$@"
+exec "$@"
+END
+chmod +x far.sh
+if unshare -ru sh -c 'hostname far' 2>/dev/null; then
+    # shellcheck disable=SC2086
+    mpirun -n 2 --bind-to none --timeout 120 ./far.sh "$LINEAGE" train tiny.json -C "$scratch/far" $endless >out 2>err </dev/null &
+    launcher=$!
+    last="mpirun with a rank on another machine"
+    wait_for sh -c "cat far/.*/events.jsonl | grep '\"host\":\"far\"'" || show_output
+    kill -KILL "$(rank 1)"
+    over harness_abort 'or by its launcher for a process lost on another machine' far
+else
+    printf 'no rank was put on another machine: that takes namespaces\n'
+fi
+
 # What a lost rank cost is trained by others, from the last state.
 long='--set training.iterations=60 --set evaluation.every=0'
 # shellcheck disable=SC2086
