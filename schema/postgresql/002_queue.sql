@@ -1,7 +1,7 @@
 -- Who runs which trial of a night (include/lineage/queue.h). Claims are no part of the truth: rows come and go, and what
 -- they say ends with a lease. All times are the server's, so that clocks of workers play no part.
 CREATE TABLE lineage.trial_claim (
-    store integer NOT NULL REFERENCES lineage.store,
+    store integer NOT NULL, -- no reference: checking it would wait for whoever appends a row
     key bigint NOT NULL,                   -- of the trial, 64 bits with a sign
     night text NOT NULL,
     worker text NOT NULL DEFAULT '',       -- HOST:PID
@@ -11,17 +11,17 @@ CREATE TABLE lineage.trial_claim (
     PRIMARY KEY (store, key)
 ) WITH (fillfactor = 50);
 
--- The first of the trials that is free and that no other worker is just taking, in the order in which they are given:
--- those that another gave up first, then new ones, of which some are offered at a time so that workers that ask at the
--- same moment find different ones. In the order of their keys: two that offer the same wait for each other in one order.
--- at_most: who counts the claims of a night does so alone. which is the place of the trial among the keys, from 1; no row:
--- there is none.
+-- The first of the trials that is free and that no other worker is just taking, in the order in which they are given. Of
+-- those that nobody had yet some are offered at a time, so that workers that ask at the same moment find different ones; in
+-- the order of their keys, so that two that offer the same wait for each other in one order. Key by key, through the index:
+-- no plan is made for all of them that would depend on what was counted last. at_most: who counts the claims of a night does
+-- so alone. which is the place of the trial among the keys, from 1; no row: there is none.
 CREATE FUNCTION lineage.claim_trial(of_store integer, of_night text, keys bigint[], of_worker text, lease double precision,
                                     at_most bigint)
     RETURNS TABLE (which bigint, of_attempt bigint)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    taken record;
+    missing bigint[] := '{}';
 BEGIN
     IF at_most > 0 THEN
         PERFORM pg_advisory_xact_lock(hashtextextended('lineage night ' || of_night, of_store));
@@ -31,23 +31,27 @@ BEGIN
         END IF;
     END IF;
     FOR round IN 1..2 LOOP
-        SELECT k.place, c.key INTO taken
-          FROM unnest(keys) WITH ORDINALITY AS k(key, place) JOIN lineage.trial_claim c ON c.store = of_store AND c.key = k.key
-         WHERE c.until <= clock_timestamp() ORDER BY k.place LIMIT 1 FOR UPDATE OF c SKIP LOCKED;
-        IF FOUND THEN
-            which := taken.place;
-            UPDATE lineage.trial_claim c SET night = of_night, worker = of_worker, attempt = c.attempt + 1, about = '',
-                   until = clock_timestamp() + make_interval(secs => lease)
-             WHERE c.store = of_store AND c.key = taken.key RETURNING c.attempt INTO of_attempt;
-            RETURN NEXT;
-            RETURN;
-        END IF;
+        FOR place IN 1..cardinality(keys) LOOP
+            PERFORM FROM lineage.trial_claim c WHERE c.store = of_store AND c.key = keys[place]
+                AND c.until <= clock_timestamp() FOR UPDATE SKIP LOCKED;
+            IF FOUND THEN
+                which := place;
+                UPDATE lineage.trial_claim c SET night = of_night, worker = of_worker, attempt = c.attempt + 1, about = '',
+                       until = clock_timestamp() + make_interval(secs => lease)
+                 WHERE c.store = of_store AND c.key = keys[place] RETURNING c.attempt INTO of_attempt;
+                RETURN NEXT;
+                RETURN;
+            ELSIF round = 1 THEN
+                PERFORM FROM lineage.trial_claim c WHERE c.store = of_store AND c.key = keys[place];
+                IF NOT FOUND THEN
+                    missing := missing || keys[place];
+                    EXIT WHEN cardinality(missing) = 64;
+                END IF;
+            END IF;
+        END LOOP;
+        EXIT WHEN cardinality(missing) = 0;
         INSERT INTO lineage.trial_claim (store, key, night)
-            SELECT of_store, n.key, of_night FROM (
-                SELECT k.key FROM unnest(keys) WITH ORDINALITY AS k(key, place)
-                 WHERE NOT EXISTS (SELECT FROM lineage.trial_claim c WHERE c.store = of_store AND c.key = k.key)
-                 ORDER BY k.place LIMIT 64) AS n
-            ORDER BY n.key ON CONFLICT DO NOTHING;
+            SELECT of_store, m.key, of_night FROM unnest(missing) AS m(key) ORDER BY m.key ON CONFLICT DO NOTHING;
     END LOOP;
 END $$;
 

@@ -2,7 +2,7 @@
 -- are kept once, in pieces of at most 1 MiB named by their SHA-256; a blob is a list of pieces under the path that the
 -- file or directory has in a store's directory. No part of the truth: `lineage sync --clean` removes what nobody needs.
 CREATE TABLE lineage.chunk (
-    store integer NOT NULL REFERENCES lineage.store,
+    store integer NOT NULL, -- no reference, as of claims
     digest bytea NOT NULL,
     bytes bytea NOT NULL,
     used timestamptz NOT NULL DEFAULT clock_timestamp(), -- last uploaded, or found to be there by who would have
@@ -12,7 +12,7 @@ CREATE TABLE lineage.chunk (
 ALTER TABLE lineage.chunk ALTER bytes SET STORAGE EXTERNAL; -- weights do not compress
 
 CREATE TABLE lineage.blob (
-    store integer NOT NULL REFERENCES lineage.store,
+    store integer NOT NULL,
     name text NOT NULL CHECK (name ~ '^(snapshots|checkpoints)/[^/]+$'),
     manifest jsonb NOT NULL,
     made timestamptz NOT NULL DEFAULT clock_timestamp(),
