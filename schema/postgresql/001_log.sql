@@ -79,17 +79,22 @@ CREATE TRIGGER check_head BEFORE UPDATE ON lineage.store FOR EACH ROW EXECUTE FU
 ALTER TABLE lineage.store ENABLE ALWAYS TRIGGER check_head;
 
 -- The claim: the head, locked until the transaction ends. Of a request that is in the log already, how many records it
--- has; whoever asks under the claim is told for good, for nobody else can be about to add it. A writer that stops while
--- it holds the claim is ended by the server.
-CREATE FUNCTION lineage.claim(of_store integer, of_request uuid,
+-- has; whoever asks under the claim is told for good, for nobody else can be about to add it. What came after record
+-- `known` comes along, so that others wait for no question more. A writer that stops while it holds the claim is ended by
+-- the server.
+CREATE FUNCTION lineage.claim(of_store integer, of_request uuid, known bigint,
                               OUT seq bigint, OUT size bigint, OUT digest bytea, OUT open_end bytea, OUT open_ends bigint,
-                              OUT there bigint)
+                              OUT there bigint, OUT newer bytea)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM set_config('idle_in_transaction_session_timeout', '10s', true);
     SELECT s.seq, s.size, s.digest, s.open_end, s.open_ends INTO STRICT seq, size, digest, open_end, open_ends
       FROM lineage.store s WHERE s.id = of_store FOR UPDATE;
     SELECT count(*) INTO there FROM lineage.record r WHERE r.request = of_request AND r.part = 0;
+    IF known BETWEEN seq - 1000 AND seq THEN
+        SELECT coalesce(string_agg(r.bytes, ''::bytea ORDER BY r.seq), '') INTO newer
+          FROM lineage.record r WHERE r.store = of_store AND r.seq > known;
+    END IF;
 END $$;
 
 -- Add records behind record `after_seq`, the last one that the writer knows. The open end goes with them: what they and

@@ -22,7 +22,7 @@ BEGIN
         GRANT USAGE ON SCHEMA lineage TO lineage_writer;
         GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
             lineage.chunk TO lineage_writer;
-        GRANT EXECUTE ON FUNCTION lineage.claim(integer, uuid),
+        GRANT EXECUTE ON FUNCTION lineage.claim(integer, uuid, bigint),
             lineage.append(integer, bigint, uuid, bigint, bytea[], bytea),
             lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text),
             lineage.claim_trial, lineage.renew_trial, lineage.release_trial,

@@ -72,7 +72,8 @@ writer()
 }
 writer a &
 writer b &
-backends() { ps -eo pid=,args= | sed -n "s/^ *\([0-9]*\) postgres: lineage trials .*/\1/p"; }
+# Of this server alone.
+backends() { ps --ppid "$(head -n 1 "$server/data/postmaster.pid")" -o pid=,args= | sed -n 's/^ *\([0-9]*\) postgres: lineage trials .*/\1/p'; }
 for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
     sleep 0.3
     for pid in $(backends); do
@@ -109,7 +110,7 @@ log_is_sound
 
 # ---- a client that stops while it holds the claim is ended by the server; a backend that stops costs its client a wait ----
 "$pg_bin/psql" -h "$server/s" -p "$server_port" -U lineage -X -q trials >/dev/null 2>&1 <<'END' &
-BEGIN; SELECT * FROM lineage.claim(1, gen_random_uuid());
+BEGIN; SELECT * FROM lineage.claim(1, gen_random_uuid(), 0);
 \! sleep 40
 END
 holder=$!

@@ -47,7 +47,7 @@ for user in alice bob eve; do
     done
 done
 refused bob "SELECT lineage.append(1, 3, gen_random_uuid(), 0, ARRAY['x']::bytea[], '')"
-refused bob "SELECT lineage.claim(1, gen_random_uuid())"
+refused bob "SELECT lineage.claim(1, gen_random_uuid(), 0)"
 
 # The owner, who is superuser here, is refused by the triggers, as a replication role too.
 for statement in "UPDATE lineage.record SET bytes = 'x'" "UPDATE lineage.record SET bytes = 'x' WHERE false" \

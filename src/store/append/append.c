@@ -482,7 +482,7 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
     if (state->valid && log_claim_unchanged(a->store->log, &a->end))
         return LINEAGE_OK;
     enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK && !(a->request && state->valid)) /* else what others added comes with the claim */
         status = append_get_ready(a->store, err);
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }

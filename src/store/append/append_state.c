@@ -155,6 +155,18 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     return ends || status != LINEAGE_OK ? status : index_sync(store->index, err);
 }
 
+/* On a server others append all the time, and a record that is there has ended and stays: what is known goes on from where it
+ * was. */
+static enum lineage_status take_others(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
+{
+    struct append_state *state = store->append;
+    enum lineage_status status = tail_read_more(store, state->end.size, end, err);
+    state->end = *end;
+    if (status != LINEAGE_OK)
+        append_forget(state);
+    return status;
+}
+
 /*
  * The torn end is mended first, or the row would be written behind half a record and become part of
  * it. The best comes before the tail, whose rows are compared with it one after another. Three
@@ -167,6 +179,9 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     if (status != LINEAGE_OK ||
         (state->valid && !end->taken_back && log_is_same(&state->end, end) && state->end.size == end->size))
         return status;
+    if (state->valid && store->log->only_grew && index_layout(store->index) && log_is_same(&state->end, end) &&
+        end->size > state->end.size)
+        return take_others(store, end, err);
     append_forget(state);
     status = meet_index(store, end, err);
     if (status == LINEAGE_OK)

@@ -243,20 +243,32 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
 
 /* Under the claim, so that nothing can follow what is read. Unterminated records are gone by
  * now, except for a canonical header. */
-enum lineage_status tail_read(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
+static enum lineage_status read_from(struct lineage_store *store, uint64_t from, uint64_t line, const struct log_state *end,
+                                     struct lineage_error *err)
 {
     struct log_state now = *end;
     struct tail tail = {.store = store, .end = &now};
     struct tsv_scanner scanner;
     struct tsv_record record;
-    const struct index_position *at = index_position(store->index);
-    if (!index_layout(store->index) || at->watermark >= end->size)
-        return LINEAGE_OK;
-    enum lineage_status status = open_tail(&tail, at->watermark, err);
-    tsv_scanner_init(&scanner, tail.bytes.data, tail.bytes.length, tail.from, at->line);
+    enum lineage_status status = open_tail(&tail, from, err);
+    tsv_scanner_init(&scanner, tail.bytes.data, tail.bytes.length, tail.from, line);
     while (status == LINEAGE_OK && next_record(&scanner, &record) && record.terminated)
         if (record.content)
             status = take_record(&tail, &record, err);
     close_tail(&tail);
     return status;
+}
+
+enum lineage_status tail_read(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
+{
+    const struct index_position *at = index_position(store->index);
+    if (!index_layout(store->index) || at->watermark >= end->size)
+        return LINEAGE_OK;
+    return read_from(store, at->watermark, at->line, end, err);
+}
+
+enum lineage_status tail_read_more(struct lineage_store *store, uint64_t from, const struct log_state *end,
+                                   struct lineage_error *err)
+{
+    return read_from(store, from, 1, end, err);
 }

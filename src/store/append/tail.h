@@ -11,6 +11,10 @@
  */
 enum lineage_status tail_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
 
+/* Take note of the whole records from `from` on, the end of one that was taken note of: of a log that only ever grows. */
+enum lineage_status tail_read_more(struct lineage_store *store, uint64_t from, const struct log_state *end,
+                                   struct lineage_error *err);
+
 /* Take note of the rows behind the index (append_note_row). */
 enum lineage_status tail_read(struct lineage_store *store, const struct log_state *end, struct lineage_error *err);
 

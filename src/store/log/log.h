@@ -95,6 +95,7 @@ struct log {
     unsigned char request[16];
     bool found;      /* by a claim or an append: the request is in the log already, or came into it, and perhaps others since */
     bool lost;       /* by a failed append: the claim was lost before it, so claim and append once more */
+    bool only_grew;  /* by a claim: since the last look whole records were added, if anything */
     bool may_assume; /* log_claim_unchanged may leave it to the append to find out that others were faster */
     /* Told what a person should know: that a claim has been waiting for a second and for whom, that digests cannot be
      * kept. NULL: nobody is. */

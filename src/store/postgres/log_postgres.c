@@ -42,6 +42,9 @@ struct log_postgres {
     int64_t seq;     /* of the last record that was looked at */
     uint64_t size;   /* bytes of the records, without the open end */
     struct buf open_end;
+    struct buf newer; /* under a claim: the bytes from newer_from on that others added since the last look */
+    uint64_t newer_from;
+    bool has_newer;
     enum claim claim;
     bool mended;     /* under this claim, and not committed yet */
     unsigned listening; /* number of the connection that listens for rows; 0: none */
@@ -269,6 +272,10 @@ static enum lineage_status postgres_read(struct log *log, uint64_t from, size_t 
     struct log_postgres *p = postgres_of(log);
     struct buf record = {0};
     uint64_t to = from > INT64_MAX - length ? INT64_MAX : from + length;
+    if (p->claim == CLAIMED && p->has_newer && from >= p->newer_from && to <= p->size) {
+        buf_add(out, p->newer.data + (from - p->newer_from), length);
+        return out->failed ? no_memory(err) : LINEAGE_OK;
+    }
     enum lineage_status status = find_store(p, err);
     bool more = true;
     while (status == LINEAGE_OK && from < to && more) {
@@ -313,9 +320,9 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
 {
     struct buf sql = {0};
     bool was_connected = pg_is_connected(p->pg);
-    buf_printf(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " HEAD ", t.uuid, s.there FROM lineage.store t, lineage.claim(%lld, ", (long long)p->store);
+    buf_printf(&sql, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " HEAD ", t.uuid, s.there, s.newer FROM lineage.store t, lineage.claim(%lld, ", (long long)p->store);
     add_request(&sql, &p->log);
-    buf_printf(&sql, ") s WHERE t.id = %lld", (long long)p->store);
+    buf_printf(&sql, ", %lld) s WHERE t.id = %lld", (long long)p->seq, (long long)p->store);
     pg_tell_waiting(p->pg, tell_waiting, p);
     enum lineage_status status = sql.failed ? no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
@@ -327,7 +334,18 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     return explain(p, status, err);
 }
 
-enum { FOUND = UUID + 1 };
+enum { FOUND = UUID + 1, NEWER };
+
+/* Before the state is taken, which tells from where on. */
+static void take_newer(struct log_postgres *p, const struct pg_result *result)
+{
+    size_t length;
+    const char *text = pg_text(result, 0, NEWER, &length);
+    buf_reset(&p->newer);
+    p->newer_from = p->size;
+    p->has_newer = !pg_is_null(result, 0, NEWER);
+    add_bytes(&p->newer, text, length);
+}
 
 static enum lineage_status postgres_claim(struct log *log, struct log_state *state, struct lineage_error *err)
 {
@@ -341,7 +359,10 @@ static enum lineage_status postgres_claim(struct log *log, struct log_state *sta
     if (status == LINEAGE_OK) {
         p->crowded = p->crowded && p->seq != pg_int(&result, 0, SEQ);
         take_identity(state, pg_text(&result, 0, UUID, NULL));
+        take_newer(p, &result);
         take_state(p, state, &result);
+        p->has_newer = p->has_newer && !p->newer.failed && p->newer_from + p->newer.length == p->size;
+        log->only_grew = p->has_newer && !p->open_end.length;
         log->found = pg_int(&result, 0, FOUND) > 0;
         p->claim = CLAIMED;
     }
@@ -750,6 +771,7 @@ static void postgres_close(struct log *log)
     pg_close(p->pg);
     server_name_release(&p->name);
     buf_release(&p->open_end);
+    buf_release(&p->newer);
     free(p);
 }
 
