@@ -1,0 +1,173 @@
+/* What waits for a server: requests are in their files whole or not at all, and one process at a time delivers one. */
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "append/outbox_file.h"
+#include "support/files.h"
+
+static int open_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* What a walk found: the requests' texts, one after the other. */
+struct seen {
+    size_t n;
+    char text[256];
+};
+
+static bool see(void *context, struct outbox_file *file, json_t *request)
+{
+    struct seen *seen = context;
+    (void)file;
+    seen->n++;
+    strncat(seen->text, json_string_value(json_object_get(request, "rows")), sizeof seen->text - strlen(seen->text) - 1);
+    return true;
+}
+
+static struct seen walk(int dir_fd, size_t *n_held)
+{
+    struct seen seen = {0, ""};
+    size_t held;
+    assert_int_equal(outbox_each(dir_fd, see, &seen, n_held ? n_held : &held, NULL), LINEAGE_OK);
+    return seen;
+}
+
+static void put(int dir_fd, const char *rows)
+{
+    struct outbox_file file = {.fd = -1};
+    json_t *request = json_pack("{s:s}", "rows", rows);
+    assert_int_equal(outbox_write(&file, dir_fd, request, true, NULL), LINEAGE_OK);
+    json_decref(request);
+    outbox_leave(&file);
+}
+
+/* The path of the only file. */
+static void only_file(char path[512], const char *dir)
+{
+    char command[512];
+    snprintf(command, sizeof command, "ls -d %s/outbox/*", dir);
+    FILE *in = popen(command, "r");
+    assert_non_null(in);
+    assert_non_null(fgets(path, 512, in));
+    path[strcspn(path, "\n")] = '\0';
+    pclose(in);
+}
+
+static void requests_come_in_the_order_they_were_made_in(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    int fd = open_dir(dir);
+    put(fd, "a");
+    put(fd, "b");
+    put(fd, "c");
+    struct seen seen = walk(fd, NULL);
+    assert_int_equal(seen.n, 3);
+    assert_string_equal(seen.text, "abc");
+    close(fd);
+    remove_dir(dir);
+}
+
+/* A file that was cut anywhere, or has one byte changed anywhere, was never sent: it is none. */
+static void a_damaged_request_is_none(void **state)
+{
+    (void)state;
+    char path[512];
+    char *dir = make_dir(), *whole;
+    int fd = open_dir(dir);
+    size_t length;
+    put(fd, "text of a row");
+    only_file(path, dir);
+    whole = read_file(path, &length);
+    for (size_t i = 0; i < 2 * length; i++) {
+        size_t n = i < length ? i : length;
+        char *bytes = memcpy(malloc(length), whole, length);
+        if (i >= length)
+            bytes[i - length] = (char)(bytes[i - length] ^ 1);
+        FILE *out = fopen(path, "w");
+        assert_int_equal(fwrite(bytes, 1, n, out), n);
+        fclose(out);
+        struct seen seen = walk(fd, NULL);
+        if (seen.n) /* a blank of the head may be another blank; what was written is still there */
+            assert_string_equal(seen.text, "text of a row");
+        else
+            assert_int_not_equal(access(path, F_OK), 0);
+        assert_true(seen.n == 0 || i >= length);
+        free(bytes);
+    }
+    free(whole);
+    close(fd);
+    remove_dir(dir);
+}
+
+/* Struck out is delivered; a shorter request over a longer one is the shorter one. */
+static void a_file_is_used_again(void **state)
+{
+    (void)state;
+    char *dir = make_dir();
+    int fd = open_dir(dir);
+    struct outbox_file file = {.fd = -1};
+    json_t *longer = json_pack("{s:s}", "rows", "a longer request"), *shorter = json_pack("{s:s}", "rows", "short");
+    assert_int_equal(outbox_write(&file, fd, longer, true, NULL), LINEAGE_OK);
+    outbox_strike(&file);
+    assert_int_equal(outbox_write(&file, fd, shorter, true, NULL), LINEAGE_OK);
+    outbox_leave(&file);
+    assert_string_equal(walk(fd, NULL).text, "short");
+    file.fd = -1;
+    assert_int_equal(outbox_write(&file, fd, longer, true, NULL), LINEAGE_OK);
+    outbox_strike(&file);
+    outbox_leave(&file);
+    assert_string_equal(walk(fd, NULL).text, "short");
+    json_decref(longer);
+    json_decref(shorter);
+    close(fd);
+    remove_dir(dir);
+}
+
+/* Whoever is at work on a request has it locked: others count it and leave it; killed, it is free at once. */
+static void a_request_on_its_way_is_left_alone(void **state)
+{
+    (void)state;
+    char *dir = make_dir(), go;
+    int fd = open_dir(dir), ready[2];
+    size_t n_held;
+    put(fd, "mine");
+    assert_int_equal(pipe(ready), 0);
+    pid_t other = fork();
+    if (other == 0) {
+        struct outbox_file file = {.fd = -1};
+        json_t *request = json_pack("{s:s}", "rows", "theirs");
+        bool ok = outbox_write(&file, fd, request, true, NULL) == LINEAGE_OK;
+        ok = write(ready[1], "x", 1) == 1 && ok;
+        pause();
+        _exit(!ok);
+    }
+    assert_int_equal(read(ready[0], &go, 1), 1);
+    assert_string_equal(walk(fd, &n_held).text, "mine");
+    assert_int_equal(n_held, 1);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    assert_string_equal(walk(fd, &n_held).text, "minetheirs");
+    assert_int_equal(n_held, 0);
+    close(fd);
+    remove_dir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_come_in_the_order_they_were_made_in), cmocka_unit_test(a_damaged_request_is_none),
+        cmocka_unit_test(a_file_is_used_again), cmocka_unit_test(a_request_on_its_way_is_left_alone)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
