@@ -9,12 +9,13 @@
 
 #include <stdlib.h>
 
-/* Bound and never printed into the statement: names and texts come from users and agents. */
+/* Bound and never printed into the statement: names and texts come from users and agents. Not copied, as the question
+ * outlives its statement, and a copy that does not fit into memory would be a NULL, which no row equals. */
 static void bind_all(sqlite3_stmt *stmt, const struct builder *b)
 {
     for (int i = 0; i < b->n; i++) {
         if (b->bound[i].text)
-            sqlite3_bind_text(stmt, i + 1, b->bound[i].text, -1, SQLITE_TRANSIENT);
+            sqlite3_bind_text(stmt, i + 1, b->bound[i].text, -1, SQLITE_STATIC);
         else
             sqlite3_bind_double(stmt, i + 1, b->bound[i].number);
     }

@@ -14,13 +14,12 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
 {
     struct lineage_trial trial = {0};
     struct arena *arena = sqlite3_user_data(context);
-    const char *notes = (const char *)sqlite3_value_text(values[0]),
-               *key = (const char *)sqlite3_value_text(values[1]);
     (void)n;
     arena_reset(arena);
-    if (!notes || !key)
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL || sqlite3_value_type(values[1]) == SQLITE_NULL)
         return;
-    if (notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) {
+    const char *notes = (const char *)sqlite3_value_text(values[0]), *key = (const char *)sqlite3_value_text(values[1]);
+    if (!notes || !key || notes_parse(&trial, notes, arena, NULL) != LINEAGE_OK) { /* a text is NULL for want of memory */
         sqlite3_result_error_nomem(context);
         return;
     }
