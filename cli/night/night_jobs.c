@@ -138,6 +138,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
         report.status = CLI_GO_ON;
     } else if (report.status == CLI_GO_ON) {
         trial->label = report.ending.label;
+        free(trial->exp_id); /* its row may have been read before its report */
         trial->exp_id = strdup(report.exp_id);
         if (!trial->exp_id)
             return cli_error(CLI_SYSTEM, "out of memory");
