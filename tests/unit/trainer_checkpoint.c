@@ -217,13 +217,27 @@ static void a_directory_is_no_checkpoint(void **state)
     assert_int_equal(mkdir(place->path, 0777), 0);
     assert_int_equal(load(place, &read, NULL, &err), TRAINER_EIO);
     assert_int_equal(save(place, 1, &err), TRAINER_EIO);
-    assert_says(&err, place, "rename");
+    assert_says(&err, place, "not a regular file");
     assert_alone(place);
 }
 
 /* ---- damage ---- */
 
 /* A refused checkpoint leaves the caller's parameters as they were. */
+static void a_pipe_is_not_replaced(void **state)
+{
+    struct place *place = *state;
+    struct trainer_error err;
+    struct stat st;
+    assert_int_equal(mkfifo(place->path, 0600), 0);
+    assert_int_equal(save(place, 1, &err), TRAINER_EIO);
+    assert_says(&err, place, "not a regular file");
+    assert_int_equal(stat(place->path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_alone(place);
+    unlink(place->path);
+}
+
 static void assert_corrupt(const struct place *place, const char *why)
 {
     struct trainer_checkpoint read;
@@ -447,6 +461,7 @@ int main(void)
         TEST(too_little_room_is_refused),
         TEST(a_missing_file_is_not_found),
         TEST(a_directory_is_no_checkpoint),
+        TEST(a_pipe_is_not_replaced),
         TEST(every_damaged_byte_is_refused),
         TEST(every_truncation_is_refused),
         TEST(weights_that_are_no_numbers_are_refused),

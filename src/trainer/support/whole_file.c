@@ -80,6 +80,14 @@ static enum trainer_status write_beside(const char *path, const char *beside,
     return status;
 }
 
+/* A pipe might never end, or never begin; a rename would put a file in place of /dev/null. */
+static enum trainer_status refuse_odd(const char *path, struct trainer_error *err)
+{
+    struct stat about;
+    bool odd = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    return odd ? trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path) : TRAINER_OK;
+}
+
 /*
  * The process id in the name: two runs that save to one place do not write into each other's half.
  */
@@ -91,7 +99,9 @@ enum trainer_status whole_file_write(const char *path, const struct file_part *p
     if (!beside)
         return trainer_no_memory(err, length);
     snprintf(beside, length, "%s.%ld.part", path, (long)getpid());
-    enum trainer_status status = write_beside(path, beside, parts, n_parts, err);
+    enum trainer_status status = refuse_odd(path, err);
+    if (status == TRAINER_OK)
+        status = write_beside(path, beside, parts, n_parts, err);
     if (status == TRAINER_OK)
         sync_directory(path);
     free(beside);
@@ -112,14 +122,12 @@ unsigned char *whole_file_read(const char *path, const char *what, size_t least,
                                enum trainer_status *status, struct trainer_error *err)
 {
     struct stat about;
-    /* A pipe might never end, or never begin. */
-    bool odd = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
-    FILE *file = odd ? NULL : fopen(path, "rb");
+    *status = refuse_odd(path, err);
+    if (*status != TRAINER_OK)
+        return NULL;
+    FILE *file = fopen(path, "rb");
     unsigned char *bytes = NULL;
-    *status = TRAINER_OK;
-    if (odd)
-        *status = trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path);
-    else if (!file)
+    if (!file)
         *status = errno == ENOENT
                       ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what)
                       : io_failed(err, path, "open");

@@ -14,7 +14,7 @@ struct file_part {
     size_t n;
 };
 
-/* TRAINER_EIO names the file and what failed. */
+/* TRAINER_EIO names the file and what failed; what is there and no regular file is not replaced. */
 enum trainer_status whole_file_write(const char *path, const struct file_part *parts,
                                      size_t n_parts, struct trainer_error *err);
 
