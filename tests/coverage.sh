@@ -17,7 +17,7 @@ cmake -S "$here" -B "$build" -G Ninja -DLINEAGE_BUILD_TESTS=ON -DLINEAGE_BUILD_B
 ninja -C "$build" --quiet
 find "$build" -name '*.gcda' -delete
 ctest --test-dir "$build" -j2 --output-on-failure --no-label-summary -LE bench \
-    -R "${TESTS:-^lineage_|^cases|^(append|operation)_faults|^writers|^enospc|^flips|^marathon|^fuzz_(tsv|notes)|^cli_}" ||
+    -R "${TESTS:-^lineage_|^cases|^(append|operation)_faults|^writers|^workers|^enospc|^flips|^marathon|^fuzz_(tsv|notes)|^cli_|^server_}" ||
     failed=yes
 
 # Not counted: branches on lines without code; a failing assert; what the macros of uthash and Jansson expand to (the
