@@ -53,6 +53,20 @@ struct trainer_recipe small_recipe(enum trainer_env_kind kind)
     return r;
 }
 
+void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first,
+                 enum rl_algorithm_name second, const char *teacher)
+{
+    recipe->n_tasks = 2;
+    recipe->tasks[1] = recipe->tasks[0];
+    recipe->tasks[1].env.kind = TRAINER_REVERSE;
+    recipe->tasks[1].questions = 3;
+    recipe->tasks[0].algorithm.name = first;
+    recipe->tasks[1].algorithm.name = second;
+    for (int32_t i = 0; i < 2; i++)
+        strcpy(recipe->tasks[i].algorithm.teacher, teacher);
+    check_recipe(recipe);
+}
+
 static bool go_on(void *context, int32_t step, double loss)
 {
     (void)context;

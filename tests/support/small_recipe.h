@@ -16,6 +16,10 @@ struct trainer_recipe small_recipe(enum trainer_env_kind kind);
 /* Check again after a change. */
 void check_recipe(struct trainer_recipe *recipe);
 
+/* A second task, reverse, beside the first; what teaches either is that checkpoint. Checked. */
+void add_reverse(struct trainer_recipe *recipe, enum rl_algorithm_name first,
+                 enum rl_algorithm_name second, const char *teacher);
+
 /* Parameters after so many steps of warm start (0: random ones); free. */
 float *warm_policy(const struct trainer_recipe *recipe, int32_t steps);
 

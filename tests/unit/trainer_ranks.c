@@ -66,15 +66,7 @@ static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_alg
                                           enum rl_algorithm_name b)
 {
     struct trainer_recipe recipe = wide_recipe(place);
-    recipe.n_tasks = 2;
-    recipe.tasks[1] = recipe.tasks[0];
-    recipe.tasks[1].env.kind = TRAINER_REVERSE;
-    recipe.tasks[1].questions = 3;
-    recipe.tasks[0].algorithm.name = a;
-    recipe.tasks[1].algorithm.name = b;
-    strcpy(recipe.tasks[0].algorithm.teacher, place->warm);
-    strcpy(recipe.tasks[1].algorithm.teacher, place->warm);
-    check_recipe(&recipe);
+    add_reverse(&recipe, a, b, place->warm);
     return recipe;
 }
 

@@ -7,19 +7,8 @@
  */
 #include "env/demo.h"
 #include "env/graph.h"
+#include "env/slot_answer.h"
 #include "env/tool_turn.h"
-
-static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)
-{
-    return graph_check(env, GRAPH_NONE_OF_ASKED, 2 * env->k_max, err);
-}
-
-/* Question, calls, ANS and a balance for every entry. */
-static size_t max_tokens(const struct trainer_env *env)
-{
-    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 1 +
-           2 * (size_t)env->k_max;
-}
 
 /* Entities are numbers here, and sums go round: there is a token for every one of them. */
 static int32_t sum(const struct trainer_env *env, int32_t a, int32_t b)
@@ -42,17 +31,10 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     return n;
 }
 
-/* Good: an entry of the account that was not seen yet. The first one is the first balance. */
+/* The first entry is the first balance. */
 static size_t look_up(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
-    size_t n = graph_search(env, episode, GRAPH_NONE_OF_ASKED, text);
-    uint32_t slot = 0;
-    for (int32_t i = 0; i < episode->k && episode->entity == episode->path[0]; i++)
-        slot |= (uint32_t)(episode->relation == episode->relations[i]) << i;
-    if (slot & ~episode->found) {
-        episode->good |= 1u << episode->turn;
-        episode->found |= text[1] != TRAINER_NONE ? slot : 0;
-    }
+    size_t n = slot_answer_search(env, episode, text);
     if (episode->hop == 0 && episode->found & 1)
         episode->hop = 1;
     return n;
@@ -110,16 +92,6 @@ static enum trainer_turn step(const struct trainer_env *env, struct trainer_epis
     return tool_turn_step(&tool, env, episode, token, text, n);
 }
 
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens)
-{
-    for (int32_t i = 0; i < episode->k; i++) {
-        tokens[2 * i] = env_relation(episode->relations[i]);
-        tokens[2 * i + 1] = env_entity(env, episode->path[i + 1]);
-    }
-    return 2 * (size_t)episode->k;
-}
-
 /* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 static bool knows(const struct trainer_episode *episode, int32_t i)
@@ -150,10 +122,10 @@ static size_t demonstrate(const struct trainer_env *env, const struct trainer_de
 
 const struct env_class trainer_ledger = {
     .name = "ledger",
-    .check = check,
-    .max_tokens = max_tokens,
+    .check = slot_answer_check,
+    .max_tokens = slot_answer_max_tokens,
     .reset = reset,
     .step = step,
-    .answer = answer,
+    .answer = slot_answer_tokens,
     .demonstrate = demonstrate,
 };

@@ -8,19 +8,8 @@
  */
 #include "env/demo.h"
 #include "env/graph.h"
+#include "env/slot_answer.h"
 #include "env/tool_turn.h"
-
-static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)
-{
-    return graph_check(env, GRAPH_NONE_OF_ASKED, 2 * env->k_max, err);
-}
-
-/* Question, searches, ANS and a value for every slot. */
-static size_t max_tokens(const struct trainer_env *env)
-{
-    return (size_t)env->k_max + 3 + (size_t)env->max_turns * tool_turn_tokens(env) + 1 +
-           2 * (size_t)env->k_max;
-}
 
 /* path[i + 1]: the value of slot i. */
 static size_t reset(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
@@ -32,24 +21,6 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
     return n;
 }
 
-/*
- * Good is what asks for a slot that is still empty, also when the tool fails: the judge rates the
- * step, not the tool's luck. Asking again, of another entity, or for what nobody asked for costs a
- * turn of the budget and brings nothing.
- */
-static size_t search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
-{
-    size_t n = graph_search(env, episode, GRAPH_NONE_OF_ASKED, text);
-    uint32_t slot = 0;
-    for (int32_t i = 0; i < episode->k && episode->entity == episode->path[0]; i++)
-        slot |= (uint32_t)(episode->relation == episode->relations[i]) << i;
-    if (slot & ~episode->found) {
-        episode->good |= 1u << episode->turn;
-        episode->found |= text[1] != TRAINER_NONE ? slot : 0;
-    }
-    return n;
-}
-
 static bool knows_all(const struct trainer_episode *episode)
 {
     return episode->found == (1u << episode->k) - 1;
@@ -58,18 +29,8 @@ static bool knows_all(const struct trainer_episode *episode)
 static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
                               int32_t token, int32_t *text, size_t *n)
 {
-    static const struct tool_turn tool = {.call = search, .knows_all = knows_all};
+    static const struct tool_turn tool = {.call = slot_answer_search, .knows_all = knows_all};
     return tool_turn_step(&tool, env, episode, token, text, n);
-}
-
-static size_t answer(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t *tokens)
-{
-    for (int32_t i = 0; i < episode->k; i++) {
-        tokens[2 * i] = env_relation(episode->relations[i]);
-        tokens[2 * i + 1] = env_entity(env, episode->path[i + 1]);
-    }
-    return 2 * (size_t)episode->k;
 }
 
 /* ---- the noisy demonstrator --------------------------------------------------------------- */
@@ -102,10 +63,10 @@ static size_t demonstrate(const struct trainer_env *env, const struct trainer_de
 
 const struct env_class trainer_slots = {
     .name = "slots",
-    .check = check,
-    .max_tokens = max_tokens,
+    .check = slot_answer_check,
+    .max_tokens = slot_answer_max_tokens,
     .reset = reset,
     .step = step,
-    .answer = answer,
+    .answer = slot_answer_tokens,
     .demonstrate = demonstrate,
 };
