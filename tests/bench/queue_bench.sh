@@ -3,8 +3,15 @@
 # workers than there are here (claim_queue.py). One machine runs server and clients.
 #
 # usage: sh tests/bench/queue_bench.sh [SECONDS]     (default: 5 for each line; LINEAGE names the program)
+set -eu
+
+usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+-*) printf 'queue_bench.sh: unknown option %s; see sh %s --help\n' "$1" "$0" >&2 && exit 2 ;;
+esac
+set +e # a line that cannot be measured is left at 0
 # shellcheck disable=SC2154
-set -u
 seconds=${1:-5}
 SOURCE=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 LINEAGE=${LINEAGE:-$SOURCE/build-test/cli/lineage}

@@ -1,9 +1,16 @@
 #!/bin/sh
-# server_bench.sh [SECONDS]: the log in PostgreSQL on this machine: rows a second of 1, 8 and 32 writers against bare INSERTs of
+# server_bench.sh: the log in PostgreSQL on this machine: rows a second of 1, 8 and 32 writers against bare INSERTs of
 # the same bytes (pgbench) and against the file, and reading 100,000 rows. Ratios of one run; the disk is that of /tmp.
 #
+# usage: sh tests/bench/server_bench.sh [SECONDS]      (default: 4 for each line)
 # LINEAGE: the command; APPEND_RATE: tests/bench/append_rate of the same build.
 set -eu
+
+usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+-*) printf 'server_bench.sh: unknown option %s; see sh %s --help\n' "$1" "$0" >&2 && exit 2 ;;
+esac
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 : "${LINEAGE:=$here/build-test/cli/lineage}" "${APPEND_RATE:=$here/build-test/tests/bench/append_rate}"
 seconds=${1:-4}
