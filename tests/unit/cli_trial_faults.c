@@ -390,7 +390,7 @@ static void what_cannot_be_seen_is_said(void **state)
     struct trial_outcome outcome;
     (void)state;
     no_proc = true;
-    hurry = 20;
+    hurry = 2; /* what the kernel does by itself goes no faster: a loaded machine needs its part of a second */
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "sleep 600 & echo '{\"score\": 1}' >&3"));
     must_be_alone(0); /* the group of the command is there for all */
     assert_true(outcome.end == TRIAL_FINISHED && scored && outcome.unseen == 0 && outcome.peak_bytes == 0);
@@ -398,7 +398,7 @@ static void what_cannot_be_seen_is_said(void **state)
     must_be_alone(0);
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN && outcome.unseen == 0);
     static const char away[] = "(exec setsid sh -c 'echo up; exec sleep 600') & exec sleep 600";
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 20}, away));
+    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 4}, away));
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN && outcome.unseen == -1);
     no_proc = false;
     assert_int_equal(end_what_is_left(), 1);
@@ -416,7 +416,7 @@ static void what_does_not_go_is_counted(void **state)
     struct trial_outcome outcome;
     (void)state;
     no_kill = true;
-    hurry = 200;
+    hurry = 50;
     static const char three[] = "trap '' TERM; sleep 600 & sleep 600 & while :; do sleep 600; done";
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 100, .grace_seconds = 1}, three));
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN);
