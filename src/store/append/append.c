@@ -858,8 +858,8 @@ static enum lineage_status append_batch_on_server(struct batch *batch, struct li
         status = try_batch_until_known(batch, &why);
         if (outbox_is_away(status))
             status = keep_batch(batch, &why, err);
-        else if (status != LINEAGE_OK && err)
-            *err = why;
+        else if (status != LINEAGE_OK)
+            store_give(err, &why);
     }
     outbox_request_end(&request, status);
     free(by_score);

@@ -378,8 +378,8 @@ enum lineage_status outbox_append(struct appending *a, struct lineage_error *err
         status = try_until_known(a, &why);
         if (outbox_is_away(status))
             status = keep(a, &why, err);
-        else if (status != LINEAGE_OK && err)
-            *err = why;
+        else if (status != LINEAGE_OK)
+            store_give(err, &why);
     }
     outbox_request_end(&request, status);
     a->request = NULL;

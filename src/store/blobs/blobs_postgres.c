@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
 #include <sha2.h>
@@ -32,7 +31,7 @@ enum { CHUNK = 1 << 20, DEPTH_MAX = 64, NUMBER_MAX = 32 };
 struct carrier {
     struct lineage_store *store;
     struct pg *pg;
-    char number[NUMBER_MAX];
+    char number[LOG_POSTGRES_STORE];
     json_t *entries, *links;
     unsigned char *chunk; /* [CHUNK] */
     struct buf hex;
@@ -52,16 +51,12 @@ static enum lineage_status no_memory(struct carrier *c)
 
 static enum lineage_status open_carrier(struct carrier *c, struct lineage_store *store, struct lineage_error *err)
 {
-    struct log_state state;
     *c = (struct carrier){.store = store, .pg = log_postgres_pg(store->log), .err = err};
     c->entries = json_array();
     c->links = json_array();
     c->chunk = malloc(CHUNK);
     enum lineage_status status = c->entries && c->links && c->chunk ? LINEAGE_OK : no_memory(c);
-    if (status == LINEAGE_OK && !log_postgres_store(store->log))
-        status = log_look(store->log, &state, err);
-    snprintf(c->number, sizeof c->number, "%" PRId64, log_postgres_store(store->log));
-    return status;
+    return status == LINEAGE_OK ? log_postgres_store(store->log, c->number, err) : status;
 }
 
 static void close_carrier(struct carrier *c)
@@ -81,20 +76,6 @@ static const char *digest_of(char out[DIGEST_MAX], const unsigned char *bytes, s
 
 /* ---- sending ---- */
 
-static void write_hex(struct buf *out, const unsigned char *bytes, size_t n)
-{
-    static const char digits[] = "0123456789abcdef";
-    buf_reset(out);
-    buf_puts(out, "\\x");
-    if (!buf_reserve(out, 2 * n))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        out->data[out->length++] = digits[bytes[i] >> 4];
-        out->data[out->length++] = digits[bytes[i] & 15];
-    }
-    out->data[out->length] = '\0';
-}
-
 /* What is there is not sent: most of a snapshot is what its parent's had. */
 static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunks)
 {
@@ -106,7 +87,9 @@ static enum lineage_status send_chunk(struct carrier *c, size_t n, json_t *chunk
     bool there = status == LINEAGE_OK && strcmp(pg_text(&result, 0, 0, NULL), "t") == 0;
     pg_clear(&result);
     if (status == LINEAGE_OK && !there) {
-        write_hex(&c->hex, c->chunk, n);
+        buf_reset(&c->hex);
+        buf_puts(&c->hex, "\\x");
+        buf_add_hex(&c->hex, c->chunk, n);
         params[2] = c->hex.data;
         status = c->hex.failed ? no_memory(c)
                                : pg_run(c->pg, NULL, PG_PATIENCE,

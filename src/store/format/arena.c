@@ -132,6 +132,19 @@ void buf_add(struct buf *buf, const void *data, size_t length)
     buf->data[buf->length] = '\0';
 }
 
+void buf_add_hex(struct buf *buf, const void *data, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+    if (!buf_reserve(buf, 2 * length))
+        return;
+    for (size_t i = 0; i < length; i++) {
+        buf->data[buf->length++] = digits[bytes[i] >> 4];
+        buf->data[buf->length++] = digits[bytes[i] & 15];
+    }
+    buf->data[buf->length] = '\0';
+}
+
 void buf_puts(struct buf *buf, const char *text)
 {
     buf_add(buf, text, strlen(text));

@@ -29,7 +29,7 @@
 #define NOTE "user.lineage.digests"
 #define GONE "the digests that were there are gone; see 'lineage verify', 'lineage rebuild --digests'"
 
-/* Strictly what write_line writes: a sign or a blank more would be another line with the same digest. */
+/* Strictly what line_text writes: a sign or a blank more would be another line with the same digest. */
 static bool read_number(uint64_t *number, const char **text)
 {
     char *end;
@@ -103,13 +103,19 @@ static bool find_last(struct digest_file *file, struct log *log, int fd)
     return true;
 }
 
+static int line_text(char line[LINE_MAX_BYTES + 1], const struct digest_chain *chain)
+{
+    char digest[DIGEST_TEXT];
+    digest_write(digest, chain->digest);
+    return snprintf(line, LINE_MAX_BYTES + 1, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
+}
+
 /* The name of a new file lasts before the note speaks of it. */
 static void write_line(struct digest_file *file, const struct log *log, int fd, const struct digest_chain *chain)
 {
-    char line[LINE_MAX_BYTES + 1], digest[DIGEST_TEXT];
+    char line[LINE_MAX_BYTES + 1];
     const bool is_new = !file->size;
-    digest_write(digest, chain->digest);
-    int length = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
+    int length = line_text(line, chain);
     if (fs_write_once(fd, line, (size_t)length) != length) {
         file->size = 0; /* read again, and cut, next time */
         return;
@@ -260,10 +266,9 @@ static enum lineage_status go_on_behind(struct checking *c, struct digest_chain 
 
 static void keep_whole(struct checking *c)
 {
-    char digest[DIGEST_TEXT];
-    digest_write(digest, c->next.digest);
+    char line[LINE_MAX_BYTES + 1];
     if (c->whole && !c->digests->is_broken)
-        buf_printf(c->whole, "%" PRIu64 " %" PRIu64 " %s\n", c->next.records, c->next.position, digest);
+        buf_add(c->whole, line, (size_t)line_text(line, &c->next));
     c->last = c->next;
     c->last_line = c->walk.scanner.line;
 }

@@ -59,8 +59,9 @@ struct pg *log_postgres_pg(struct log *log)
     return NULL;
 }
 
-int64_t log_postgres_store(struct log *log)
+enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err)
 {
     (void)log;
-    return 0;
+    (void)number;
+    return absent(err);
 }

@@ -14,6 +14,7 @@
  */
 #include "log_postgres.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -62,19 +63,7 @@ static enum lineage_status no_memory(struct lineage_error *err)
     return store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }
 
-/* ---- hex -------------------------------------------------------------------------------------------------------- */
-
-static void add_hex(struct buf *out, const char *bytes, size_t length)
-{
-    static const char digits[] = "0123456789abcdef";
-    if (!buf_reserve(out, 2 * length))
-        return;
-    for (size_t i = 0; i < length; i++) {
-        out->data[out->length++] = digits[(unsigned char)bytes[i] >> 4];
-        out->data[out->length++] = digits[(unsigned char)bytes[i] & 15];
-    }
-    out->data[out->length] = '\0';
-}
+/* ---- bytes as hex ----------------------------------------------------------------------------------------------- */
 
 static unsigned hex_digit(char c)
 {
@@ -94,7 +83,7 @@ static void add_bytes(struct buf *out, const char *text, size_t length)
 static void add_request(struct buf *out, const struct log *log)
 {
     buf_puts(out, "'");
-    add_hex(out, (const char *)log->request, sizeof log->request);
+    buf_add_hex(out, log->request, sizeof log->request);
     buf_puts(out, "'::uuid");
 }
 
@@ -431,7 +420,7 @@ static bool next_call(struct appending *a)
     buf_printf(&a->sql, ", %lld, ARRAY[", (long long)part);
     while (taken < limit && next_whole(a, &record)) {
         buf_puts(&a->sql, n++ ? ",'\\x" : "'\\x");
-        add_hex(&a->sql, record.bytes, record.length);
+        buf_add_hex(&a->sql, record.bytes, record.length);
         buf_puts(&a->sql, "'");
         taken += record.length;
     }
@@ -445,7 +434,7 @@ static bool next_call(struct appending *a)
 static void end_call(struct appending *a, bool last)
 {
     if (last)
-        add_hex(&a->sql, a->joined.data + a->scanner.position, a->joined.length - a->scanner.position);
+        buf_add_hex(&a->sql, a->joined.data + a->scanner.position, a->joined.length - a->scanner.position);
     buf_puts(&a->sql, "'::bytea)");
 }
 
@@ -816,9 +805,12 @@ struct pg *log_postgres_pg(struct log *log)
     return log->kind == &kind ? postgres_of(log)->pg : NULL;
 }
 
-int64_t log_postgres_store(struct log *log)
+enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err)
 {
-    return log->kind == &kind ? postgres_of(log)->store : 0;
+    struct log_state state;
+    enum lineage_status status = postgres_of(log)->store ? LINEAGE_OK : log_look(log, &state, err);
+    snprintf(number, LOG_POSTGRES_STORE, "%" PRId64, postgres_of(log)->store);
+    return status;
 }
 
 /* ---- settings --------------------------------------------------------------------------------------------------- */

@@ -25,8 +25,11 @@ enum lineage_status log_postgres_settings(struct log *log, struct buf *out, stru
 /* Replace them if they are `before`; LINEAGE_EEXIST if somebody else was faster. */
 enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after, struct lineage_error *err);
 
-/* The connection of a log, and the number of its store there; NULL for a log that is a file. */
+/* The connection of a log; NULL for a log that is a file. */
 struct pg *log_postgres_pg(struct log *log);
-int64_t log_postgres_store(struct log *log); /* 0 until the server was asked */
+
+/* The number of its store there, as a parameter of statements; the server is asked if it was not yet. */
+#define LOG_POSTGRES_STORE 24
+enum lineage_status log_postgres_store(struct log *log, char number[LOG_POSTGRES_STORE], struct lineage_error *err);
 
 #endif

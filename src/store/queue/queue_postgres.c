@@ -23,15 +23,6 @@
 
 enum { NUMBER_MAX = 32 };
 
-static enum lineage_status find_store(struct lineage_queue *queue, char number[NUMBER_MAX], struct lineage_error *err)
-{
-    struct log_state state;
-    struct log *log = queue->store->log;
-    enum lineage_status status = log_postgres_store(log) ? LINEAGE_OK : log_look(log, &state, err);
-    snprintf(number, NUMBER_MAX, "%" PRId64, log_postgres_store(log));
-    return status;
-}
-
 /* A connection that broke since the last statement is made anew, once: a server that was started again is there. What is
  * asked twice then may have been done twice: a second claim ends with its lease, the others are as good once as twice. */
 static enum lineage_status ask(struct lineage_queue *queue, struct pg_result *result, double seconds, const char *sql, size_t n,
@@ -66,13 +57,13 @@ static void take_claim(struct lineage_claim *claim, const struct lineage_claim_r
 static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
                                           size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
-    char store[NUMBER_MAX], lease[NUMBER_MAX], at_most[NUMBER_MAX];
+    char store[LOG_POSTGRES_STORE], lease[NUMBER_MAX], at_most[NUMBER_MAX];
     struct pg_result result = {0};
     struct buf keys = {0};
     snprintf(lease, sizeof lease, "%.3f", request->lease);
     snprintf(at_most, sizeof at_most, "%zu", request->at_most);
     write_keys(&keys, request);
-    enum lineage_status status = keys.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : find_store(queue, store, err);
+    enum lineage_status status = keys.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : log_postgres_store(queue->store->log, store, err);
     const char *const params[] = {store, request->night, keys.data, queue->worker, lease, at_most};
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
@@ -91,7 +82,7 @@ static enum lineage_status postgres_claim(struct lineage_queue *queue, const str
 
 /* A claim by its store, key, attempt and worker, as parameters of a statement. */
 struct name {
-    char store[NUMBER_MAX], key[NUMBER_MAX], attempt[NUMBER_MAX];
+    char store[LOG_POSTGRES_STORE], key[NUMBER_MAX], attempt[NUMBER_MAX];
 };
 
 static enum lineage_status name_claim(struct name *name, struct lineage_queue *queue, const struct lineage_claim *claim,
@@ -99,7 +90,7 @@ static enum lineage_status name_claim(struct name *name, struct lineage_queue *q
 {
     snprintf(name->key, sizeof name->key, "%" PRId64, (int64_t)claim->key);
     snprintf(name->attempt, sizeof name->attempt, "%" PRIu64, claim->attempt);
-    return find_store(queue, name->store, err);
+    return log_postgres_store(queue->store->log, name->store, err);
 }
 
 static enum lineage_status postgres_renew(struct lineage_queue *queue, struct lineage_claim *claim, double lease,
@@ -157,10 +148,10 @@ static void read_claim(struct lineage_claim *claim, const struct pg_result *resu
 static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*visit)(void *, const struct lineage_claim *),
                                          void *context, struct lineage_error *err)
 {
-    char store[NUMBER_MAX];
+    char store[LOG_POSTGRES_STORE];
     struct pg_result result = {0};
     struct lineage_claim claim;
-    enum lineage_status status = find_store(queue, store, err);
+    enum lineage_status status = log_postgres_store(queue->store->log, store, err);
     const char *const params[] = {store};
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
