@@ -1,0 +1,163 @@
+/*
+ * log_postgres_append.c: records into the log.
+ *
+ * An append is one function call, and the commit goes with it in one message. When the connection breaks after it was sent,
+ * nobody here knows whether it took place, so it is looked up by the request that the caller named before anything was sent:
+ * under a claim of its own, which waits until a transaction that is still at work has ended one way or the other.
+ */
+#include "log_postgres_parts.h"
+
+#include <string.h>
+
+#include "../format/tsv.h"
+
+enum { BATCH_BYTES = 1 << 20 };
+
+/* Records of an append on their way into calls of lineage.append. */
+struct appending {
+    struct log_postgres *p;
+    struct buf joined; /* the open end and what is added */
+    struct tsv_scanner scanner;
+    int64_t seq, part;
+    struct buf sql;
+    double seconds; /* what the server may take */
+};
+
+/* A CR at the very end is perhaps half of CR LF, and then the record has not ended. */
+static bool next_whole(struct appending *a, struct tsv_record *record)
+{
+    size_t at = a->scanner.position;
+    if (tsv_scan(&a->scanner, record) && record->terminated &&
+        !(a->scanner.position == a->scanner.length && record->bytes[record->length - 1] == '\r'))
+        return true;
+    a->scanner.position = at;
+    return false;
+}
+
+/* One call with as many records as make a message of a size that the server takes at once; false when they are all. The
+ * first one takes at least the open end; where no transaction was begun, one call is all. */
+static bool next_call(struct appending *a)
+{
+    struct tsv_record record;
+    size_t taken = 0, n = 0, limit = a->p->claim == ASSUMED ? SIZE_MAX : BATCH_BYTES + a->p->open_end.length;
+    int64_t after = a->seq, part = a->part;
+    buf_printf(&a->sql, "SELECT seq, size, digest, '\\x'::bytea, open_ends FROM lineage.append(%lld, %lld, ",
+               (long long)a->p->store, (long long)after);
+    postgres_add_request(&a->sql, &a->p->log);
+    buf_printf(&a->sql, ", %lld, ARRAY[", (long long)part);
+    while (taken < limit && next_whole(a, &record)) {
+        buf_puts(&a->sql, n++ ? ",'\\x" : "'\\x");
+        buf_add_hex(&a->sql, record.bytes, record.length);
+        buf_puts(&a->sql, "'");
+        taken += record.length;
+    }
+    a->seq += (int64_t)n;
+    a->part += (int64_t)n;
+    buf_puts(&a->sql, "]::bytea[], '\\x");
+    return taken >= limit;
+}
+
+/* The open end goes with each call as what is left: the rest of the bytes if no record is, else what was not sent yet. */
+static void end_call(struct appending *a, bool last)
+{
+    if (last)
+        buf_add_hex(&a->sql, a->joined.data + a->scanner.position, a->joined.length - a->scanner.position);
+    buf_puts(&a->sql, "'::bytea)");
+}
+
+/* All calls but the last one by themselves; the last with its commit in one message. */
+static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    bool more = true;
+    while (status == LINEAGE_OK && more) {
+        buf_reset(&a->sql);
+        more = next_call(a);
+        end_call(a, !more);
+        if (!more && a->p->claim == CLAIMED)
+            buf_puts(&a->sql, "; COMMIT");
+        if (a->sql.failed)
+            return postgres_no_memory(err);
+        pg_clear(result);
+        status = pg_query(a->p->pg, result, a->seconds, a->sql.data, err);
+    }
+    return status;
+}
+
+/*
+ * After the connection was lost on the way. The claim waits for a transaction that is still at work; what it does not find
+ * then is not there and will not come, for the statement of a dead connection that the server reads only now is refused by
+ * the place it names, or by its request. Without an answer the caller keeps the row, and asks another time.
+ */
+static enum lineage_status find_out(struct log_postgres *p, struct log_state *state, struct lineage_error *err)
+{
+    struct lineage_error why;
+    unsigned char request[sizeof p->log.request];
+    memcpy(request, p->log.request, sizeof request);
+    p->claim = NO_CLAIM;
+    enum lineage_status status = postgres_claim(&p->log, state, &why);
+    if (status != LINEAGE_OK)
+        return LINEAGE_EAWAY; /* with the text of the failure that led here */
+    bool found = p->log.found;
+    postgres_end(p, "ROLLBACK");
+    memcpy(p->log.request, request, sizeof request);
+    p->log.lost = !found;
+    return found ? LINEAGE_OK
+                 : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
+}
+
+/* LN001: others were faster than an assumed claim. LN002: this very request came through before. */
+static enum lineage_status judge(struct log_postgres *p, enum lineage_status status, struct log_state *state,
+                                 struct lineage_error *err)
+{
+    const char *sqlstate = pg_sqlstate(p->pg);
+    if (status == LINEAGE_OK || status == LINEAGE_ENOMEM)
+        return status;
+    if (!pg_is_connected(p->pg) || strcmp(sqlstate, "LN002") == 0)
+        return find_out(p, state, err);
+    if (p->claim == CLAIMED)
+        postgres_end(p, "ROLLBACK");
+    p->claim = NO_CLAIM;
+    p->log.lost = strcmp(sqlstate, "LN001") == 0;
+    p->crowded = p->log.lost;
+    return p->log.lost ? LINEAGE_EAWAY : status;
+}
+
+enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
+                                    struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct appending a = {.p = p, .seq = p->seq, .seconds = PG_PATIENCE + (double)length / 1e5};
+    struct pg_result result = {0};
+    enum lineage_status status = LINEAGE_OK;
+    (void)sync; /* a commit is on the server's disk */
+    if (p->claim == CLAIMED && !pg_is_connected(p->pg)) {
+        log->lost = true;
+        return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim", p->name.shown);
+    }
+    buf_add(&a.joined, p->open_end.data, p->open_end.length);
+    buf_add(&a.joined, bytes, length);
+    tsv_scanner_init(&a.scanner, a.joined.data, a.joined.length, 0, 1);
+    status = a.joined.failed ? postgres_no_memory(err) : send_calls(&a, &result, err);
+    if (status == LINEAGE_OK) {
+        postgres_take_state(p, state, &result);
+        buf_add(&p->open_end, a.joined.data + a.scanner.position, a.joined.length - a.scanner.position);
+        state->size += p->open_end.length;
+        state->exists = true;
+        p->claim = NO_CLAIM;
+        p->mended = false;
+    } else {
+        status = judge(p, status, state, err);
+    }
+    pg_clear(&result);
+    buf_release(&a.joined);
+    buf_release(&a.sql);
+    return status;
+}
+
+/* A transaction is all or nothing whatever is in it. */
+enum lineage_status postgres_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
+                                         bool sync, struct lineage_error *err)
+{
+    return postgres_append(log, state, bytes, length, sync, err);
+}

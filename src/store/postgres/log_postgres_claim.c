@@ -1,0 +1,116 @@
+/*
+ * log_postgres_claim.c: the head row of a store, locked in a transaction. What others added since the last look comes with it.
+ *
+ * A writer that appends row after row need not ask for the claim: the append says behind which record it belongs, and the
+ * server refuses it if others came first (claim_unchanged).
+ */
+#include "log_postgres_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+static void tell_waiting(void *context)
+{
+    struct log_postgres *p = context;
+    char text[600];
+    snprintf(text, sizeof text, "waiting for the claim of %s", p->name.shown);
+    if (p->log.tell)
+        p->log.tell(p->log.context, text);
+}
+
+void postgres_end(struct log_postgres *p, const char *how)
+{
+    if (pg_is_connected(p->pg))
+        pg_query(p->pg, NULL, PG_PATIENCE, how, NULL);
+    p->claim = NO_CLAIM;
+    p->mended = false;
+}
+
+static void make_request(struct log *log)
+{
+    static const unsigned char none[sizeof log->request];
+    if (memcmp(log->request, none, sizeof none) == 0 && getrandom(log->request, sizeof log->request, 0) < 0)
+        memset(log->request, 0, sizeof log->request); /* the server then makes none of it unique: it cannot fail on Linux */
+}
+
+/* The lock may be waited for longer than a lost connection takes to be noticed, so a broken one is tried again here too. */
+static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *result, struct lineage_error *err)
+{
+    struct buf sql = {0};
+    bool was_connected = pg_is_connected(p->pg);
+    buf_printf(&sql,
+               "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT " POSTGRES_HEAD
+               ", t.uuid, s.there, s.newer FROM lineage.store t, lineage.claim(%lld, ",
+               (long long)p->store);
+    postgres_add_request(&sql, &p->log);
+    buf_printf(&sql, ", %lld) s WHERE t.id = %lld", (long long)p->seq, (long long)p->store);
+    pg_tell_waiting(p->pg, tell_waiting, p);
+    enum lineage_status status = sql.failed ? postgres_no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
+    if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
+        status = pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
+    pg_tell_waiting(p->pg, NULL, NULL);
+    buf_release(&sql);
+    if (status != LINEAGE_OK)
+        postgres_end(p, "ROLLBACK");
+    return postgres_explain(p, status, err);
+}
+
+enum { FOUND = HEAD_UUID + 1, NEWER };
+
+/* Before the state is taken, which tells from where on. */
+static void take_newer(struct log_postgres *p, const struct pg_result *result)
+{
+    size_t length;
+    const char *text = pg_text(result, 0, NEWER, &length);
+    buf_reset(&p->newer);
+    p->newer_from = p->size;
+    p->has_newer = !pg_is_null(result, 0, NEWER);
+    postgres_add_bytes(&p->newer, text, length);
+}
+
+enum lineage_status postgres_claim(struct log *log, struct log_state *state, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    make_request(log);
+    log->found = log->lost = false;
+    enum lineage_status status = postgres_find_store(p, err);
+    if (status == LINEAGE_OK)
+        status = take_claim(p, &result, err);
+    if (status == LINEAGE_OK) {
+        p->crowded = p->crowded && p->seq != pg_int(&result, 0, HEAD_SEQ);
+        postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
+        take_newer(p, &result);
+        postgres_take_state(p, state, &result);
+        p->has_newer = p->has_newer && !p->newer.failed && p->newer_from + p->newer.length == p->size;
+        log->only_grew = p->has_newer && !p->open_end.length;
+        log->found = pg_int(&result, 0, FOUND) > 0;
+        p->claim = CLAIMED;
+    }
+    pg_clear(&result);
+    return status;
+}
+
+/* Not asked: the append says what it was to follow, and is refused if others were faster. */
+bool postgres_claim_unchanged(struct log *log, struct log_state *state)
+{
+    struct log_postgres *p = postgres_of(log);
+    if (p->crowded || !log->may_assume || !state->size || p->open_end.length || state->size != p->size ||
+        !pg_is_connected(p->pg))
+        return false;
+    make_request(log);
+    log->found = log->lost = false;
+    p->claim = ASSUMED;
+    return true;
+}
+
+/* What was mended stays mended, whatever became of the append. */
+void postgres_release(struct log *log)
+{
+    struct log_postgres *p = postgres_of(log);
+    if (p->claim == CLAIMED)
+        postgres_end(p, p->mended ? "COMMIT" : "ROLLBACK");
+    p->claim = NO_CLAIM;
+    memset(log->request, 0, sizeof log->request);
+}

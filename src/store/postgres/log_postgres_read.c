@@ -1,0 +1,84 @@
+/* log_postgres_read.c: the bytes of records, of a stretch of the log or of a request. */
+#include "log_postgres_parts.h"
+
+/* Of the records in the answer what lies in [from, to). */
+static bool take_records(const struct pg_result *result, uint64_t from, uint64_t to, struct buf *out, struct buf *record)
+{
+    for (size_t i = 0; i < pg_rows(result); i++) {
+        size_t length;
+        const char *text = pg_text(result, i, 1, &length);
+        uint64_t at = (uint64_t)pg_int(result, i, 0);
+        buf_reset(record);
+        postgres_add_bytes(record, text, length);
+        uint64_t first = at < from ? from - at : 0, last = at + record->length > to ? to - at : record->length;
+        if (first < last)
+            buf_add(out, record->data + first, (size_t)(last - first));
+    }
+    return !out->failed && !record->failed;
+}
+
+/* In one statement, so that records and open end are of one moment. */
+static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uint64_t to, struct buf *out,
+                                      struct buf *record, struct lineage_error *err)
+{
+    struct pg_result result;
+    long long store = (long long)p->store, first = (long long)from, last = (long long)to;
+    enum lineage_status status =
+        postgres_ask(p, &result, err,
+                     "SELECT position, bytes FROM lineage.record WHERE store = %lld AND position < %lld AND "
+                     "position >= coalesce("
+                     "(SELECT max(position) FROM lineage.record WHERE store = %lld AND position <= %lld), 0)"
+                     " UNION ALL SELECT size, open_end FROM lineage.store WHERE id = %lld AND size < %lld ORDER "
+                     "BY 1",
+                     store, last, store, first, store, last);
+    if (status == LINEAGE_OK && !take_records(&result, from, to, out, record))
+        status = postgres_no_memory(err);
+    pg_clear(&result);
+    return status;
+}
+
+enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length, struct buf *out, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct buf record = {0};
+    uint64_t to = from > INT64_MAX - length ? INT64_MAX : from + length;
+    if (p->claim == CLAIMED && p->has_newer && from >= p->newer_from && to <= p->size) {
+        buf_add(out, p->newer.data + (from - p->newer_from), length);
+        return out->failed ? postgres_no_memory(err) : LINEAGE_OK;
+    }
+    enum lineage_status status = postgres_find_store(p, err);
+    bool more = true;
+    while (status == LINEAGE_OK && from < to && more) {
+        uint64_t end = to - from > POSTGRES_READ_AT_ONCE ? from + POSTGRES_READ_AT_ONCE : to;
+        size_t before = out->length;
+        status = read_piece(p, from, end, out, &record, err);
+        more = out->length - before == end - from; /* else the log ends */
+        from = end;
+    }
+    buf_release(&record);
+    return status;
+}
+
+enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    struct buf sql = {0};
+    buf_puts(&sql, "SELECT r.bytes FROM lineage.record f JOIN lineage.record r ON r.store = "
+                   "f.store AND r.request = f.request"
+                   " AND r.seq >= f.seq WHERE f.part = 0 AND f.request = ");
+    postgres_add_request(&sql, log);
+    buf_puts(&sql, " ORDER BY r.seq");
+    enum lineage_status status =
+        sql.failed ? postgres_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < pg_rows(&result); i++) {
+        size_t length;
+        const char *text = pg_text(&result, i, 0, &length);
+        postgres_add_bytes(bytes, text, length);
+    }
+    if (status == LINEAGE_OK && bytes->failed)
+        status = postgres_no_memory(err);
+    pg_clear(&result);
+    buf_release(&sql);
+    return status;
+}
