@@ -256,6 +256,125 @@ static void threads_and_repetition_change_nothing(void **state)
     free(params);
 }
 
+/* ---- going on from a prefix ---- */
+
+static void played(const struct trainer_recipe *recipe, const float *params,
+                   struct trainer_rollouts *rollouts, int32_t turns, bool values)
+{
+    struct sampler_job job = {.rollouts = rollouts,
+                              .params = {params},
+                              .temperature = 1,
+                              .turns = turns,
+                              .values = values};
+    struct sampler sampler;
+    assert_int_equal(sampler_open(&sampler, recipe, recipe->threads, NULL), TRAINER_OK);
+    assert_int_equal(sampler_play(&sampler, &job, NULL), TRAINER_OK);
+    sampler_close(&sampler);
+}
+
+static struct trainer_rollouts *started(const struct trainer_recipe *recipe, size_t questions,
+                                        size_t group_size, size_t capacity)
+{
+    struct trainer_rollouts *rollouts = rollouts_new(capacity, (size_t)recipe->model.max_tokens);
+    const struct rollouts_plan plan = {.env = &recipe->tasks[0].env,
+                                       .questions = questions,
+                                       .group_size = group_size,
+                                       .question_seed = 3,
+                                       .noise_seed = 8};
+    rollouts_add(rollouts, &plan, 0);
+    return rollouts;
+}
+
+/* Each row from each of its boundaries, and its end, with three noises, the last of them twice. */
+static void add_all_ways_on(struct trainer_rollouts *to, const struct trainer_env *env,
+                            const struct trainer_rollouts *from)
+{
+    const uint64_t noise[] = {21, 22, 23, 23};
+    for (size_t row = 0; row < from->n; row++)
+        for (int32_t b = 0; b <= from->n_turns[row] + 1; b++)
+            for (size_t k = 0; k < 4; k++) {
+                bool whole = b > from->n_turns[row];
+                int32_t kept = whole ? from->length[row]
+                                     : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
+                rollouts_add_continued(to, env, from, row, (size_t)kept, noise[k]);
+            }
+}
+
+static void assert_goes_on_from(const struct trainer_rollout *r, const struct trainer_rollout *source,
+                                int32_t kept)
+{
+    size_t n = (size_t)kept;
+    assert_true(r->length >= kept && r->prompt == source->prompt && r->group == source->group);
+    assert_memory_equal(r->tokens, source->tokens, n * sizeof *r->tokens);
+    assert_memory_equal(r->mask, source->mask, n);
+    assert_memory_equal(r->turn, source->turn, n * sizeof *r->turn);
+    assert_memory_equal(r->log_prob, source->log_prob, n * sizeof *r->log_prob);
+}
+
+static bool same_tokens(const struct trainer_rollout *a, const struct trainer_rollout *b)
+{
+    return a->length == b->length &&
+           memcmp(a->tokens, b->tokens, (size_t)a->length * sizeof *a->tokens) == 0;
+}
+
+/* What a row says behind a prefix is what the policy says there, and the noise decides it. */
+static void rows_go_on_from_any_prefix(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = small_recipe(TRAINER_SLOTS);
+    recipe.tasks[0].env.facts = 4; /* prefixes longer than one feed */
+    check_recipe(&recipe);
+    float *params = warm_policy(&recipe, 150);
+    struct trainer_rollouts *from = started(&recipe, 6, 3, 18),
+                            *to = rollouts_new(18 * 5 * 4, (size_t)recipe.model.max_tokens);
+    size_t at = 0, other = 0, searched = 0;
+    played(&recipe, params, from, 0, false);
+    add_all_ways_on(to, &recipe.tasks[0].env, from);
+    played(&recipe, params, to, 0, true);
+    for (size_t row = 0; row < from->n; row++)
+        for (int32_t b = 0; b <= from->n_turns[row] + 1; b++, at += 4) {
+            bool whole = b > from->n_turns[row];
+            struct trainer_rollout source = trainer_rollouts_get(from, row), r[4];
+            int32_t kept =
+                whole ? source.length : from->boundary[row * ROLLOUT_VALUES + (size_t)b];
+            for (size_t k = 0; k < 4; k++) {
+                r[k] = trainer_rollouts_get(to, at + k);
+                assert_goes_on_from(&r[k], &source, kept);
+                assert_log_probs(&recipe, params, &r[k]);
+                assert_values(&recipe, params, &r[k]);
+                assert_true(r[k].episode.done && r[k].episode.turn == r[k].n_turns);
+                searched += r[k].n_turns > b;
+            }
+            assert_true(same_tokens(&r[2], &r[3]));
+            other += !same_tokens(&r[0], &r[1]);
+            assert_true(!whole || (same_tokens(&r[0], &source) && r[0].reward == source.reward));
+        }
+    assert_int_equal(at, to->n);
+    assert_true(other > 10 && searched > 10);
+    trainer_rollouts_free(from);
+    trainer_rollouts_free(to);
+    free(params);
+}
+
+static void rows_rest_behind_a_turn(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    float *params = warm_policy(&recipe, 150);
+    struct trainer_rollouts *rested = started(&recipe, 30, 4, 120);
+    size_t resting = 0;
+    played(&recipe, params, rested, 1, false);
+    for (size_t row = 0; row < rested->n; row++) {
+        bool rests = !rested->episode[row].done;
+        assert_int_equal(rested->n_turns[row], rests);
+        assert_true(!rests || rested->length[row] == rested->boundary[row * ROLLOUT_VALUES + 1]);
+        resting += rests;
+    }
+    assert_true(resting > 20 && resting < rested->n);
+    trainer_rollouts_free(rested);
+    free(params);
+}
+
 /* ---- temperature ---- */
 
 /* Play rows of reverse; noise is what chance there is. */
@@ -358,6 +477,8 @@ int main(void)
         cmocka_unit_test(two_environments_agree_with_whole_passes),
         cmocka_unit_test(other_models_agree_with_whole_passes),
         cmocka_unit_test(threads_and_repetition_change_nothing),
+        cmocka_unit_test(rows_go_on_from_any_prefix),
+        cmocka_unit_test(rows_rest_behind_a_turn),
         cmocka_unit_test(greedy_takes_the_likeliest_whatever_the_noise),
         cmocka_unit_test(sampling_follows_the_tempered_softmax),
     };

@@ -131,9 +131,18 @@ static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob
     return turn != TRAINER_TURN_DONE;
 }
 
+/* Tokens of a row in one feed: what any observation, and any prompt, has room in. */
+enum { FEED_MOST = LANE_TOKENS / LANE_ROWS };
+
+static int32_t unfed(const struct play *play, size_t i)
+{
+    return play->lane->rollouts->length[play->lane->first + i] - play->fed[i];
+}
+
 /*
  * Everything since the last feed goes in: the token that was sampled, and with an observation the
- * tool's words behind it, whose logits nobody wants but the last.
+ * tool's words behind it, whose logits nobody wants but the last. The beginning of a row that goes
+ * on from another's may be longer than a feed.
  */
 static void feed_row(struct play *play, size_t i)
 {
@@ -144,11 +153,11 @@ static void feed_row(struct play *play, size_t i)
     int32_t from = play->fed[i];
     struct decode_segment segment = {.slot = i,
                                      .position = from,
-                                     .n = r->length[row] - from,
+                                     .n = unfed(play, i) < FEED_MOST ? unfed(play, i) : FEED_MOST,
                                      .before = from > 0 ? tokens[from - 1] : 0};
     lane->fed += (uint64_t)segment.n;
     decode_add(lane->decode, segment, tokens + from);
-    play->fed[i] = r->length[row];
+    play->fed[i] += segment.n;
 }
 
 /*
@@ -167,39 +176,67 @@ static void sample_rows(struct play *play, const size_t *output)
         float log_prob;
         int32_t token =
             sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
-        if (advance(lane, lane->first + i, token, log_prob))
+        bool goes_on = advance(lane, lane->first + i, token, log_prob);
+        bool rests = lane->turns > 0 && lane->rollouts->n_turns[lane->first + i] >= lane->turns;
+        if (goes_on && !rests)
             play->active[left++] = i;
     }
     play->n_active = left;
 }
 
+/* Whether a row begins with what the one before it begins with, so that one of them is fed. */
+static bool begins_alike(const struct trainer_rollouts *r, size_t row)
+{
+    const int32_t *tokens = r->tokens + row * r->width;
+    return r->group[row] == r->group[row - 1] && r->length[row] == r->length[row - 1] &&
+           memcmp(tokens, tokens - r->width, (size_t)r->length[row] * sizeof *tokens) == 0;
+}
+
+/* All of the rows in `leader` but what goes into one feed. */
+static void feed_ahead(struct play *play, const size_t *leader, size_t n)
+{
+    bool any;
+    do {
+        decode_clear(play->lane->decode);
+        any = false;
+        for (size_t k = 0; k < n; k++)
+            if (unfed(play, leader[k]) > FEED_MOST) {
+                feed_row(play, leader[k]);
+                any = true;
+            }
+        if (any)
+            decode_feed(play->lane->decode, play->lane->params);
+    } while (any);
+}
+
 /*
  * Rows of one question share their prompt: it is fed once and copied. Each row's stream of chances
  * starts from its episode's noise, not from the lane's: where the lanes are cut must not change
- * what is said.
+ * what is said. A row that is whole already takes no part but keeps its keys, for values.
  */
 static void begin(struct play *play)
 {
     struct lane *lane = play->lane;
     struct trainer_rollouts *r = lane->rollouts;
-    size_t output[LANE_ROWS], leader = 0, n = 0;
-    decode_clear(lane->decode);
+    size_t output[LANE_ROWS], leader[LANE_ROWS], n = 0;
     for (size_t i = 0; i < lane->n; i++) {
-        bool same = i > 0 && r->group[lane->first + i] == r->group[lane->first + i - 1];
-        play->active[i] = i;
         play->rng[i].state = trainer_seed(r->episode[lane->first + i].noise, 'p', 0);
-        if (!same)
-            feed_row(play, i);
-        output[i] = same ? n - 1 : n++;
+        if (i == 0 || !begins_alike(r, lane->first + i))
+            leader[n++] = i;
+        if (!r->episode[lane->first + i].done) {
+            play->active[play->n_active] = i;
+            output[play->n_active++] = n - 1;
+        }
     }
-    play->n_active = lane->n;
+    feed_ahead(play, leader, n);
+    for (size_t k = 0; k < n; k++)
+        feed_row(play, leader[k]);
     decode_feed(lane->decode, lane->params);
-    for (size_t i = 0; i < lane->n; i++) {
-        leader = i > 0 && output[i] == output[i - 1] ? leader : i;
-        play->fed[i] = play->fed[leader];
-        if (leader != i)
-            decode_copy(lane->decode, leader, i, (size_t)play->fed[leader]);
-    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = leader[k] + 1; i < (k + 1 < n ? leader[k + 1] : lane->n); i++) {
+            play->fed[i] = play->fed[leader[k]];
+            decode_copy(lane->decode, leader[k], i, (size_t)play->fed[i]);
+        }
     sample_rows(play, output);
 }
 

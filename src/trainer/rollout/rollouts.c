@@ -64,6 +64,20 @@ struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
     return r;
 }
 
+/* Nothing of the row that stood here before. */
+static void clear_row(struct trainer_rollouts *r, size_t row)
+{
+    size_t at = row * r->width;
+    memset(r->mask + at, 0, r->width);
+    for (size_t t = 0; t < r->width; t++)
+        r->turn[at + t] = -1;
+    memset(r->log_prob + at, 0, r->width * sizeof *r->log_prob);
+    r->reward[row] = 0;
+    r->malformed[row] = 0;
+    r->n_turns[row] = 0;
+    r->has_values = r->has_credit = false;
+}
+
 /*
  * question and noise are seeds of their own: rows of a group share the first, so that they are
  * answers to one question, and differ in the second, so that they are not one answer. The group's
@@ -76,17 +90,11 @@ static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *pl
     size_t number = plan->pool > 0 ? (plan->first + question) % plan->pool : question;
     uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, number);
     uint64_t noise = trainer_seed(plan->noise_seed, 'n', noise_row);
-    memset(r->mask + at, 0, r->width);
-    for (size_t t = 0; t < r->width; t++)
-        r->turn[at + t] = -1;
-    memset(r->log_prob + at, 0, r->width * sizeof *r->log_prob);
+    clear_row(r, row);
     size_t n = trainer_env_reset(plan->env, asked, noise, &r->episode[row], r->tokens + at);
     r->length[row] = r->prompt[row] = r->boundary[row * ROLLOUT_VALUES] = (int32_t)n;
     r->task[row] = plan->task;
     r->group[row] = (int64_t)plan->task << 32 | (int64_t)question;
-    r->reward[row] = 0;
-    r->malformed[row] = 0;
-    r->n_turns[row] = 0;
 }
 
 void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t first_row)
@@ -96,7 +104,6 @@ void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, 
             start_row(r, plan, first_row + q * plan->group_size + g, q,
                       first_row + q * plan->group_size + g);
     r->n = first_row + plan->questions * plan->group_size;
-    r->has_values = r->has_credit = false;
 }
 
 /*
@@ -107,7 +114,42 @@ void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *pl
                       size_t noise_row)
 {
     start_row(r, plan, r->n++, question, noise_row);
-    r->has_values = r->has_credit = false;
+}
+
+/* The episode after the tokens that the row has: it is small, but what led to it is all that is kept. */
+static void replay(struct trainer_rollouts *r, const struct trainer_env *env, size_t row)
+{
+    const int32_t *tokens = r->tokens + row * r->width;
+    int32_t text[TRAINER_OBSERVATION_MAX];
+    size_t n;
+    for (int32_t t = r->prompt[row]; t < r->length[row]; t++)
+        if (r->mask[row * r->width + (size_t)t] &&
+            trainer_env_step(env, &r->episode[row], tokens[t], text, &n) == TRAINER_TURN_OBSERVED)
+            r->boundary[row * ROLLOUT_VALUES + (size_t)++r->n_turns[row]] = t + 1 + (int32_t)n;
+    r->reward[row] = r->episode[row].reward;
+    r->malformed[row] = r->episode[row].malformed;
+}
+
+void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env *env,
+                            const struct trainer_rollouts *from, size_t row, size_t n_tokens,
+                            uint64_t noise)
+{
+    size_t to = r->n++, at = to * r->width, source = row * from->width;
+    const struct trainer_episode *episode = &from->episode[row];
+    clear_row(r, to);
+    r->prompt[to] = (int32_t)trainer_env_reset(env, episode->question, episode->noise,
+                                               &r->episode[to], r->tokens + at);
+    memcpy(r->tokens + at, from->tokens + source, n_tokens * sizeof *r->tokens);
+    memcpy(r->mask + at, from->mask + source, n_tokens);
+    memcpy(r->turn + at, from->turn + source, n_tokens * sizeof *r->turn);
+    memcpy(r->log_prob + at, from->log_prob + source, n_tokens * sizeof *r->log_prob);
+    r->length[to] = (int32_t)n_tokens;
+    r->boundary[to * ROLLOUT_VALUES] = r->prompt[to];
+    r->task[to] = from->task[row];
+    r->group[to] = from->group[row];
+    replay(r, env, to);
+    if (!r->episode[to].done)
+        r->episode[to].noise = noise;
 }
 
 /*

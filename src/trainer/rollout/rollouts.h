@@ -55,6 +55,15 @@ void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan 
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
 
+/*
+ * Start one row behind those there are: another way on from the first n_tokens of a row of `from`,
+ * which end with its prompt, with an observation, or with the row. Chances of tool and sampling are
+ * of `noise` from there on. The other row was played in one go; it may be of the same rollouts.
+ */
+void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trainer_env *env,
+                            const struct trainer_rollouts *from, size_t row, size_t n_tokens,
+                            uint64_t noise);
+
 /* Rows start[r] .. start[r+1] were played by rank r: afterwards every rank has what came of all. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err);
@@ -78,6 +87,7 @@ struct lane {
     const float *params;
     size_t first, n;    /* rows */
     double temperature; /* 0 = greedy */
+    int32_t turns;      /* see struct sampler_job */
     uint64_t noise_seed;
     uint64_t sampled, fed; /* out: tokens */
 };

@@ -99,7 +99,8 @@ static struct lane_report play_lane(struct sampler *sampler, const struct sample
     struct lane lane = {.recipe = sampler->recipe,
                         .rollouts = job->rollouts,
                         .decode = sampler->decode[threads_mine()],
-                        .temperature = job->temperature};
+                        .temperature = job->temperature,
+                        .turns = job->turns};
     struct lane_report report = {0};
     find_lane(job->rollouts, index, &lane.first, &lane.n);
     lane.params = job->params[job->rollouts->task[lane.first]];

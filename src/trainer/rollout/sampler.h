@@ -25,6 +25,7 @@ struct sampler_job {
     struct trainer_rollouts *rollouts;     /* started rows */
     const float *params[TRAINER_ENVS_MAX]; /* who plays each task */
     double temperature;
+    int32_t turns; /* rows rest behind so many observations, 0: none; not together with values */
     bool values;                        /* measure the value of the true answer, too */
     double generation_s, gain_s;        /* out: wall time */
     uint64_t sampled, fed, gain_tokens; /* out */
