@@ -103,6 +103,21 @@ static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
     set_real(line, "judge_s", judge->seconds);
 }
 
+/* The two ends of a mix of questions, where it has two. */
+static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
+{
+    static const char *const names[] = {[TRAINER_EASY] = "easy", [TRAINER_HARD] = "hard"};
+    for (int i = 0; i < TRAINER_N_DIFFICULTIES; i++) {
+        char name[32];
+        if (ends[i].rollouts == 0)
+            continue;
+        snprintf(name, sizeof name, "pass_rate_%s", names[i]);
+        set_real(line, name, ends[i].passed);
+        snprintf(name, sizeof name, "response_tokens_%s", names[i]);
+        set_real(line, name, ends[i].tokens);
+    }
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -115,6 +130,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     }
     set_speed(line, it);
     set_judge(line, &it->judge);
+    set_ends(line, it->end_of_mix);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->generation_s += it->generation_s;
@@ -181,6 +197,7 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
     if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
         set_means(wire, line);
     set_judge(line, &event->judge);
+    set_ends(line, event->end_of_mix);
     set_turns(line, event->gain, event->n_gain);
 }
 

@@ -61,6 +61,16 @@ struct trainer_adca {
     bool length_normalisation;         /* false; decouple only */
 };
 
+/* How a length penalty comes in. */
+struct trainer_length {
+    int32_t warmup; /* 0; iterations over which its coefficient rises along a line to the whole */
+};
+
+/* pass@k as reward (rlcore/passk.h). */
+struct trainer_passk {
+    int32_t k; /* 1; every rollout of a block of k of its group gets the block's best outcome */
+};
+
 /* "constant", "linear", "cosine" */
 enum trainer_schedule_kind { TRAINER_CONSTANT, TRAINER_LINEAR, TRAINER_COSINE };
 
@@ -89,6 +99,8 @@ struct trainer_algorithm {
     char teacher[TRAINER_PATH_MAX]; /* checkpoint of opd (teacher) and sft (source) */
     enum trainer_length_penalty length_penalty; /* none */
     double length_coef;                         /* 0 = the custom of the penalty */
+    struct trainer_length length;
+    struct trainer_passk passk;
     struct trainer_adca adca;
     struct trainer_schedule schedule;
 };

@@ -31,6 +31,18 @@ struct trainer_turn_gain {
     uint64_t count;
 };
 
+/*
+ * Questions of the lowest and of the highest third of their environment's k_min .. k_max (3 .. 5: 3
+ * and 5). What both ends of a mix come to is not seen in a mean over all.
+ */
+enum trainer_difficulty { TRAINER_EASY, TRAINER_HARD, TRAINER_N_DIFFICULTIES };
+
+struct trainer_end_of_mix {
+    double passed;     /* share of rollouts that were rewarded */
+    double tokens;     /* mean length of what the policy wrote */
+    uint64_t rollouts; /* 0 where k_min is k_max */
+};
+
 enum trainer_event_kind {
     TRAINER_EVENT_START,      /* model and memory are known, nothing is trained yet */
     TRAINER_EVENT_WARM,       /* a step of the warm start */
@@ -57,6 +69,7 @@ struct trainer_iteration {
     uint64_t fed_tokens;     /* fed to the network for that, prompts and tools' included */
     uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
     struct trainer_judge_counts judge;    /* of the algorithms that ask one */
+    struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
 };
 
 struct trainer_event {
@@ -75,6 +88,7 @@ struct trainer_event {
         gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;
     struct trainer_judge_counts judge;         /* DONE: of the whole run */
+    struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: of the final score */
     double train_s, eval_s;                    /* so far */
     const struct trainer_iteration *iteration; /* ITERATION, else NULL */
 };

@@ -12,6 +12,7 @@
 #include <rlcore/length.h>
 #include <rlcore/process.h>
 
+#include "rollout/difficulty.h"
 #include "run/credit.h"
 #include "support/small_recipe.h"
 
@@ -579,6 +580,88 @@ static void an_anchor_is_set_by_a_group_that_is_right(void **state)
     release(c);
 }
 
+/* Half of the weight after half of the warm-up, all of it from the last iteration of it on. */
+static void a_length_penalty_warms_up(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t iteration;
+        double share;
+    } at[] = {{0, 0.25}, {1, 0.5}, {3, 1}, {9, 1}};
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        double length[ROWS], expected[ROWS];
+        struct credited *c = make(RL_ALGORITHM_REWARD);
+        algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM;
+        algorithm(c)->length_coef = 0.02;
+        algorithm(c)->length.warmup = 4;
+        assign(c, at[k].iteration);
+        response_lengths(c, length);
+        for (size_t i = 0; i < ROWS; i++)
+            expected[i] = outcomes[i] - 0.02 * at[k].share * length[i];
+        assert_rows(c, expected);
+        release(c);
+    }
+}
+
+/* ---- pass@k as reward ---- */
+
+static void blocks_share_the_reward_of_their_best(void **state)
+{
+    (void)state;
+    static const double expected[ROWS] = {1, 1, 1, 1, 1, 1, 0, 0};
+    double length[ROWS], shorter[ROWS];
+    struct credited *c = make(RL_ALGORITHM_REWARD);
+    algorithm(c)->passk.k = 2;
+    assign(c, 0);
+    assert_rows(c, expected);
+    algorithm(c)->length_penalty = TRAINER_LENGTH_UNIFORM; /* of what is left after the penalty */
+    algorithm(c)->length_coef = 0.01;
+    assign(c, 0);
+    response_lengths(c, length);
+    for (size_t i = 0; i < ROWS; i += 2)
+        shorter[i] = shorter[i + 1] = fmax(outcomes[i] - 0.01 * length[i],
+                                           outcomes[i + 1] - 0.01 * length[i + 1]);
+    assert_rows(c, shorter);
+    for (size_t i = 0; i < ROWS; i++)
+        assert_true(c->r->reward[FIRST + i] == outcomes[i]);
+    release(c);
+}
+
+/* ---- easy and hard ---- */
+
+/* k of 2..6: 2 and 3 are easy, 5 and 6 hard, 4 is neither. */
+static void both_ends_of_a_mix_are_measured(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_GRPO);
+    struct trainer_end_of_mix ends[TRAINER_N_DIFFICULTIES] = {{0}};
+    double passed[3] = {0}, tokens[3] = {0}, n[3] = {0};
+    c->recipe.tasks[1].env.k_min = 2;
+    c->recipe.tasks[1].env.k_max = 6;
+    for (size_t i = 0; i < FIRST; i++) { /* of a task whose questions are all alike */
+        c->r->task[i] = 0;
+        c->recipe.tasks[0].env.k_min = c->recipe.tasks[0].env.k_max = 2;
+        c->r->episode[i].k = 2;
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        int32_t k = 2 + (int32_t)(i % 5);
+        size_t end = k <= 3 ? TRAINER_EASY : k >= 5 ? TRAINER_HARD : 2;
+        c->r->episode[FIRST + i].k = k;
+        passed[end] += outcomes[i];
+        tokens[end] += rollouts_written(c->r, FIRST + i);
+        n[end]++;
+    }
+    for (size_t twice = 0; twice < 2; twice++)
+        difficulty_add(ends, c->r, &c->recipe);
+    for (size_t end = 0; end < TRAINER_N_DIFFICULTIES; end++) {
+        assert_near(ends[end].passed, passed[end] / n[end], 1e-12);
+        assert_near(ends[end].tokens, tokens[end] / n[end], 1e-12);
+        assert_true((double)ends[end].rollouts == 2 * n[end]);
+    }
+    assert_true(ends[0].tokens != ends[1].tokens && n[2] > 0);
+    release(c);
+}
+
 /* ---- weight streams ---- */
 
 static void check_streams(enum rl_algorithm_name name, float rl, float ref_kl, float ce, float told)
@@ -709,6 +792,9 @@ int main(void)
         cmocka_unit_test(outcomes_pay_for_length),
         cmocka_unit_test(anchors_of_a_pool_are_kept),
         cmocka_unit_test(an_anchor_is_set_by_a_group_that_is_right),
+        cmocka_unit_test(a_length_penalty_warms_up),
+        cmocka_unit_test(blocks_share_the_reward_of_their_best),
+        cmocka_unit_test(both_ends_of_a_mix_are_measured),
         cmocka_unit_test(each_algorithm_fills_its_streams),
         cmocka_unit_test(echo_is_grpo_on_its_own_tokens),
         cmocka_unit_test(teachers_leave_no_advantage),

@@ -47,6 +47,17 @@ static enum trainer_status check_ranges(const struct trainer_recipe *recipe,
 
 /* ---- environments ---- */
 
+/* One block for a whole group would give all of it one reward, and nothing to compare. */
+static enum trainer_status check_passk(const struct trainer_algorithm *algorithm,
+                                       int32_t group_size, struct trainer_error *err)
+{
+    int32_t k = algorithm->passk.k;
+    if (k > 1 && (k >= group_size || group_size % k != 0))
+        REFUSE("algorithm.passk.k is %d, but must divide training.group_size = %d and be less", k,
+               group_size);
+    return TRAINER_OK;
+}
+
 /* The core's table knows what an algorithm needs; here is what a recipe has. */
 static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
                                            int32_t group_size, struct trainer_error *err)
@@ -70,7 +81,7 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
-    return TRAINER_OK;
+    return check_passk(algorithm, group_size, err);
 }
 
 /* With a checkpoint the warm start is not run, and its settings need not fit. */

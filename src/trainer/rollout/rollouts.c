@@ -152,6 +152,14 @@ void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env
         r->episode[to].noise = noise;
 }
 
+double rollouts_written(const struct trainer_rollouts *r, size_t row)
+{
+    double n = 0;
+    for (size_t t = 0; t < (size_t)r->length[row]; t++)
+        n += r->mask[row * r->width + t];
+    return n;
+}
+
 /*
  * All that an episode writes. Structs go as they lie in memory: the ranks of a run are one program on
  * machines of one kind (see ranks_compare in run.c).

@@ -64,6 +64,12 @@ void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trai
                             const struct trainer_rollouts *from, size_t row, size_t n_tokens,
                             uint64_t noise);
 
+/*
+ * Tokens of a row that the policy wrote. The tool's words are not the policy's fault and do not
+ * make a response long.
+ */
+double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
+
 /* Rows start[r] .. start[r+1] were played by rank r: afterwards every rank has what came of all. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err);

@@ -8,6 +8,7 @@
 #include <rlcore/offpolicy.h>
 #include <string.h>
 
+#include "rollout/difficulty.h"
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/rng.h"
@@ -238,6 +239,7 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
  * another cure than one that does not find the answer.
  */
 static enum trainer_status measure(const struct trainer_rollouts *r,
+                                   const struct trainer_recipe *recipe,
                                    struct trainer_iteration *metrics, struct trainer_error *err)
 {
     double n = (double)r->n;
@@ -247,6 +249,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
         metrics->malformed += r->malformed[i] / n;
     }
     metrics->response_tokens = (double)metrics->sampled_tokens / n;
+    difficulty_add(metrics->end_of_mix, r, recipe);
     return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
                          : TRAINER_OK;
 }
@@ -284,5 +287,5 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     metrics->judge = run->memory.judging.counts;
     metrics->clip_scale_mean = scale.mean;
     metrics->clip_scale_std = scale.std;
-    return status == TRAINER_OK ? measure(run->rollouts, metrics, err) : status;
+    return status == TRAINER_OK ? measure(run->rollouts, recipe, metrics, err) : status;
 }

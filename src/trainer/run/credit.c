@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <rlcore/length.h>
+#include <rlcore/passk.h>
 #include <rlcore/process.h>
 
 #include "support/error.h"
@@ -38,15 +39,6 @@ static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
 
 /* ---- rewards ------------------------------------------------------------------------------ */
 
-/* The tool's words are not the policy's fault and do not make a response long. */
-static double response_tokens(const struct trainer_rollouts *r, size_t row)
-{
-    double n = 0;
-    for (size_t t = 0; t < (size_t)r->length[row]; t++)
-        n += r->mask[row * r->width + t];
-    return n;
-}
-
 /*
  * A question's anchor is set once and kept for when it comes again. Where questions are new in
  * every iteration it lives for one group, and no group is measured against an earlier self.
@@ -67,6 +59,17 @@ static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_erro
 }
 
 /*
+ * A penalty that is there from the first iteration is the only thing that differs in groups of
+ * failures, and teaches to say little before anything right was said.
+ */
+static double length_weight(const struct credit *c, enum rl_length_penalty kind)
+{
+    double coef = c->settings->length_coef > 0 ? c->settings->length_coef : rl_length_coef(kind);
+    int32_t warmup = c->settings->length.warmup;
+    return warmup > 0 ? coef * fmin(1, (c->task->iteration + 1.0) / warmup) : coef;
+}
+
+/*
  * A coefficient of 0 asks for the usual one of that penalty, not for no penalty: that is
  * length_penalty "none".
  */
@@ -76,17 +79,27 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
                                                    [TRAINER_LENGTH_GROUP] = RL_LENGTH_GROUP,
                                                    [TRAINER_LENGTH_ANCHOR] = RL_LENGTH_ANCHOR};
     enum rl_length_penalty kind = kinds[c->settings->length_penalty];
-    double coef = c->settings->length_coef;
     enum rl_status status = RL_OK;
     for (size_t i = 0; i < c->task->n; i++)
-        c->length[i] = response_tokens(c->r, c->task->first + i);
+        c->length[i] = rollouts_written(c->r, c->task->first + i);
     if (kind == RL_LENGTH_ANCHOR)
         status = set_anchors(c, anchors, core);
     struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
     if (status == RL_OK)
         CORE_CALL(status, c->workspace,
-                  rl_length_penalty(kind, coef > 0 ? coef : rl_length_coef(kind), &in, c->outcome,
+                  rl_length_penalty(kind, length_weight(c, kind), &in, c->outcome,
                                     &c->workspace->ws, core));
+    return status;
+}
+
+/* Group by group, so that no block holds answers to two questions. */
+static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
+{
+    size_t g = (size_t)c->task->recipe->training.group_size;
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g)
+        status = rl_passk_reward(g, c->outcome + i, (size_t)c->settings->passk.k, c->outcome + i,
+                                 core);
     return status;
 }
 
@@ -97,8 +110,10 @@ static enum rl_status set_outcomes(struct credit *c, double *anchors, struct rl_
 {
     for (size_t i = 0; i < c->task->n; i++)
         c->outcome[i] = c->r->reward[c->task->first + i];
-    return c->settings->length_penalty == TRAINER_LENGTH_NONE ? RL_OK
-                                                              : penalise_length(c, anchors, core);
+    enum rl_status status = c->settings->length_penalty == TRAINER_LENGTH_NONE
+                                ? RL_OK
+                                : penalise_length(c, anchors, core);
+    return status == RL_OK && c->settings->passk.k > 1 ? reward_blocks(c, core) : status;
 }
 
 /*

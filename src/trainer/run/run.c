@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "support/clock.h"
+#include "rollout/difficulty.h"
 #include "rollout/evaluate.h"
 #include "run/state.h"
 #include "support/error.h"
@@ -472,6 +473,8 @@ static enum trainer_status score(struct run *run, struct trainer_event *event,
     for (int32_t s = 0; s < evaluation->seeds && status == TRAINER_OK; s++) {
         status = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
                                evaluation->temperature, &x, NULL, err);
+        if (status == TRAINER_OK)
+            difficulty_add(event->end_of_mix, run->evaluation, run->recipe);
         sum += x;
         square += x * x;
     }
