@@ -65,7 +65,8 @@ struct night {
     struct lineage_queue *claims;
     bool idle;                  /* nothing could be proposed .. */
     uint64_t idle_at;           /* .. when this was the last row */
-    double pause;               /* seconds until others are looked at again */
+    bool unanswered;            /* nothing could be claimed because nobody answered */
+    double pause;               /* seconds until others are looked at again, after looks in vain */
     uint64_t seen;              /* seq of the last row that was read */
     size_t n_slots;             /* trials at once, 1 at least */
     const char *const *const *environments; /* [n_slots], NAME=VALUE of each, ended by NULL; NULL: none has any */

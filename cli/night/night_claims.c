@@ -7,9 +7,15 @@
  */
 #include "night/night_claims.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Seconds between looks in vain, the first and the longest; and where nobody tells anything, the server being away. */
+#define LEAST_PAUSE 0.05
+#define LONGEST_PAUSE 1.0
+#define LONGEST_PAUSE_AWAY 5.0
 
 /* A queue that is busy, or away, is asked again later, as one in which others have all there is. */
 static int status_of(enum lineage_status status, const struct lineage_error *err)
@@ -47,6 +53,7 @@ static int ask(struct night *night, const size_t *candidates, size_t n, size_t a
     const struct lineage_claim_request request = {night->sweep.name, keys, n, night->lease, at_most};
     enum lineage_status status = lineage_queue_claim(night->claims, &request, which, claim, &err);
     free(keys);
+    night->unanswered = status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED;
     return status_of(status, &err);
 }
 
@@ -111,6 +118,34 @@ struct trial_alive night_claim_alive(struct night_keeper *keeper)
 }
 
 /* ---- others ---- */
+
+static void pause_for(double seconds, struct pollfd *fds, size_t n)
+{
+    poll(fds, n, (int)ceil(1000 * fmin(seconds, LONGEST_PAUSE_AWAY)));
+}
+
+static bool is_any_ready(const struct pollfd *fds, size_t n)
+{
+    while (n-- > 0)
+        if (fds[n].revents)
+            return true;
+    return false;
+}
+
+/* Once in a lease there is a look whatever was told. */
+void night_claims_wait(struct night *night, double seconds, struct pollfd *fds, size_t n)
+{
+    struct lineage_error err;
+    bool news = false;
+    double began = night_now();
+    pause_for(fmin(night->pause, seconds), fds, n);
+    if (is_any_ready(fds, n))
+        return;
+    bool told = !night->unanswered && lineage_queue_wait(night->claims, fmin(fmax(seconds - night->pause, 0), night->lease),
+                                                         fds, n, &news, &err) == LINEAGE_OK;
+    bool idle = told && night_now() - began > night->pause + LONGEST_PAUSE;
+    night->pause = idle ? 0 : fmin(fmax(2 * night->pause, LEAST_PAUSE), told ? LONGEST_PAUSE : LONGEST_PAUSE_AWAY);
+}
 
 static const struct night_trial *find_trial(const struct night *night, uint64_t key)
 {

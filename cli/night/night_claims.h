@@ -29,6 +29,11 @@ void night_claim_end(struct night *night, size_t i, enum lineage_release why);
 /* The process that was just forked has the claim. */
 void night_claim_leave(struct night *night, size_t i);
 
+/* Wait until others' trials may be over, or free again, or one of the descriptors is ready, for so many seconds at most
+ * (INFINITY: without end). Who has looked in vain waits a little before the next look, so that a thousand workers at the end
+ * of a list do not all look at each row. */
+void night_claims_wait(struct night *night, double seconds, struct pollfd *fds, size_t n);
+
 /* Clear away claims that nobody holds, of workers that were killed, and that nobody will ask for: of trials that have their
  * rows, and of proposed ones, in the place of which others are proposed. */
 int night_claims_clear(struct night *night);

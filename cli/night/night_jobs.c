@@ -147,7 +147,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
 }
 
 /* A signal to this process alone has its children end, too: they look at the same pipe. */
-int night_jobs_wait(struct night_jobs *jobs, double seconds)
+int night_jobs_wait(struct night_jobs *jobs, bool others)
 {
     struct pollfd fds[NIGHT_SLOTS_MAX];
     size_t slots[NIGHT_SLOTS_MAX];
@@ -157,9 +157,12 @@ int night_jobs_wait(struct night_jobs *jobs, double seconds)
             slots[n] = slot;
             fds[n++] = (struct pollfd){.fd = jobs->slot[slot].report, .events = POLLIN};
         }
-    while (poll(fds, n, isfinite(seconds) ? (int)(1000 * seconds) : -1) < 0)
-        if (errno != EINTR)
-            return cli_error(CLI_SYSTEM, "poll: %s", strerror(errno));
+    if (others)
+        night_claims_wait(jobs->night, INFINITY, fds, n);
+    else
+        while (poll(fds, n, -1) < 0)
+            if (errno != EINTR)
+                return cli_error(CLI_SYSTEM, "poll: %s", strerror(errno));
     for (nfds_t k = 0; k < n; k++)
         if (fds[k].revents)
             return take_report(jobs, slots[k]);

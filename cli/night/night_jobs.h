@@ -24,8 +24,9 @@ struct night_jobs {
 /* Begin trial i in a free slot. CLI_GO_ON or an exit status. */
 int night_jobs_begin(struct night_jobs *jobs, size_t i, bool warms_up);
 
-/* Wait so long for one to end, and take what became of it. CLI_GO_ON, CLI_INTERRUPTED or an exit status. */
-int night_jobs_wait(struct night_jobs *jobs, double seconds);
+/* Wait for one to end, and take what became of it; or for others' trials too, as there is a free slot. CLI_GO_ON,
+ * CLI_INTERRUPTED or an exit status. */
+int night_jobs_wait(struct night_jobs *jobs, bool others);
 
 /* Environment of a slot, ended by NULL; NULL: none. */
 const char *const *night_slot_environment(const struct night *night, size_t slot);

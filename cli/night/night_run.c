@@ -24,10 +24,6 @@
 #include "night/night_turn.h"
 #include "report/page_file.h"
 
-/* Seconds between two looks at what others do: none is lost for long, and a thousand workers are no load. */
-#define NIGHT_LEAST_PAUSE 0.1
-#define NIGHT_LONGEST_PAUSE 5.0
-
 /* Not the time of day: a clock that is set during the night would end it early or never. */
 double night_now(void)
 {
@@ -242,15 +238,13 @@ static int run_here(struct night *night, size_t i, bool warms_up)
     return night_after_trial(night, i, status, &ending, warms_up, night_now() - start);
 }
 
-/* A moment at first, longer while nothing happens. False once the hours are over. */
+/* False once the hours are over. */
 static bool wait_for_others(struct night *night)
 {
     struct pollfd interrupts = {night->interrupts.fd, POLLIN, 0};
-    double left = night_seconds_left(night);
-    night->pause = fmin(fmax(2 * night->pause, NIGHT_LEAST_PAUSE), fmin(NIGHT_LONGEST_PAUSE, night->lease / 4));
-    poll(&interrupts, 1, (int)(1000 * fmin(night->pause, left)) + 1);
-    night->out_of_time = left <= 0;
-    return left > 0;
+    night_claims_wait(night, night_seconds_left(night), &interrupts, 1);
+    night->out_of_time = night_seconds_left(night) <= 0;
+    return !night->out_of_time;
 }
 
 /* What others hold may come free, or be done. */
@@ -258,7 +252,7 @@ static int wait_for_any(struct night *night, struct night_jobs *jobs, int next)
 {
     int status = CLI_GO_ON;
     if (night->at_work > 0)
-        status = night_jobs_wait(jobs, night->worker && night->at_work < night->n_slots ? NIGHT_LONGEST_PAUSE : INFINITY);
+        status = night_jobs_wait(jobs, night->worker && night->at_work < night->n_slots);
     else if (next != NIGHT_WAIT || !wait_for_others(night))
         status = CLI_OK;
     return status == CLI_GO_ON ? night_read_rows(night) : status;
@@ -294,7 +288,7 @@ int night_run(struct night *night)
     while (status == CLI_GO_ON)
         status = step(night, &jobs);
     while (night->at_work > 0) {
-        int last = night_jobs_wait(&jobs, INFINITY);
+        int last = night_jobs_wait(&jobs, false);
         status = status == CLI_OK ? last : status;
     }
     if (status == CLI_OK)

@@ -14,13 +14,15 @@
  *
  * Calling sequence of a worker
  *     lineage_queue_open; then, while there are trials without a row,
- *     lineage_queue_claim      LINEAGE_ENOTFOUND: others are at all of them; wait and ask again
+ *     lineage_queue_claim      LINEAGE_ENOTFOUND: others are at all of them; lineage_queue_wait and ask again
  *     look at the rows again   another may have finished it between the last look and the claim
  *     run it, lineage_queue_renew every third of a lease, append its row with once_per_night
  *     lineage_queue_release    after the row, never before it
  */
 #ifndef LINEAGE_QUEUE_H
 #define LINEAGE_QUEUE_H
+
+#include <poll.h>
 
 #include <lineage/notes.h>
 #include <lineage/store.h>
@@ -94,6 +96,18 @@ enum lineage_release { LINEAGE_CLAIM_DONE, LINEAGE_CLAIM_GIVEN_UP };
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_queue_release(struct lineage_queue *queue, struct lineage_claim *claim, enum lineage_release why,
                       struct lineage_error *err);
+
+/*
+ * Wait until it may be worth asking again: *news says that a row came into the log, that a claim was released, that its lease
+ * ended, or, in a directory, that its holder is gone. Else until one of n descriptors is ready, which is then in their revents
+ * as poll(2) has it (fds may be NULL where n is 0), or for so many seconds (INFINITY: without end). The first call begins to
+ * listen and answers at once, with news: so whoever asks behind each call that has news misses nothing. A claim that is had
+ * ends listening. Rows of this process are told like others'. LINEAGE_EAWAY while a server is away: wait a while, and call
+ * again.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_queue_wait(struct lineage_queue *queue, double seconds, struct pollfd *fds, size_t n, bool *news,
+                   struct lineage_error *err);
 
 /* Call visit for each claim there is, by key, free ones too; false stops. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status

@@ -1,7 +1,11 @@
 /* queue.c: which kind of queue a store has, and who this process is in it. */
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../log/log.h"
@@ -68,6 +72,70 @@ enum lineage_status lineage_queue_release(struct lineage_queue *queue, struct li
 {
     enum lineage_status status = store_check_owner(queue->store, err);
     return status == LINEAGE_OK ? queue->kind->release(queue, claim, why, err) : status;
+}
+
+/* ---- waiting ---- */
+
+/* Without a descriptor there is a look so often; and no poll takes more than 24 days. */
+#define LOOK_SECONDS 1.0
+#define LONGEST_SECONDS 1e6
+
+/* A lease that ends is over a moment later for all clocks. */
+#define MOMENT_SECONDS 0.01
+
+struct waiting {
+    struct pollfd *fds; /* [n], and the queue's own */
+    size_t n;
+    double until, lease;
+    bool over; /* the time is, or a descriptor is ready */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
+{
+    w->lease = INFINITY;
+    enum lineage_status status = queue->kind->listen(queue, news, err);
+    return status == LINEAGE_OK && !*news ? queue->kind->hear(queue, news, &w->lease, err) : status;
+}
+
+/* After news only what the caller's descriptors say. */
+static enum lineage_status sleep_until(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
+{
+    const int own = queue->kind->descriptor(queue);
+    const double left = *news ? 0 : fmax(w->until - now(), 0), lease = w->lease + MOMENT_SECONDS;
+    const double pause = fmin(fmin(left, lease), own < 0 ? LOOK_SECONDS : LONGEST_SECONDS);
+    w->fds[w->n] = (struct pollfd){.fd = own, .events = POLLIN};
+    int ready = poll(w->fds, w->n + 1, (int)ceil(1000 * pause));
+    if (ready < 0 && errno != EINTR)
+        return store_fail_errno(err, LINEAGE_EIO, "cannot wait for the claims of %s", queue->store->dir);
+    *news = *news || (ready == 0 && pause < left && (own < 0 || lease <= pause));
+    w->over = ready > (w->fds[w->n].revents != 0) || (ready == 0 && pause >= left);
+    return LINEAGE_OK;
+}
+
+enum lineage_status lineage_queue_wait(struct lineage_queue *queue, double seconds, struct pollfd *fds, size_t n, bool *news,
+                                       struct lineage_error *err)
+{
+    struct waiting w = {.fds = calloc(n + 1, sizeof *w.fds), .n = n, .until = now() + seconds};
+    *news = false;
+    enum lineage_status status = w.fds ? store_check_owner(queue->store, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (n && w.fds)
+        memcpy(w.fds, fds, n * sizeof *fds);
+    while (status == LINEAGE_OK && !*news && !w.over) {
+        status = look(queue, &w, news, err);
+        if (status == LINEAGE_OK)
+            status = sleep_until(queue, &w, news, err);
+    }
+    if (n && w.fds)
+        memcpy(fds, w.fds, n * sizeof *fds);
+    free(w.fds);
+    return status;
 }
 
 enum lineage_status lineage_queue_each(struct lineage_queue *queue,

@@ -13,6 +13,9 @@
  * A kill leaves, at worst, a file that nobody has locked: a free claim. Nothing is synced, because a machine that stops
  * takes all holders with it.
  *
+ * Who waits is told by inotify(7): of a claim that is given up or whose holder was killed, because the last descriptor that
+ * could write to it is closed then; and of what is written to the log.
+ *
  * Leases end by CLOCK_MONOTONIC, which is one for all processes of a machine, is not set by anybody, and stands still
  * while the machine is asleep, as they do. The id of the boot stands beside it: a time of another machine, of a shared
  * file system say, cannot be compared, and then the lock alone decides.
@@ -25,10 +28,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "../log/log.h"
 #include "queue_kind.h"
 
 /* Times a millisecond: long for what is done under the lock, short for who watches a trial meanwhile. */
@@ -40,6 +46,8 @@ struct queue_files {
     struct lineage_queue queue;
     char boot[40];
     int dir, lock; /* checkpoints/ and its .claims; -1: not open yet */
+    bool listening;
+    int watch, log; /* of inotify, and its watch on the log; -1: none */
 };
 
 static struct queue_files *files_of(struct lineage_queue *queue)
@@ -299,6 +307,14 @@ static enum lineage_status take_first(struct queue_files *files, const struct li
     return LINEAGE_ENOTFOUND;
 }
 
+static void end_listening(struct queue_files *files)
+{
+    if (files->watch >= 0)
+        fs_close(files->watch);
+    files->watch = files->log = -1;
+    files->listening = false;
+}
+
 static enum lineage_status files_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
                                        size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
@@ -310,6 +326,8 @@ static enum lineage_status files_claim(struct lineage_queue *queue, const struct
     if (status == LINEAGE_OK)
         status = take_first(files, request, which, claim, err);
     leave(files);
+    if (status == LINEAGE_OK)
+        end_listening(files);
     return status;
 }
 
@@ -358,9 +376,87 @@ void lineage_queue_leave(struct lineage_claim *claim)
     claim->hold = -1;
 }
 
+/* ---- waiting ---- */
+
+static void watch_log(struct queue_files *files)
+{
+    const struct lineage_store *store = files->queue.store;
+    if (files->log >= 0)
+        inotify_rm_watch(files->watch, files->log);
+    files->log = fs_watch_add(files->watch, store->dir_fd, store->log->name, IN_MODIFY);
+}
+
+/* The store's directory tells of the first row, and of another file in the place of the log. */
+static enum lineage_status files_listen(struct lineage_queue *queue, bool *news, struct lineage_error *err)
+{
+    struct queue_files *files = files_of(queue);
+    if (files->listening)
+        return LINEAGE_OK;
+    enum lineage_status status = open_place(files, true, err);
+    if (status != LINEAGE_OK)
+        return status;
+    files->watch = fs_watch_open();
+    files->listening = *news = true;
+    if (files->watch >= 0) {
+        fs_watch_add(files->watch, files->dir, ".", IN_CLOSE_WRITE);
+        fs_watch_add(files->watch, queue->store->dir_fd, ".", IN_CREATE | IN_MOVED_TO);
+        watch_log(files);
+    }
+    return LINEAGE_OK;
+}
+
+/* Files that nobody waits for are written all the time: a mirror, KNOWLEDGE.md, the lock of the claims. */
+static bool tells(struct queue_files *files, const struct inotify_event *event)
+{
+    const char *log = files->queue.store->log->name;
+    if (event->mask & (IN_IGNORED | IN_ISDIR))
+        return false;
+    if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
+        bool ours = event->len && strcmp(event->name, log) == 0;
+        if (ours)
+            watch_log(files);
+        return ours;
+    }
+    return event->wd == files->log || event->mask & IN_Q_OVERFLOW || (event->len && is_claim(event->name));
+}
+
+static bool read_events(struct queue_files *files)
+{
+    _Alignas(struct inotify_event) char bytes[4096];
+    bool news = false;
+    ssize_t n;
+    while (files->watch >= 0 && (n = read(files->watch, bytes, sizeof bytes)) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct inotify_event *event = (const void *)(bytes + at);
+            news = tells(files, event) || news;
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    return news;
+}
+
+static bool find_sooner(void *context, const struct lineage_claim *claim)
+{
+    double *lease = context;
+    if (!claim->free && claim->left < *lease)
+        *lease = claim->left;
+    return true;
+}
+
+static enum lineage_status files_hear(struct lineage_queue *queue, bool *news, double *lease, struct lineage_error *err)
+{
+    *news = read_events(files_of(queue));
+    return *news ? LINEAGE_OK : files_each(queue, find_sooner, lease, err);
+}
+
+static int files_descriptor(struct lineage_queue *queue)
+{
+    return files_of(queue)->watch;
+}
+
 static void files_close(struct lineage_queue *queue)
 {
     struct queue_files *files = files_of(queue);
+    end_listening(files);
     if (files->lock >= 0)
         fs_close(files->lock);
     if (files->dir >= 0)
@@ -368,14 +464,16 @@ static void files_close(struct lineage_queue *queue)
     free(files);
 }
 
-static const struct queue_kind kind = {files_claim, files_renew, files_release, files_each, files_close};
+static const struct queue_kind kind = {files_claim,  files_renew, files_release,    files_each,
+                                      files_listen, files_hear,  files_descriptor, files_close};
 
 enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
 {
     struct queue_files *files = calloc(1, sizeof *files);
     if (!files)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1};
+    *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1,
+                                  .watch = -1, .log = -1};
     read_boot(files);
     *queue = &files->queue;
     return LINEAGE_OK;

@@ -6,6 +6,11 @@
 
 #include "../internal.h"
 
+/*
+ * Waiting is in three parts. listen: hear of what happens from now on; *news if this begins here, or had to begin anew. hear:
+ * whether anything has happened, and how many seconds the lease lasts that ends first (INFINITY: there is none). descriptor:
+ * can be read when there is something to hear; -1: look from time to time.
+ */
 struct queue_kind {
     enum lineage_status (*claim)(struct lineage_queue *, const struct lineage_claim_request *, size_t *which,
                                  struct lineage_claim *, struct lineage_error *);
@@ -15,6 +20,9 @@ struct queue_kind {
                                    struct lineage_error *);
     enum lineage_status (*each)(struct lineage_queue *, bool (*visit)(void *, const struct lineage_claim *), void *,
                                 struct lineage_error *);
+    enum lineage_status (*listen)(struct lineage_queue *, bool *news, struct lineage_error *);
+    enum lineage_status (*hear)(struct lineage_queue *, bool *news, double *lease, struct lineage_error *);
+    int (*descriptor)(struct lineage_queue *);
     void (*close)(struct lineage_queue *);
 };
 

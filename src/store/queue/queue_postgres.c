@@ -5,7 +5,8 @@
  * the trial begins. A holder is named by worker and attempt. When a connection breaks under a claim that was made nobody is
  * told of it: it is free again when its lease ends.
  *
- * The connection is that of the log; a claim of the log is never held meanwhile.
+ * The connection is that of the log; a claim of the log is never held meanwhile. It listens only while somebody waits: what
+ * the server has to tell would pile up behind a trial of hours.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +23,18 @@
 #define SHORT_PATIENCE 2.0
 
 enum { NUMBER_MAX = 32 };
+
+struct queue_postgres {
+    struct lineage_queue queue;
+    unsigned listening; /* the connection that does (pg_connections); 0: none */
+};
+
+static struct queue_postgres *postgres_of(struct lineage_queue *queue)
+{
+    return (struct queue_postgres *)queue; /* its first member */
+}
+
+static void end_listening(struct lineage_queue *queue);
 
 /* A connection that broke since the last statement is made anew, once: a server that was started again is there. What is
  * asked twice then may have been done twice: a second claim ends with its lease, the others are as good once as twice. */
@@ -74,6 +87,7 @@ static enum lineage_status postgres_claim(struct lineage_queue *queue, const str
     if (status == LINEAGE_OK) {
         *which = (size_t)pg_int(&result, 0, 0) - 1;
         take_claim(claim, request, *which, pg_int(&result, 0, 1), queue->worker);
+        end_listening(queue);
     }
     pg_clear(&result);
     buf_release(&keys);
@@ -127,8 +141,8 @@ static enum lineage_status postgres_release(struct lineage_queue *queue, struct 
                                   claim->free ? "t" : "f"};
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
-                     "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean)", 6,
-                     params, err);
+                     "SELECT lineage.release_trial($1::integer, $2::bigint, $3::bigint, $4, $5::boolean, $6::boolean),"
+                     " pg_notify('lineage_claims_' || $1::text, $2::text)", 6, params, err);
     pg_clear(&result);
     return status;
 }
@@ -166,19 +180,82 @@ static enum lineage_status postgres_each(struct lineage_queue *queue, bool (*vis
     return status;
 }
 
+/* ---- waiting ---- */
+
+static enum lineage_status say_listen(struct lineage_queue *queue, const char *word, struct lineage_error *err)
+{
+    char store[LOG_POSTGRES_STORE], sql[128];
+    enum lineage_status status = log_postgres_store(queue->store->log, store, err);
+    snprintf(sql, sizeof sql, "%s lineage_%s; %s lineage_claims_%s", word, store, word, store);
+    return status == LINEAGE_OK ? pg_query(log_postgres_pg(queue->store->log), NULL, SHORT_PATIENCE, sql, err) : status;
+}
+
+/* What was told meanwhile goes too. Where the server does not answer the connection is gone, and nobody listens either. */
+static void end_listening(struct lineage_queue *queue)
+{
+    struct pg *pg = log_postgres_pg(queue->store->log);
+    if (postgres_of(queue)->listening == pg_connections(pg) && pg_is_connected(pg) &&
+        say_listen(queue, "UNLISTEN", NULL) == LINEAGE_OK)
+        pg_take_notifies(pg);
+    postgres_of(queue)->listening = 0;
+}
+
+/* A new connection begins anew. */
+static enum lineage_status postgres_listen(struct lineage_queue *queue, bool *news, struct lineage_error *err)
+{
+    struct pg *pg = log_postgres_pg(queue->store->log);
+    struct queue_postgres *q = postgres_of(queue);
+    enum lineage_status status = pg_connect(pg, NULL, err);
+    if (status != LINEAGE_OK || q->listening == pg_connections(pg))
+        return status;
+    status = say_listen(queue, "LISTEN", err);
+    if (status == LINEAGE_OK)
+        q->listening = pg_connections(pg);
+    *news = status == LINEAGE_OK;
+    return status;
+}
+
+/* A notice may come along with any statement; those of the last one are taken behind it. */
+static enum lineage_status postgres_hear(struct lineage_queue *queue, bool *news, double *lease, struct lineage_error *err)
+{
+    char store[LOG_POSTGRES_STORE];
+    struct pg *pg = log_postgres_pg(queue->store->log);
+    struct pg_result result = {0};
+    if ((*news = pg_take_notifies(pg)))
+        return LINEAGE_OK;
+    enum lineage_status status = log_postgres_store(queue->store->log, store, err);
+    const char *const params[] = {store};
+    if (status == LINEAGE_OK)
+        status = pg_run(pg, &result, PG_PATIENCE,
+                        "SELECT extract(epoch FROM min(until) - clock_timestamp()) FROM lineage.trial_claim"
+                        " WHERE store = $1::integer AND until > clock_timestamp()", 1, params, err);
+    if (status == LINEAGE_OK && pg_rows(&result) && !pg_is_null(&result, 0, 0))
+        *lease = strtod(pg_text(&result, 0, 0, NULL), NULL);
+    pg_clear(&result);
+    *news = status == LINEAGE_OK && pg_take_notifies(pg);
+    return status;
+}
+
+static int postgres_descriptor(struct lineage_queue *queue)
+{
+    return pg_socket(log_postgres_pg(queue->store->log));
+}
+
 static void postgres_close(struct lineage_queue *queue)
 {
+    end_listening(queue);
     free(queue);
 }
 
-static const struct queue_kind kind = {postgres_claim, postgres_renew, postgres_release, postgres_each, postgres_close};
+static const struct queue_kind kind = {postgres_claim,  postgres_renew, postgres_release,    postgres_each,
+                                      postgres_listen, postgres_hear,  postgres_descriptor, postgres_close};
 
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)
 {
-    *queue = calloc(1, sizeof **queue);
-    if (!*queue)
+    struct queue_postgres *q = calloc(1, sizeof *q);
+    if (!q)
         return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    (*queue)->kind = &kind;
-    (*queue)->store = store;
+    q->queue = (struct lineage_queue){.kind = &kind, .store = store};
+    *queue = &q->queue;
     return LINEAGE_OK;
 }

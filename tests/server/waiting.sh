@@ -1,0 +1,97 @@
+#!/bin/sh
+# waiting.sh: workers that find nothing to claim are told when there is something: a parent's row, a trial that was given up,
+# in a directory one whose worker was killed. Leases are so long that a worker nobody tells anything waits longer than this
+# test may take. Over a server, then in a directory.
+# shellcheck disable=SC2034,SC2154
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/server.sh"
+workers=
+trap 'kill -KILL $workers 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+. "$SOURCE/tests/support/trainer.sh"
+server_start
+server_sql postgres 'CREATE DATABASE waiting' >/dev/null
+XDG_STATE_HOME=$PWD/state
+export XDG_STATE_HOME
+
+cat >train.sh <<'END'
+echo "begin $1 $(date +%s%N)" >>"$SEEN"
+[ ! -e "$SEEN.slow" ] || { rm "$SEEN.slow"; echo begun >"$SEEN.begun"; sleep 100; }
+sleep "$2"
+echo "METRIC loss=$1"
+echo "end $1 $(date +%s%N)" >>"$SEEN"
+END
+cat >family.json <<END
+{"name": "family", "direction": "lower", "score": "loss", "grace_seconds": 1, "command": "sh $PWD/train.sh {x} {s}",
+ "trials": [{"name": "parent", "params": {"x": 1, "s": 4}},
+            {"name": "one", "parent": "parent", "params": {"x": 2, "s": 2}},
+            {"name": "two", "parent": "parent", "params": {"x": 3, "s": 2}},
+            {"name": "three", "parent": "parent", "params": {"x": 4, "s": 2}}]}
+END
+cat >alone.json <<END
+{"name": "alone", "direction": "lower", "score": "loss", "grace_seconds": 1, "command": "sh $PWD/train.sh {x} 0", "grid": {"x": [7]}}
+END
+worker() # SWEEP STORE OPTION...
+{
+    sweep=$1 of=$2
+    shift 2
+    "$LINEAGE" night "$sweep.json" -C "$of" --worker --lease 10000 -q "$@" >>out.w 2>>err.w </dev/null &
+    pid=$!
+    workers="$workers $pid"
+}
+when() { sed -n "s/^$1 $2 //p" "$SEEN"; }
+
+for kind in server directory; do
+    SEEN=$PWD/$kind.seen
+    export SEEN
+    family=$PWD/$kind-family alone=$PWD/$kind-alone
+    [ $kind = directory ] || family=$SERVER/waiting/family alone=$SERVER/waiting/alone
+    must_run init "$family" --direction lower
+    must_run init "$alone" --direction lower
+
+    # Two workers for three children, one of them with two slots: all begin when the parent has its row.
+    worker family "$family"
+    first=$pid
+    wait_for grep -q 'begin 1' "$SEEN" || fail 'no parent'
+    worker family "$family" --jobs 2
+    wait "$first"
+    must_equal 0 $? "$kind: the first worker: $(cat err.w)"
+    wait "$pid"
+    must_equal 0 $? "$kind: the second: $(cat err.w)"
+    must_equal 8 "$(wc -l <"$SEEN")" "$kind: each is begun once"
+    last=$(for x in 2 3 4; do when begin $x; done | sort -n | tail -n 1)
+    soonest=$(for x in 2 3 4; do when end $x; done | sort -n | head -n 1)
+    checks=$((checks + 1))
+    [ "$last" -lt "$soonest" ] || fail "$kind: a child began only when another had ended: $(cat "$SEEN")"
+
+    # A worker that is interrupted gives its trial up, and one that waits takes it.
+    : >"$SEEN.slow"
+    worker alone "$alone"
+    first=$pid
+    wait_for test -e "$SEEN.begun" || fail 'not begun'
+    worker alone "$alone"
+    sleep 0.5
+    kill -TERM "$first"
+    wait "$first"
+    must_equal 130 $? "$kind: interrupted"
+    wait "$pid"
+    must_equal 0 $? "$kind: the one that waited: $(cat err.w)"
+    run query -C "$alone" --format tsv --status baseline
+    must_equal 2 "$(wc -l <out)" "$kind: the trial has its row"
+done
+
+# Of one that is killed the kernel tells, where it is the same machine.
+rm -rf "$alone" "$SEEN" "$SEEN.begun"
+must_run init "$alone" --direction lower
+: >"$SEEN.slow"
+worker alone "$alone"
+first=$pid
+wait_for test -e "$SEEN.begun" || fail 'not begun'
+worker alone "$alone"
+sleep 0.5
+kill -KILL "$first"
+wait "$first" 2>/dev/null
+wait "$pid"
+must_equal 0 $? "after a kill: $(cat err.w)"
+must_equal 2 "$(grep -c begin "$SEEN")" 'begun twice'
+workers=
+finish
