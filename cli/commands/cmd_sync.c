@@ -66,8 +66,9 @@ const struct cli_command cmd_sync = {
         "--clean removes snapshots from the server that no row names, checkpoints of nights made more\n"
         "than so many days ago, and bytes that belong to nothing; never what is younger than a day.\n"
         "\n"
-        "Exit status 1: something was refused, or is being delivered by another process; 3: the\n"
-        "server is away, and everything waits. A store whose log is a file has nothing to deliver.",
+        "Exit status 1: something was refused, or is being delivered by another process; 2: the server\n"
+        "does not let this user in, or has no such store; 3: it is away. Then everything waits.\n"
+        "A store whose log is a file has nothing to deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,

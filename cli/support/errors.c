@@ -50,6 +50,7 @@ int cli_fail(const struct lineage_error *err)
     case LINEAGE_ECORRUPT:
     case LINEAGE_EEXIST:
     case LINEAGE_ENOTFOUND:
+    case LINEAGE_EREFUSED:
     case LINEAGE_ELIMIT: return cli_error(CLI_USAGE, "%s", err->text);
     default: return cli_error(CLI_SYSTEM, "%s", err->text);
     }

@@ -74,7 +74,7 @@ LINEAGE_API bool lineage_is_server(const char *place);
  * says something else. results.tsv is created by the first append.
  *
  * Of a store on a server (lineage_is_server, or a directory whose lineage.json names one): make schema and store there, as
- * far as they are missing. LINEAGE_EAWAY if the server cannot be reached.
+ * far as they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it says no.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err);
@@ -117,7 +117,7 @@ struct lineage_open_options {
  *
  * dir may be the name of a store on a server; mirror, outbox, telemetry and snapshots are then in
  * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, which is what lineage_store_dir gives. A server that is away does
- * not fail the open.
+ * not fail the open; one that says no does, with LINEAGE_EREFUSED (no such database, store or role, a wrong password, ..).
  *
  * A store belongs to the process that opened it: in a child of a fork everything but close is LINEAGE_EINVAL,
  * because parent and child would share one lock and hand out the same ids.

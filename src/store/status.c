@@ -22,6 +22,7 @@ const char *lineage_status_text(enum lineage_status status)
     case LINEAGE_ELIMIT: return "too long";
     case LINEAGE_ECANCELLED: return "cancelled";
     case LINEAGE_EAWAY: return "server away";
+    case LINEAGE_EREFUSED: return "refused by the server";
     }
     return "unknown status";
 }

@@ -136,10 +136,14 @@ bool outbox_request_again(struct outbox_request *request, const struct log *log,
     return status == LINEAGE_EAWAY && log->lost && ++request->tries < TIMES_TRIED;
 }
 
-/* A claim that cannot be had is in the hands of somebody who hangs: to the trial that is the same. */
+/*
+ * A claim that cannot be had is in the hands of somebody who hangs: to the trial that is the same. So is a server that let this
+ * handle in when it was opened and does so no more (a new password, a database that was dropped): the open of the next command
+ * fails and says why, while a trial that is over by now may have taken a night.
+ */
 bool outbox_is_away(enum lineage_status status)
 {
-    return status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED;
+    return status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED || status == LINEAGE_EREFUSED;
 }
 
 enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,

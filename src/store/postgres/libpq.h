@@ -12,7 +12,8 @@
 #include "../fail.h"
 
 #define LIBPQ_FUNCTIONS(X)                                                                                   \
-    X(connectdbParams) X(status) X(errorMessage) X(finish) X(setnonblocking) X(setNoticeProcessor)           \
+    X(connectdbParams) X(pingParams) X(reset) X(setErrorVerbosity) X(serverVersion) X(status) X(errorMessage) \
+    X(finish) X(setnonblocking) X(setNoticeProcessor)                                                        \
     X(socket) X(sendQuery) X(sendQueryParams) X(flush) X(consumeInput) X(isBusy) X(getResult)                \
     X(resultStatus) X(resultErrorField) X(resultErrorMessage) X(clear) X(ntuples) X(getvalue) X(getlength)   \
     X(getisnull) X(transactionStatus) X(notifies) X(freemem)

@@ -44,7 +44,7 @@ enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status
 {
     const char *state = pg_sqlstate(p->pg);
     if (status == LINEAGE_EIO && (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0))
-        return store_fail(err, LINEAGE_ENOTFOUND, "%s: this database has no lineage; `lineage init %s` makes it",
+        return store_fail(err, LINEAGE_EREFUSED, "%s: this database has no lineage; `lineage init %s` makes it",
                           p->name.shown, p->name.shown);
     return status;
 }
@@ -61,7 +61,7 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
     if (status == LINEAGE_OK)
         status = postgres_check_version(p, pg_int(&result, 0, 0), err);
     if (status == LINEAGE_OK && pg_is_null(&result, 0, 1))
-        status = store_fail(err, LINEAGE_ENOTFOUND, "%s: there is no store '%s'; `lineage init` makes it", p->name.shown,
+        status = store_fail(err, LINEAGE_EREFUSED, "%s: there is no store '%s'; `lineage init` makes it", p->name.shown,
                             p->name.store);
     if (status == LINEAGE_OK)
         p->store = pg_int(&result, 0, 1);
@@ -136,7 +136,7 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
         status = postgres_ask(p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid FROM lineage.store s WHERE s.id = %lld",
                               (long long)p->store);
     if (status == LINEAGE_OK && !pg_rows(&result))
-        status = store_fail(err, LINEAGE_ENOTFOUND, "%s: the store is gone", p->name.shown);
+        status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
     if (status == LINEAGE_OK) {
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
         postgres_take_state(p, state, &result);

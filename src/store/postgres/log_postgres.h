@@ -19,7 +19,7 @@ enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *
  */
 enum lineage_status log_postgres_create(const char *name, const char *settings, char **there, struct lineage_error *err);
 
-/* Settings of the store, as the text of a lineage.json (add to out). LINEAGE_ENOTFOUND: no such store on the server. */
+/* Settings of the store, as the text of a lineage.json (add to out). LINEAGE_EREFUSED: no such store on the server. */
 enum lineage_status log_postgres_settings(struct log *log, struct buf *out, struct lineage_error *err);
 
 /* Replace them if they are `before`; LINEAGE_EEXIST if somebody else was faster. */

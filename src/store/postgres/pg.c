@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libpq.h"
+#include "connect.h"
 
 struct pg {
     struct libpq pq;
@@ -79,17 +79,10 @@ bool pg_is_connected(struct pg *pg)
     return pg->connection && pg->pq.status(pg->connection) == CONNECTION_OK;
 }
 
-/* Of what libpq says the first line: the others are advice, or about the next host. */
-static void first_line(char *out, size_t size, const char *text)
-{
-    size_t n = strcspn(text, "\n");
-    snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), text);
-}
-
 static enum lineage_status away(struct pg *pg, const char *why, struct lineage_error *err)
 {
     char text[320];
-    first_line(text, sizeof text, why);
+    connect_first_line(text, sizeof text, why);
     return store_fail(err, LINEAGE_EAWAY, "%s is away: %s", pg->shown, text);
 }
 
@@ -110,15 +103,6 @@ static const char session[] =
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
 
-/* What stands before dbname is the default of what its URI says. */
-static PGconn *start(struct pg *pg)
-{
-    const char *const keywords[] = {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle",
-                                    "keepalives_interval", "keepalives_count", "tcp_user_timeout", "dbname", NULL};
-    const char *const values[] = {"lineage", "UTF8", "5", "30", "10", "3", "30000", pg->uri, NULL};
-    return pg->pq.connectdbParams(keywords, values, 1);
-}
-
 static double now(void)
 {
     struct timespec t;
@@ -135,23 +119,14 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
         *fresh = false;
     if (pg_is_connected(pg))
         return LINEAGE_OK;
-    if (pg->why.status != LINEAGE_OK && now() - pg->failed < SECONDS_AWAY) {
-        if (err)
-            *err = pg->why;
-        return pg->why.status;
-    }
+    if (pg->why.status != LINEAGE_OK && now() - pg->failed < SECONDS_AWAY)
+        return store_give(err, &pg->why);
     pg_disconnect(pg);
-    pg->connection = start(pg);
+    pg->connection = connect_server(&pg->pq, pg->uri, pg->shown, &pg->why);
     pg->owner = getpid();
-    if (!pg->connection)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    if (!pg_is_connected(pg)) {
-        enum lineage_status status = away(pg, pg->pq.errorMessage(pg->connection), &pg->why);
-        if (err)
-            *err = pg->why;
+    if (!pg->connection) {
         pg->failed = now();
-        pg_disconnect(pg);
-        return status;
+        return store_give(err, &pg->why);
     }
     pg->why.status = LINEAGE_OK;
     pg->pq.setNoticeProcessor(pg->connection, say_nothing, NULL);
@@ -159,7 +134,10 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
     pg->connections++;
     if (fresh)
         *fresh = true;
-    return pg_query(pg, NULL, PG_PATIENCE, session, err);
+    enum lineage_status status = pg_query(pg, NULL, PG_PATIENCE, session, err);
+    if (status != LINEAGE_OK) /* or the next statement would go without all that */
+        pg_disconnect(pg);
+    return status;
 }
 
 /* Until something can be read, or written where that is wanted, or a moment has passed. */
@@ -191,26 +169,15 @@ static bool wait_for_answer(struct pg *pg, double start_time, double seconds, bo
     }
 }
 
-/* Classes that pass by themselves: 08 connection, 53 disk full and such, 57P the server stops or starts, 25P03 we were too
- * slow, 25006 a standby, 40 undone by the server. */
-static bool is_passing(const char *sqlstate)
-{
-    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(sqlstate, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
-}
-
 static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct lineage_error *err)
 {
     const char *state = pg->pq.resultErrorField(rows, PG_DIAG_SQLSTATE);
     const char *primary = pg->pq.resultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
     char text[320];
     snprintf(pg->sqlstate, sizeof pg->sqlstate, "%s", state ? state : "");
-    if (!state || is_passing(state))
+    if (!state || connect_is_passing(state))
         return away(pg, primary ? primary : pg->pq.resultErrorMessage(rows), err);
-    first_line(text, sizeof text, primary ? primary : "");
+    connect_first_line(text, sizeof text, primary ? primary : "");
     if (strcmp(state, "55P03") == 0)
         return store_fail(err, LINEAGE_ELOCKED, "%s: another writer has held the log for too long", pg->shown);
     return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);

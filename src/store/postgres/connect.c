@@ -1,0 +1,184 @@
+/*
+ * connect.c: see connect.h.
+ *
+ * Up to libpq 17 a connection that was never made has a text and no SQLSTATE. The text has the server's words in the
+ * server's language, but in the form of every message of a server, SEVERITY colon two blanks; then the same connection is
+ * tried once more with the verbosity that puts the SQLSTATE into it. What libpq itself has to say (TLS, a password that is
+ * not there) has words only: they are read in the locale "C". A name that it cannot read is what PQping tells, documented,
+ * as "no attempt".
+ */
+#include "connect.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+/* client_connection_check_interval, and what the migrations use. */
+enum { OLDEST_SERVER = 140000 };
+
+/* What stands before dbname is the default of what its URI says. */
+#define KEYWORDS                                                                                                        \
+    {"fallback_application_name", "client_encoding", "connect_timeout", "keepalives_idle", "keepalives_interval",       \
+     "keepalives_count", "tcp_user_timeout", "dbname", NULL}
+#define VALUES(uri) {"lineage", "UTF8", "5", "30", "10", "3", "30000", uri, NULL}
+
+void connect_first_line(char *out, size_t size, const char *text)
+{
+    size_t n = strcspn(text, "\n");
+    snprintf(out, size, "%.*s", (int)(n < size ? n : size - 1), text);
+}
+
+/* Classes that pass by themselves: 08 connection, 53 disk full and such, 57P the server stops or starts, 25P03 we were too
+ * slow, 25006 a standby, 40 undone by the server. */
+bool connect_is_passing(const char *sqlstate)
+{
+    static const char *const beginnings[] = {"08", "53", "57P", "25P03", "25006", "40", "58", "XX"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(sqlstate, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+/* ---- the text of a failure ---------------------------------------------------------------------------------------- */
+
+enum verdict { NOT_REACHED, LOST, REFUSED };
+
+static bool has_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strstr(text, *words))
+            return true;
+    return false;
+}
+
+/* Behind "connection to server at .. failed: ", which has names of others' choosing. */
+static const char *behind_host(const char *line)
+{
+    static const char failed[] = " failed: ";
+    const char *behind = strncmp(line, "connection to server", 20) == 0 ? strstr(line, failed) : NULL;
+    return behind ? behind + sizeof failed - 1 : line;
+}
+
+/* What a server itself said. */
+static const char *behind_severity(const char *text)
+{
+    const char *behind = strstr(text, ":  ");
+    return behind ? behind + 3 : NULL;
+}
+
+/* "28P01: text": the text; NULL if it does not begin so. */
+static const char *behind_sqlstate(const char *text)
+{
+    return strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && strncmp(text + 5, ": ", 2) == 0 ? text + 7 : NULL;
+}
+
+static enum verdict judge_words(const char *text)
+{
+    static const char *const lost[] = {"SSL SYSCALL", "unexpected eof", "closed unexpectedly", "closed the connection unexpectedly",
+                                       "could not receive data", "could not send data", "response to SSL negotiation", NULL};
+    static const char *const not_reached[] = {"could not translate", NULL};
+    static const char *const refused[] = {"SSL", "certificate", "private key", "password supplied", "authentication", "channel binding",
+                                          "SCRAM", "GSSAPI", "requirepeer", "invalid port number", "invalid integer value",
+                                          "is too long", NULL};
+    if (has_one_of(text, lost))
+        return LOST;
+    return !has_one_of(text, not_reached) && has_one_of(text, refused) ? REFUSED : NOT_REACHED;
+}
+
+/* *words: what of the line is worth to be shown. */
+static enum verdict judge_line(const char *line, const char **words)
+{
+    const char *text = behind_host(line), *said = behind_severity(text), *plain = said ? behind_sqlstate(said) : NULL;
+    *words = line;
+    if (!said)
+        return judge_words(text);
+    if (!plain || connect_is_passing(said))
+        return NOT_REACHED;
+    *words = plain;
+    return REFUSED;
+}
+
+/*
+ * A line for each host or address that was tried, and for each of its ways (TLS, then without). libpq goes on to the next
+ * host where one is not reached, and back to a way without TLS where that was lost, which says nothing then.
+ */
+static enum verdict judge_text(const char *text, char *words, size_t size)
+{
+    enum verdict verdict = NOT_REACHED;
+    connect_first_line(words, size, text);
+    for (const char *line = text; *line && verdict != LOST; line += strcspn(line, "\n"), line += *line == '\n') {
+        char alone[400];
+        const char *shown;
+        connect_first_line(alone, sizeof alone, line);
+        enum verdict one = judge_line(alone, &shown);
+        if (one != NOT_REACHED && (one == LOST || verdict == NOT_REACHED)) {
+            verdict = one;
+            connect_first_line(words, size, shown);
+        }
+    }
+    return verdict;
+}
+
+/* ---- connecting --------------------------------------------------------------------------------------------------- */
+
+static bool is_there(const struct libpq *pq, const PGconn *connection)
+{
+    return connection && pq->status(connection) == CONNECTION_OK;
+}
+
+/* Once more if a server said something, for the SQLSTATE of it. By then it may be there. */
+static void try_again_verbosely(const struct libpq *pq, PGconn *connection)
+{
+    if (!connection || is_there(pq, connection) || !behind_severity(pq->errorMessage(connection)))
+        return;
+    pq->setErrorVerbosity(connection, PQERRORS_VERBOSE);
+    pq->reset(connection);
+    pq->setErrorVerbosity(connection, PQERRORS_DEFAULT);
+}
+
+static void explain(const struct libpq *pq, const PGconn *connection, const char *uri, const char *shown, struct lineage_error *why)
+{
+    const char *const keywords[] = KEYWORDS, *const values[] = VALUES(uri);
+    const char *text = pq->errorMessage(connection);
+    char words[320];
+    enum verdict verdict = judge_text(text, words, sizeof words);
+    bool asked = strncmp(text, "connection to server", 20) == 0; /* since libpq 14 */
+    if (!asked && pq->pingParams(keywords, values, 1) == PQPING_NO_ATTEMPT)
+        store_fail(why, LINEAGE_EINVAL, "%s: %s", shown, words);
+    else if (verdict == REFUSED)
+        store_fail(why, LINEAGE_EREFUSED, "%s: refused: %s", shown, words);
+    else
+        store_fail(why, LINEAGE_EAWAY, "%s is away: %s", shown, words);
+}
+
+static bool is_known(const struct libpq *pq, const PGconn *connection, const char *shown, struct lineage_error *why)
+{
+    int version = pq->serverVersion(connection);
+    if (version >= OLDEST_SERVER)
+        return true;
+    store_fail(why, LINEAGE_EREFUSED, "%s: refused: its PostgreSQL is version %d.%d, and %d is the oldest that will do", shown,
+               version / 10000, version % 10000, OLDEST_SERVER / 10000);
+    return false;
+}
+
+PGconn *connect_server(const struct libpq *pq, const char *uri, const char *shown, struct lineage_error *why)
+{
+    const char *const keywords[] = KEYWORDS, *const values[] = VALUES(uri);
+    locale_t plain = newlocale(LC_MESSAGES_MASK, "C", NULL), before = plain ? uselocale(plain) : NULL;
+    PGconn *connection = pq->connectdbParams(keywords, values, 1);
+    try_again_verbosely(pq, connection);
+    bool there = is_there(pq, connection);
+    if (!connection)
+        store_fail(why, LINEAGE_ENOMEM, "out of memory");
+    else if (!there)
+        explain(pq, connection, uri, shown, why);
+    if (plain) {
+        uselocale(before);
+        freelocale(plain);
+    }
+    if (connection && !(there && is_known(pq, connection, shown, why))) {
+        pq->finish(connection);
+        return NULL;
+    }
+    return connection;
+}
