@@ -103,6 +103,19 @@ static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
     set_real(line, "judge_s", judge->seconds);
 }
 
+/* What a teacher spoke to, as shares of what there was. */
+static void set_distillation(json_t *line, const struct trainer_distillation *d)
+{
+    if (d->rollouts == 0)
+        return;
+    set_real(line, "opd/frac_groups", (double)d->taught_groups / (double)d->groups);
+    set_real(line, "opd/frac_rollouts", (double)d->taught_rollouts / (double)d->rollouts);
+    set_real(line, "opd/frac_tokens", (double)d->taught_tokens / fmax(1, (double)d->tokens));
+    set_real(line, "opd/gap", d->gap);
+    set_real(line, "opd/kd_loss", d->loss);
+    set_real(line, "opd/kd_clipped", d->clipped);
+}
+
 /* The two ends of a mix of questions, where it has two. */
 static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
 {
@@ -131,6 +144,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_speed(line, it);
     set_judge(line, &it->judge);
     set_ends(line, it->end_of_mix);
+    set_distillation(line, &it->distillation);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->generation_s += it->generation_s;

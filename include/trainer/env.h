@@ -189,6 +189,17 @@ TRAINER_API size_t trainer_env_demonstrate(const struct trainer_env *env,
                                            const struct trainer_demo_options *options,
                                            uint64_t seed, int32_t *tokens, uint8_t *mask);
 
+/*
+ * A worked solution of a question: prompt, the calls that it takes one after another, what the tool
+ * says to them (it never fails here), ANS and the true answer. Where max_turns do not suffice, the
+ * answer is true all the same. tokens: at least trainer_env_max_tokens; returns the length.
+ */
+TRAINER_API size_t trainer_env_solve(const struct trainer_env *env, uint64_t question,
+                                     int32_t *tokens);
+
+/* The question that trainer_env_demonstrate of that seed is about. */
+TRAINER_API uint64_t trainer_env_demonstrated(uint64_t seed);
+
 #ifdef __cplusplus
 }
 #endif

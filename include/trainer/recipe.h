@@ -71,6 +71,31 @@ struct trainer_passk {
     int32_t k; /* 1; every rollout of a block of k of its group gets the block's best outcome */
 };
 
+/* "none", "advantage", "loss" */
+enum trainer_distill_how {
+    TRAINER_DISTILL_NONE,
+    TRAINER_DISTILL_ADVANTAGE, /* K1: the advantage of what is taught is teacher - policy */
+    TRAINER_DISTILL_LOSS       /* K2: half of its square, beside the policy loss */
+};
+/* "checkpoint": algorithm.teacher; "policy": the live policy, which is shown more */
+enum trainer_distill_teacher { TRAINER_TEACHER_CHECKPOINT, TRAINER_TEACHER_POLICY };
+/* "fact": the last hop's, behind the prompt; "demonstration": a worked solution, before it */
+enum trainer_shown { TRAINER_SHOWN_FACT, TRAINER_SHOWN_DEMONSTRATION };
+
+/*
+ * A teacher for the rollouts that failed, beside an algorithm with advantages (rlcore/distill.h):
+ * what prompts and tokens it speaks to.
+ */
+struct trainer_distill {
+    enum trainer_distill_how how;         /* none */
+    enum trainer_distill_teacher teacher; /* checkpoint */
+    enum trainer_shown shown; /* fact; what a teacher that is the policy is shown, opsd's as well */
+    double pass_rate;         /* 1; of groups with at most this share of rewarded rollouts */
+    int32_t horizon;          /* 0 = all; first tokens of a rollout */
+    bool normalise;           /* true; advantage: z-scores over what is taught */
+    double coef;              /* 1; weight */
+};
+
 /* "constant", "linear", "cosine" */
 enum trainer_schedule_kind { TRAINER_CONSTANT, TRAINER_LINEAR, TRAINER_COSINE };
 
@@ -101,6 +126,7 @@ struct trainer_algorithm {
     double length_coef;                         /* 0 = the custom of the penalty */
     struct trainer_length length;
     struct trainer_passk passk;
+    struct trainer_distill distill;
     struct trainer_adca adca;
     struct trainer_schedule schedule;
 };
@@ -153,6 +179,7 @@ struct trainer_warm_start {
     int32_t warmup;       /* 50 */
     int32_t k_min, k_max; /* 2, 5: hops of hopworld's demonstrations; must cover those trained on */
     struct trainer_demo_options demo; /* "demonstrator" */
+    double shown; /* "shown.share", 0: of demonstrations that follow a worked solution of the same */
 };
 
 struct trainer_training {

@@ -43,6 +43,15 @@ struct trainer_end_of_mix {
     uint64_t rollouts; /* 0 where k_min is k_max */
 };
 
+/* What algorithm.distill taught of the rollouts of an iteration. */
+struct trainer_distillation {
+    uint64_t groups, taught_groups; /* those below the pass rate, with a failure */
+    uint64_t rollouts, taught_rollouts;
+    uint64_t tokens, taught_tokens; /* of the policy */
+    double gap;                     /* mean of teacher - policy over what is taught, nats */
+    double loss, clipped; /* K2, means over the updates: the loss, share of tokens it left alone */
+};
+
 enum trainer_event_kind {
     TRAINER_EVENT_START,      /* model and memory are known, nothing is trained yet */
     TRAINER_EVENT_WARM,       /* a step of the warm start */
@@ -70,6 +79,7 @@ struct trainer_iteration {
     uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
     struct trainer_judge_counts judge;    /* of the algorithms that ask one */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
+    struct trainer_distillation distillation;
 };
 
 struct trainer_event {

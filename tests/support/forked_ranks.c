@@ -162,6 +162,9 @@ static void put_iteration(FILE *out, const struct trainer_iteration *i)
                               (double)i->trained_tokens};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         fprintf(out, " %a", numbers[k]);
+    fprintf(out, " %a %a %llu %a", i->end_of_mix[0].passed, i->end_of_mix[1].tokens,
+            (unsigned long long)i->distillation.taught_tokens, i->distillation.gap);
+    fprintf(out, " %a %a", i->distillation.loss, i->distillation.clipped);
     put_gains(out, i->gain, i->n_gain);
 }
 

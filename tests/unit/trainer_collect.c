@@ -66,6 +66,9 @@ static struct run *collected(struct place *place, enum rl_algorithm_name a,
     size_t n = trainer_model_parameters(&place->recipe.model);
     place->recipe.tasks[0].algorithm.name = a;
     place->recipe.tasks[1].algorithm.name = b;
+    for (int32_t task = 0; task < 2; task++) /* it is none beside those that are teachers themselves */
+        if (rl_algorithm_at(place->recipe.tasks[task].algorithm.name)->loss != RL_COMPONENT_RL)
+            place->recipe.tasks[task].algorithm.distill.how = TRAINER_DISTILL_NONE;
     check_recipe(&place->recipe);
     run->recipe = &place->recipe;
     if (run_open(run, &err) != TRAINER_OK)
@@ -207,6 +210,55 @@ static void a_policy_is_shown_the_last_fact(void **state)
     closed(run);
 }
 
+/* A worked solution of the row's question, and the row behind it as it is. */
+static void a_policy_is_shown_a_solution(void **state)
+{
+    struct place *place = *state;
+    double difference = 0;
+    for (int32_t task = 0; task < 2; task++)
+        place->recipe.tasks[task].algorithm.distill.shown = TRAINER_SHOWN_DEMONSTRATION;
+    struct run *run = collected(place, RL_ALGORITHM_OPSD, RL_ALGORITHM_OPSD, 0);
+    const struct trainer_rollouts *r = run->rollouts;
+    for (size_t row = 0; row < r->n; row++) {
+        const struct trainer_env *env = &place->recipe.tasks[r->task[row]].env;
+        size_t first = row * r->width, length = (size_t)r->length[row];
+        int32_t tokens[256];
+        uint8_t wanted[256] = {0};
+        double expected[256];
+        size_t n = trainer_env_solve(env, r->episode[row].question, tokens);
+        memcpy(tokens + n, r->tokens + first, length * sizeof *tokens);
+        memcpy(wanted + n, r->mask + first, length);
+        score(place, place->params, tokens, wanted, n + length, expected);
+        for (size_t t = 0; t < length; t++)
+            if (r->mask[first + t]) {
+                assert_near((double)r->reference[first + t], expected[t + n], 2e-5);
+                difference += fabs(expected[t + n] - (double)r->log_prob[first + t]);
+            }
+    }
+    assert_true(difference > 1);
+    closed(run);
+}
+
+/* The teacher of algorithm.distill scores as opd's or opsd's, beside an algorithm with advantages. */
+static void a_teacher_beside_an_algorithm_scores(void **state)
+{
+    struct place *place = *state;
+    struct trainer_distill *a = &place->recipe.tasks[0].algorithm.distill;
+    a->how = place->recipe.tasks[1].algorithm.distill.how = TRAINER_DISTILL_ADVANTAGE;
+    struct run *run = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_RLOO, 0);
+    assert_scored(place, run->rollouts, 0, run->rollouts->reference, place->taught);
+    assert_scored(place, run->rollouts, 1, run->rollouts->reference, place->taught);
+    closed(run);
+    a->teacher = TRAINER_TEACHER_POLICY;
+    struct run *other = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 0);
+    struct run *opsd = collected(place, RL_ALGORITHM_OPSD, RL_ALGORITHM_OPD, 0);
+    for (size_t i = 0; i < other->rollouts->n * other->rollouts->width; i++)
+        if (other->rollouts->mask[i])
+            assert_true(other->rollouts->reference[i] == opsd->rollouts->reference[i]);
+    closed(other);
+    closed(opsd);
+}
+
 /* ---- questions ---- */
 
 static bool is_among(uint64_t question, const struct trainer_rollouts *r, int32_t task)
@@ -293,6 +345,8 @@ int main(void)
         TEST(a_source_says_what_the_learner_is_to_say),
         TEST(the_start_scores_all_tasks),
         TEST(a_policy_is_shown_the_last_fact),
+        TEST(a_policy_is_shown_a_solution),
+        TEST(a_teacher_beside_an_algorithm_scores),
         TEST(questions_are_new_in_every_iteration),
         TEST(a_pool_is_gone_round),
         TEST(evaluations_ask_the_same_questions),

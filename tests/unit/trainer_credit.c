@@ -627,6 +627,107 @@ static void blocks_share_the_reward_of_their_best(void **state)
     release(c);
 }
 
+/* ---- a teacher for what failed ---- */
+
+/* Group 0 passed twice of four, group 1 once. */
+static struct credited *taught(enum trainer_distill_how how, double pass_rate, int32_t horizon)
+{
+    struct credited *c = make(RL_ALGORITHM_REWARD);
+    algorithm(c)->distill.how = how;
+    algorithm(c)->distill.pass_rate = pass_rate;
+    algorithm(c)->distill.horizon = horizon;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        c->r->log_prob[FIRST * WIDTH + i] = -0.1f * (float)(1 + i % 13);
+        c->r->reference[FIRST * WIDTH + i] = -0.07f * (float)(1 + i % 17);
+    }
+    assign(c, 0);
+    return c;
+}
+
+/* Whether that token is taught: of a failure in a group below the pass rate, among the first. */
+static bool is_taught(const struct credited *c, size_t i, size_t t, double pass_rate,
+                      size_t horizon)
+{
+    size_t before = 0;
+    for (size_t u = 0; u < t; u++)
+        before += c->batch.mask[i * WIDTH + u];
+    return outcomes[i] == 0 && (i < GROUP ? 0.5 : 0.25) <= pass_rate &&
+           c->batch.mask[i * WIDTH + t] && before < horizon;
+}
+
+static void check_taught(enum trainer_distill_how how, double pass_rate, int32_t horizon)
+{
+    struct credited *c = taught(how, pass_rate, horizon);
+    size_t n = 0, most = horizon > 0 ? (size_t)horizon : WIDTH;
+    double mean = 0, square = 0, gap = 0;
+    for (int pass = 0; pass < 3; pass++) {
+        for (size_t at = 0; at < ROWS * WIDTH; at++) {
+            size_t i = at / WIDTH, first = FIRST * WIDTH;
+            double x = (double)c->r->reference[first + at] - (double)c->r->log_prob[first + at];
+            bool teaches = is_taught(c, i, at % WIDTH, pass_rate, most);
+            bool row = outcomes[i] == 0 && (i < GROUP ? 0.5 : 0.25) <= pass_rate;
+            double own = c->batch.mask[at] ? outcomes[i] : 0;
+            if (pass == 0 && teaches) {
+                n++;
+                mean += x;
+            } else if (pass == 1 && teaches) {
+                square += (x - mean) * (x - mean);
+            } else if (pass == 2 && how == TRAINER_DISTILL_ADVANTAGE) {
+                double z = (x - mean) / (sqrt(square / (double)n) + 1e-8);
+                assert_near((double)advantages(c)[at], teaches ? z : row ? 0 : own, 1e-5);
+                assert_true(c->r->kd[first + at] == 0);
+            } else if (pass == 2) {
+                assert_true(advantages(c)[at] == (float)own);
+                assert_true(c->r->kd[first + at] == (teaches ? 1 : 0));
+            }
+        }
+        if (pass == 0) {
+            gap = mean / (double)n;
+            mean = gap;
+        }
+    }
+    const struct trainer_distillation *d = &c->memory.distillation;
+    assert_int_equal(d->taught_tokens, n);
+    assert_int_equal(d->tokens, credit_tokens(c->r, FIRST, ROWS));
+    assert_int_equal(d->groups, 2);
+    assert_int_equal(d->taught_groups, pass_rate < 0.5 ? 1 : 2);
+    assert_int_equal(d->rollouts, ROWS);
+    assert_int_equal(d->taught_rollouts, pass_rate < 0.5 ? 3 : 5);
+    assert_near(d->gap, gap, 1e-6);
+    release(c);
+}
+
+static void a_teacher_speaks_to_what_failed(void **state)
+{
+    (void)state;
+    static const double rates[] = {0.25, 0.5, 1};
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        for (int32_t horizon = 0; horizon <= 4; horizon += 2) {
+            check_taught(TRAINER_DISTILL_ADVANTAGE, rates[i], horizon);
+            check_taught(TRAINER_DISTILL_LOSS, rates[i], horizon);
+        }
+}
+
+/* Weight and normalisation of K1; the teacher goes by the reward, whatever it was made into. */
+static void a_teachers_weight_and_scale_are_its_own(void **state)
+{
+    (void)state;
+    struct credited *c = taught(TRAINER_DISTILL_ADVANTAGE, 1, 0);
+    algorithm(c)->distill.normalise = false;
+    algorithm(c)->distill.coef = 0.5;
+    algorithm(c)->advantage_scale = 3;
+    algorithm(c)->passk.k = 2;
+    c->memory.distillation = (struct trainer_distillation){.groups = 0};
+    assign(c, 0);
+    for (size_t at = 0; at < ROWS * WIDTH; at++) {
+        size_t i = at / WIDTH, first = FIRST * WIDTH;
+        double x = (double)c->r->reference[first + at] - (double)c->r->log_prob[first + at];
+        double expected = outcomes[i] == 0 ? 0.5 * x : 3;
+        assert_near((double)advantages(c)[at], c->batch.mask[at] ? expected : 0, 1e-6);
+    }
+    release(c);
+}
+
 /* ---- easy and hard ---- */
 
 /* k of 2..6: 2 and 3 are easy, 5 and 6 hard, 4 is neither. */
@@ -795,6 +896,8 @@ int main(void)
         cmocka_unit_test(a_length_penalty_warms_up),
         cmocka_unit_test(blocks_share_the_reward_of_their_best),
         cmocka_unit_test(both_ends_of_a_mix_are_measured),
+        cmocka_unit_test(a_teacher_speaks_to_what_failed),
+        cmocka_unit_test(a_teachers_weight_and_scale_are_its_own),
         cmocka_unit_test(each_algorithm_fills_its_streams),
         cmocka_unit_test(echo_is_grpo_on_its_own_tokens),
         cmocka_unit_test(teachers_leave_no_advantage),

@@ -498,6 +498,75 @@ static void no_demonstration_is_longer_than_max_tokens(void **state)
     }
 }
 
+/* ---- worked solutions ---- */
+
+/* What the policy would write of a solution is rewarded, where the tool says what stands there. */
+static void solutions_solve_their_question(void **state)
+{
+    (void)state;
+    for (enum trainer_env_kind kind = 0; kind < TRAINER_N_ENVS; kind++)
+        for (uint64_t question = 1; question <= 50; question++) {
+            struct trainer_env env;
+            int32_t tokens[256];
+            trainer_env_init(&env, kind);
+            env.p_fail = 0;
+            struct game game = begin(env, question, trainer_seed(question, 'w', 0));
+            enum trainer_turn turn = TRAINER_TURN_GOES_ON;
+            env.p_fail = 1; /* a solution does not fail */
+            size_t n = trainer_env_solve(&env, question, tokens), at = game.n_prompt;
+            assert_true(n <= trainer_env_max_tokens(&env));
+            assert_memory_equal(tokens, game.prompt, game.n_prompt * sizeof *tokens);
+            for (; at < n && turn != TRAINER_TURN_DONE; at++) {
+                turn = write_token(&game, tokens[at]);
+                assert_memory_equal(tokens + at + 1, game.text, game.n * sizeof *tokens);
+                at += game.n;
+            }
+            assert_int_equal(at, n);
+            assert_int_equal(turn, TRAINER_TURN_DONE);
+            assert_true(game.episode.reward == 1);
+            assert_int_equal(game.episode.good, (1u << game.episode.turn) - 1 +
+                                                    (kind == TRAINER_SLOTS || kind == TRAINER_LEDGER
+                                                         ? 1u << game.episode.turn
+                                                         : 0));
+        }
+}
+
+/* With turns for no more than one call, the answer is true all the same. */
+static void a_solution_keeps_to_its_turns(void **state)
+{
+    (void)state;
+    struct trainer_env env = hopworld(0);
+    int32_t tokens[256], answer[TRAINER_HOPS_MAX];
+    env.max_turns = 1;
+    for (uint64_t question = 1; question <= 20; question++) {
+        struct game game = begin(env, question, 0);
+        size_t n = trainer_env_solve(&env, question, tokens), calls = 0;
+        for (size_t i = 0; i < n; i++)
+            calls += tokens[i] == TRAINER_END_S;
+        assert_int_equal(calls, 1);
+        assert_int_equal(trainer_env_answer(&env, &game.episode, answer), 1);
+        assert_int_equal(tokens[n - 1], answer[0]);
+        assert_int_equal(tokens[n - 2], TRAINER_ANS);
+    }
+}
+
+static void a_demonstration_is_of_the_question_told(void **state)
+{
+    (void)state;
+    struct trainer_demo_options options;
+    trainer_demo_options_init(&options);
+    for (enum trainer_env_kind kind = 0; kind < TRAINER_N_ENVS; kind++)
+        for (uint64_t seed = 1; seed <= 20; seed++) {
+            struct trainer_env env;
+            int32_t tokens[256];
+            uint8_t mask[256];
+            trainer_env_init(&env, kind);
+            struct game game = begin(env, trainer_env_demonstrated(seed), 0);
+            (void)trainer_env_demonstrate(&env, &options, seed, tokens, mask);
+            assert_memory_equal(tokens, game.prompt, game.n_prompt * sizeof *tokens);
+        }
+}
+
 /* ---- the demonstrator ---- */
 
 struct demo {
@@ -731,6 +800,9 @@ static void bad_environments_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(solutions_solve_their_question),
+        cmocka_unit_test(a_solution_keeps_to_its_turns),
+        cmocka_unit_test(a_demonstration_is_of_the_question_told),
         cmocka_unit_test(a_question_is_asked_in_its_form),
         cmocka_unit_test(following_the_chain_is_rewarded),
         cmocka_unit_test(a_wrong_answer_earns_nothing),

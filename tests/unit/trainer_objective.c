@@ -70,6 +70,7 @@ static void fill_token(struct given *g, size_t at, enum kind kind, struct traine
     r->rl[at] = r->mask[at] && (kind == RL || kind == ECHOED);
     r->ref_kl[at] = r->mask[at] && kind == DISTILLED;
     r->ce[at] = r->mask[at] && kind == IMITATED;
+    r->kd[at] = 0;
 }
 
 static void fill_row(struct given *g, size_t row, enum kind kind, struct trainer_rng *rng)
@@ -433,6 +434,40 @@ static void the_penalty_is_added_to_every_loss(void **state)
     }
 }
 
+/* Half of the square where a teacher speaks, by weight; no pull beyond the edge of the clip range. */
+static void a_teachers_square_distance_is_added(void **state)
+{
+    (void)state;
+    float without[ROWS * WIDTH];
+    struct given *g = given(all_rl, 1);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    double plain = evaluate(g, &loss).loss, n = 0, square = 0, edges = 0;
+    memcpy(without, g->b->d_log_prob, sizeof without);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        g->r->kd[i] = g->r->mask[i] && i % 3 ? (i % 2 ? 0.5f : 2) : 0;
+    struct objective_result result = evaluate(g, &loss);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        n += g->b->kd[i] > 0;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        double gap = (double)g->b->log_prob[i] - (double)g->b->reference[i];
+        double ratio = exp((double)g->b->log_prob[i] - (double)g->b->old[i]);
+        bool edge = gap < 0 ? ratio > 1 + loss.clip_high : ratio < 1 - loss.clip_low;
+        if (!(g->b->kd[i] > 0)) {
+            assert_true(g->b->d_log_prob[i] == without[i]);
+            continue;
+        }
+        square += (double)g->b->kd[i] * gap * gap / 2 / n;
+        edges += edge / n;
+        assert_near((double)g->b->d_log_prob[i] - (double)without[i],
+                    edge ? 0 : (double)g->b->kd[i] * gap / n, 1e-6);
+    }
+    assert_true(edges > 0.05 && edges < 0.6);
+    assert_near(result.distilled, square, 1e-9);
+    assert_near(result.distill_clipped, edges, 1e-9);
+    assert_near(result.loss - plain, square, 1e-9);
+    release(g);
+}
+
 /* Rows that are distilled change nothing for the others but the order, and the other way round. */
 static void components_do_not_meet(void **state)
 {
@@ -522,6 +557,7 @@ int main(void)
         cmocka_unit_test(streams_take_the_samplers_log_probs),
         cmocka_unit_test(the_gradient_is_the_central_difference),
         cmocka_unit_test(the_penalty_is_added_to_every_loss),
+        cmocka_unit_test(a_teachers_square_distance_is_added),
         cmocka_unit_test(components_do_not_meet),
         cmocka_unit_test(statistics_are_over_the_policys_tokens),
         cmocka_unit_test(nothing_to_train_is_no_loss),

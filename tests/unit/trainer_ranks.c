@@ -213,6 +213,44 @@ static void environments_beside_each_other_come_to_the_same(void **state)
     }
 }
 
+/* grpo with a teacher for its failures, of either kind, beside opsd that is shown a solution. */
+static void teachers_beside_an_algorithm_come_to_the_same(void **state)
+{
+    const struct place *place = *state;
+    for (int how = TRAINER_DISTILL_ADVANTAGE; how <= TRAINER_DISTILL_LOSS; how++) {
+        struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_OPSD);
+        bool loss = how == TRAINER_DISTILL_LOSS;
+        recipe.tasks[0].algorithm.distill =
+            (struct trainer_distill){.how = (enum trainer_distill_how)how,
+                                     .teacher = loss ? TRAINER_TEACHER_POLICY
+                                                     : TRAINER_TEACHER_CHECKPOINT,
+                                     .pass_rate = 0.8,
+                                     .horizon = 12,
+                                     .normalise = true,
+                                     .coef = 0.5};
+        recipe.tasks[0].algorithm.passk.k = 2;
+        recipe.training.iterations = 2;
+        check_recipe(&recipe);
+        assert_equal(&recipe, loss ? "K2" : "K1");
+    }
+}
+
+/* Checkpoints of plain recipes are shorter: the warm start makes a policy that can read solutions. */
+static void shown_solutions_come_to_the_same(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    recipe.warm_start.steps = 6;
+    recipe.warm_start.shown = 0.5;
+    recipe.tasks[0].questions = 40;
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_OPSD;
+    recipe.tasks[0].algorithm.distill.shown = TRAINER_SHOWN_DEMONSTRATION;
+    recipe.training.minibatch = 88;
+    recipe.training.iterations = 1;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "a solution");
+}
+
 static void a_judge_is_asked_once_for_all(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -425,6 +463,8 @@ int main(void)
         cmocka_unit_test(other_samplers_come_to_the_same),
         cmocka_unit_test(warm_starts_come_to_the_same),
         cmocka_unit_test(environments_beside_each_other_come_to_the_same),
+        cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
+        cmocka_unit_test(shown_solutions_come_to_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),
         cmocka_unit_test(a_blow_up_is_everybodys),
         cmocka_unit_test(a_file_that_is_missing_is_told_by_rank_0),

@@ -115,12 +115,14 @@ static const char everything[] =
     " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
     "  'lr': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': "
     "{'p_stop': 0.01,"
-    "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}}},"
+    "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}, 'shown': {'share': 0.2}}},"
     " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
     "  'facts': 1, 'p_fail': 0.7, 'pool': {'questions': 8}, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
     "   'beta': 0.2, 'norm_by_std': false, 'epsilon': 0.001, 'advantage_scale': 2.5,"
     "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
     "   'length_penalty': 'anchor', 'length_coef': 0.06, 'length': {'warmup': 7}, 'passk': {'k': 3},"
+    "   'distill': {'how': 'loss', 'teacher': 'policy', 'shown': 'demonstration', 'pass_rate': 0.4,"
+    "    'horizon': 5, 'normalise': false, 'coef': 0.7},"
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
@@ -272,6 +274,11 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
     }
     accepted("{'judge': {'endpoint': 'http://h/a@b', 'model': 'm'}, 'environments': [{'algorithm': {'name': 'adca'}}]}");
     assert_refused("{'judge': {'endpoint': 'http://h', 'model': 'm'}}", "an algorithm that asks a judge");
+    assert_refused("{'environments': [{'algorithm': {'distill': {'how': 'loss'}}}]}", "needs a checkpoint");
+    assert_refused("{'environments': [{'algorithm': {'name': 'opsd', 'distill': {'how': 'loss'}}}]}",
+                   "must be none with algorithm.name opsd");
+    assert_refused("{'environments': [{'algorithm': {'distill': {'shown': 'demonstration'}}}]}",
+                   "distill.shown needs algorithm.name opsd");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 3}}}]}", "must divide training.group_size = 8");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 8}}}]}", "must divide training.group_size = 8");
 }

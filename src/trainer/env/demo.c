@@ -75,7 +75,7 @@ static void choose_useless(struct demo *demo, int32_t *first, int32_t *second)
 static bool call(struct demo *demo, const struct demo_plan *plan)
 {
     int32_t first, second;
-    bool useful = plan->next(demo, &first, &second);
+    bool useful = plan->next(demo->env, &demo->episode, &first, &second);
     if (demo->episode.turn == demo->env->max_turns ||
         (!useful && !demo_chance(demo, demo->options->p_needless)) ||
         (demo->episode.turn > 0 && demo_chance(demo, demo->options->p_stop)))

@@ -26,8 +26,9 @@ void demo_make_belief(struct demo *demo);
 
 /* How the demonstrator of an environment goes about it. */
 struct demo_plan {
-    /* Words of a call that brings the episode on, or false when there is nothing left to call. */
-    bool (*next)(const struct demo *demo, int32_t *first, int32_t *second);
+    /* As in struct env_class. */
+    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
+                 int32_t *first, int32_t *second);
     /* Whether entity i of the answer follows from what the tool has said. */
     bool (*knows)(const struct trainer_episode *episode, int32_t i);
 };

@@ -146,3 +146,43 @@ size_t trainer_env_demonstrate(const struct trainer_env *env,
     struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
     return classes[env->kind]->demonstrate(env, options, &rng, tokens, mask);
 }
+
+/* Every demonstrator draws its question first. */
+uint64_t trainer_env_demonstrated(uint64_t seed)
+{
+    struct trainer_rng rng = {trainer_seed(seed, 'd', 0)};
+    return trainer_rng_next(&rng);
+}
+
+/* ---- worked solutions --------------------------------------------------------------------- */
+
+/* One call with its answer behind n tokens; returns how many there are then. */
+static size_t write_call(const struct trainer_env *env, struct trainer_episode *episode,
+                         int32_t first, int32_t second, int32_t *tokens, size_t n)
+{
+    const int32_t words[] = {TRAINER_S, first, second, TRAINER_END_S};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t told;
+        tokens[n++] = words[i];
+        (void)trainer_env_step(env, episode, words[i], tokens + n, &told);
+        n += told;
+    }
+    return n;
+}
+
+/* Distractors are of the question and not of a rollout: all rollouts of a group see one solution. */
+size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32_t *tokens)
+{
+    const struct env_class *kind = classes[env->kind];
+    struct trainer_env sure = *env;
+    struct trainer_episode episode;
+    int32_t first, second;
+    sure.p_fail = 0;
+    size_t n =
+        trainer_env_reset(&sure, question, trainer_seed(question, 'w', 0), &episode, tokens);
+    while (kind->next && episode.turn < env->max_turns &&
+           kind->next(&sure, &episode, &first, &second))
+        n = write_call(&sure, &episode, first, second, tokens, n);
+    tokens[n++] = TRAINER_ANS;
+    return n + kind->answer(&sure, &episode, tokens + n);
+}

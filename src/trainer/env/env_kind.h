@@ -19,6 +19,9 @@ struct env_class {
                      int32_t *tokens);
     size_t (*demonstrate)(const struct trainer_env *env, const struct trainer_demo_options *options,
                           struct trainer_rng *rng, int32_t *tokens, uint8_t *mask);
+    /* Words of a call that brings the episode on, or false when nothing is left to call. NULL: no tool. */
+    bool (*next)(const struct trainer_env *env, const struct trainer_episode *episode,
+                 int32_t *first, int32_t *second);
 };
 
 extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger;

@@ -65,6 +65,16 @@ static size_t answer(const struct trainer_env *env, const struct trainer_episode
     return 1;
 }
 
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
+                 int32_t *first, int32_t *second)
+{
+    if (episode->hop == episode->k)
+        return false;
+    *first = env_entity(env, episode->path[episode->hop]);
+    *second = env_relation(episode->relations[episode->hop]);
+    return true;
+}
+
 /* ---- the noisy demonstrator --------------------------------------------------------------- */
 
 struct walk {
@@ -168,4 +178,5 @@ const struct env_class trainer_hopworld = {
     .step = step,
     .answer = answer,
     .demonstrate = demonstrate,
+    .next = next,
 };

@@ -100,15 +100,15 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
 }
 
 /* Each entry is added as soon as it was looked up. */
-static bool next(const struct demo *demo, int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
+                 int32_t *first, int32_t *second)
 {
-    const struct trainer_episode *episode = &demo->episode;
     int32_t hop = episode->hop;
     if (hop == episode->k)
         return false;
     bool seen = episode->found >> hop & 1;
-    *first = env_entity(demo->env, episode->path[seen ? hop : 0]);
-    *second = seen ? env_entity(demo->env, entry(demo->env, episode, hop))
+    *first = env_entity(env, episode->path[seen ? hop : 0]);
+    *second = seen ? env_entity(env, entry(env, episode, hop))
                    : env_relation(episode->relations[hop]);
     return true;
 }
@@ -128,4 +128,5 @@ const struct env_class trainer_ledger = {
     .step = step,
     .answer = slot_answer_tokens,
     .demonstrate = demonstrate,
+    .next = next,
 };

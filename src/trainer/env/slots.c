@@ -41,15 +41,15 @@ static bool knows(const struct trainer_episode *episode, int32_t i)
 }
 
 /* In the order of the question; a search that failed is made again. */
-static bool next(const struct demo *demo, int32_t *first, int32_t *second)
+static bool next(const struct trainer_env *env, const struct trainer_episode *episode,
+                 int32_t *first, int32_t *second)
 {
-    const struct trainer_episode *episode = &demo->episode;
     int32_t i = 0;
     while (i < episode->k && episode->found >> i & 1)
         i++;
     if (i == episode->k)
         return false;
-    *first = env_entity(demo->env, episode->path[0]);
+    *first = env_entity(env, episode->path[0]);
     *second = env_relation(episode->relations[i]);
     return true;
 }
@@ -69,4 +69,5 @@ const struct env_class trainer_slots = {
     .step = step,
     .answer = slot_answer_tokens,
     .demonstrate = demonstrate,
+    .next = next,
 };

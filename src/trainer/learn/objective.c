@@ -26,7 +26,7 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     float **const reals[] = {&b->old,        &b->sampled,    &b->log_prob,  &b->entropy,
                              &b->advantage,  &b->clip_scale, &b->weight,    &b->rl,
                              &b->ce,         &b->ref_kl,     &b->reference, &b->start,
-                             &b->d_log_prob, &b->d_part};
+                             &b->d_log_prob, &b->d_part,     &b->kd};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     b->tokens = carve(block, n, sizeof(int32_t));
@@ -75,7 +75,7 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
         {b->old, r->old},       {b->sampled, r->log_prob},      {b->advantage, r->advantage},
         {b->weight, r->weight}, {b->clip_scale, r->clip_scale}, {b->rl, r->rl},
         {b->ce, r->ce},         {b->ref_kl, r->ref_kl},         {b->reference, r->reference},
-        {b->start, r->start}};
+        {b->start, r->start},   {b->kd, r->kd}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         memcpy(pairs[i].to + to, pairs[i].from + from, b->width * sizeof(float));
 }
@@ -253,6 +253,43 @@ static enum rl_status stream_loss(struct minibatch *b, const struct trainer_loss
     return status;
 }
 
+/* ---- distance to a teacher ---------------------------------------------------------------- */
+
+/*
+ * Whether an update has already moved the policy to the edge of the clip range in the direction in
+ * which the teacher pulls: rollouts are used several times, and the loss has no ratio of its own.
+ */
+static bool is_at_the_edge(const struct minibatch *b, size_t i, const struct trainer_loss *loss)
+{
+    double ratio = exp((double)b->log_prob[i] - (double)b->old[i]);
+    return b->reference[i] > b->log_prob[i] ? ratio > 1 + loss->clip_high
+                                            : ratio < 1 - loss->clip_low;
+}
+
+/*
+ * K2 of rlcore/distill.h over the taught tokens of the minibatch, each with its weight: mean of
+ * (s - t)^2 / 2, gradient s - t but at the edge of the clip range.
+ */
+static void teach(struct minibatch *b, const struct trainer_loss *loss,
+                  struct objective_result *result)
+{
+    double n = 0, sum = 0, clipped = 0;
+    for (size_t i = 0; i < b->n * b->width; i++)
+        n += b->kd[i] > 0 && b->written[i];
+    for (size_t i = 0; i < b->n * b->width; i++) {
+        double gap = (double)b->log_prob[i] - (double)b->reference[i], weight = (double)b->kd[i];
+        if (!(weight > 0) || !b->written[i])
+            continue;
+        bool edge = is_at_the_edge(b, i, loss);
+        sum += weight * gap * gap / 2;
+        clipped += edge;
+        b->d_log_prob[i] += edge ? 0 : (float)(weight * gap / n);
+    }
+    result->distilled = n > 0 ? sum / n : 0;
+    result->distill_clipped = n > 0 ? clipped / n : 0;
+    result->loss += result->distilled;
+}
+
 /* ---- distance to the start ---------------------------------------------------------------- */
 
 /*
@@ -319,6 +356,8 @@ enum trainer_status objective(struct minibatch *b, const struct trainer_loss *lo
     if (status == RL_OK &&
         (rl_is_stream(loss) || has_members(b, b->ce) || has_members(b, b->ref_kl)))
         status = stream_loss(b, loss, &result->loss, &core);
+    if (status == RL_OK && has_members(b, b->kd))
+        teach(b, loss, result);
     if (status == RL_OK && loss->kl_coef > 0)
         status = kl_penalty(b, loss->kl_coef, &result->loss, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "loss", status, &core);

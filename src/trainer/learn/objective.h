@@ -17,6 +17,7 @@ struct minibatch {
     uint8_t *wanted;  /* tokens of any component */
     float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
         *reference, *start;
+    float *kd; /* weights of a teacher's square distance */
     float *d_log_prob, *d_part;
     size_t *first; /* [n+1] */
 };
@@ -30,6 +31,7 @@ void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *ro
 
 struct objective_result {
     double loss, clip_fraction, kl, entropy;
+    double distilled, distill_clipped; /* K2: its loss, and the share of its tokens left alone */
     uint64_t n_tokens;
 };
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support/carve.h"
 #include "support/error.h"
@@ -32,6 +33,21 @@ static void carve_demos(struct demos *demos, struct carve *block)
 }
 
 /*
+ * A solution of the question in front, untrained: who was never shown one cannot read it when it is
+ * a teacher. A chance of its own, so that the demonstrations are those of a recipe that shows none.
+ */
+static size_t show(const struct demos *demos, const struct trainer_recipe *recipe,
+                   const struct trainer_env *env, uint64_t seed, size_t at)
+{
+    struct trainer_rng rng = {trainer_seed(seed, 'w', 0)};
+    if (recipe->warm_start.shown <= 0 || trainer_rng_uniform(&rng) >= recipe->warm_start.shown)
+        return 0;
+    size_t n = trainer_env_solve(env, trainer_env_demonstrated(seed), demos->tokens + at);
+    memset(demos->wanted + at, 0, n);
+    return n;
+}
+
+/*
  * The recipe's environments take turns; hopworld's demonstrations have hops of their own. Shorter
  * questions than those trained on are shown as well: chains are learned from their beginnings.
  */
@@ -44,9 +60,11 @@ static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe
             env.k_max = recipe->warm_start.k_max;
         }
         uint64_t seed = trainer_seed(recipe->seed, 'd', step * demos->n + i);
-        size_t at = i * demos->width;
-        demos->length[i] = (int32_t)trainer_env_demonstrate(&env, &recipe->warm_start.demo, seed,
-                                                            demos->tokens + at, demos->wanted + at);
+        size_t at = i * demos->width, shown = show(demos, recipe, &env, seed, at);
+        at += shown;
+        demos->length[i] = (int32_t)(shown + trainer_env_demonstrate(
+                                                 &env, &recipe->warm_start.demo, seed,
+                                                 demos->tokens + at, demos->wanted + at));
     }
 }
 

@@ -58,6 +58,25 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
     return TRAINER_OK;
 }
 
+/* What is set and read by nobody is refused: its row would say that it was on. */
+static enum trainer_status check_distill(const struct trainer_algorithm *algorithm,
+                                         struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    const struct trainer_distill *distill = &algorithm->distill;
+    bool distils = distill->how != TRAINER_DISTILL_NONE;
+    bool shows = (row->needs & RL_NEED_POLICY_REFERENCE) ||
+                 (distils && distill->teacher == TRAINER_TEACHER_POLICY);
+    if (distils && row->loss != RL_COMPONENT_RL)
+        REFUSE("algorithm.distill.how must be none with algorithm.name %s, which has no advantages",
+               row->name);
+    if (distils && distill->teacher == TRAINER_TEACHER_CHECKPOINT && !algorithm->teacher[0])
+        REFUSE("algorithm.teacher: algorithm.distill needs a checkpoint");
+    if (distill->shown == TRAINER_SHOWN_DEMONSTRATION && !shows)
+        REFUSE("algorithm.distill.shown needs algorithm.name opsd or algorithm.distill.teacher policy");
+    return TRAINER_OK;
+}
+
 /* The core's table knows what an algorithm needs; here is what a recipe has. */
 static enum trainer_status check_algorithm(const struct trainer_algorithm *algorithm,
                                            int32_t group_size, struct trainer_error *err)
@@ -81,7 +100,8 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
-    return check_passk(algorithm, group_size, err);
+    enum trainer_status status = check_passk(algorithm, group_size, err);
+    return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 
 /* With a checkpoint the warm start is not run, and its settings need not fit. */
@@ -278,10 +298,19 @@ static int32_t longest_episode(const struct trainer_recipe *recipe)
     return (int32_t)longest;
 }
 
+/* A solution in front of a rollout or demonstration is an episode in front of another. */
+static bool shows_solutions(const struct trainer_recipe *recipe)
+{
+    bool any = !recipe->checkpoint[0] && recipe->warm_start.shown > 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || recipe->tasks[i].algorithm.distill.shown == TRAINER_SHOWN_DEMONSTRATION;
+    return any;
+}
+
 static enum trainer_status complete_model(struct trainer_recipe *recipe, struct trainer_error *err)
 {
     recipe->model.tokens = trainer_world_tokens(&recipe->world);
-    recipe->model.max_tokens = longest_episode(recipe);
+    recipe->model.max_tokens = longest_episode(recipe) * (shows_solutions(recipe) ? 2 : 1);
     return trainer_model_check(&recipe->model, err);
 }
 

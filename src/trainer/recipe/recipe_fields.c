@@ -69,6 +69,9 @@
 static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const distill_hows[] = {"none", "advantage", "loss", NULL};
+static const char *const distill_teachers[] = {"checkpoint", "policy", NULL};
+static const char *const shown[] = {"fact", "demonstration", NULL};
 static const char *const adca_schemes[] = {"decouple", "allocation", NULL};
 static const char *const adca_outcomes[] = {"last_step", "all_steps", "only", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
@@ -152,6 +155,10 @@ static const struct recipe_field root[] = {
          TO(1), "Probability of answering right after stopping short."),
     REAL("start.warm_start.demonstrator.p_belief", warm_start.demo.p_belief, 0.3, FROM(0), TO(1),
          "Share of demonstrations cut at the end of a turn and answered at once."),
+
+    LATER_OBJECT("start.warm_start.shown", "Worked solutions in front of demonstrations."),
+    REAL("start.warm_start.shown.share", warm_start.shown, 0, FROM(0), TO(1),
+         "Share of demonstrations that follow a solution of the same question."),
 
     {"environments", RECIPE_TASKS, 0, 0, 0, FROM(1), TO(TRAINER_ENVS_MAX), NULL, NULL,
      "What is trained on, each environment with an algorithm of its own."},
@@ -306,6 +313,22 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("algorithm.passk", "pass@k as reward."),
     INT("algorithm.passk.k", algorithm.passk.k, 1, FROM(1), TO(1024),
         "Rollouts of a group that share the reward of their best; divides training.group_size."),
+    LATER_OBJECT("algorithm.distill", "A teacher for the rollouts that failed."),
+    CHOICE("algorithm.distill.how", algorithm.distill.how, distill_hows, TRAINER_DISTILL_NONE,
+           "Not at all, as their advantage (K1), or as a loss beside the policy loss (K2)."),
+    CHOICE("algorithm.distill.teacher", algorithm.distill.teacher, distill_teachers,
+           TRAINER_TEACHER_CHECKPOINT,
+           "algorithm.teacher, or the live policy that is shown more."),
+    CHOICE("algorithm.distill.shown", algorithm.distill.shown, shown, TRAINER_SHOWN_FACT,
+           "What the live policy is shown, also as opsd's teacher: the last hop's fact, or a "
+           "worked solution."),
+    REAL("algorithm.distill.pass_rate", algorithm.distill.pass_rate, 1, FROM(0), TO(1),
+         "Only in groups with at most this share of rewarded rollouts."),
+    INT("algorithm.distill.horizon", algorithm.distill.horizon, 0, FROM(0), TO(1000000),
+        "Only the first tokens of a rollout; 0 = all."),
+    BOOL("algorithm.distill.normalise", algorithm.distill.normalise, true,
+         "advantage: z-scores over what is taught, apart from the algorithm's own."),
+    REAL("algorithm.distill.coef", algorithm.distill.coef, 1, FROM(0), TO(1e6), "Weight."),
     LATER_OBJECT("algorithm.adca", "How adca makes step rewards of flags."),
     CHOICE("algorithm.adca.scheme", algorithm.adca.scheme, adca_schemes, TRAINER_ADCA_DECOUPLE,
            "A fixed reward for each flag, or shares of the outcome by flag."),

@@ -14,7 +14,8 @@ static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
     size_t n = r->capacity * r->width;
     float **const reals[] = {&r->log_prob, &r->rewards,   &r->advantage, &r->clip_scale,
                              &r->old,      &r->reference, &r->start,     &r->weight,
-                             &r->rl,       &r->ce,        &r->ref_kl};
+                             &r->rl,       &r->ce,        &r->ref_kl,
+                             &r->kd};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     r->tokens = carve(block, n, sizeof(int32_t));

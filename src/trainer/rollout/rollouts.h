@@ -22,6 +22,7 @@ struct trainer_rollouts {
     float *start;            /* log-probs of the policy that training started from */
     float *weight;           /* off-policy importance weights */
     float *rl, *ce, *ref_kl; /* weight streams */
+    float *kd;               /* weights of what a teacher's square distance trains */
     uint8_t *kept;           /* mask that rejection leaves */
     int32_t *length, *prompt, *n_turns, *task;
     int32_t *boundary; /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */

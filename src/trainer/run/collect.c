@@ -90,97 +90,6 @@ static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
     return status;
 }
 
-/* ---- references --------------------------------------------------------------------------- */
-
-/* The rows of a task as the learner takes them, wanting the policy's tokens. */
-static struct learner_rows task_rows(const struct trainer_rollouts *r, size_t first, size_t n)
-{
-    size_t at = first * r->width;
-    return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
-}
-
-/*
- * Tokens that opsd puts behind the prompt: OBS, the last hop's relation and the true answer, /OBS.
- */
-enum { SHOWN = 4 };
-
-/*
- * A row without room for the fact, or of an environment without facts, is left as it was and not
- * cut: its teacher is the policy as it sampled, and pulls nowhere.
- */
-static bool can_show(const struct run *run, size_t row)
-{
-    const struct trainer_rollouts *r = run->rollouts;
-    return run->recipe->tasks[r->task[row]].env.kind == TRAINER_HOPWORLD &&
-           (size_t)r->length[row] + SHOWN <= r->width;
-}
-
-/*
- * The fact stands behind the prompt in the form in which the tool would have said it: words that
- * the policy knows how to read. Log-probs of what follows are the teacher's, four places on.
- */
-static void show_row(struct run *run, size_t row, size_t i)
-{
-    const struct trainer_rollouts *r = run->rollouts;
-    const struct trainer_env *env = &run->recipe->tasks[r->task[row]].env;
-    size_t at = row * r->width, to = i * r->width, prompt = (size_t)r->prompt[row];
-    size_t rest = (size_t)r->length[row] - prompt, shown = can_show(run, row) ? SHOWN : 0;
-    int32_t fact[SHOWN] = {TRAINER_OBS, r->tokens[at + prompt - 2], 0, TRAINER_END_OBS};
-    if (shown > 0)
-        (void)trainer_env_answer(env, &r->episode[row], fact + 2);
-    memcpy(run->shown + to, r->tokens + at, prompt * sizeof(int32_t));
-    memcpy(run->shown + to + prompt, fact, shown * sizeof(int32_t));
-    memcpy(run->shown + to + prompt + shown, r->tokens + at + prompt, rest * sizeof(int32_t));
-    memset(run->shown_wanted + to, 0, r->width);
-    memcpy(run->shown_wanted + to + prompt + shown, r->mask + at + prompt, rest);
-    run->shown_length[i] = (int32_t)(prompt + shown + rest);
-}
-
-/*
- * By the learner's own parameters: opsd's teacher is the live policy that knows more, so there is
- * no second set of weights and no gradient through this pass.
- */
-static enum trainer_status refer_to_shown(struct run *run, size_t first, size_t n,
-                                          struct trainer_error *err)
-{
-    struct trainer_rollouts *r = run->rollouts;
-    for (size_t i = 0; i < n; i++)
-        show_row(run, first + i, i);
-    struct learner_rows rows = {n, r->width, run->shown, run->shown_length, run->shown_wanted};
-    enum trainer_status status =
-        learner_score(&run->learner, run->learner.params, &rows, run->shown_log_prob, err);
-    for (size_t i = 0; i < n && status == TRAINER_OK; i++) {
-        size_t prompt = (size_t)r->prompt[first + i], shown = can_show(run, first + i) ? SHOWN : 0;
-        memcpy(r->reference + (first + i) * r->width + prompt,
-               run->shown_log_prob + i * r->width + prompt + shown,
-               ((size_t)r->length[first + i] - prompt) * sizeof(float));
-    }
-    return status;
-}
-
-/* sft needs no reference: its teacher has sampled, and cross-entropy asks only which tokens. */
-static enum trainer_status refer(struct run *run, int32_t task, size_t first, size_t n,
-                                 struct trainer_error *err)
-{
-    struct trainer_rollouts *r = run->rollouts;
-    struct learner_rows rows = task_rows(r, first, n);
-    unsigned needs = recipe_needs(run->recipe, task);
-    if (needs & RL_NEED_POLICY_REFERENCE)
-        return refer_to_shown(run, first, n, err);
-    if (needs & RL_NEED_FROZEN_REFERENCE)
-        return learner_score(&run->learner, run->teacher[task], &rows,
-                             r->reference + first * r->width, err);
-    return TRAINER_OK;
-}
-
-/* The policy that training started from, frozen: distance to it is what kl_coef weighs. */
-static enum trainer_status refer_to_start(struct run *run, struct trainer_error *err)
-{
-    struct learner_rows rows = task_rows(run->rollouts, 0, run->rollouts->n);
-    return run->start ? learner_score(&run->learner, run->start, &rows, run->rollouts->start, err)
-                      : TRAINER_OK;
-}
-
 /* ---- an iteration's rollouts -------------------------------------------------------------- */
 
 /*
@@ -216,14 +125,14 @@ static void plan(struct run *run, int32_t iteration)
 static enum trainer_status assign_credit(struct run *run, int32_t iteration,
                                          struct rl_turn_stat *scale, struct trainer_error *err)
 {
-    enum trainer_status status = refer_to_start(run, err);
+    enum trainer_status status = run_refer_to_start(run, err);
     size_t first = 0;
     *scale = (struct rl_turn_stat){.mean = 1};
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
         size_t n = rows_of_task(run->recipe, task);
         struct credit_task at = {run->recipe, task, first, n, iteration};
         struct rl_a2tgpo_stats stats = {1, 0};
-        status = refer(run, task, first, n, err);
+        status = run_refer(run, task, first, n, err);
         if (status == TRAINER_OK)
             status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
         struct rl_turn_stat part = {credit_tokens(run->rollouts, first, n),
@@ -283,8 +192,10 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     metrics->gain_tokens = job.gain_tokens;
     struct rl_turn_stat scale;
     run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};
+    run->memory.distillation = (struct trainer_distillation){.groups = 0};
     status = assign_credit(run, iteration, &scale, err);
     metrics->judge = run->memory.judging.counts;
+    metrics->distillation = run->memory.distillation;
     metrics->clip_scale_mean = scale.mean;
     metrics->clip_scale_std = scale.std;
     return status == TRAINER_OK ? measure(run->rollouts, recipe, metrics, err) : status;

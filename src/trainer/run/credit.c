@@ -14,6 +14,7 @@
 #include <rlcore/passk.h>
 #include <rlcore/process.h>
 
+#include "run/teaching.h"
 #include "support/error.h"
 
 /* The rows of one task at work. */
@@ -228,6 +229,7 @@ static void set_streams(struct credit *c)
             bool heard = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
             r->rl[at] = loss == RL_COMPONENT_RL && written;
             r->ref_kl[at] = loss == RL_COMPONENT_REF_KL && written;
+            r->kd[at] = 0;
             r->ce[at] = heard ? told : loss == RL_COMPONENT_CE && written;
         }
 }
@@ -289,7 +291,10 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     scale_advantages(&c);
     free(c.outcome);
     rollouts->has_credit = true;
-    return status == RL_OK ? judged : trainer_core_failed(err, "credit assignment", status, &core);
+    if (status != RL_OK)
+        return trainer_core_failed(err, "credit assignment", status, &core);
+    return judged == TRAINER_OK ? teach_rows(rollouts, task, workspace, &memory->distillation, err)
+                                : judged;
 }
 
 /* ---- statistics --------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ struct credit_memory {
     double
         *anchor[TRAINER_ENVS_MAX]; /* [pool] lengths, NaN while unset; NULL: no pool of questions */
     struct judging judging;
+    struct trainer_distillation distillation; /* of this iteration */
 };
 
 /* Rows [first, first+n) are those of one task. */

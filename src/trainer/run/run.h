@@ -38,10 +38,15 @@ struct run {
     int32_t n_late;
 };
 
-/* What the algorithm of a task cannot do without: a set of enum rl_need. */
+/* What the algorithm of a task and its teacher cannot do without: a set of enum rl_need. */
 static inline unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
 {
-    return rl_algorithm_at(recipe->tasks[task].algorithm.name)->needs;
+    const struct trainer_algorithm *algorithm = &recipe->tasks[task].algorithm;
+    static const unsigned teachers[] = {[TRAINER_TEACHER_CHECKPOINT] = RL_NEED_FROZEN_REFERENCE,
+                                        [TRAINER_TEACHER_POLICY] = RL_NEED_POLICY_REFERENCE};
+    bool distils = algorithm->distill.how != TRAINER_DISTILL_NONE;
+    return rl_algorithm_at(algorithm->name)->needs |
+           (distils ? teachers[algorithm->distill.teacher] : 0);
 }
 
 /* Rollouts of one iteration. */
@@ -53,6 +58,11 @@ void run_close(struct run *run);
 /* Rollouts, values, references; then credit. */
 enum trainer_status run_collect(struct run *run, int32_t iteration,
                                 struct trainer_iteration *metrics, struct trainer_error *err);
+
+/* Log-probs of the teacher of a task's rows; of the policy that training started from. */
+enum trainer_status run_refer(struct run *run, int32_t task, size_t first, size_t n,
+                              struct trainer_error *err);
+enum trainer_status run_refer_to_start(struct run *run, struct trainer_error *err);
 
 /* Log-probs in the ratio, importance weights and what rejection leaves. */
 enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,

@@ -67,6 +67,8 @@ static void add(struct trainer_iteration *metrics, const struct objective_result
     metrics->entropy += result->entropy;
     metrics->clip_fraction += result->clip_fraction;
     metrics->kl += result->kl;
+    metrics->distillation.loss += result->distilled;
+    metrics->distillation.clipped += result->distill_clipped;
 }
 
 /* Of updates, not of rollouts: each update saw another policy. */
@@ -77,6 +79,8 @@ static void take_means(struct trainer_iteration *metrics, double n)
     metrics->entropy /= n;
     metrics->clip_fraction /= n;
     metrics->kl /= n;
+    metrics->distillation.loss /= n;
+    metrics->distillation.clipped /= n;
 }
 
 /* Prompts and observations are fed as well: speed counts what goes through the network. */
