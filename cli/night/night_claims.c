@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "night/night_hold.h"
+
 /* Seconds between looks in vain, the first and the longest; and where nobody tells anything, the server being away. */
 #define LEAST_PAUSE 0.05
 #define LONGEST_PAUSE 1.0
@@ -96,15 +98,14 @@ void night_claim_leave(struct night *night, size_t i)
 
 /* ---- while a trial runs ---- */
 
-static void tell(void *context, const char *about)
+void night_claim_renew(struct night_keeper *keeper, struct lineage_queue *queue, const char *about)
 {
-    struct night_keeper *keeper = context;
     const struct night *night = keeper->night;
     struct night_trial *trial = &night->trials[keeper->i];
     struct lineage_error err;
     char text[LINEAGE_NIGHT_TRIAL_MAX + 160];
-    if (!trial->claim ||
-        lineage_queue_renew(night->claims, trial->claim, night->lease, about, &err) != LINEAGE_ENOTFOUND || keeper->told)
+    if (!trial->claim || lineage_queue_renew(queue, trial->claim, night->lease, about, &err) != LINEAGE_ENOTFOUND ||
+        keeper->told)
         return;
     snprintf(text, sizeof text, "%.255s: its lease ended and another worker has begun it; whoever ends first has its row",
              trial->name);
@@ -112,9 +113,23 @@ static void tell(void *context, const char *about)
     keeper->told = true;
 }
 
+static void tell(void *context, const char *about)
+{
+    struct night_keeper *keeper = context;
+    night_claim_renew(keeper, keeper->night->claims, about);
+}
+
+static void hold(void *context, bool on)
+{
+    struct night_keeper *keeper = context;
+    if (!on)
+        night_hold_end(keeper->hold);
+    keeper->hold = on ? night_hold_begin(keeper) : NULL;
+}
+
 struct trial_alive night_claim_alive(struct night_keeper *keeper)
 {
-    return (struct trial_alive){tell, keeper, keeper->night->lease / 3};
+    return (struct trial_alive){tell, hold, keeper, keeper->night->lease / 3};
 }
 
 /* ---- others ---- */

@@ -42,12 +42,17 @@ int night_claims_clear(struct night *night);
  * CLI_GO_ON; NIGHT_WAIT if that cannot be known now; or an exit status. */
 int night_claims_others(struct night_others *others, const struct night *night, struct propose_past *past);
 
-/* What keeps the claim of trial i while it is watched; context is the night. */
+/* What keeps the claim of trial i until there is its row. */
+struct night_hold;
 struct night_keeper {
     struct night *night;
     size_t i;
-    bool told; /* that another has it */
+    bool told;               /* that another has it */
+    struct night_hold *hold; /* while it is not watched (night_hold.h) */
 };
 struct trial_alive night_claim_alive(struct night_keeper *keeper);
+
+/* By this queue; says it, once, if another has the trial. */
+void night_claim_renew(struct night_keeper *keeper, struct lineage_queue *queue, const char *about);
 
 #endif

@@ -10,7 +10,23 @@
 
 #include <lineage/snapshot.h>
 
+#include "night/night_hold.h"
 #include "night/night_turn.h"
+
+/* Files that come from a server may take longer than a lease. */
+static void bring(struct night_turn *turn, const char *checkpoint)
+{
+    struct night_hold *hold = night_hold_begin(&turn->keeper);
+    night_checkpoint_bring(turn->night, checkpoint);
+    night_hold_end(hold);
+}
+
+static void send(struct night_turn *turn, const char *checkpoint)
+{
+    struct night_hold *hold = night_hold_begin(&turn->keeper);
+    night_checkpoint_send(turn->night, checkpoint);
+    night_hold_end(hold);
+}
 
 /* Kept trials have one. */
 static int find_snapshot(struct night_turn *turn)
@@ -28,7 +44,7 @@ static int find_snapshot(struct night_turn *turn)
 
 /* A missing parent becomes the reason of a row (preflight_crash) and not an error: the night
  * goes on with the trials that can run, and this one is not tried again in vain every evening. */
-static int start_from(struct night_turn *turn, const char *id)
+static int find_parent(struct night_turn *turn, const char *id)
 {
     struct lineage_error err;
     enum lineage_status found = origin_of_trial(&turn->origin, turn->night->store, id, &err);
@@ -47,6 +63,14 @@ static int start_from(struct night_turn *turn, const char *id)
     return CLI_GO_ON;
 }
 
+static int start_from(struct night_turn *turn, const char *id)
+{
+    struct night_hold *hold = night_hold_begin(&turn->keeper);
+    int status = find_parent(turn, id);
+    night_hold_end(hold);
+    return status;
+}
+
 /* A trial of this sweep may have been discarded: then its checkpoint is in checkpoints/. The
  * snapshot first, because it is what the row refers to. */
 static int start_from_trial(struct night_turn *turn, size_t parent)
@@ -57,7 +81,7 @@ static int start_from_trial(struct night_turn *turn, size_t parent)
         return status;
     night_checkpoint(kept, turn->night, parent);
     if (status == CLI_GO_ON && turn->refused[0])
-        night_checkpoint_bring(turn->night, kept);
+        bring(turn, kept);
     if (status == CLI_GO_ON && turn->refused[0] && access(kept, R_OK) == 0) {
         snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", kept);
         turn->refused[0] = '\0';
@@ -91,7 +115,7 @@ static bool train_warm_start(struct night_turn *turn, const struct trainer_recip
                    trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);
     recipe_trial_release(&turn->run);
     if (trained)
-        night_checkpoint_send(turn->night, checkpoint);
+        send(turn, checkpoint);
     return trained;
 }
 
@@ -106,7 +130,7 @@ static int start_from_shared(struct night_turn *turn)
     night_warm_checkpoint(checkpoint, turn->night, &turn->recipe);
     night_warm_recipe(&warm, &turn->recipe);
     warm.threads = turn->recipe.threads;
-    night_checkpoint_bring(turn->night, checkpoint);
+    bring(turn, checkpoint);
     if (access(checkpoint, R_OK) == 0 || train_warm_start(turn, &warm, checkpoint, &outcome))
         snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", checkpoint);
     return outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : CLI_GO_ON;

@@ -173,7 +173,7 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
         return cli_error(CLI_SYSTEM, "out of memory");
     turn->night = night;
     turn->i = i;
-    turn->keeper = (struct night_keeper){night, i, false};
+    turn->keeper = (struct night_keeper){.night = night, .i = i};
     turn->environment = environment;
     turn->trial = &night->trials[i];
     if (turn->trial->recipe)

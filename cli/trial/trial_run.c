@@ -170,6 +170,13 @@ static bool keep_artifact(const struct work *work)
     return false;
 }
 
+static void hold(const struct work *work, bool on)
+{
+    const struct trial_alive *alive = &work->request->alive;
+    if (alive->hold)
+        alive->hold(alive->context, on);
+}
+
 /* In the form of an outcome, so that a trial that could not start gets its row by the same code
  * as one that failed. */
 static void refuse(const struct work *work, struct trial_outcome *outcome)
@@ -250,9 +257,12 @@ int trial_run(struct lineage_store *store, const struct trial_request *request,
         return status;
     if (request->refused)
         refuse(work, outcome);
-    if ((request->refused || run(work, lineage_store_dir(store), outcome)) &&
-        (outcome->end != TRIAL_FINISHED || keep_artifact(work)))
-        status = append(work, store, outcome, row);
+    if (request->refused || run(work, lineage_store_dir(store), outcome)) {
+        hold(work, true);
+        if (outcome->end != TRIAL_FINISHED || keep_artifact(work))
+            status = append(work, store, outcome, row);
+        hold(work, false);
+    }
     work_free(work);
     return status;
 }
@@ -262,7 +272,10 @@ bool trial_run_unrecorded(const struct trial_request *request, const char *dir, 
     struct work *work = work_new(request);
     if (!work)
         return false;
-    bool kept = run(work, dir, outcome) && outcome->end == TRIAL_FINISHED && keep_artifact(work);
+    bool kept = run(work, dir, outcome) && outcome->end == TRIAL_FINISHED;
+    hold(work, true);
+    kept = kept && keep_artifact(work);
+    hold(work, false);
     work_free(work);
     return kept;
 }

@@ -15,6 +15,7 @@ enum { TRIAL_REMARK_MAX = 2048 };
  * the `trial` that its work directory is named after, and `running`, seconds. */
 struct trial_alive {
     void (*tell)(void *context, const char *about); /* at the beginning and then .. ; NULL: nobody */
+    void (*hold)(void *context, bool on); /* it is over, and its files are kept and sent, until there is its row; NULL: nothing */
     void *context;
     double every; /* .. so often, in seconds */
 };
