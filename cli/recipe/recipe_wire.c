@@ -131,6 +131,24 @@ static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
     }
 }
 
+/* What the recipe wants in the row: parameters there, by the names of telemetry. */
+static void set_row(json_t *line, const struct trainer_event *event)
+{
+    json_t *params = json_object();
+    char name[32];
+    snprintf(name, sizeof name, "pass_at_%d", (int)event->k);
+    set_real(line, name, event->passk);
+    if (event->row.passk)
+        set_real(params, name, event->passk);
+    set_ends(line, event->end_of_mix);
+    if (event->row.ends)
+        set_ends(params, event->end_of_mix);
+    if (json_object_size(params))
+        json_object_set_new(line, "param", params);
+    else
+        json_decref(params);
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -211,7 +229,7 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
     if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
         set_means(wire, line);
     set_judge(line, &event->judge);
-    set_ends(line, event->end_of_mix);
+    set_row(line, event);
     set_turns(line, event->gain, event->n_gain);
 }
 

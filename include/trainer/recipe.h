@@ -256,6 +256,12 @@ struct trainer_evaluation {
     double temperature;     /* 1; 0 = greedy */
 };
 
+/* What the row names beside the score; telemetry has all of it. */
+struct trainer_row {
+    bool ends;  /* false; pass rate and length of easy and of hard questions */
+    bool passk; /* false; pass@k, k being evaluation.seeds */
+};
+
 /* What a trial may use; 0 = no limit. */
 struct trainer_budget {
     double train_seconds, eval_seconds; /* wall time of all training and of the final evaluation */
@@ -282,6 +288,7 @@ struct trainer_recipe {
     struct trainer_correction correction;
     struct trainer_judge judge;
     struct trainer_evaluation evaluation;
+    struct trainer_row row;
     struct trainer_budget budget;
 };
 

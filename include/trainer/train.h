@@ -91,6 +91,8 @@ struct trainer_event {
     double score;        /* EVALUATION, DONE: share of questions answered right */
     double score_std;    /* DONE: between sampling seeds, unbiased */
     double score_greedy; /* DONE */
+    double passk;        /* DONE: share of questions that one of the sampling seeds answered right */
+    int32_t k;           /* DONE: how many those are; the estimate of pass@k for this k is unbiased */
     double area;         /* DONE: mean of the scores of all evaluations */
     double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
     double entropy, clip_fraction;          /* the same */
@@ -99,6 +101,7 @@ struct trainer_event {
     int32_t n_gain;
     struct trainer_judge_counts judge;         /* DONE: of the whole run */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES]; /* DONE: of the final score */
+    struct trainer_row row;                    /* DONE: the recipe's */
     double train_s, eval_s;                    /* so far */
     const struct trainer_iteration *iteration; /* ITERATION, else NULL */
 };

@@ -53,6 +53,16 @@ must_run train tiny.json -C u -q --format json
 must_equal keep "$(json status)"
 must_equal 1 "$(awk "BEGIN {print ($(json delta_vs_best) > 0.5)}")" "better than the baseline"
 
+# Both ends of a mix and pass@k are in telemetry, and in the row if the recipe wants them there.
+must_lack t/results.tsv 'pass_'
+must_run train tiny.json -C ends -q --set row.ends=true --set row.passk=true --set evaluation.seeds=3
+for name in pass_at_3 pass_rate_easy pass_rate_hard response_tokens_easy response_tokens_hard; do
+    must_have ends/results.tsv "; $name="
+    json "final.$name" ends/telemetry/000.json >>ends.numbers
+done
+must_equal 1 "$(awk 'NR == 1 { pass = $1 } NR == 5 { hard = $1 } NR == 4 { easy = $1 }
+    END { print (pass > 0.8 && pass <= 1 && hard > easy) }' ends.numbers)" "hard questions take more tokens"
+
 # The same recipe and seed give the same row, whatever the number of threads.
 must_run train tiny.json -C again -q --threads 2
 without_times t/results.tsv | sed -n 2p >one

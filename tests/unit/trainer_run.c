@@ -21,7 +21,8 @@ struct story {
     enum trainer_event_kind last;
     enum trainer_event_kind stop_at; /* with stops */
     bool stops;
-    double first_score, score, greedy, memory_bound, last_reward;
+    int32_t k;
+    double passk, first_score, score, greedy, memory_bound, last_reward;
 };
 
 static void put(struct story *story, const char *name, double x)
@@ -89,6 +90,8 @@ static bool listen(void *context, const struct trainer_event *e)
     if (e->kind == TRAINER_EVENT_START)
         story->memory_bound = e->memory_bound;
     story->score = e->score;
+    story->passk = e->passk;
+    story->k = e->k;
     story->greedy = e->score_greedy;
     story->kinds[e->kind]++;
     story->last = e->kind;
@@ -227,7 +230,7 @@ static void the_score_is_that_of_the_checkpoint(void **state)
     struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO);
     size_t n = trainer_model_parameters(&recipe.model);
     float *params = malloc(n * sizeof *params);
-    int64_t correct[32], greedy[32], sum = 0, sum_greedy = 0;
+    int64_t correct[32], greedy[32], sum = 0, sum_greedy = 0, any = 0;
     struct story story = told(&recipe, place->out);
     assert_int_equal(trainer_checkpoint_load_as(place->out, &recipe.model, params, NULL, NULL),
                      TRAINER_OK);
@@ -236,10 +239,13 @@ static void the_score_is_that_of_the_checkpoint(void **state)
     for (size_t i = 0; i < 32; i++) {
         assert_in_range(correct[i], 0, 2);
         sum += correct[i];
+        any += correct[i] > 0;
         sum_greedy += greedy[i];
     }
     assert_true(sum > 0);
     assert_near(story.score, (double)sum / 64, 1e-12);
+    assert_near(story.passk, (double)any / 32, 1e-12);
+    assert_true(story.passk > story.score && story.k == 2);
     assert_near(story.greedy, (double)sum_greedy / 32, 1e-12);
     free(params);
     free(story.text);

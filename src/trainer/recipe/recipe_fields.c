@@ -250,6 +250,10 @@ static const struct recipe_field root[] = {
         "Sampling seeds of the final score."),
     REAL("evaluation.temperature", evaluation.temperature, 1, FROM(0), TO(100), "0 = greedy."),
 
+    LATER_OBJECT("row", "What a row names beside its score; telemetry has all of it."),
+    BOOL("row.ends", row.ends, false, "Pass rate and length of easy and of hard questions."),
+    BOOL("row.passk", row.passk, false, "pass@k, k being evaluation.seeds."),
+
     OBJECT("budget", "What the trial may use; 0 = no limit."),
     REAL("budget.train_seconds", budget.train_seconds, 0, FROM(0), NO_LIMIT,
          "Wall time of training."),

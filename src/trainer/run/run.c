@@ -463,7 +463,7 @@ static enum trainer_status train(struct run *run, struct trainer_error *err)
  * of; greedy decoding is shown beside it because many papers report that. Without evaluations on
  * the way the area is the score: sorting by it must not put such trials last.
  */
-static enum trainer_status score(struct run *run, struct trainer_event *event,
+static enum trainer_status score(struct run *run, struct trainer_event *event, int64_t *correct,
                                  struct trainer_error *err)
 {
     const struct trainer_evaluation *evaluation = &run->recipe->evaluation;
@@ -472,7 +472,7 @@ static enum trainer_status score(struct run *run, struct trainer_event *event,
     enum trainer_status status = TRAINER_OK;
     for (int32_t s = 0; s < evaluation->seeds && status == TRAINER_OK; s++) {
         status = evaluate_once(&run->sampler, run->evaluation, params, 11 + (uint64_t)s,
-                               evaluation->temperature, &x, NULL, err);
+                               evaluation->temperature, &x, correct, err);
         if (status == TRAINER_OK)
             difficulty_add(event->end_of_mix, run->evaluation, run->recipe);
         sum += x;
@@ -484,6 +484,25 @@ static enum trainer_status score(struct run *run, struct trainer_event *event,
     return status == TRAINER_OK ? evaluate_once(&run->sampler, run->evaluation, params, 1, 0,
                                                 &event->score_greedy, NULL, err)
                                 : status;
+}
+
+/*
+ * How often each question is answered right, of as many answers as there are seeds: with k of k
+ * samples the unbiased estimate of pass@k is whether one of them is.
+ */
+static enum trainer_status score_questions(struct run *run, struct trainer_event *event,
+                                           struct trainer_error *err)
+{
+    size_t n = run->evaluation->capacity;
+    int64_t *correct = calloc(n, sizeof *correct);
+    if (!correct)
+        return trainer_no_memory(err, n * sizeof *correct);
+    enum trainer_status status = score(run, event, correct, err);
+    event->k = run->recipe->evaluation.seeds;
+    for (size_t i = 0; i < n; i++)
+        event->passk += correct[i] > 0 ? 1.0 / (double)n : 0;
+    free(correct);
+    return status;
 }
 
 /*
@@ -522,7 +541,8 @@ static enum trainer_status finish(struct run *run, struct trainer_error *err)
     if (status != TRAINER_OK)
         return status;
     double begin_s = clock_now();
-    status = score(run, &event, err);
+    status = score_questions(run, &event, err);
+    event.row = run->recipe->row;
     sum_up(run, &event);
     run->eval_s = clock_now() - begin_s;
     if (status == TRAINER_OK && run->options.checkpoint)
