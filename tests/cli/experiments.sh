@@ -20,6 +20,24 @@ must_equal 1 "$(awk "BEGIN {print ($(json variants.1.low) > 0)}")" "the interval
 told=$(awk "BEGIN {printf \"%+.3f [%+.3f, %+.3f]\", $(json variants.1.difference), $(json variants.1.low), $(json variants.1.high)}")
 must_have "$page" "adca over GRPO: $told"
 
+# ---- which sweep ran what: no algorithm and no loss is left out, and what is named has rows ----
+if command -v python3 >/dev/null; then
+    python3 "$SOURCE/tests/bench/sweeps_table.py" >table || fail "sweeps_table.py: exit status $?"
+    grep -E '^\| `(algorithm|loss|environments)\.name`' table | cut -d '|' -f 1-3 >names
+    while read -r name; do
+        must_have "$page" "$name"
+    done <names
+else
+    echo 'skipped: no python3, the table of sweeps was not made again'
+fi
+sed -n '/^| setting | value | sweeps |/,/^$/p' "$page" | tail -n +3 | cut -d '|' -f 4 | tr -d ' ' | tr ',' '\n' |
+    grep -v '^none$' | sort -u >named
+checks=$((checks + 1))
+[ -s named ] || fail 'no sweep in the table of the page'
+while read -r sweep; do
+    [ -z "$sweep" ] || [ -s "$SOURCE/fixtures/experiments/$sweep/results.tsv" ] || fail "the page names $sweep: no rows"
+done <named
+
 # ---- the sweep, made small: every trial of it trains ----
 mkdir small
 for file in slots slots-acceptance; do
