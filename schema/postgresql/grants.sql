@@ -17,12 +17,13 @@ BEGIN
         GRANT USAGE ON SCHEMA lineage TO lineage_reader;
         GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
             lineage.chunk TO lineage_reader;
+        GRANT EXECUTE ON FUNCTION lineage.flush() TO lineage_reader;
     END IF;
     IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'lineage_writer') THEN
         GRANT USAGE ON SCHEMA lineage TO lineage_writer;
         GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
             lineage.chunk TO lineage_writer;
-        GRANT EXECUTE ON FUNCTION lineage.claim(integer, uuid, bigint),
+        GRANT EXECUTE ON FUNCTION lineage.flush(), lineage.claim(integer, uuid, bigint),
             lineage.append(integer, bigint, uuid, bigint, bytea[], bytea),
             lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text),
             lineage.claim_trial, lineage.renew_trial, lineage.release_trial,

@@ -138,7 +138,7 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 
 /*
  * What the index read before the claim is nearly all there is. Only where the log became another one, or much longer, in
- * between it must read on under the claim; and where rows that it has read are gone, all of it. This claim may not be told:
+ * between it must read on under the claim, as where the server was lost in between; and where rows that it has read are gone, all of it. This claim may not be told:
  * whoever held the one before it may have taken them back.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
@@ -148,7 +148,7 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
         return forget_taken_back(store, end, err);
     if (!end->size && !at->watermark && !index_layout(store->index)) /* new: making tables while others wait would gain nothing */
         return LINEAGE_OK;
-    bool near = log_is_same(&at->log, end) && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
+    bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
     bool readable = end->size ? at->watermark > 0 : !at->watermark && !index_layout(store->index); /* of a cut header */
     bool ends = false;
     enum lineage_status status = near && readable ? index_ends_in_log(store->index, &ends, err) : LINEAGE_OK;
@@ -176,6 +176,8 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
 {
     enum lineage_status status = append_state_make(store, err);
     struct append_state *state = store->append;
+    if (status == LINEAGE_OK && state->end.session != end->session)
+        append_forget(state);
     if (status != LINEAGE_OK ||
         (state->valid && !end->taken_back && log_is_same(&state->end, end) && state->end.size == end->size))
         return status;

@@ -35,6 +35,7 @@ struct log_state {
      * nothing at all happened to it in between. */
     uint64_t identity[2];
     int64_t revision;
+    unsigned session; /* of a log on a server: what this handle saw through one connection may be gone behind the next */
     bool taken_back; /* rows that readers may have seen were taken out since the last log_settle, by whatever claim */
     bool cut_off;    /* this claim took out what there was of an append_many that did not end */
     char aside[64];  /* the file beside the store where its bytes are, if others had written behind them */
@@ -62,6 +63,7 @@ struct log_digests {
 struct log;
 struct log_kind {
     enum lineage_status (*look)(struct log *, struct log_state *, struct lineage_error *);
+    enum lineage_status (*was)(struct log *, const struct log_state *, bool *, struct lineage_error *); /* NULL: always */
     enum lineage_status (*read)(struct log *, uint64_t from, size_t length, struct buf *,
                                 struct lineage_error *);
     enum lineage_status (*claim)(struct log *, struct log_state *, struct lineage_error *);
@@ -103,11 +105,22 @@ struct log {
     void *context;
 };
 
-/* State now. */
+/* State now. On a server all of it is on the disk, but for what a claim of this handle shows. */
 static inline enum lineage_status log_look(struct log *log, struct log_state *state,
                                            struct lineage_error *err)
 {
     return log->kind->look(log, state, err);
+}
+
+/*
+ * Whether what the log was in `before` is still its beginning. A server that was set back (a crash, a restored copy, a standby
+ * that took over) may have lost rows, and others may stand in their place. A file always says yes: it has no number for what
+ * it was.
+ */
+static inline enum lineage_status log_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
+{
+    *was = true;
+    return log->kind->was ? log->kind->was(log, before, was, err) : LINEAGE_OK;
 }
 
 /* Add bytes [from, from + length) to out; fewer if the log ends. */

@@ -70,11 +70,14 @@ static enum lineage_status use_memory(struct index *mirror, const struct lineage
  * Same file, same length, same time of change. A file system whose clock ticks coarsely can hide an
  * edit in place made within the tick of the last sync; `verify` finds it.
  */
-static bool is_current(const struct index *mirror, const struct log_state *log)
+static bool is_current(struct index *mirror, const struct log_state *log)
 {
-    const struct mirror_meta *meta = &mirror->meta;
-    return log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
+    struct mirror_meta *meta = &mirror->meta;
+    bool current = log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
            log->revision == meta->at.log.revision;
+    if (current)
+        meta->at.log.session = log->session;
+    return current;
 }
 
 /* ECORRUPT and not another question's answer: the scores in the tables are of another column. */
@@ -105,6 +108,17 @@ static enum lineage_status report_change(struct index *mirror, struct lineage_er
     return store_give(err, &why);
 }
 
+/* Rows that a server lost, as a crash takes what it had not flushed, are nobody's edit: the mirror follows. */
+static enum lineage_status check_past(struct index *mirror, struct lineage_error *err)
+{
+    bool was;
+    enum lineage_status status = log_was(mirror->store->log, &mirror->meta.at.log, &was, err);
+    mirror->set_back = status == LINEAGE_OK && !was;
+    if (!mirror->set_back)
+        return status;
+    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
+}
+
 /* Inside the transaction: another process may have read on meanwhile. The log is looked at again
  * inside, as it may have grown while the lock was waited for. */
 static enum lineage_status check_and_ingest(struct index *mirror, struct lineage_error *err)
@@ -116,7 +130,9 @@ static enum lineage_status check_and_ingest(struct index *mirror, struct lineage
         status = log_look(mirror->store->log, &log, err);
     if (status != LINEAGE_OK || is_current(mirror, &log))
         return status;
-    status = mirror_check_ends(mirror, &log, &same, err);
+    status = check_past(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_check_ends(mirror, &log, &same, err);
     if (status != LINEAGE_OK)
         return status;
     return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
@@ -255,13 +271,18 @@ static enum lineage_status look_at_file_again(struct index *mirror, struct linea
     return use_memory(mirror, &why, err);
 }
 
+static enum lineage_status make_anew_in_memory(struct index *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_connect(mirror, false, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
 /* In memory an edit of the log costs another reading of it, each time with a word. */
 static enum lineage_status read_again(struct index *mirror, const struct lineage_error *why, struct lineage_error *err)
 {
     store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
                  (unsigned long long)why->line);
-    enum lineage_status status = mirror_connect(mirror, false, err);
-    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+    return make_anew_in_memory(mirror, err);
 }
 
 /* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
@@ -288,9 +309,10 @@ static enum lineage_status sync_anywhere(struct index *mirror, struct lineage_er
     status = sync_connection(mirror, &why);
     if (status != LINEAGE_OK && index_mended(mirror))
         return LINEAGE_OK;
-    if (status != LINEAGE_OK && mirror->other_metric) {
+    if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
         store_notice(mirror->store, 0, "%s; making it anew", why.text);
-        status = make_anew(mirror, &why);
+        status = mirror->on_disk ? make_anew(mirror, &why) : make_anew_in_memory(mirror, &why);
+        mirror->set_back = false;
     }
     if (status == LINEAGE_ECORRUPT && !mirror->on_disk && why.line)
         return read_again(mirror, &why, err);

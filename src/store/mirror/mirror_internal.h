@@ -28,6 +28,7 @@ struct index {
     struct lineage_store *store;
     sqlite3 *db;
     bool on_disk;
+    bool set_back;     /* the log is on a server that has lost rows which were read here */
     bool other_metric; /* the file was made before the store's settings named this score column */
     bool shared;       /* the file is in write-ahead mode */
     bool frozen;       /* the file may not be written: it is read as it lies there */

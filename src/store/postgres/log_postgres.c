@@ -112,11 +112,13 @@ void postgres_take_state(struct log_postgres *p, struct log_state *state, const 
     const uint64_t identity[2] = {state->identity[0], state->identity[1]};
     p->seq = pg_int(result, 0, HEAD_SEQ);
     p->size = (uint64_t)pg_int(result, 0, HEAD_SIZE);
+    p->session = pg_connections(p->pg);
     buf_reset(&p->open_end);
     postgres_add_bytes(&p->open_end, open_end, length);
     *state = (struct log_state){.size = p->size + p->open_end.length,
                                 .identity = {identity[0], identity[1]},
-                                .revision = (int64_t)(number_of(&digest) + (uint64_t)pg_int(result, 0, HEAD_OPEN_ENDS))};
+                                .revision = (int64_t)(number_of(&digest) + (uint64_t)pg_int(result, 0, HEAD_OPEN_ENDS)),
+                                .session = p->session};
     state->exists = state->size > 0;
 }
 
@@ -126,6 +128,10 @@ void postgres_take_identity(struct log_state *state, const char *uuid)
     state->identity[1] = number_of(&uuid);
 }
 
+/*
+ * With a flush behind it, so that nothing is told that a crash of the server would take back. Under a claim there can be none:
+ * it ends with the transaction.
+ */
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
@@ -133,13 +139,38 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
     *state = (struct log_state){0};
     enum lineage_status status = postgres_find_store(p, err);
     if (status == LINEAGE_OK)
-        status = postgres_ask(p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid FROM lineage.store s WHERE s.id = %lld",
-                              (long long)p->store);
+        status = postgres_ask(p, &result, err, "SELECT " POSTGRES_HEAD ", s.uuid%s FROM lineage.store s WHERE s.id = %lld",
+                              p->claim == CLAIMED ? "" : ", lineage.flush()", (long long)p->store);
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
     if (status == LINEAGE_OK) {
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
         postgres_take_state(p, state, &result);
+    }
+    pg_clear(&result);
+    return status;
+}
+
+/*
+ * By the digest of the record that ended there. Where there ever was an open end it may not have been a record then, and what
+ * the mirror itself compares must do.
+ */
+enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct pg_result result = {0};
+    enum lineage_status status = postgres_find_store(p, err);
+    *was = true;
+    if (status == LINEAGE_OK && before->size)
+        status = postgres_ask(p, &result, err,
+                              "SELECT r.position + octet_length(r.bytes), r.digest, s.open_ends FROM lineage.record r JOIN"
+                              " lineage.store s ON s.id = r.store WHERE r.store = %lld AND r.position < %llu"
+                              " ORDER BY r.position DESC LIMIT 1",
+                              (long long)p->store, (unsigned long long)before->size);
+    if (status == LINEAGE_OK && pg_rows(&result)) {
+        const char *digest = pg_text(&result, 0, 1, NULL) + 2;
+        const bool torn = pg_int(&result, 0, 2) > 0, ended = (uint64_t)pg_int(&result, 0, 0) == before->size;
+        *was = torn || (ended && (uint64_t)before->revision == number_of(&digest));
     }
     pg_clear(&result);
     return status;
@@ -156,6 +187,7 @@ static void postgres_close(struct log *log)
 }
 
 static const struct log_kind kind = {.look = postgres_look,
+                                     .was = postgres_was,
                                      .read = postgres_read,
                                      .claim = postgres_claim,
                                      .claim_unchanged = postgres_claim_unchanged,

@@ -1,9 +1,11 @@
 /*
  * log_postgres_append.c: records into the log.
  *
- * An append is one function call, and the commit goes with it in one message. When the connection breaks after it was sent,
- * nobody here knows whether it took place, so it is looked up by the request that the caller named before anything was sent:
- * under a claim of its own, which waits until a transaction that is still at work has ended one way or the other.
+ * An append is one function call, and the commit goes with it in one message, and behind it the flush: the commit frees the head
+ * without waiting for the server's disk, and the append has taken place when the flush is told (004_flush.sql). When the
+ * connection breaks after it was sent, nobody here knows how far it came, so it is looked up by the request that the caller
+ * named before anything was sent: under a claim of its own, which waits until a transaction that is still at work has ended one
+ * way or the other.
  */
 #include "log_postgres_parts.h"
 
@@ -21,6 +23,7 @@ struct appending {
     int64_t seq, part;
     struct buf sql;
     double seconds; /* what the server may take */
+    bool committed; /* and not known to be on its disk, unless all went well */
 };
 
 /* A CR at the very end is perhaps half of CR LF, and then the record has not ended. */
@@ -65,7 +68,23 @@ static void end_call(struct appending *a, bool last)
     buf_puts(&a->sql, "'::bytea)");
 }
 
-/* All calls but the last one by themselves; the last with its commit in one message. */
+static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
+static const struct pg_part flush = {.sql = "SELECT lineage.flush()", .name = "lineage_flush", .ends = true};
+
+/* Where no transaction was begun the call is one by itself. */
+static enum lineage_status send_last(struct appending *a, struct pg_result *result, struct lineage_error *err)
+{
+    const bool begun = a->p->claim == CLAIMED;
+    const struct pg_part call = {.sql = a->sql.data, .ends = !begun};
+    const struct pg_part parts[] = {call, begun ? commit : flush, flush};
+    const size_t n = begun ? 3 : 2;
+    size_t done;
+    enum lineage_status status = pg_run_parts(a->p->pg, result, a->seconds, parts, n, &done, err);
+    a->committed = done >= n - 1;
+    return status;
+}
+
+/* All calls but the last one by themselves; the last with its commit, and the flush, in one message. */
 static enum lineage_status send_calls(struct appending *a, struct pg_result *result, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -74,12 +93,10 @@ static enum lineage_status send_calls(struct appending *a, struct pg_result *res
         buf_reset(&a->sql);
         more = next_call(a);
         end_call(a, !more);
-        if (!more && a->p->claim == CLAIMED)
-            buf_puts(&a->sql, "; COMMIT");
         if (a->sql.failed)
             return postgres_no_memory(err);
         pg_clear(result);
-        status = pg_query(a->p->pg, result, a->seconds, a->sql.data, err);
+        status = more ? pg_query(a->p->pg, result, a->seconds, a->sql.data, err) : send_last(a, result, err);
     }
     return status;
 }
@@ -99,21 +116,26 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
     if (status != LINEAGE_OK)
         return LINEAGE_EAWAY; /* with the text of the failure that led here */
     bool found = p->log.found;
-    postgres_end(p, "ROLLBACK");
+    if (!found)
+        postgres_end(p, "ROLLBACK");
     memcpy(p->log.request, request, sizeof request);
     p->log.lost = !found;
     return found ? LINEAGE_OK
                  : store_fail(err, LINEAGE_EAWAY, "%s: the connection was lost before the append", p->name.shown);
 }
 
-/* LN001: others were faster than an assumed claim. LN002: this very request came through before. */
-static enum lineage_status judge(struct log_postgres *p, enum lineage_status status, struct log_state *state,
+/*
+ * LN001: others were faster than an assumed claim. LN002: this very request came through before. What was committed is there
+ * although the server refused the flush (somebody ended the statement), and is asked for like one that nobody heard of.
+ */
+static enum lineage_status judge(struct appending *a, enum lineage_status status, struct log_state *state,
                                  struct lineage_error *err)
 {
+    struct log_postgres *p = a->p;
     const char *sqlstate = pg_sqlstate(p->pg);
-    if (status == LINEAGE_OK || status == LINEAGE_ENOMEM)
+    if (status == LINEAGE_ENOMEM)
         return status;
-    if (!pg_is_connected(p->pg) || strcmp(sqlstate, "LN002") == 0)
+    if (!pg_is_connected(p->pg) || a->committed || strcmp(sqlstate, "LN002") == 0)
         return find_out(p, state, err);
     if (p->claim == CLAIMED)
         postgres_end(p, "ROLLBACK");
@@ -130,7 +152,7 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     struct appending a = {.p = p, .seq = p->seq, .seconds = PG_PATIENCE + (double)length / 1e5};
     struct pg_result result = {0};
     enum lineage_status status = LINEAGE_OK;
-    (void)sync; /* a commit is on the server's disk */
+    (void)sync; /* the head is free before the server's disk has the row: waiting costs nobody else anything */
     if (p->claim == CLAIMED && !pg_is_connected(p->pg)) {
         log->lost = true;
         return store_fail(err, LINEAGE_EAWAY, "%s is away: the connection was lost under the claim", p->name.shown);
@@ -147,7 +169,7 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
         p->claim = NO_CLAIM;
         p->mended = false;
     } else {
-        status = judge(p, status, state, err);
+        status = judge(&a, status, state, err);
     }
     pg_clear(&result);
     buf_release(&a.joined);

@@ -44,7 +44,8 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
                ", t.uuid, s.there, s.newer FROM lineage.store t, lineage.claim(%lld, ",
                (long long)p->store);
     postgres_add_request(&sql, &p->log);
-    buf_printf(&sql, ", %lld) s WHERE t.id = %lld", (long long)p->seq, (long long)p->store);
+    buf_printf(&sql, ", %lld) s WHERE t.id = %lld", p->session == pg_connections(p->pg) ? (long long)p->seq : -1LL,
+               (long long)p->store);
     pg_tell_waiting(p->pg, tell_waiting, p);
     enum lineage_status status = sql.failed ? postgres_no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
@@ -58,15 +59,23 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
 
 enum { FOUND = HEAD_UUID + 1, NEWER };
 
-/* Before the state is taken, which tells from where on. */
+/* Before the state is taken, which tells from where on. What was known through an earlier connection may be gone. */
 static void take_newer(struct log_postgres *p, const struct pg_result *result)
 {
     size_t length;
     const char *text = pg_text(result, 0, NEWER, &length);
     buf_reset(&p->newer);
     p->newer_from = p->size;
-    p->has_newer = !pg_is_null(result, 0, NEWER);
+    p->has_newer = !pg_is_null(result, 0, NEWER) && p->session == pg_connections(p->pg);
     postgres_add_bytes(&p->newer, text, length);
+}
+
+/* Whose request is in the log has nothing to add, but may say so only when it is on the disk. */
+static enum lineage_status give_up_found(struct log_postgres *p, struct lineage_error *err)
+{
+    enum lineage_status status = pg_query(p->pg, NULL, PG_PATIENCE, "ROLLBACK; SELECT lineage.flush()", err);
+    p->claim = NO_CLAIM;
+    return status == LINEAGE_OK ? status : LINEAGE_EAWAY;
 }
 
 enum lineage_status postgres_claim(struct log *log, struct log_state *state, struct lineage_error *err)
@@ -89,7 +98,7 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
         p->claim = CLAIMED;
     }
     pg_clear(&result);
-    return status;
+    return log->found ? give_up_found(p, err) : status;
 }
 
 /* Not asked: the append says what it was to follow, and is refused if others were faster. */
@@ -97,7 +106,7 @@ bool postgres_claim_unchanged(struct log *log, struct log_state *state)
 {
     struct log_postgres *p = postgres_of(log);
     if (p->crowded || !log->may_assume || !state->size || p->open_end.length || state->size != p->size ||
-        !pg_is_connected(p->pg))
+        !pg_is_connected(p->pg) || state->session != pg_connections(p->pg))
         return false;
     make_request(log);
     log->found = log->lost = false;

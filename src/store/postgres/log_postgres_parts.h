@@ -16,6 +16,7 @@ struct log_postgres {
     struct server_name name;
     int64_t store;   /* its number on the server; 0: not asked yet */
     int64_t seq;     /* of the last record that was looked at */
+    unsigned session; /* number of the connection that it was looked at through */
     uint64_t size;   /* bytes of the records, without the open end */
     struct buf open_end;
     struct buf newer; /* under a claim: the bytes from newer_from on that others added since the last look */
@@ -83,6 +84,7 @@ enum lineage_status postgres_check_version(struct log_postgres *p, int64_t versi
 /* ---- what log.h asks of a log, in the parts that are called so ---- */
 
 enum lineage_status postgres_look(struct log *log, struct log_state *state, struct lineage_error *err);
+enum lineage_status postgres_was(struct log *log, const struct log_state *before, bool *was, struct lineage_error *err);
 enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length, struct buf *out, struct lineage_error *err);
 enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lineage_error *err);
 enum lineage_status postgres_claim(struct log *log, struct log_state *state, struct lineage_error *err);

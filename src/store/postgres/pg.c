@@ -24,6 +24,8 @@ struct pg {
     pid_t owner; /* of the connection */
     unsigned connections; /* so far */
     char sqlstate[6];
+    const char *prepared[PG_PARTS_MAX]; /* names, on this connection */
+    size_t n_prepared;
     double failed;   /* when connecting failed last, and what that was */
     struct lineage_error why;
     void (*waiting)(void *context);
@@ -61,6 +63,7 @@ void pg_disconnect(struct pg *pg)
         close(nowhere);
     pg->pq.finish(pg->connection);
     pg->connection = NULL;
+    pg->n_prepared = 0;
 }
 
 void pg_close(struct pg *pg)
@@ -255,6 +258,120 @@ enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds,
     status = away(pg, pg->pq.errorMessage(pg->connection), err);
     pg_disconnect(pg);
     return status;
+}
+
+static bool is_prepared(const struct pg *pg, const struct pg_part *part)
+{
+    for (size_t i = 0; i < pg->n_prepared; i++)
+        if (strcmp(pg->prepared[i], part->name) == 0)
+            return true;
+    return false;
+}
+
+static bool send_part(struct pg *pg, const struct pg_part *part, bool prepare)
+{
+    const int n = (int)part->n;
+    if (prepare && !pg->pq.sendPrepare(pg->connection, part->name, part->sql, n, NULL))
+        return false;
+    if (part->name ? !pg->pq.sendQueryPrepared(pg->connection, part->name, n, part->params, NULL, NULL, 0)
+                   : !pg->pq.sendQueryParams(pg->connection, part->sql, n, NULL, part->params, NULL, NULL, 0))
+        return false;
+    return !part->ends || pg->pq.pipelineSync(pg->connection);
+}
+
+/* Answers on their way: to part `at`, or to its preparation where prepare says so. */
+struct answers {
+    const struct pg_part *parts;
+    size_t at, done;
+    bool prepare[PG_PARTS_MAX];
+    struct pg_result rows; /* of the first part */
+    enum lineage_status status;
+};
+
+/* A part that was skipped because one before it failed has no reason of its own. */
+static void take_answer(struct pg *pg, struct answers *a, PGresult *rows, struct lineage_error *err)
+{
+    ExecStatusType kind = pg->pq.resultStatus(rows);
+    const bool failed = kind != PGRES_TUPLES_OK && kind != PGRES_COMMAND_OK && kind != PGRES_PIPELINE_SYNC;
+    if (failed && a->status == LINEAGE_OK)
+        a->status = refused(pg, rows, err);
+    if (kind == PGRES_TUPLES_OK && a->at == 0)
+        a->rows = (struct pg_result){pg, rows};
+    else
+        pg->pq.clear(rows);
+}
+
+static void end_part(struct answers *a)
+{
+    a->done += a->status == LINEAGE_OK;
+    a->at++;
+}
+
+/* What `ends` is committed when the piece of the pipeline ends, and not before. */
+static void end_answer(struct pg *pg, struct answers *a)
+{
+    const struct pg_part *part = &a->parts[a->at];
+    const bool was_prepare = a->prepare[a->at];
+    a->prepare[a->at] = false;
+    if (was_prepare && a->status == LINEAGE_OK)
+        pg->prepared[pg->n_prepared++] = part->name;
+    if (!was_prepare && !part->ends)
+        end_part(a);
+}
+
+/* libpq ends the answer to a statement with NULL, and a piece of the pipeline with a result that has no NULL behind it. */
+static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seconds, bool *late, struct lineage_error *err)
+{
+    const double start_time = now();
+    bool told = false;
+    while (a->at < n) {
+        if (!wait_for_answer(pg, start_time, seconds, &told, late))
+            return false;
+        PGresult *rows = pg->pq.getResult(pg->connection);
+        const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
+        if (rows)
+            take_answer(pg, a, rows, err);
+        else
+            end_answer(pg, a);
+        if (piece)
+            end_part(a);
+    }
+    return true;
+}
+
+static bool send_parts(struct pg *pg, struct answers *a, size_t n)
+{
+    bool sent = pg->pq.enterPipelineMode(pg->connection);
+    for (size_t i = 0; sent && i < n; i++) {
+        a->prepare[i] = a->parts[i].name && !is_prepared(pg, &a->parts[i]);
+        sent = send_part(pg, &a->parts[i], a->prepare[i]);
+    }
+    return sent;
+}
+
+enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts, size_t n,
+                                 size_t *done, struct lineage_error *err)
+{
+    struct answers a = {.parts = parts, .status = pg_connect(pg, NULL, err)};
+    bool late = false;
+    *done = 0;
+    if (out)
+        *out = (struct pg_result){0};
+    if (a.status != LINEAGE_OK)
+        return a.status;
+    pg->sqlstate[0] = '\0';
+    const bool answered = send_parts(pg, &a, n) && take_answers(pg, &a, n, seconds, &late, err);
+    if (!answered || !pg_is_connected(pg) || !pg->pq.exitPipelineMode(pg->connection)) {
+        if (a.status != LINEAGE_EAWAY)
+            a.status = away(pg, late ? "it does not answer" : pg->pq.errorMessage(pg->connection), err);
+        pg_disconnect(pg);
+    }
+    *done = a.done;
+    if (a.status == LINEAGE_OK && out)
+        *out = a.rows;
+    else
+        pg_clear(&a.rows);
+    return a.status;
 }
 
 const char *pg_sqlstate(const struct pg *pg)

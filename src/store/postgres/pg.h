@@ -49,6 +49,25 @@ enum lineage_status pg_query(struct pg *pg, struct pg_result *out, double second
 enum lineage_status pg_run(struct pg *pg, struct pg_result *out, double seconds, const char *sql, size_t n,
                            const char *const *params, struct lineage_error *err);
 
+/* One statement of several that are sent together. */
+struct pg_part {
+    const char *sql;
+    const char *name; /* under which the connection remembers it, prepared at its first use; NULL: it is not */
+    size_t n;         /* parameters, as for pg_run */
+    const char *const *params;
+    bool ends; /* what it is part of: the parts behind it are tried whatever became of it and those before */
+};
+
+enum { PG_PARTS_MAX = 4 };
+
+/*
+ * Up to PG_PARTS_MAX statements in one message to the server, and their answers in one back (libpq's pipeline). out, which may
+ * be NULL, receives the rows of the first; *done, how many succeeded before the first that did not. The status is that of the
+ * first failure. The last part must end.
+ */
+enum lineage_status pg_run_parts(struct pg *pg, struct pg_result *out, double seconds, const struct pg_part *parts, size_t n,
+                                 size_t *done, struct lineage_error *err);
+
 /* SQLSTATE of the last statement that the server refused, "" if none was. */
 const char *pg_sqlstate(const struct pg *pg);
 
