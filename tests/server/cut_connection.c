@@ -187,7 +187,8 @@ static void append(struct test *t, const char *name)
     static const char telemetry[] = "{\"steps\": [{\"step\": 1, \"loss\": 0.5}]}";
     struct lineage_store *store = open_or_fail(t, name);
     struct lineage_append_options options;
-    struct lineage_trial trial = {.hypothesis = name, .core_metric = {true, 1.0}}, row = {0};
+    const struct lineage_extra extras[] = {{"nobody", "has this column"}, {"team", "red\tand blue"}};
+    struct lineage_trial trial = {.hypothesis = name, .core_metric = {true, 1.0}, .extras = extras, .n_extras = 2}, row = {0};
     struct lineage_error err;
     lineage_append_options_init(&options);
     options.auto_status = true;
@@ -203,7 +204,7 @@ static void append(struct test *t, const char *name)
 /* With an open way: nothing waits afterwards, and there is one row of that name. */
 static void check(struct test *t, const char *name)
 {
-    char sql[256];
+    char sql[400];
     struct lineage_sync_stats stats = {0};
     struct lineage_error err = {0};
     struct lineage_store *store = open_or_fail(t, name);
@@ -212,10 +213,10 @@ static void check(struct test *t, const char *name)
     if (lineage_sync(store, &stats, &err) != LINEAGE_OK || stats.n_waiting || stats.n_refused)
         fail(t, name, "sync", err.text);
     snprintf(sql, sizeof sql, "SELECT count(*) || ' ' || (SELECT count(*) FROM step_metrics s WHERE s.exp_id = t.exp_id AND key = 'loss')"
-                              " FROM trials t WHERE hypothesis = '%s'", name);
+                              " || ' ' || (SELECT value FROM extras x WHERE x.seq = t.seq) FROM trials t WHERE hypothesis = '%s'", name);
     const char *found = sql_value(store, sql);
-    if (strcmp(found, "1 1") != 0)
-        fail(t, name, "rows and steps of it", found);
+    if (strcmp(found, "1 1 red\tand blue") != 0)
+        fail(t, name, "rows, steps and column of it", found);
     lineage_store_close(store);
 }
 

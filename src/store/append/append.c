@@ -19,6 +19,7 @@
  * and again later; a mirror that is locked or damaged delays nobody and loses no row.
  */
 #include "appending.h"
+#include "outbox_rows.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -815,8 +816,8 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
                                               struct lineage_error *err)
 {
     struct appending *a = &batch->row;
-    struct buf rows = {0};
-    enum lineage_status status = LINEAGE_OK;
+    struct outbox_rows rows = {0};
+    enum lineage_status status = outbox_rows_begin(&rows, batch->trials, batch->n, err);
     for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
         choose_options(batch, i);
         by_score[i] = a->options->auto_status;
@@ -824,13 +825,12 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
         a->trial.notes = batch->notes[i];
         a->trial.status = by_score[i] ? LINEAGE_DISCARD : a->trial.status;
         status = appending_give_timestamp(a, err);
-        row_write(&rows, &a->trial, NULL);
-        if (status == LINEAGE_OK && rows.failed)
-            status = no_memory(err);
+        if (status == LINEAGE_OK)
+            status = outbox_rows_add(&rows, &a->trial, err);
     }
     if (status == LINEAGE_OK)
-        status = outbox_request_make(request, a->store, rows.data, batch->n, by_score, batch->options, true, err);
-    buf_release(&rows);
+        status = outbox_request_make(request, a->store, &rows, batch->n, by_score, batch->options, true, err);
+    outbox_rows_release(&rows);
     return status;
 }
 

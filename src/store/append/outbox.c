@@ -24,6 +24,7 @@
 #include "../index/index.h"
 #include "../log/log.h"
 #include "appending.h"
+#include "outbox_rows.h"
 
 /* What breaks more often than this in a row is as good as away. */
 enum { TIMES_TRIED = 4 };
@@ -99,21 +100,23 @@ void outbox_read_options(struct lineage_append_options *options, const json_t *a
     options->telemetry_length = json_string_length(telemetry);
 }
 
-static json_t *write_about(const struct outbox_request *request, const char *rows, size_t n, const bool *auto_status,
+static json_t *write_about(const struct outbox_request *request, const struct outbox_rows *rows, size_t n, const bool *auto_status,
                            const struct lineage_append_options *options, bool many)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, json_boolean(auto_status ? auto_status[i] : options->auto_status));
-    json_t *about = json_pack("{s:s, s:b, s:s, s:o, s:o}", "request", request->id, "many", many, "rows", rows, "auto", list,
+    json_t *about = json_pack("{s:s, s:b, s:s, s:o, s:o}", "request", request->id, "many", many, "rows", rows->records.data, "auto", list,
                               "options", write_options(options));
+    if (about && rows->header.length)
+        json_object_set_new(about, "header", json_stringn(rows->header.data, rows->header.length));
     if (about && options->telemetry)
         json_object_set_new(about, "telemetry", json_stringn(options->telemetry, options->telemetry_length));
     return about;
 }
 
-enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const char *rows, size_t n,
-                                        const bool *auto_status, const struct lineage_append_options *options, bool many,
+enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
+                                        size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
                                         struct lineage_error *err)
 {
     *request = (struct outbox_request){.file = &store->append->outbox};
@@ -357,16 +360,17 @@ static enum lineage_status keep(struct appending *a, const struct lineage_error 
 
 static enum lineage_status make_request(struct appending *a, struct outbox_request *request, struct lineage_error *err)
 {
-    struct buf row = {0};
+    struct outbox_rows row = {0};
     a->trial = a->checked;
     enum lineage_status status = appending_give_timestamp(a, err);
     a->checked.timestamp = a->trial.timestamp;
-    row_write(&row, &a->checked, NULL);
-    if (status == LINEAGE_OK && row.failed)
-        status = no_memory(err);
     if (status == LINEAGE_OK)
-        status = outbox_request_make(request, a->store, row.data, 1, NULL, a->options, false, err);
-    buf_release(&row);
+        status = outbox_rows_begin(&row, &a->checked, 1, err);
+    if (status == LINEAGE_OK)
+        status = outbox_rows_add(&row, &a->checked, err);
+    if (status == LINEAGE_OK)
+        status = outbox_request_make(request, a->store, &row, 1, NULL, a->options, false, err);
+    outbox_rows_release(&row);
     return status;
 }
 

@@ -16,6 +16,7 @@
 
 struct appending;
 struct log;
+struct outbox_rows;
 
 enum { OUTBOX_ID_MAX = 48 };
 
@@ -33,11 +34,11 @@ struct outbox_request {
 enum lineage_status outbox_append(struct appending *a, struct lineage_error *err);
 
 /*
- * The same in steps, for append_many: write down what `rows` (records of the canonical form) are to become; take up the
+ * The same in steps, for append_many: write down what `rows` are to become; take up the
  * claim's number; whether to try once more after a failure; keep it, said to the user, or have done with it.
  */
-enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const char *rows, size_t n,
-                                        const bool *auto_status, const struct lineage_append_options *options, bool many,
+enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
+                                        size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
                                         struct lineage_error *err);
 void outbox_request_name(const struct outbox_request *request, struct log *log);
 bool outbox_request_again(struct outbox_request *request, const struct log *log, enum lineage_status status);

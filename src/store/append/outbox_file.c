@@ -167,10 +167,11 @@ static enum lineage_status list(struct names *names, int dir_fd, struct lineage_
     if (fd < 0)
         return errno == ENOENT ? LINEAGE_OK : failed("open", PLACE_OUTBOX, err);
     DIR *dir = fs_list(fd);
-    while (room && dir && (name = fs_next(dir)))
+    if (!dir)
+        return failed("list", PLACE_OUTBOX, err);
+    while (room && (name = fs_next(dir)))
         room = add_name(names, name);
-    if (dir)
-        closedir(dir);
+    closedir(dir);
     if (names->n)
         qsort(names->at, names->n, sizeof *names->at, by_text);
     return room ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");

@@ -5,51 +5,15 @@
 #include <string.h>
 
 #include "../files/fs.h"
-#include "../format/row.h"
 #include "../log/log.h"
 #include "appending.h"
+#include "outbox_rows.h"
 
 struct syncing {
     struct lineage_store *store;
     struct lineage_sync_stats stats;
     struct lineage_error err; /* that ended it */
 };
-
-/* The trials of a request: its rows under the canonical header, read as those of a log are. */
-static enum lineage_status read_trials(const json_t *about, struct arena *arena, struct lineage_trial **trials, size_t *n,
-                                       struct lineage_error *err)
-{
-    struct buf bytes = {0};
-    struct tsv_scanner scanner;
-    struct tsv_record record;
-    const struct tsv_cell *cells;
-    struct row_layout layout = {0};
-    enum row_fault fault;
-    char reason[160];
-    size_t n_cells, room = json_array_size(json_object_get(about, "auto"));
-    struct tsv_reader *reader = tsv_reader_new();
-    const char *rows = json_string_value(json_object_get(about, "rows"));
-    *trials = arena_alloc(arena, room ? room : 1, sizeof **trials);
-    row_write_header(&bytes);
-    buf_puts(&bytes, rows ? rows : "");
-    enum lineage_status status = reader && *trials && !bytes.failed ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
-    tsv_scanner_init(&scanner, bytes.data, bytes.length, 0, 1);
-    *n = 0;
-    for (bool header = true; status == LINEAGE_OK && tsv_scan(&scanner, &record); header = false) {
-        status = tsv_parse(reader, &record, &cells, &n_cells, err);
-        if (status == LINEAGE_OK && header)
-            status = row_layout_read(&layout, cells, n_cells, NULL, err);
-        else if (status == LINEAGE_OK && *n < room &&
-                 row_read(&(*trials)[*n], &layout, cells, n_cells, arena, &fault, reason, &status))
-            ++*n;
-    }
-    if (status == LINEAGE_OK && (*n != room || !room))
-        status = store_fail(err, LINEAGE_ECORRUPT, "a request of %zu rows has %zu", room, *n);
-    row_layout_release(&layout);
-    tsv_reader_free(reader);
-    buf_release(&bytes);
-    return status;
-}
 
 /* A directory that waited for a trial that is not kept after all. */
 static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
@@ -68,7 +32,7 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
     size_t n;
     const char *waiting = json_string_value(json_object_get(request->about, "snapshot"));
     outbox_read_options(&options, request->about);
-    enum lineage_status status = read_trials(request->about, &arena, &trials, &n, err);
+    enum lineage_status status = outbox_rows_read(request->about, &arena, &trials, &n, err);
     if (waiting && strlen(waiting) < sizeof snapshot.temporary && fs_is_dir_below(s->store->dir_fd, waiting)) {
         strcpy(snapshot.temporary, waiting);
         snapshot.copied = true;
