@@ -149,6 +149,18 @@ static void set_row(json_t *line, const struct trainer_event *event)
         json_decref(params);
 }
 
+/* Of algorithms that sample something beside what they train on. */
+static void set_aside(json_t *line, const struct trainer_iteration *it)
+{
+    if (it->n_greedy > 0)
+        set_real(line, "greedy_reward", it->greedy_reward);
+    if (it->n_episodes > 0) {
+        set_count(line, "episodes", it->n_episodes);
+        set_real(line, "between_episodes_std", it->between_std);
+        set_real(line, "within_episodes_std", it->within_std);
+    }
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -163,6 +175,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_judge(line, &it->judge);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
+    set_aside(line, it);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->generation_s += it->generation_s;

@@ -9,7 +9,9 @@
  *   reinforce_plus_plus  rl      discounted returns, whitened over the batch
  *   grpo_passk           rl      the lead of the group's best                      group
  *   max_rl               rl      (outcome - mean) / mean                           group
- *   hierarchical_grpo    rl      outcome - mean of its agent (and episode)         group, agents
+ *   hierarchical_grpo    rl      outcome - mean of its agent (and episode); rows:  group, agents
+ *                                what the rows of an episode share is an agent's
+ *                                of its own, with their mean outcome
  *   rae                  rl      outcome - moving baseline of its agent            memory
  *   reward               rl      the outcome itself
  *   custom               rl      what a callback says, token by token              callback
@@ -23,6 +25,10 @@
  *   opd                  ref_kl  none                                              frozen reference
  *   opsd                 ref_kl  none                                              policy reference
  *   sft                  ce      none                                              frozen sampler
+ *   ppo                  rl      GAE over the values of a value head, whitened     values
+ *   remax                rl      outcome - that of the prompt's greedy response    greedy response
+ *   opo                  rl      outcome - mean of its group weighted by length    group
+ *   gpg                  rl      (outcome - mean) B / outcomes that are not 0      group
  *
  * Rollouts come in one of two forms, and the table serves both:
  *   rows of a batch      rl_algorithm_rows, below: outcomes and gains in, advantages per token out
@@ -72,6 +78,10 @@ enum rl_algorithm_name {
     RL_ALGORITHM_OPD,
     RL_ALGORITHM_OPSD,
     RL_ALGORITHM_SFT,
+    RL_ALGORITHM_PPO,
+    RL_ALGORITHM_REMAX,
+    RL_ALGORITHM_OPO,
+    RL_ALGORITHM_GPG,
     RL_N_ALGORITHMS
 };
 
@@ -81,11 +91,13 @@ enum rl_need {
     RL_NEED_GAINS = 2,              /* information gain of every turn */
     RL_NEED_JUDGE = 4,              /* a flag for every step */
     RL_NEED_MEMORY = 8,             /* baselines kept from batch to batch */
-    RL_NEED_AGENTS = 16,            /* traces that say which agent wrote them */
+    RL_NEED_AGENTS = 16,            /* traces that say which agent wrote them; rows: episodes */
     RL_NEED_CALLBACK = 32,          /* a function of the caller's */
     RL_NEED_FROZEN_SOURCE = 64,     /* a frozen model that samples the rollouts */
     RL_NEED_FROZEN_REFERENCE = 128, /* log-probs of a frozen model */
-    RL_NEED_POLICY_REFERENCE = 256  /* log-probs of the live policy, which is shown more */
+    RL_NEED_POLICY_REFERENCE = 256, /* log-probs of the live policy, which is shown more */
+    RL_NEED_VALUES = 512,           /* what was expected at every token */
+    RL_NEED_GREEDY = 1024           /* the outcome of every prompt's greedy response */
 };
 
 /* Which component of the loss trains the tokens that the policy (sft: the frozen sampler) wrote. */
@@ -162,6 +174,7 @@ struct rl_algorithm_options {
     double echo_weight; /* 0.1; echo on rows: weight of what the environment answered */
     double prm_steps;   /* 0; adca: iterations for which the judge is asked, then grpo; 0: all */
     double iteration;   /* 0; which it is, for schedules; not a setting */
+    double lam;         /* 1; ppo: GAE's lambda */
 
     const struct rl_length_weights *length_penalty; /* grpo, echo on trees; NULL: none */
     const char *const *episode_agents;              /* hierarchical_grpo */
@@ -211,6 +224,13 @@ struct rl_algorithm_input {
     const double *gain;   /* [turn_start[B]] information gain by turn; what stands at outcome turns
                              is not read. RL_NEED_GAINS only */
     const uint8_t *flags; /* [turn_start[B]] GOOD (1) or BAD by turn. RL_NEED_JUDGE only */
+    const double *values; /* [B*T] expected return at each token, finite everywhere.
+                             RL_NEED_VALUES only */
+    double *returns;      /* [B*T] out, or NULL: advantage before whitening + value, what values are
+                             trained towards. RL_NEED_VALUES only */
+    const double *baseline;  /* [B] outcome of the greedy response. RL_NEED_GREEDY only */
+    const int64_t *episode;  /* [B] rows of one group and episode begin alike .. */
+    const int32_t *n_shared; /* [B] .. for so many turns. Both RL_NEED_AGENTS only */
 };
 
 /*

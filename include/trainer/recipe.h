@@ -96,6 +96,16 @@ struct trainer_distill {
     double coef;              /* 1; weight */
 };
 
+/*
+ * hierarchical_grpo: a group is group_size / branches episodes. The rows of an episode share their
+ * first turns, which are sampled once, and branch after them; one that ended before is as many
+ * times the same.
+ */
+struct trainer_hierarchy {
+    int32_t branches; /* 2; rows of an episode, a divisor of group_size */
+    int32_t turns;    /* 1; shared */
+};
+
 /* "constant", "linear", "cosine" */
 enum trainer_schedule_kind { TRAINER_CONSTANT, TRAINER_LINEAR, TRAINER_COSINE };
 
@@ -129,6 +139,8 @@ struct trainer_algorithm {
     struct trainer_distill distill;
     struct trainer_adca adca;
     struct trainer_schedule schedule;
+    double lam; /* 1; ppo: lambda of generalised advantage estimation */
+    struct trainer_hierarchy hierarchy;
 };
 
 /* Who is not judged: "none", "small_adv" (as enum rl_adca_skip), "all_neg" */

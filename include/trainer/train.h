@@ -80,6 +80,11 @@ struct trainer_iteration {
     struct trainer_judge_counts judge;    /* of the algorithms that ask one */
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
+    uint64_t n_greedy;    /* remax: greedy rollouts beside the others .. */
+    double greedy_reward; /* .. and their mean outcome */
+    uint64_t n_episodes;  /* hierarchical_grpo: beginnings that rollouts share .. */
+    double between_std, within_std; /* .. standard deviation of outcomes between those of a group,
+                                       and within them */
 };
 
 struct trainer_event {

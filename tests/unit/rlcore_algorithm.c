@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <rlcore/adca.h>
+#include <rlcore/advantage.h>
 #include <rlcore/samples.h>
 
 #include "support/random_batch.h"
@@ -156,7 +157,8 @@ static void rows_take_what_trees_take(void **state)
     const double outcome[B] = {1, 0, 0.5, 1.5}, want[B] = {1, -1, -0.5, 0.5};
     const size_t starts[B + 1] = {0, 1, 2, 3, 4};
     const struct rl_batch batch = {B, T, mask, turn, group};
-    const struct rl_algorithm_input in = {&batch, outcome, starts, NULL, NULL};
+    const struct rl_algorithm_input in = {
+        .batch = &batch, .outcome = outcome, .turn_start = starts};
     double rewards[B * T], advantages[B * T], scale[B * T];
     float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
     struct rl_a2tgpo_stats stats;
@@ -186,7 +188,9 @@ static void rows_take_what_trees_take(void **state)
     const struct {
         const char *name, *text;
     } refused_rows[] = {{"custom", "works on message trees"},
-                        {"hierarchical_grpo", "works on message trees"},
+                        {"hierarchical_grpo", "hierarchical_grpo needs episodes"},
+                        {"ppo", "ppo needs values"},
+                        {"remax", "remax needs baselines"},
                         {"joint", "joint needs gains"},
                         {"adca", "adca needs flags"}};
     for (size_t i = 0; i < sizeof refused_rows / sizeof *refused_rows; i++) {
@@ -195,6 +199,64 @@ static void rows_take_what_trees_take(void **state)
                          RL_EINVAL);
         assert_non_null(strstr(err.text, refused_rows[i].text));
     }
+}
+
+/* What the table gives is what the kernels give, in both precisions. */
+static void rows_with_values_and_baselines_are_the_kernels(void **state)
+{
+    enum { B = 3, T = 4 };
+    const uint8_t mask[B * T] = {1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0};
+    const int32_t turn[B * T] = {0, -1, 1, 1, 0, 0, -1, -1, 0, 0, 0, -1};
+    const int64_t group[B] = {1, 1, 2};
+    const double outcome[B] = {1, 0, 0.5}, baseline[B] = {0.25, 0.25, 1};
+    const double values[B * T] = {0.5, 0, 0.25, 0.75, 0.125, 0.5, 0, 0, 1, 0.5, 0.25, 0};
+    const size_t starts[B + 1] = {0, 2, 3, 4};
+    const struct rl_batch batch = {B, T, mask, turn, group};
+    double returns[B * T], rewards[B * T], advantages[B * T], scale[B * T], want[B * T], to[B * T];
+    float rewardsf[B * T], advantagesf[B * T], scalef[B * T];
+    const struct rl_algorithm_input in = {.batch = &batch,
+                                          .outcome = outcome,
+                                          .turn_start = starts,
+                                          .values = values,
+                                          .returns = returns,
+                                          .baseline = baseline};
+    struct rl_a2tgpo_stats stats;
+    struct rl_algorithm_options options;
+    char memory[4096];
+    struct rl_workspace ws = {memory, sizeof memory, 0}, none = {NULL, 0, 0};
+    struct rl_error err;
+    (void)state;
+    rl_algorithm_options_init(&options, find("ppo"));
+    assert_true(options.lam == 1 && rl_algorithm_reads(find("ppo"), "lam"));
+    options.gamma = 0.9;
+    options.lam = 0.5;
+    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale,
+                                       &stats, &none, &err),
+                     RL_EWORKSPACE);
+    assert_true(none.needed > 0 && none.needed <= sizeof memory);
+    assert_int_equal(rl_algorithm_rows(find("ppo"), &in, &options, rewards, advantages, scale,
+                                       &stats, &ws, &err),
+                     RL_OK);
+    assert_true(rewards[3] == 1 && rewards[5] == 0 && rewards[10] == 0.5 && rewards[0] == 0);
+    assert_int_equal(rl_gae(&batch, 0.9, 0.5, rewards, values, want, to, &ws, &err), RL_OK);
+    assert_reals(advantages, want, B * T);
+    assert_reals(returns, to, B * T);
+    assert_int_equal(rl_algorithm_rowsf(find("ppo"), &in, &options, rewardsf, advantagesf, scalef,
+                                        &stats, &ws, &err),
+                     RL_OK);
+    for (size_t i = 0; i < B * T; i++)
+        assert_true(fabs((double)advantagesf[i] - want[i]) < 1e-5 && fabs(returns[i] - to[i]) < 1e-6);
+    assert_int_equal(rl_algorithm_rows(find("remax"), &in, &options, rewards, advantages, scale,
+                                       &stats, &ws, &err),
+                     RL_OK);
+    assert_int_equal(rl_remax(&batch, rewards, baseline, want, NULL, &err), RL_OK);
+    assert_reals(advantages, want, B * T);
+    const struct rl_outcome_options opo = {RL_OPO, true, 1e-6};
+    assert_int_equal(rl_algorithm_rows(find("opo"), &in, &options, rewards, advantages, scale,
+                                       &stats, &ws, &err),
+                     RL_OK);
+    assert_int_equal(rl_outcome_advantage(&batch, &opo, rewards, want, &ws, &err), RL_OK);
+    assert_reals(advantages, want, B * T);
 }
 
 static void trees_refuse_what_works_on_rows(void **state)
@@ -679,6 +741,7 @@ int main(void)
         cmocka_unit_test(distances_count_letters),
         cmocka_unit_test(settings_have_defaults),
         cmocka_unit_test(rows_take_what_trees_take),
+        cmocka_unit_test(rows_with_values_and_baselines_are_the_kernels),
         cmocka_unit_test(trees_refuse_what_works_on_rows),
         cmocka_unit_test(statistics_merge),
         cmocka_unit_test(settings_that_train_wrong_are_refused),

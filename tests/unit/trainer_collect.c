@@ -327,6 +327,97 @@ static void evaluations_ask_the_same_questions(void **state)
     trainer_rollouts_free(c);
 }
 
+/* ---- rollouts beside those that are trained on ---- */
+
+/* By the policy that knows more. */
+static struct run *taught(struct place *place, enum rl_algorithm_name a, enum rl_algorithm_name b)
+{
+    float *kept = place->params;
+    place->params = place->taught;
+    struct run *run = collected(place, a, b, 1);
+    place->params = kept;
+    return run;
+}
+
+/* The same question with the same luck, answered greedily, is what the group is compared with. */
+static void remax_compares_with_the_greedy_answer(void **state)
+{
+    struct place *place = *state;
+    const struct trainer_env *env = &place->recipe.tasks[0].env;
+    size_t right = 0, answered = 0;
+    place->recipe.tasks[0].questions = 20;
+    struct run *run = taught(place, RL_ALGORITHM_REMAX, RL_ALGORITHM_GRPO);
+    const struct trainer_rollouts *r = run->rollouts, *greedy = run->aside;
+    struct trainer_rollouts *again = rollouts_new(20, r->width);
+    struct sampler_job job = {.rollouts = again, .params = {run->learner.params}};
+    assert_int_equal(greedy->n, 20);
+    for (size_t q = 0; q < 20; q++)
+        rollouts_add_continued(again, env, greedy, q, (size_t)greedy->prompt[q],
+                               greedy->episode[q].noise);
+    assert_int_equal(sampler_play(&run->sampler, &job, NULL), TRAINER_OK);
+    for (size_t i = 0; i < r->n; i++) {
+        size_t q = i / 4, at = i * r->width;
+        assert_true(i < 80 || r->baseline[i] == 0);
+        if (i >= 80)
+            continue;
+        assert_true(r->episode[i].question == greedy->episode[q].question);
+        assert_true(r->episode[i].noise != greedy->episode[q].noise);
+        assert_memory_equal(again->tokens + q * r->width, greedy->tokens + q * r->width,
+                            (size_t)again->length[q] * sizeof *again->tokens);
+        assert_true(r->baseline[i] == again->reward[q]);
+        right += r->baseline[i] > 0;
+        answered++;
+        for (size_t t = at; t < at + (size_t)r->length[i]; t++)
+            if (r->mask[t])
+                assert_near((double)r->advantage[t], r->reward[i] - r->baseline[i], 1e-6);
+    }
+    assert_true(right > 0 && right < answered);
+    trainer_rollouts_free(again);
+    closed(run);
+}
+
+/* Whether two rows say the same in their first n tokens. */
+static bool alike(const struct trainer_rollouts *r, size_t a, size_t b, int32_t n)
+{
+    return r->length[a] >= n && r->length[b] >= n &&
+           memcmp(r->tokens + a * r->width, r->tokens + b * r->width,
+                  (size_t)n * sizeof *r->tokens) == 0 &&
+           memcmp(r->log_prob + a * r->width, r->log_prob + b * r->width,
+                  (size_t)n * sizeof *r->log_prob) == 0;
+}
+
+static void episodes_branch_behind_their_turns(void **state)
+{
+    struct place *place = *state;
+    for (int32_t turns = 1; turns <= 2; turns++) {
+        size_t branched = 0, whole = 0, differ = 0;
+        place->recipe.tasks[0].questions = 20;
+        place->recipe.training.group_size = 6;
+        place->recipe.tasks[0].algorithm.hierarchy.branches = 3;
+        place->recipe.tasks[0].algorithm.hierarchy.turns = turns;
+        struct run *run =
+            taught(place, RL_ALGORITHM_HIERARCHICAL_GRPO, RL_ALGORITHM_GRPO);
+        const struct trainer_rollouts *r = run->rollouts;
+        assert_int_equal(r->n, 20 * 6 + 3 * 6);
+        for (size_t i = 0; i < 20 * 6; i++) {
+            size_t first = i / 3 * 3;
+            bool over = r->n_shared[i] > r->n_turns[i];
+            assert_int_equal(r->branch_of[i], first);
+            assert_true(r->group[i] == r->group[i / 6 * 6] && r->episode[i].done);
+            assert_true(over || r->n_shared[i] == turns);
+            assert_true(alike(r, i, first,
+                              over ? r->length[i]
+                                   : r->boundary[i * ROLLOUT_VALUES + (size_t)turns]));
+            branched += !over;
+            whole += over;
+            differ += !over && !alike(r, i, first, r->length[i]);
+        }
+        assert_int_equal(run->aside->n, 40);
+        assert_true(branched > 10 && whole > 10 && differ > 5);
+        closed(run);
+    }
+}
+
 static void one_question_is_enough(void **state)
 {
     struct place *place = *state;
@@ -351,6 +442,8 @@ int main(void)
         TEST(a_pool_is_gone_round),
         TEST(evaluations_ask_the_same_questions),
         TEST(one_question_is_enough),
+        TEST(remax_compares_with_the_greedy_answer),
+        TEST(episodes_branch_behind_their_turns),
     };
     return cmocka_run_group_tests(tests, open_place, close_place);
 }

@@ -763,6 +763,76 @@ static void both_ends_of_a_mix_are_measured(void **state)
     release(c);
 }
 
+/* ---- other baselines ---- */
+
+static void opo_weighs_the_mean_by_length(void **state)
+{
+    (void)state;
+    double length[ROWS], expected[ROWS];
+    struct credited *c = credited(RL_ALGORITHM_OPO);
+    response_lengths(c, length);
+    for (size_t first = 0; first < ROWS; first += GROUP) {
+        double sum = 0, weight = 0;
+        for (size_t i = first; i < first + GROUP; i++) {
+            sum += length[i] * outcomes[i];
+            weight += length[i];
+        }
+        for (size_t i = first; i < first + GROUP; i++)
+            expected[i] = outcomes[i] - sum / weight;
+    }
+    assert_rows(c, expected);
+    release(c);
+}
+
+/* Three outcomes of eight are not 0. */
+static void gpg_makes_up_for_rows_without_reward(void **state)
+{
+    (void)state;
+    double expected[ROWS];
+    struct credited *c = credited(RL_ALGORITHM_GPG);
+    for (size_t i = 0; i < ROWS; i++)
+        expected[i] = (outcomes[i] - (i < GROUP ? 0.5 : 0.25)) * 8 / 3;
+    assert_rows(c, expected);
+    release(c);
+}
+
+static void remax_subtracts_the_greedy_outcome(void **state)
+{
+    (void)state;
+    double expected[ROWS];
+    struct credited *c = make(RL_ALGORITHM_REMAX);
+    for (size_t i = 0; i < ROWS; i++) {
+        c->r->baseline[FIRST + i] = i < GROUP;
+        expected[i] = outcomes[i] - (i < GROUP);
+    }
+    assign(c, 0);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        if (c->batch.mask[i])
+            assert_near((double)advantages(c)[i], expected[i / WIDTH], 1e-6);
+    release(c);
+}
+
+/* Episodes of two rows that share their first turn, and one that is two times the same rollout. */
+static void episodes_share_what_they_share(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_HIERARCHICAL_GRPO);
+    const double trunk[ROWS] = {0, 0, 0, 0, 0.25, 0.25, -0.25, -0.25};
+    const double branch[ROWS] = {0.5, -0.5, -0.5, 0.5, 0.5, -0.5, 0, 0};
+    for (size_t i = 0; i < ROWS; i++) {
+        c->r->branch_of[FIRST + i] = (int64_t)(i / 2);
+        c->r->n_shared[FIRST + i] = i < 6 ? 1 : searches[i] + 1;
+    }
+    assign(c, 0);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        size_t row = i / WIDTH;
+        bool shared = c->batch.turn[i] < c->r->n_shared[FIRST + row];
+        double expected = shared ? trunk[row] : branch[row];
+        assert_near((double)advantages(c)[i], c->batch.mask[i] ? expected : 0, 1e-6);
+    }
+    release(c);
+}
+
 /* ---- weight streams ---- */
 
 static void check_streams(enum rl_algorithm_name name, float rl, float ref_kl, float ce, float told)
@@ -784,7 +854,7 @@ static void each_algorithm_fills_its_streams(void **state)
 {
     (void)state;
     for (enum rl_algorithm_name name = 0; name < RL_ALGORITHM_ECHO; name++)
-        if (name != RL_ALGORITHM_CUSTOM && name != RL_ALGORITHM_HIERARCHICAL_GRPO)
+        if (name != RL_ALGORITHM_CUSTOM)
             check_streams(name, 1, 0, 0, 0);
     check_streams(RL_ALGORITHM_OPD, 0, 1, 0, 0);
     check_streams(RL_ALGORITHM_OPSD, 0, 1, 0, 0);
@@ -898,6 +968,10 @@ int main(void)
         cmocka_unit_test(both_ends_of_a_mix_are_measured),
         cmocka_unit_test(a_teacher_speaks_to_what_failed),
         cmocka_unit_test(a_teachers_weight_and_scale_are_its_own),
+        cmocka_unit_test(opo_weighs_the_mean_by_length),
+        cmocka_unit_test(gpg_makes_up_for_rows_without_reward),
+        cmocka_unit_test(remax_subtracts_the_greedy_outcome),
+        cmocka_unit_test(episodes_share_what_they_share),
         cmocka_unit_test(each_algorithm_fills_its_streams),
         cmocka_unit_test(echo_is_grpo_on_its_own_tokens),
         cmocka_unit_test(teachers_leave_no_advantage),

@@ -126,7 +126,7 @@ static const char everything[] =
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
-    "   'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}}}],"
+    "   'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'hierarchy': {'branches': 4, 'turns': 2}}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
@@ -399,14 +399,14 @@ static void settings_that_do_not_go_together_are_refused(void **state)
 static void only_algorithms_that_compare_need_a_group(void **state)
 {
     static const char *const alone[] = {
-        "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", NULL};
+        "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", "remax", NULL};
     (void)state;
     for (int i = 0; i < RL_N_ALGORITHMS; i++) {
         const char *name = rl_algorithm_at((size_t)i)->name;
         struct trainer_recipe recipe;
         char text[256];
         bool needs = true;
-        if (i == RL_ALGORITHM_CUSTOM || i == RL_ALGORITHM_HIERARCHICAL_GRPO)
+        if (i == RL_ALGORITHM_CUSTOM || i == RL_ALGORITHM_PPO)
             continue; /* not to be had from a recipe */
         for (size_t k = 0; alone[k]; k++)
             needs = needs && strcmp(name, alone[k]) != 0;

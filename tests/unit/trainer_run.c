@@ -62,6 +62,11 @@ static void put_iteration(struct story *story, const struct trainer_iteration *i
                               i->weight_mean,
                               i->rejected,
                               i->staleness,
+                              i->greedy_reward,
+                              i->between_std,
+                              i->within_std,
+                              (double)i->n_greedy,
+                              (double)i->n_episodes,
                               (double)i->sampled_tokens,
                               (double)i->gain_tokens,
                               (double)i->trained_tokens};
@@ -299,7 +304,7 @@ static void every_algorithm_runs(void **state)
     for (enum rl_algorithm_name name = 0; name < RL_N_ALGORITHMS; name++) {
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
-        if (name == RL_ALGORITHM_CUSTOM || name == RL_ALGORITHM_HIERARCHICAL_GRPO)
+        if (name == RL_ALGORITHM_CUSTOM || name == RL_ALGORITHM_PPO)
             continue; /* not to be had from a recipe */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");

@@ -20,7 +20,10 @@ enum rl_rows_kind {
     RL_ROWS_VALUES,  /* values, group by group */
     RL_ROWS_GAINS,   /* rl_a2tgpo_advantage, variant enum rl_a2tgpo_mode */
     RL_ROWS_PROCESS, /* rl_process_advantage */
-    RL_ROWS_JUDGE    /* rl_adca_advantage */
+    RL_ROWS_JUDGE,   /* rl_adca_advantage */
+    RL_ROWS_GAE,     /* rl_gae */
+    RL_ROWS_GREEDY,  /* rl_remax */
+    RL_ROWS_EPISODES /* values, over the rows of a group and what those of an episode share */
 };
 
 struct rl_algorithm_job;

@@ -2,7 +2,9 @@
  * algorithm_rows_real.c: advantages of the rows of a batch by the row of the table. The switch is
  * over kinds of kernels; which algorithm uses which is algorithm_table.c's to say.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <rlcore/adca.h>
@@ -237,6 +239,148 @@ static enum rl_status by_values(const struct rows *r)
     return status;
 }
 
+/* In the kernel's precision: values come as double whatever the batch is. */
+static enum rl_status by_gae(const struct rows *r)
+{
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    size_t cells = r->batch->n_rows * r->batch->n_tokens;
+    real *values = rl_scratch_take(&s, cells, sizeof *values);
+    real *returns = rl_scratch_take(&s, cells, sizeof *returns);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    struct rl_workspace rest = behind(&s);
+    for (size_t i = 0; i < cells; i++)
+        values[i] = (real)r->in->values[i];
+    lay_rewards(r, NULL);
+    enum rl_status status =
+        handed_on(&s, &rest,
+                  rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values,
+                         r->advantages, returns, &rest, r->err));
+    for (size_t i = 0; i < cells && status == RL_OK && r->in->returns; i++)
+        r->in->returns[i] = (double)returns[i];
+    return status;
+}
+
+static enum rl_status by_greedy(const struct rows *r)
+{
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    real *baselines = rl_scratch_take(&s, r->batch->n_rows, sizeof *baselines);
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    for (size_t i = 0; i < r->batch->n_rows; i++)
+        baselines[i] = (real)r->in->baseline[i];
+    lay_rewards(r, NULL);
+    return rl_remax(r->batch, r->rewards, baselines, r->advantages, NULL, r->err);
+}
+
+/* ---- episodes ---- */
+
+enum { LABEL = 24 }; /* of an int64 as text */
+
+/* What stands before the branches of an episode is a trace as well, with the mean of their outcomes. */
+struct tree {
+    struct rl_trace *traces; /* [2n]: of rows, then of episodes */
+    double *values;          /* [2n] */
+    uint8_t *counted;        /* [2n] */
+    size_t *trunk;           /* [n] trace of the episode of each row */
+    char (*label)[LABEL];    /* [n] */
+};
+
+/* The first row of the same episode, in front of j or j itself; quadratic in a group of tens. */
+static size_t first_of(const struct rows *r, const size_t *rows, size_t j)
+{
+    size_t k = 0;
+    while (r->in->episode[rows[k]] != r->in->episode[rows[j]])
+        k++;
+    return k;
+}
+
+/* Returns the number of traces. Means are sums first, divided once all rows are in. */
+static size_t grow(const struct rows *r, const struct tree *t, const size_t *rows, size_t size)
+{
+    size_t n = size;
+    for (size_t j = 0; j < size; j++) {
+        size_t first = first_of(r, rows, j);
+        double outcome = r->in->outcome[rows[j]];
+        snprintf(t->label[j], LABEL, "%" PRId64, r->in->episode[rows[j]]);
+        t->traces[j] =
+            (struct rl_trace){.reward = outcome, .agent = "branch", .episode = t->label[first]};
+        t->trunk[j] = first < j ? t->trunk[first] : n++;
+        if (first == j)
+            t->traces[t->trunk[j]] =
+                (struct rl_trace){.agent = "trunk", .episode = t->label[first]};
+        t->traces[t->trunk[j]].reward += outcome;
+        t->traces[t->trunk[j]].n_turns++;
+    }
+    for (size_t k = size; k < n; k++)
+        t->traces[k].reward /= t->traces[k].n_turns;
+    return n;
+}
+
+static void spread_tree(const struct rows *r, size_t row, double trunk, double branch)
+{
+    size_t n = r->batch->n_tokens;
+    for (size_t at = row * n; at < (row + 1) * n; at++) {
+        bool shared = r->batch->turn[at] < r->in->n_shared[row];
+        r->advantages[at] = r->batch->mask[at] ? (real)(shared ? trunk : branch) : 0;
+    }
+}
+
+/*
+ * The algorithm's own rule for agents, those of trees: branches are compared within their episode,
+ * whose beginning they all saw, and beginnings with each other.
+ */
+static enum rl_status by_episodes(const struct rows *r)
+{
+    static const char *const branches[] = {"branch"};
+    struct rl_scratch s = rl_scratch_begin(r->ws);
+    struct rl_algorithm_options options = *r->options;
+    size_t n = r->batch->n_rows;
+    struct rl_groups groups = rl_groups_take(&s, n);
+    const struct tree t = {.traces = rl_scratch_take(&s, 2 * n, sizeof *t.traces),
+                           .values = rl_scratch_take(&s, 2 * n, sizeof *t.values),
+                           .counted = rl_scratch_take(&s, 2 * n, sizeof *t.counted),
+                           .trunk = rl_scratch_take(&s, n, sizeof *t.trunk),
+                           .label = rl_scratch_take(&s, n, sizeof *t.label)};
+    enum rl_status status = RL_OK;
+    if (!rl_scratch_fits(&s))
+        return rl_scratch_short(&s, r->err);
+    options.episode_agents = branches;
+    options.n_episode_agents = 1;
+    lay_rewards(r, NULL);
+    rl_groups_build(&groups, r->batch->group);
+    for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
+        const size_t *rows = groups.order + groups.start[g];
+        size_t size = rl_group_size(&groups, g), traces = grow(r, &t, rows, size);
+        status =
+            r->algorithm->code->values(t.traces, traces, &options, t.values, t.counted, r->err);
+        for (size_t j = 0; j < size && status == RL_OK; j++)
+            spread_tree(r, rows[j], t.values[t.trunk[j]], t.values[j]);
+    }
+    return status;
+}
+
+/* ---- what must be there ------------------------------------------------------------------- */
+
+/* Inputs that only some algorithms read. */
+static enum rl_status check_needs(const struct rows *r)
+{
+    const struct rl_algorithm_input *in = r->in;
+    const struct {
+        unsigned need;
+        bool there;
+        const char *what;
+    } inputs[] = {{RL_NEED_GAINS, in->gain, "gains"},
+                  {RL_NEED_JUDGE, in->flags, "flags"},
+                  {RL_NEED_VALUES, in->values, "values"},
+                  {RL_NEED_GREEDY, in->baseline, "baselines"},
+                  {RL_NEED_AGENTS, in->episode && in->n_shared, "episodes"}};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (r->algorithm->needs & inputs[i].need && !inputs[i].there)
+            return rl_fail(r->err, RL_EINVAL, "%s needs %s", r->algorithm->name, inputs[i].what);
+    return RL_OK;
+}
+
 /*
  * What kernels would read past or divide by; everything about values is theirs to check, with
  * messages that name the token. A turn for the outcome must be there, as the last reward of a row
@@ -250,14 +394,11 @@ static enum rl_status check(const struct rows *r)
     if (r->batch->n_rows && (!r->in->outcome || !r->in->turn_start || !r->rewards ||
                              !r->advantages || !r->clip_scale || !r->stats))
         return rl_fail(r->err, RL_EINVAL, "outcomes, turn starts or an output are missing");
-    if (r->batch->n_rows && r->algorithm->needs & RL_NEED_GAINS && !r->in->gain)
-        return rl_fail(r->err, RL_EINVAL, "%s needs gains", r->algorithm->name);
-    if (r->batch->n_rows && r->algorithm->needs & RL_NEED_JUDGE && !r->in->flags)
-        return rl_fail(r->err, RL_EINVAL, "%s needs flags", r->algorithm->name);
-    for (size_t i = 0; i < r->batch->n_rows; i++)
+    status = r->batch->n_rows ? check_needs(r) : RL_OK;
+    for (size_t i = 0; i < r->batch->n_rows && status == RL_OK; i++)
         if (r->in->turn_start[i + 1] <= r->in->turn_start[i])
-            return rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
-    return RL_OK;
+            status = rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
+    return status;
 }
 
 /*
@@ -287,6 +428,9 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
     case RL_ROWS_GAINS: return by_gains(&r);
     case RL_ROWS_PROCESS: return by_process(&r);
     case RL_ROWS_JUDGE: return by_judge(&r);
+    case RL_ROWS_GAE: return by_gae(&r);
+    case RL_ROWS_GREEDY: return by_greedy(&r);
+    case RL_ROWS_EPISODES: return by_episodes(&r);
     case RL_ROWS_ZERO:
         lay_rewards(&r, NULL);
         memset(advantages, 0, cells * sizeof *advantages);

@@ -93,7 +93,7 @@ static const struct rl_algorithm table[] = {
             .source = "prime-rl",
             .needs = RL_NEED_GROUP | RL_NEED_AGENTS,
             .reads = "",
-            .code = CODE(.values = rl_values_hierarchical),
+            .code = CODE(.rows = RL_ROWS_EPISODES, .values = rl_values_hierarchical),
         },
     [RL_ALGORITHM_RAE] =
         {
@@ -216,6 +216,42 @@ static const struct rl_algorithm table[] = {
             .reads = "",
             .code = CODE(.rows = RL_ROWS_ZERO),
         },
+    [RL_ALGORITHM_PPO] =
+        {
+            .name = "ppo",
+            .summary = "generalised advantage estimation over the values of a value head, whitened",
+            .source = "arXiv 1506.02438, 1707.06347; verl (gae)",
+            .needs = RL_NEED_VALUES,
+            .reads = "gamma lam",
+            .code = CODE(.rows = RL_ROWS_GAE),
+        },
+    [RL_ALGORITHM_REMAX] =
+        {
+            .name = "remax",
+            .summary = "outcome minus that of the prompt's greedy response",
+            .source = "arXiv 2310.10505; verl",
+            .needs = RL_NEED_GREEDY,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_GREEDY),
+        },
+    [RL_ALGORITHM_OPO] =
+        {
+            .name = "opo",
+            .summary = "outcome minus the mean of its group weighted by length",
+            .source = "arXiv 2505.23585; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_OPO),
+        },
+    [RL_ALGORITHM_GPG] =
+        {
+            .name = "gpg",
+            .summary = "outcome minus group mean, times rows per outcome that is not 0",
+            .source = "arXiv 2504.02546; verl",
+            .needs = RL_NEED_GROUP,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG),
+        },
 };
 _Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
 
@@ -292,6 +328,7 @@ static const struct {
 } settings[] = {
     {"alpha", 0.3},    {"gamma", 1},    {"beta", 0.3},        {"norm_by_std", 1},
     {"epsilon", 1e-6}, {"decay", 0.95}, {"echo_weight", 0.1}, {"prm_steps", 0},
+    {"lam", 1},
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
@@ -347,6 +384,7 @@ void rl_algorithm_options_init(struct rl_algorithm_options *options,
         .decay = rl_algorithm_default(algorithm, "decay"),
         .echo_weight = rl_algorithm_default(algorithm, "echo_weight"),
         .prm_steps = rl_algorithm_default(algorithm, "prm_steps"),
+        .lam = rl_algorithm_default(algorithm, "lam"),
         .roles = roles,
         .n_roles = 1,
     };

@@ -94,12 +94,15 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.adca.outcome: only needs scheme decouple");
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
-    if (row->needs & RL_NEED_AGENTS)
-        REFUSE("algorithm.name: %s needs several agents, and no environment has them", row->name);
+    if (row->needs & RL_NEED_VALUES)
+        REFUSE("algorithm.name: %s needs a value head", row->name);
     if (row->needs & RL_NEED_CALLBACK)
         REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
         REFUSE("algorithm.name: %s (training.group_size, algorithm.teacher)", core.text);
+    if (row->needs & RL_NEED_AGENTS && group_size % algorithm->hierarchy.branches != 0)
+        REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d",
+               algorithm->hierarchy.branches, group_size);
     enum trainer_status status = check_passk(algorithm, group_size, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }

@@ -359,6 +359,11 @@ static const struct recipe_field task[] = {
          "alpha at the end."),
     REAL("algorithm.schedule.beta_end", algorithm.schedule.beta_end, 0, FROM(0), TO(1),
          "beta at the end."),
+    LATER_OBJECT("algorithm.hierarchy", "hierarchical_grpo: what the rows of an episode share."),
+    INT("algorithm.hierarchy.branches", algorithm.hierarchy.branches, 2, FROM(1), TO(1024),
+        "Rows of an episode; must divide training.group_size."),
+    INT("algorithm.hierarchy.turns", algorithm.hierarchy.turns, 1, FROM(1), TO(TRAINER_TURNS_MAX),
+        "Turns that they share."),
 };
 #undef OWNER
 
@@ -405,7 +410,7 @@ const char *recipe_choice(const struct recipe_field *field, size_t i)
 
 bool recipe_offers(const struct recipe_field *field, size_t i)
 {
-    const unsigned missing = RL_NEED_CALLBACK | RL_NEED_AGENTS;
+    const unsigned missing = RL_NEED_CALLBACK | RL_NEED_VALUES;
     return field->kind != RECIPE_ALGORITHM || !(rl_algorithm_at(i)->needs & missing);
 }
 
@@ -420,5 +425,6 @@ void trainer_algorithm_init(struct trainer_algorithm *algorithm, uint32_t name)
     algorithm->epsilon = rl_algorithm_default(row, "epsilon");
     algorithm->decay = rl_algorithm_default(row, "decay");
     algorithm->echo_weight = rl_algorithm_default(row, "echo_weight");
+    algorithm->lam = rl_algorithm_default(row, "lam");
     algorithm->prm_steps = (int32_t)rl_algorithm_default(row, "prm_steps");
 }

@@ -57,7 +57,7 @@ const struct recipe_field *recipe_find(const struct recipe_table *table, const c
 /* Name i of a choice or of an algorithm, NULL behind the last. */
 const char *recipe_choice(const struct recipe_field *field, size_t i);
 
-/* Whether the trainer has what that algorithm needs: here are no agents and no callbacks. */
+/* Whether the trainer has what that algorithm needs: here are no callbacks. */
 bool recipe_offers(const struct recipe_field *field, size_t i);
 
 /* The path's last part. */

@@ -35,6 +35,9 @@ static void carve_rows(struct trainer_rollouts *r, struct carve *block)
     r->value = carve(block, n * ROLLOUT_VALUES, sizeof(double));
     r->reward = carve(block, n, sizeof(double));
     r->group = carve(block, n, sizeof(int64_t));
+    r->baseline = carve(block, n, sizeof(double));
+    r->branch_of = carve(block, n, sizeof(int64_t));
+    r->n_shared = carve(block, n, sizeof(int32_t));
     r->malformed = carve(block, n, 1);
     r->episode = carve(block, n, sizeof *r->episode);
 }
@@ -76,6 +79,9 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
     r->reward[row] = 0;
     r->malformed[row] = 0;
     r->n_turns[row] = 0;
+    r->baseline[row] = 0;
+    r->branch_of[row] = (int64_t)row;
+    r->n_shared[row] = 0;
     r->has_values = r->has_credit = false;
 }
 

@@ -29,6 +29,9 @@ struct trainer_rollouts {
     double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
     int64_t *group;
+    double *baseline;      /* outcome of the prompt's greedy rollout */
+    int64_t *branch_of;    /* rows of one number branch from one row .. */
+    int32_t *n_shared;     /* .. after so many turns */
     uint8_t *malformed;
     struct trainer_episode *episode;
     bool has_values, has_credit;

@@ -12,6 +12,7 @@
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/rng.h"
+#include "run/aside.h"
 #include "run/run.h"
 
 /*
@@ -97,25 +98,42 @@ static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
  * trials that differ in one setting meet the same questions in the same iterations. Those of a
  * pool come from the seed alone, and iterations go round it.
  */
-static void plan(struct run *run, int32_t iteration)
+static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
+                                     int32_t iteration)
 {
-    const struct trainer_recipe *recipe = run->recipe;
+    size_t pool = (size_t)recipe->tasks[task].pool;
+    return (struct rollouts_plan){
+        .env = &recipe->tasks[task].env,
+        .task = task,
+        .questions = (size_t)recipe->tasks[task].questions,
+        .group_size = (size_t)recipe->training.group_size,
+        .question_seed = pool > 0 ? trainer_seed(recipe->seed, 'o', 0)
+                                  : trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
+        .first = (size_t)iteration * (size_t)recipe->tasks[task].questions,
+        .pool = pool,
+        .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
+}
+
+/* Rows of all tasks, started and with what has to be sampled beside them. */
+static enum trainer_status begin_rows(struct run *run, int32_t iteration,
+                                      const struct sampler_job *job,
+                                      struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
     size_t first = 0;
-    for (int32_t task = 0; task < recipe->n_tasks; task++) {
-        size_t pool = (size_t)recipe->tasks[task].pool;
-        struct rollouts_plan p = {
-            .env = &recipe->tasks[task].env,
-            .task = task,
-            .questions = (size_t)recipe->tasks[task].questions,
-            .group_size = (size_t)recipe->training.group_size,
-            .question_seed = pool > 0 ? trainer_seed(recipe->seed, 'o', 0)
-                                      : trainer_seed(recipe->seed, 'i', (uint64_t)iteration),
-            .first = (size_t)iteration * (size_t)recipe->tasks[task].questions,
-            .pool = pool,
-            .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
-        rollouts_add(run->rollouts, &p, first);
+    for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
+        struct rollouts_plan plan = plan_for(run->recipe, task, iteration);
+        unsigned needs = recipe_needs(run->recipe, task);
+        if (needs & RL_NEED_AGENTS) {
+            status = aside_branch(run, &plan, first, job, metrics, err);
+        } else {
+            rollouts_add(run->rollouts, &plan, first);
+            if (needs & RL_NEED_GREEDY)
+                status = aside_greedy(run, &plan, first, job, metrics, err);
+        }
         first = run->rollouts->n;
     }
+    return status;
 }
 
 /*
@@ -157,8 +175,9 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
         metrics->turns += r->n_turns[i] / n;
         metrics->malformed += r->malformed[i] / n;
     }
-    metrics->response_tokens = (double)metrics->sampled_tokens / n;
+    metrics->response_tokens = (double)credit_tokens(r, 0, r->n) / n;
     difficulty_add(metrics->end_of_mix, r, recipe);
+    aside_measure(r, metrics);
     return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
                          : TRAINER_OK;
 }
@@ -181,14 +200,15 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
             recipe_needs(recipe, task) & RL_NEED_FROZEN_SOURCE ? run->teacher[task] : weights;
     if (status != TRAINER_OK)
         return status;
-    plan(run, iteration);
-    status = sampler_play(&run->sampler, &job, err);
+    status = begin_rows(run, iteration, &job, metrics, err);
+    if (status == TRAINER_OK)
+        status = sampler_play(&run->sampler, &job, err);
     if (status != TRAINER_OK)
         return status;
-    metrics->generation_s = job.generation_s;
+    metrics->generation_s += job.generation_s;
     metrics->gain_s = job.gain_s;
-    metrics->sampled_tokens = job.sampled;
-    metrics->fed_tokens = job.fed;
+    metrics->sampled_tokens += job.sampled;
+    metrics->fed_tokens += job.fed;
     metrics->gain_tokens = job.gain_tokens;
     struct rl_turn_stat scale;
     run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};

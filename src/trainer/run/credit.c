@@ -190,7 +190,14 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     struct trainer_rollouts *r = c->r;
     int32_t task = c->task->task;
     size_t at = c->task->first * r->width;
-    const struct rl_algorithm_input in = {&c->batch, c->outcome, c->turn_start, c->gain, c->flags};
+    const struct rl_algorithm_input in = {.batch = &c->batch,
+                                          .outcome = c->outcome,
+                                          .turn_start = c->turn_start,
+                                          .gain = c->gain,
+                                          .flags = c->flags,
+                                          .baseline = r->baseline + c->task->first,
+                                          .episode = r->branch_of + c->task->first,
+                                          .n_shared = r->n_shared + c->task->first};
     const struct rl_adca_options adca = adca_options(&a->adca);
     struct rl_algorithm_options options;
     enum rl_status status;
@@ -202,6 +209,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     options.epsilon = a->epsilon;
     options.decay = a->decay;
     options.prm_steps = a->prm_steps;
+    options.lam = a->lam;
     options.iteration = c->task->iteration;
     options.baselines = &memory->baseline[task];
     options.n_baselines = &memory->n_baselines[task];

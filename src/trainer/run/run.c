@@ -17,6 +17,7 @@
 #include "support/clock.h"
 #include "rollout/difficulty.h"
 #include "rollout/evaluate.h"
+#include "run/aside.h"
 #include "run/state.h"
 #include "support/error.h"
 #include "support/threads.h"
@@ -108,7 +109,7 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
-           spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           aside_bytes(recipe) + spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
@@ -224,6 +225,8 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     run->order = malloc(rows * sizeof *run->order);
     bool whole =
         run->rollouts && run->evaluation && run->minibatch && run->order && open_anchors(run);
+    if (aside_rows(recipe) > 0)
+        whole = whole && (run->aside = rollouts_new(aside_rows(recipe), width));
     if (shows(recipe)) {
         run->shown = malloc(tokens * sizeof *run->shown);
         run->shown_wanted = malloc(tokens);
@@ -271,7 +274,7 @@ void run_close(struct run *run)
     }
     void *const blocks[] = {run->history,      run->lowered,        run->start,       run->rollouts,
                             run->evaluation,   run->minibatch,      run->order,       run->shown,
-                            run->shown_wanted, run->shown_log_prob, run->shown_length};
+                            run->shown_wanted, run->shown_log_prob, run->shown_length, run->aside};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }

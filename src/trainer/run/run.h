@@ -16,6 +16,7 @@ struct run {
     struct learner learner;
     struct sampler sampler;
     struct trainer_rollouts *rollouts, *evaluation;
+    struct trainer_rollouts *aside; /* see aside.h; NULL where no algorithm needs them */
     struct minibatch *minibatch;
     struct workspace workspace;
     struct credit_memory memory;
