@@ -5,9 +5,10 @@
 #include <rlcore/passk.h>
 
 #include "cli.h"
+#include "recipe/passk_ranking.h"
 #include "recipe/policy_source.h"
 
-enum { K_MAX = 64 };
+enum { K_MAX = 64, POLICIES_MAX = 64 };
 
 struct passk_options {
     struct policy_source source;
@@ -108,6 +109,15 @@ static int ask_until_enough(const struct passk_options *o, struct counts *counts
     return CLI_GO_ON;
 }
 
+/* k for which there is an unbiased estimate; the others need a fit. */
+static size_t k_within(const struct passk_options *o)
+{
+    size_t within = 0;
+    while (within < o->n_k && o->k[within] <= (int64_t)o->budget)
+        within++;
+    return within;
+}
+
 /* ---- curves ---- */
 
 struct curves {
@@ -123,9 +133,7 @@ static int fit_curves(struct curves *curves, const struct passk_options *o,
                       const struct counts *counts)
 {
     struct rl_error err;
-    size_t within = 0; /* k up to the number of samples: beyond it there is no unbiased estimate, only the fit */
-    while (within < o->n_k && o->k[within] <= (int64_t)o->budget)
-        within++;
+    size_t within = k_within(o);
     /* Stopping at a success makes n depend on the answers, and the unbiased estimate is of a fixed n. */
     curves->has_unbiased = !o->dynamic;
     if (!o->dynamic && within &&
@@ -278,18 +286,103 @@ static int measure(const struct passk_options *o)
     return status;
 }
 
-static int work(void *context, const char *what)
+/* Opens what is to be measured, with the command's own changes. */
+static int open_policy(struct passk_options *o, const char *what, size_t questions)
+{
+    int status = policy_source_open(&o->source, what);
+    if (questions)
+        o->source.recipe.evaluation.questions = (int32_t)questions;
+    return status;
+}
+
+/* ---- several policies ---- */
+
+/* What the questions of an evaluation are made of: differences between policies mean nothing over others. */
+static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_recipe *b)
+{
+    bool same = a->n_tasks == b->n_tasks && a->evaluation.questions == b->evaluation.questions &&
+                a->evaluation.question_seed == b->evaluation.question_seed;
+    for (int32_t i = 0; same && i < a->n_tasks; i++) {
+        const struct trainer_env *x = &a->tasks[i].env, *y = &b->tasks[i].env;
+        same = x->kind == y->kind && x->world.regions == y->world.regions &&
+               x->world.region_size == y->world.region_size && x->world.relations == y->world.relations &&
+               x->k_min == y->k_min && x->k_max == y->k_max && x->max_turns == y->max_turns &&
+               x->facts == y->facts && !(x->p_fail < y->p_fail) && !(x->p_fail > y->p_fail);
+    }
+    return same;
+}
+
+struct contest {
+    size_t questions; /* of the command line, 0: the recipe's */
+    struct trainer_recipe first;
+    struct passk_ranking ranking;
+    double *per_question;
+};
+
+static int take_counts(const struct passk_options *o, struct contest *contest, size_t place, const struct counts *counts)
+{
+    struct passk_ranking *r = &contest->ranking;
+    struct rl_error err;
+    if (place == 0) {
+        contest->first = o->source.recipe;
+        r->n_questions = counts->n;
+        r->per_question = contest->per_question = calloc(r->n * r->n_questions * r->n_k, sizeof *contest->per_question);
+    }
+    if (!contest->per_question)
+        return cli_error(CLI_SYSTEM, "out of memory");
+    if (!asks_the_same(&contest->first, &o->source.recipe))
+        return cli_error(CLI_USAGE, "passk: %s and %s are asked other questions (environments, evaluation.questions, question_seed)",
+                         r->names[0], r->names[place]);
+    double *to = contest->per_question + place * r->n_questions * r->n_k;
+    return rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, r->n_k, r->k, to, NULL, &err) == RL_OK
+               ? CLI_GO_ON
+               : core_fail(&err);
+}
+
+/* One policy after another: two in memory would be two policies' worth of it. */
+static int enter(struct passk_options *o, struct contest *contest, size_t place)
+{
+    struct counts counts = {0};
+    int status = open_policy(o, contest->ranking.names[place], contest->questions);
+    if (status == CLI_GO_ON)
+        status = allocate(&counts, &o->source.recipe);
+    if (status == CLI_GO_ON)
+        status = ask_all(o, &counts);
+    if (status == CLI_GO_ON)
+        status = take_counts(o, contest, place, &counts);
+    counts_release(&counts);
+    policy_source_release(&o->source);
+    return status;
+}
+
+static int rank(struct passk_options *o, size_t questions, const char *const *what, size_t n)
+{
+    struct contest contest = {.questions = questions,
+                              .ranking = {.n = n, .n_k = k_within(o), .names = what, .k = o->k}};
+    if (o->dynamic || o->source.checkpoint)
+        return cli_error(CLI_USAGE, "passk: %s is of one policy", o->dynamic ? "--dynamic" : "--checkpoint");
+    if (contest.ranking.n_k == 0)
+        return cli_error(CLI_USAGE, "passk: several policies are ranked by k up to --samples, and --k has none");
+    int status = CLI_GO_ON;
+    for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
+        status = enter(o, &contest, i);
+    if (status == CLI_GO_ON)
+        status = passk_ranking_print(&contest.ranking, o->format);
+    free(contest.per_question);
+    return status;
+}
+
+static int work(void *context, const char *const *what, size_t n)
 {
     struct passk_options *o = context;
     size_t questions = 0;
     int status = parse(o, &questions);
-    if (status == CLI_GO_ON)
-        status = policy_source_open(&o->source, what);
     if (status != CLI_GO_ON)
         return status;
-    if (questions)
-        o->source.recipe.evaluation.questions = (int32_t)questions;
-    return measure(o);
+    if (n > 1)
+        return rank(o, questions, what, n);
+    status = open_policy(o, what[0], questions);
+    return status == CLI_GO_ON ? measure(o) : status;
 }
 
 static int run_passk(struct passk_options *o, const struct cli_command *command, int argc,
@@ -309,7 +402,7 @@ static int run_passk(struct passk_options *o, const struct cli_command *command,
         POLICY_OPTIONS(&o->source),
         CLI_FORMAT_OPTION(&o->format_text),
         CLI_INPUT_OPTION, POPT_TABLEEND};
-    return policy_command_run(&o->source, command, options, argc, argv, work, o);
+    return policies_command_run(&o->source, command, options, POLICIES_MAX, argc, argv, work, o);
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)
@@ -324,14 +417,18 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 
 const struct cli_command cmd_passk = {
     .name = "passk",
-    .arguments = "RECIPE|CHECKPOINT|ID",
+    .arguments = "RECIPE|CHECKPOINT|ID...",
     .description =
         "Samples every evaluation question of the recipe and prints for each k the unbiased\n"
         "estimate of pass@k (k up to the samples) and that of the Beta-binomial distribution of\n"
         "pass rates with the greatest likelihood, which also reaches beyond the samples.\n"
         "--dynamic samples a question until --enough answers are right; the unbiased estimate\n"
-        "does not hold then and is left out. Nothing is recorded.",
-    .examples = "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
+        "does not hold then and is left out. Nothing is recorded.\n"
+        "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
+        "questions with 95 % intervals, and how far each is behind the best with the interval of\n"
+        "that difference, question by question (both normal, over questions).",
+    .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
+                "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
                 "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",
     .run = run,
 };

@@ -48,6 +48,12 @@ int policy_command_run(struct policy_source *source, const struct cli_command *c
                        struct poptOption *options, int argc, const char **argv,
                        policy_work_fn *work, void *context);
 
+/* The same for a command on one policy or several, `most` at most; `work` opens and releases them. */
+typedef int policies_work_fn(void *context, const char *const *what, size_t n);
+int policies_command_run(struct policy_source *source, const struct cli_command *command,
+                         struct poptOption *options, size_t most, int argc, const char **argv,
+                         policies_work_fn *work, void *context);
+
 /* Status of a trainer's failure as an exit status, after printing it. */
 int policy_fail(const struct trainer_error *err);
 
