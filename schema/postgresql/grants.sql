@@ -24,7 +24,7 @@ BEGIN
         GRANT SELECT ON lineage.version, lineage.store, lineage.record, lineage.aside, lineage.trial_claim, lineage.blob,
             lineage.chunk TO lineage_writer;
         GRANT EXECUTE ON FUNCTION lineage.flush(), lineage.claim(integer, uuid, bigint),
-            lineage.append(integer, bigint, uuid, bigint, bytea[], bytea),
+            lineage.append, lineage.append_next,
             lineage.mend(integer, bigint, bigint), lineage.set_settings(integer, text, text),
             lineage.claim_trial, lineage.renew_trial, lineage.release_trial,
             lineage.has_chunk, lineage.put_chunk, lineage.name_blob, lineage.clean_blobs TO lineage_writer;

@@ -320,7 +320,7 @@ static enum lineage_status check_night(struct appending *a, struct lineage_error
 
 /* The score first, because the layout decides which member holds it; the id before the parent,
  * which must not be it; the verdict last, since it may add to the notes. */
-static enum lineage_status fill_in(struct appending *a, struct lineage_error *err)
+enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err)
 {
     place_score(a);
     enum lineage_status status = check_layout(a, err);
@@ -421,6 +421,7 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
     size_t row = bytes->length;
     row_write(bytes, &a->trial, layout);
     enum lineage_status status = bytes->failed ? no_memory(err) : LINEAGE_OK;
+    append_tell(a->store, &a->trial);
     if (status == LINEAGE_OK && memchr(bytes->data + row, '\n', bytes->length - row - 1))
         status = log_append_many(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
     else if (status == LINEAGE_OK)
@@ -441,7 +442,7 @@ enum lineage_status appending_locked(struct appending *a, struct lineage_error *
         a->trial = a->checked;
         status = append_catch_up(a->store, &a->end, err);
         if (status == LINEAGE_OK)
-            status = fill_in(a, err);
+            status = appending_fill_in(a, err);
     } while (status != LINEAGE_OK && append_mended(a->store));
     if (status == LINEAGE_OK)
         status = row_check_cells(&a->trial, a->given, err); /* generated cells count too */
@@ -468,7 +469,7 @@ static enum lineage_status try_without_file(struct appending *a, struct lineage_
     a->trial = a->checked;
     status = append_catch_up(a->store, &state, err);
     if (status == LINEAGE_OK)
-        status = fill_in(a, err);
+        status = appending_fill_in(a, err);
     if (status == LINEAGE_OK)
         status = row_check_cells(&a->trial, a->given, err);
     append_forget(a->store->append);
@@ -657,7 +658,7 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
     if (a->options->auto_status)
         a->checked.status = LINEAGE_DISCARD;
     a->trial = a->checked;
-    enum lineage_status status = fill_in(a, err);
+    enum lineage_status status = appending_fill_in(a, err);
     if (status == LINEAGE_OK)
         status = row_check_cells(&a->trial, a->given, err);
     if (status != LINEAGE_OK)

@@ -28,6 +28,7 @@ void append_forget(struct append_state *state)
         return;
     id_set_clear(&state->ids);
     id_set_clear(&state->nights);
+    id_set_clear(&state->rooted);
     state->parents_behind = false;
     state->valid = false;
     state->finish_line = false;
@@ -287,4 +288,21 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
     state->follow_at_close = true;
     if (!append_note_row(store, trial)) /* nothing is lost: the next append reads the end again */
         state->valid = false;
+}
+
+/* It is read again with the others, when they are; until then its id is known, and that it may be the best. */
+void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct append_state *state = store->append;
+    state->follow_at_close = true;
+    if (!append_note_row(store, trial))
+        state->valid = false;
+}
+
+/* Kept is all that is told of a comparison: what is the best of the kept ones is for each reader's own settings to say. */
+void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
+{
+    struct log_after *after = &store->log->after;
+    *after = (struct log_after){store->append->next_id, store->append->id_width, lineage_label_is_kept(trial->status)};
+    row_note_id(trial->exp_id, &after->next_id, &after->id_width);
 }

@@ -29,6 +29,7 @@ struct append_state {
     double best;
     char *best_id;
     struct id_set ids;
+    struct id_set rooted; /* trials that are known to have all their ancestors in the log */
     struct id_set nights; /* trials of nights that the same rows are of, as append_has_night spells them */
     bool finish_line; /* the file ends in its header, without line end */
     bool parents_behind; /* rows behind the index name parents */
@@ -69,6 +70,12 @@ bool append_note_row(struct lineage_store *store, const struct lineage_trial *tr
 
 /* Take note of a row just written; `end` is the state of the log now. */
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end);
+
+/* The same for a row that was written behind rows which this handle has not read. */
+void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial);
+
+/* Before a row is added: what the log will be behind it. */
+void append_tell(struct lineage_store *store, const struct lineage_trial *trial);
 
 /* Forget everything: the file is not what was thought. */
 void append_forget(struct append_state *state);

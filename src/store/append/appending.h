@@ -33,6 +33,15 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
 enum lineage_status appending_claim(struct appending *a, struct lineage_error *err);
 enum lineage_status appending_locked(struct appending *a, struct lineage_error *err);
 
+/* What the row says of others, by what is known of them. */
+enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err);
+
+/*
+ * Without the claim, where that will do (append_next.c). *done: it is known what became of the row; else nothing was added, and
+ * the claim is to be taken.
+ */
+enum lineage_status appending_next(struct appending *a, bool *done, struct lineage_error *err);
+
 /* Give it a time, if it has none. */
 enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err);
 

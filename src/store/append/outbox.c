@@ -287,15 +287,28 @@ static enum lineage_status take_found(struct appending *a, struct lineage_error 
     return status;
 }
 
-static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
+static enum lineage_status try_claimed(struct appending *a, struct lineage_error *err)
 {
-    struct log *log = a->store->log;
-    outbox_request_name(a->request, log);
-    log->may_assume = !has_files(a);
     enum lineage_status status = appending_claim(a, err);
     if (status != LINEAGE_OK)
         return status;
-    status = log->found ? take_found(a, err) : appending_locked(a, err);
+    return a->store->log->found ? take_found(a, err) : appending_locked(a, err);
+}
+
+/* A request that waited may have files, or its row may be there already. */
+static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
+{
+    struct log *log = a->store->log;
+    bool done = false;
+    enum lineage_status status = LINEAGE_OK;
+    outbox_request_name(a->request, log);
+    log->may_assume = !has_files(a);
+    if (log->may_assume)
+        status = appending_next(a, &done, err);
+    if (!done)
+        status = try_claimed(a, err);
+    else if (status == LINEAGE_OK && log->found)
+        status = take_found(a, err);
     log_release(log);
     return status;
 }

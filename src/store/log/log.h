@@ -35,6 +35,7 @@ struct log_state {
      * nothing at all happened to it in between. */
     uint64_t identity[2];
     int64_t revision;
+    uint64_t records; /* in it, where the log counts them */
     unsigned session; /* of a log on a server: what this handle saw through one connection may be gone behind the next */
     bool taken_back; /* rows that readers may have seen were taken out since the last log_settle, by whatever claim */
     bool cut_off;    /* this claim took out what there was of an append_many that did not end */
@@ -59,6 +60,15 @@ struct log_digests {
     struct digest_chain head; /* of all records, kept or not; means nothing if is_broken */
 };
 
+/* What the log will be behind an append: the next id (0: not told), its digits, and whether a row of it was kept. */
+struct log_after {
+    uint64_t next_id;
+    size_t id_width;
+    bool kept;
+};
+
+enum { LOG_ID_MAX = 24 }; /* of an id that a log gives */
+
 /* One kind of log: log_NAME below says what each function does. */
 struct log;
 struct log_kind {
@@ -70,6 +80,8 @@ struct log_kind {
     bool (*claim_unchanged)(struct log *, struct log_state *);
     enum lineage_status (*append)(struct log *, struct log_state *, const char *bytes, size_t length,
                                   bool sync, struct lineage_error *);
+    enum lineage_status (*append_next)(struct log *, struct log_state *, const char *rest, size_t length, bool kept,
+                                       char id[LOG_ID_MAX], struct lineage_error *); /* NULL: a log that wants a claim */
     enum lineage_status (*append_many)(struct log *, struct log_state *, const char *bytes, size_t length, bool sync,
                                        struct lineage_error *);
     enum lineage_status (*set_aside)(struct log *, struct log_state *, uint64_t from, char name[64],
@@ -95,6 +107,7 @@ struct log {
      * next claim makes one. log_release forgets it.
      */
     unsigned char request[16];
+    struct log_after after; /* the append to come, for log_append_next; log_release forgets it */
     bool found;      /* by a claim or an append: the request is in the log already, or came into it, and perhaps others since */
     bool lost;       /* by a failed append: the claim was lost before it, so claim and append once more */
     bool only_grew;  /* by a claim: since the last look whole records were added, if anything */
@@ -158,7 +171,26 @@ static inline enum lineage_status log_append(struct log *log, struct log_state *
     return log->kind->append(log, state, bytes, length, sync, err);
 }
 
-/* The same for any number of records, or for one that a cut could end in a line end: all of them are in the log afterwards or none, whoever is killed. Until the
+/* Whether log_append_next may be tried. */
+static inline bool log_gives_ids(const struct log *log)
+{
+    return log->kind->append_next != NULL;
+}
+
+/*
+ * Without a claim: add the record that begins with the id that is next, written to id, and goes on with `rest`, where `kept`
+ * says whether its label keeps the trial. *state is the log as the caller knew it when he decided what the row says. If
+ * somebody has kept a trial since, or did not say what the next id is, nothing is added: LINEAGE_EAWAY, and lost. Afterwards
+ * *state is the log as it is, if nobody came in between, or what it was. An append that is `found` has the id of its row,
+ * which is not told.
+ */
+static inline enum lineage_status log_append_next(struct log *log, struct log_state *state, const char *rest, size_t length,
+                                                  bool kept, char id[LOG_ID_MAX], struct lineage_error *err)
+{
+    return log->kind->append_next(log, state, rest, length, kept, id, err);
+}
+
+/* log_append for any number of records, or for one that a cut could end in a line end: all of them are in the log afterwards or none, whoever is killed. Until the
  * next claim readers may see some of an append that did not end. */
 static inline enum lineage_status log_append_many(struct log *log, struct log_state *state, const char *bytes,
                                                   size_t length, bool sync, struct lineage_error *err)

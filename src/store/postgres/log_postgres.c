@@ -118,6 +118,7 @@ void postgres_take_state(struct log_postgres *p, struct log_state *state, const 
     *state = (struct log_state){.size = p->size + p->open_end.length,
                                 .identity = {identity[0], identity[1]},
                                 .revision = (int64_t)(number_of(&digest) + (uint64_t)pg_int(result, 0, HEAD_OPEN_ENDS)),
+                                .records = (uint64_t)p->seq,
                                 .session = p->session};
     state->exists = state->size > 0;
 }
@@ -192,6 +193,7 @@ static const struct log_kind kind = {.look = postgres_look,
                                      .claim = postgres_claim,
                                      .claim_unchanged = postgres_claim_unchanged,
                                      .append = postgres_append,
+                                     .append_next = postgres_append_next,
                                      .append_many = postgres_append_many,
                                      .set_aside = postgres_set_aside,
                                      .blank = postgres_blank,

@@ -9,6 +9,7 @@
  */
 #include "log_postgres_parts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../format/tsv.h"
@@ -63,9 +64,13 @@ static bool next_call(struct appending *a)
 /* The open end goes with each call as what is left: the rest of the bytes if no record is, else what was not sent yet. */
 static void end_call(struct appending *a, bool last)
 {
+    const struct log_after *after = &a->p->log.after;
     if (last)
         buf_add_hex(&a->sql, a->joined.data + a->scanner.position, a->joined.length - a->scanner.position);
-    buf_puts(&a->sql, "'::bytea)");
+    buf_puts(&a->sql, "'::bytea");
+    if (last && after->next_id && after->next_id < INT64_MAX)
+        buf_printf(&a->sql, ", %llu, %zu, %s", (unsigned long long)after->next_id, after->id_width, after->kept ? "true" : "false");
+    buf_puts(&a->sql, ")");
 }
 
 static const struct pg_part commit = {.sql = "COMMIT", .ends = true};
@@ -125,7 +130,8 @@ static enum lineage_status find_out(struct log_postgres *p, struct log_state *st
 }
 
 /*
- * LN001: others were faster than an assumed claim. LN002: this very request came through before. What was committed is there
+ * LN001: others were faster than an assumed claim. LN002, and 23505 of a row without a claim: this very request came through
+ * before. What was committed is there
  * although the server refused the flush (somebody ended the statement), and is asked for like one that nobody heard of.
  */
 static enum lineage_status judge(struct appending *a, enum lineage_status status, struct log_state *state,
@@ -135,7 +141,7 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
     const char *sqlstate = pg_sqlstate(p->pg);
     if (status == LINEAGE_ENOMEM)
         return status;
-    if (!pg_is_connected(p->pg) || a->committed || strcmp(sqlstate, "LN002") == 0)
+    if (!pg_is_connected(p->pg) || a->committed || strcmp(sqlstate, "LN002") == 0 || strcmp(sqlstate, "23505") == 0)
         return find_out(p, state, err);
     if (p->claim == CLAIMED)
         postgres_end(p, "ROLLBACK");
@@ -171,6 +177,62 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     } else {
         status = judge(&a, status, state, err);
     }
+    pg_clear(&result);
+    buf_release(&a.joined);
+    buf_release(&a.sql);
+    return status;
+}
+
+static enum lineage_status send_next(struct appending *a, struct pg_result *result, const struct log_state *state, bool kept,
+                                     struct lineage_error *err)
+{
+    static const char sql[] = "SELECT * FROM lineage.append_next($1, $2, $3, $4, $5)";
+    char store[LOG_POSTGRES_STORE], known[LOG_POSTGRES_STORE];
+    const char *const params[] = {store, known, a->joined.data, a->sql.data, kept ? "t" : "f"};
+    const struct pg_part parts[] = {{.sql = sql, .name = "lineage_next", .n = 5, .params = params, .ends = true}, flush};
+    size_t done;
+    snprintf(store, sizeof store, "%lld", (long long)a->p->store);
+    snprintf(known, sizeof known, "%llu", (unsigned long long)state->records);
+    enum lineage_status status = pg_run_parts(a->p->pg, result, PG_PATIENCE, parts, 2, &done, err);
+    a->committed = done >= 1;
+    return status;
+}
+
+enum { NEXT_ID = HEAD_UUID }; /* the column behind a head */
+
+/* Others may have come in between: then the caller knows as much as before, and not where his row is. */
+static void take_next(struct log_postgres *p, struct log_state *state, const struct pg_result *result, char id[LOG_ID_MAX])
+{
+    snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));
+    if ((uint64_t)pg_int(result, 0, HEAD_SEQ) == state->records + 1)
+        postgres_take_state(p, state, result);
+}
+
+/* What was known through an earlier connection may be gone (postgres_claim finds out). */
+enum lineage_status postgres_append_next(struct log *log, struct log_state *state, const char *rest, size_t length, bool kept,
+                                         char id[LOG_ID_MAX], struct lineage_error *err)
+{
+    struct log_postgres *p = postgres_of(log);
+    struct appending a = {.p = p};
+    struct pg_result result = {0};
+    log->found = false;
+    log->lost = !pg_is_connected(p->pg) || state->session != pg_connections(p->pg) || !state->size;
+    if (log->lost)
+        return LINEAGE_EAWAY;
+    pg_tell_waiting(p->pg, postgres_tell_waiting, p);
+    buf_puts(&a.sql, "\\x");
+    buf_add_hex(&a.sql, rest, length);
+    buf_add_hex(&a.joined, log->request, sizeof log->request);
+    enum lineage_status status =
+        a.sql.failed || a.joined.failed ? postgres_no_memory(err) : send_next(&a, &result, state, kept, err);
+    pg_tell_waiting(p->pg, NULL, NULL);
+    log->lost = status == LINEAGE_OK && pg_is_null(&result, 0, HEAD_SEQ);
+    if (log->lost)
+        status = LINEAGE_EAWAY;
+    else if (status == LINEAGE_OK)
+        take_next(p, state, &result, id);
+    else
+        status = judge(&a, status, state, err);
     pg_clear(&result);
     buf_release(&a.joined);
     buf_release(&a.sql);

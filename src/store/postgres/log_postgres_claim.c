@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static void tell_waiting(void *context)
+void postgres_tell_waiting(void *context)
 {
     struct log_postgres *p = context;
     char text[600];
@@ -46,7 +46,7 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     postgres_add_request(&sql, &p->log);
     buf_printf(&sql, ", %lld) s WHERE t.id = %lld", p->session == pg_connections(p->pg) ? (long long)p->seq : -1LL,
                (long long)p->store);
-    pg_tell_waiting(p->pg, tell_waiting, p);
+    pg_tell_waiting(p->pg, postgres_tell_waiting, p);
     enum lineage_status status = sql.failed ? postgres_no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
         status = pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
@@ -122,4 +122,5 @@ void postgres_release(struct log *log)
         postgres_end(p, p->mended ? "COMMIT" : "ROLLBACK");
     p->claim = NO_CLAIM;
     memset(log->request, 0, sizeof log->request);
+    log->after = (struct log_after){0};
 }

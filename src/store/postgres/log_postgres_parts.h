@@ -76,6 +76,9 @@ enum { POSTGRES_READ_AT_ONCE = 8 << 20 };
 /* "COMMIT" or "ROLLBACK", where there is still a connection; no claim afterwards. */
 void postgres_end(struct log_postgres *p, const char *how);
 
+/* To the user: for pg_tell_waiting, context is the log. */
+void postgres_tell_waiting(void *context);
+
 /* ---- log_postgres_init.c ---- */
 
 /* LINEAGE_EDB, with what is to be done, for a schema of another version than the one that is known here. */
@@ -92,6 +95,8 @@ bool postgres_claim_unchanged(struct log *log, struct log_state *state);
 void postgres_release(struct log *log);
 enum lineage_status postgres_append(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
                                     struct lineage_error *err);
+enum lineage_status postgres_append_next(struct log *log, struct log_state *state, const char *rest, size_t length, bool kept,
+                                         char id[LOG_ID_MAX], struct lineage_error *err);
 enum lineage_status postgres_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
                                          struct lineage_error *err);
 enum lineage_status postgres_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to, char name[64],

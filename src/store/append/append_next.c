@@ -1,0 +1,137 @@
+/*
+ * append_next.c: the common append to a log on a server, without the claim: the server gives the row the id that is next.
+ *
+ * All else that the row says is decided here, by what this handle knows of the log, and the server adds it only if that still
+ * holds: no trial was kept since, so the best is the one that is known (log_append_next). Rows that others add all the time,
+ * crashes and discards, change nothing, and need not be read. What depends on more than that takes the claim: an id of the
+ * caller's, files under the row's name, a night's trial that may have one row only.
+ *
+ * A parent stays where it is. A row of a new id closes a cycle only if its own ancestors end in a parent that is missing and
+ * has that id; so they must all be there.
+ */
+#include "appending.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "../format/row.h"
+#include "../index/index.h"
+#include "../log/log.h"
+
+static bool is_empty(const char *text)
+{
+    return !text || !*text;
+}
+
+/* By the row as it was given. */
+static bool may_do(const struct appending *a)
+{
+    const struct lineage_append_options *options = a->options;
+    return log_gives_ids(a->store->log) && is_empty(a->checked.exp_id) && !options->once_per_night && !options->snapshot_dir &&
+           !options->telemetry && !options->beside;
+}
+
+/* The state as it is outside of a claim. While it is valid nothing is looked at: the server knows whether it will do. */
+static enum lineage_status get_state(struct appending *a, bool *known, struct lineage_error *err)
+{
+    struct lineage_store *store = a->store;
+    const struct append_state *state = store->append;
+    enum lineage_status status = LINEAGE_OK;
+    if (!state->valid)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK && !state->valid)
+        status = log_look(store->log, &a->end, err);
+    if (status == LINEAGE_OK && !state->valid && a->end.size)
+        status = append_catch_up(store, &a->end, err);
+    const struct row_layout *layout = index_layout(store->index);
+    *known = status == LINEAGE_OK && state->valid && state->end.size && !state->finish_line && layout && layout->identical;
+    a->end = state->end;
+    return status;
+}
+
+static enum lineage_status check_ancestors(struct appending *a, bool *there, struct lineage_error *err)
+{
+    struct id_set *rooted = &a->store->append->rooted;
+    const char *parent = a->trial.parent_exp;
+    struct index_chain_ends ends;
+    int64_t seq;
+    *there = is_empty(parent) || id_set_has(rooted, parent);
+    if (*there)
+        return LINEAGE_OK;
+    enum lineage_status status = index_find_exact(a->store->index, parent, &seq, err);
+    if (status == LINEAGE_ENOTFOUND) /* behind what the index has read */
+        return LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = index_chain_ends(a->store->index, seq, INDEX_CHAIN_KEPT, 0, 1, &ends, a->arena, err);
+    *there = status == LINEAGE_OK && ends.end == LINEAGE_CHAIN_ROOT;
+    if (*there && !id_set_add(rooted, parent))
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return status;
+}
+
+/* The row with the id that is next here, which the server may replace: it must stand at the beginning and nowhere else. */
+static enum lineage_status write_rest(struct appending *a, const char **rest, size_t *length, struct lineage_error *err)
+{
+    struct buf *bytes = &a->store->append->bytes;
+    const size_t id = strlen(a->trial.exp_id);
+    buf_reset(bytes);
+    row_write(bytes, &a->trial, index_layout(a->store->index));
+    *rest = NULL;
+    if (bytes->failed)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (bytes->length > id && memcmp(bytes->data, a->trial.exp_id, id) == 0 && bytes->data[id] == '\t') {
+        *rest = bytes->data + id;
+        *length = bytes->length - id;
+    }
+    return LINEAGE_OK;
+}
+
+/* What is refused by rows that were read a while ago may be right now: it is for the claim to say. */
+static bool decide(struct appending *a, struct lineage_error *err)
+{
+    bool there = false;
+    a->trial = a->checked;
+    enum lineage_status status = appending_fill_in(a, err);
+    if (status == LINEAGE_OK)
+        status = check_ancestors(a, &there, err);
+    if (status == LINEAGE_OK)
+        status = row_check_cells(&a->trial, a->given, err);
+    return status == LINEAGE_OK && there && (!a->trial.baseline_exp || strcmp(a->trial.baseline_exp, a->trial.exp_id) != 0);
+}
+
+/* With its id; and where the handle knows all rows before it, it knows all of them still. */
+static enum lineage_status note(struct appending *a, const char *id, struct lineage_error *err)
+{
+    struct lineage_store *store = a->store;
+    const bool between = a->end.records == store->append->end.records;
+    a->trial.exp_id = arena_text(a->arena, id, strlen(id));
+    if (!a->trial.exp_id)
+        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    if (between)
+        append_note_apart(store, &a->trial);
+    else
+        append_note(store, &a->trial, &a->end);
+    if (!id_set_add(&store->append->rooted, a->trial.exp_id))
+        store->append->valid = false;
+    return LINEAGE_OK;
+}
+
+enum lineage_status appending_next(struct appending *a, bool *done, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    const char *rest = NULL;
+    char id[LOG_ID_MAX];
+    size_t length = 0;
+    bool known = false;
+    *done = false;
+    if (!may_do(a) || get_state(a, &known, &why) != LINEAGE_OK || !known || !decide(a, &why))
+        return LINEAGE_OK;
+    if (write_rest(a, &rest, &length, &why) != LINEAGE_OK || !rest)
+        return LINEAGE_OK;
+    enum lineage_status status =
+        log_append_next(a->store->log, &a->end, rest, length, lineage_label_is_kept(a->trial.status), id, err);
+    *done = status == LINEAGE_OK || !a->store->log->lost;
+    if (status == LINEAGE_OK && !a->store->log->found)
+        status = note(a, id, err);
+    return status;
+}
