@@ -59,7 +59,7 @@ src/rlcase                 -                           include/rlcase include/rl
 src/trainer/support        *                           include/trainer include/rlcore
 src/trainer/env            -                           include/trainer src/trainer/support
 src/trainer/recipe         -                           include/trainer include/rlcore src/trainer/support
-src/trainer/policy         kernels.h layout.h precision.h   include/trainer src/trainer/support
+src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer src/trainer/support
 src/trainer/rollout        difficulty.h evaluate.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
 src/trainer/learn          learner.h objective.h warm.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
 src/trainer/run            -                           include/trainer include/rlcore src/trainer/support src/trainer/rollout src/trainer/learn

@@ -11,6 +11,11 @@
  *                up [width][mlp], down [mlp][width]                          (as input x output)
  *     norm [width]
  *
+ * With experts the MLP of every layer is a mixture of as many (arXiv 1701.06538): in the place of up
+ * and down stand router [width][experts], then up and down of each expert. A token goes to the
+ * experts_per_token experts of the largest router logits (the first of equals), and their outputs
+ * are added with the router's probabilities as weights.
+ *
  * Training runs in float; every function here that takes parameters has a twin without the `f` in
  * double, which exists for checking gradients.
  *
@@ -44,6 +49,10 @@ struct trainer_model {
     int32_t max_tokens;  /* longest sequence */
     double rope_base;    /* 1000 */
     bool previous_token; /* true */
+    int32_t experts;           /* 0: one MLP; else at least 2, each of mlp hidden units */
+    int32_t experts_per_token; /* 2; not read without experts */
+    bool renormalise;          /* true: weights are a softmax over the chosen experts alone, not
+                                  the share that they have of the softmax over all */
 };
 
 TRAINER_API void trainer_model_init(struct trainer_model *model);
@@ -109,11 +118,41 @@ TRAINER_API void trainer_policy_backward(struct trainer_pass *pass, const double
 TRAINER_API void trainer_policy_backwardf(struct trainer_passf *pass, const float *params,
                                           const float *d_log_prob, float *gradient);
 
+/* ---- experts ------------------------------------------------------------------------------ */
+
+/* No expert: a place whose layer was not computed, or where the router is to choose. */
+#define TRAINER_NO_EXPERT UINT16_MAX
+
+/*
+ * For the passes to come, until it is said otherwise: where tokens go. [tokens of the sequences]
+ * [layers][experts_per_token] expert ids, each array or NULL. replay: these experts are used
+ * instead of the router's choice (all of them at a token and layer, or none); their weights come
+ * from the router as it is now, which keeps its gradient. record: receives what was used, in
+ * ascending order; TRAINER_NO_EXPERT in the last layer where nothing was wanted of the token behind.
+ * A forward pass with an id out of range, or the same twice at one place, is TRAINER_EINVAL.
+ */
+TRAINER_API void trainer_pass_route(struct trainer_pass *pass, const uint16_t *replay,
+                                    uint16_t *record);
+TRAINER_API void trainer_pass_routef(struct trainer_passf *pass, const uint16_t *replay,
+                                     uint16_t *record);
+
+/*
+ * Load balancing (arXiv 2101.03961): mean over layers of E sum_e f_e P_e, with f_e the share of
+ * choices that expert e got and P_e its mean probability, over the tokens of the last forward pass;
+ * 1 when experts are used alike, 0 without experts.
+ */
+TRAINER_API double trainer_pass_balance(const struct trainer_pass *pass);
+TRAINER_API double trainer_pass_balancef(const struct trainer_passf *pass);
+
+/* Backward passes add weight times the gradient of that (0 at first). */
+TRAINER_API void trainer_pass_weigh_balance(struct trainer_pass *pass, double weight);
+TRAINER_API void trainer_pass_weigh_balancef(struct trainer_passf *pass, double weight);
+
 /* ---- lower precision ---------------------------------------------------------------------- */
 
 /*
  * Weights as an inference engine would hold them. bf16: every parameter rounded to nearest even.
- * int8: every row of a matrix (one per output for qkv, out, up and down, one per token for
+ * int8: every row of a matrix (one per output for qkv, out, router, up and down, one per token for
  * embeddings) as 127 steps up to its largest magnitude; norms stay as they are. The result is held
  * in float.
  */
@@ -139,7 +178,7 @@ TRAINER_API void trainer_kernels(char text[TRAINER_KERNELS_MAX]);
 /*
  * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps
  * trained, count of parameters), the parameters as little-endian floats, and an XXH64 digest of all
- * that. It is written beside its place, synced and renamed, so that a reader finds the old one or
+ * that. Models with experts have version 2 of the header. It is written beside its place, synced and renamed, so that a reader finds the old one or
  * the new one.
  */
 struct trainer_checkpoint {

@@ -289,7 +289,9 @@ struct trainer_recipe {
     uint64_t seed;   /* 1 */
     int32_t threads; /* 0 = all processors */
     struct trainer_world world;
-    struct trainer_model model;           /* tokens and max_tokens follow from world and tasks */
+    struct trainer_model model;           /* tokens and max_tokens follow from world and tasks;
+                                             experts, .. are model.experts.* */
+    double balance;                       /* 0.01; model.experts.balance */
     char checkpoint[TRAINER_PATH_MAX];    /* start.checkpoint */
     struct trainer_warm_start warm_start; /* start.warm_start */
     struct trainer_task tasks[TRAINER_ENVS_MAX];

@@ -198,6 +198,10 @@ static void warm_starts_come_to_the_same(void **state)
     recipe.training.warmup = 3;
     recipe.training.final_rate = 0.1;
     assert_equal(&recipe, "warm start with AdamW");
+    recipe.model.experts = 4;
+    recipe.warm_start.matrix_rate = 0.02;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "experts");
 }
 
 static void environments_beside_each_other_come_to_the_same(void **state)

@@ -292,6 +292,10 @@ static void warm_starts_repeat_with_any_number_of_threads(void **state)
     recipe.sampler.staleness = 1;
     recipe.correction.name = TRAINER_CORRECTION_TIS;
     assert_repeats(&recipe);
+    recipe.model.experts = 4;
+    recipe.seed = 1;
+    check_recipe(&recipe);
+    assert_repeats(&recipe);
 }
 
 /* ---- every setting ---- */

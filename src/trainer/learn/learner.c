@@ -321,13 +321,14 @@ static void backward_lane(struct learner *learner, size_t lane, const float *d_l
         struct learner_chunk *chunk = &learner->chunks[c];
         for (size_t i = 0; i < chunk->n_wanted; i++)
             chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
+        trainer_pass_weigh_balancef(chunk->pass, learner->balance / (double)learner->used);
         trainer_policy_backwardf(chunk->pass, learner->params, chunk->d_log_prob, gradient);
     }
 }
 
 /*
- * Muon is for matrices that multiply activations. Embeddings are tables and norms are gains: their
- * rows are not directions to orthogonalise, and they stay with AdamW, as its author has it. q, k
+ * Muon is for matrices that multiply activations. Embeddings and a router's columns are tables and
+ * norms are gains: their rows are not directions to orthogonalise, and they stay with AdamW, as its author has it. q, k
  * and v are three matrices that happen to be stored as one.
  */
 static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,
@@ -345,8 +346,12 @@ static void move_layer(struct learner *learner, struct net_layer at,
     for (size_t part = 0; part < 3; part++)
         move_matrix(learner, at.qkv + part * d, d, d, 3 * d, rates->matrix_rate, scale);
     move_matrix(learner, at.out, d, d, d, rates->matrix_rate, scale);
-    move_matrix(learner, at.up, d, m, m, rates->matrix_rate, scale);
-    move_matrix(learner, at.down, m, d, d, rates->matrix_rate, scale);
+    for (size_t e = 0; e < net_mlps(&learner->model); e++) {
+        move_matrix(learner, at.up + e * at.per_expert, d, m, m, rates->matrix_rate, scale);
+        move_matrix(learner, at.down + e * at.per_expert, m, d, d, rates->matrix_rate, scale);
+    }
+    adamw_step(&learner->adam, at.router, d * (size_t)learner->model.experts, rates->rate, scale,
+               learner->gradient, learner->params);
     adamw_step(&learner->adam, at.norm1, d, rates->rate, scale, learner->gradient, learner->params);
     adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
 }

@@ -33,6 +33,7 @@ struct learner {
     size_t used; /* chunks of the last forward pass */
     int threads;
     struct ranks *ranks; /* NULL: alone; the caller's, to be set after learner_open */
+    double balance; /* weight of the load-balancing loss, mean over chunks; the caller's */
     float *params;
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;

@@ -10,6 +10,27 @@
 
 #include "policy/pass.h"
 
+/* Buffers of attention are free while the other half of a layer is at work. */
+static void backward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
+                             real *gradient)
+{
+    size_t d = (size_t)pass->model.width;
+    struct pass_layerf *layer = &pass->layer[l];
+    struct net_layer at = net_layer(&pass->model, &pass->layout, l);
+    struct net_expertsf x = net_pass_expertsf(pass, params, l);
+    struct net_experts_gradientf g = {gradient + at.router, gradient + at.up, gradient + at.down};
+    const struct net_experts_scratchf scratch = {.rows = pass->d_qkv,
+                                                 .d_rows = pass->d_qkv + pass->n * d,
+                                                 .d_u = pass->d_u,
+                                                 .d_gate = pass->d_gate,
+                                                 .d_prob = pass->d_prob};
+    net_normf(q, d, layer->mid, params + at.norm2, pass->x);
+    net_experts_backwardf(&x, q, pass->x, pass->d_out, pass->balance / pass->model.layers,
+                          &layer->choice, &scratch, pass->y, &g);
+    net_norm_backwardf(q, d, layer->mid, params + at.norm2, pass->y, pass->d_out,
+                       gradient + at.norm2);
+}
+
 /* The MLP half: d_out [q][d] becomes d mid. */
 static void backward_mlp(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
                          real *gradient)
@@ -100,7 +121,10 @@ void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
     backward_output(pass, params, d_log_prob, gradient);
     for (int32_t l = pass->model.layers - 1; l >= 0; l--) {
         size_t q = l + 1 == pass->model.layers ? pass->n_wanted : pass->n;
-        backward_mlp(pass, params, l, q, gradient);
+        if (pass->model.experts > 0)
+            backward_experts(pass, params, l, q, gradient);
+        else
+            backward_mlp(pass, params, l, q, gradient);
         backward_half(pass, params, l, q, gradient);
         real *swap = pass->d_out;
         pass->d_out = pass->d_in;

@@ -17,7 +17,8 @@
 #include "policy/layout.h"
 
 #define CHECKPOINT_MAGIC "LNGCKPT\n"
-enum { CHECKPOINT_VERSION = 1, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
+/* Policies without experts keep the bytes that they had before there were any. */
+enum { VERSION_PLAIN = 1, VERSION_EXPERTS = 2, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
 
 /* Little-endian numbers at fixed places of the header. */
 enum {
@@ -31,7 +32,10 @@ enum {
     AT_PREVIOUS = 40,
     AT_ROPE_BASE = 48,
     AT_STEPS = 56,
-    AT_COUNT = 64
+    AT_COUNT = 64,
+    AT_EXPERTS = 72,
+    AT_PER_TOKEN = 76,
+    AT_RENORMALISE = 80
 };
 
 /*
@@ -63,7 +67,7 @@ static void put_header(unsigned char *header, const struct trainer_checkpoint *c
     memset(header, 0, HEADER_BYTES);
     memcpy(header, CHECKPOINT_MAGIC, 8);
     memcpy(&base, &model->rope_base, sizeof base);
-    put(header + AT_VERSION, CHECKPOINT_VERSION, 4);
+    put(header + AT_VERSION, model->experts > 0 ? VERSION_EXPERTS : VERSION_PLAIN, 4);
     put(header + AT_TOKENS, (uint32_t)model->tokens, 4);
     put(header + AT_WIDTH, (uint32_t)model->width, 4);
     put(header + AT_LAYERS, (uint32_t)model->layers, 4);
@@ -74,6 +78,11 @@ static void put_header(unsigned char *header, const struct trainer_checkpoint *c
     put(header + AT_ROPE_BASE, base, 8);
     put(header + AT_STEPS, checkpoint->steps, 8);
     put(header + AT_COUNT, trainer_model_parameters(model), 8);
+    if (model->experts == 0)
+        return;
+    put(header + AT_EXPERTS, (uint32_t)model->experts, 4);
+    put(header + AT_PER_TOKEN, (uint32_t)model->experts_per_token, 4);
+    put(header + AT_RENORMALISE, model->renormalise, 4);
 }
 
 static struct trainer_checkpoint get_header(const unsigned char *header)
@@ -88,6 +97,9 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
     checkpoint.model.mlp = (int32_t)get(header + AT_MLP, 4);
     checkpoint.model.max_tokens = (int32_t)get(header + AT_MAX_TOKENS, 4);
     checkpoint.model.previous_token = get(header + AT_PREVIOUS, 4) != 0;
+    checkpoint.model.experts = (int32_t)get(header + AT_EXPERTS, 4);
+    checkpoint.model.experts_per_token = (int32_t)get(header + AT_PER_TOKEN, 4);
+    checkpoint.model.renormalise = get(header + AT_RENORMALISE, 4) != 0;
     return checkpoint;
 }
 
@@ -174,16 +186,19 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
 {
     if (memcmp(bytes, CHECKPOINT_MAGIC, 8) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not a checkpoint (magic)", path);
-    if (get(bytes + AT_VERSION, 4) != CHECKPOINT_VERSION)
+    uint64_t version = get(bytes + AT_VERSION, 4);
+    if (version != VERSION_PLAIN && version != VERSION_EXPERTS)
         return trainer_fail(err, TRAINER_ECORRUPT,
-                            "%s: checkpoint version %" PRIu64 ", this program reads %d", path,
-                            get(bytes + AT_VERSION, 4), CHECKPOINT_VERSION);
+                            "%s: checkpoint version %" PRIu64 ", this program reads %d and %d",
+                            path, version, VERSION_PLAIN, VERSION_EXPERTS);
     if (XXH64(bytes, size - DIGEST_BYTES, 0) != get(bytes + size - DIGEST_BYTES, DIGEST_BYTES))
         return damaged(err, path, "digest");
     *checkpoint = get_header(bytes);
     struct trainer_error model;
     if (trainer_model_check(&checkpoint->model, &model) != TRAINER_OK)
         return damaged(err, path, model.text);
+    if ((version == VERSION_EXPERTS) != (checkpoint->model.experts > 0))
+        return damaged(err, path, "experts");
     size_t n = trainer_model_parameters(&checkpoint->model);
     if (get(bytes + AT_COUNT, 8) != n || size != HEADER_BYTES + 4 * n + DIGEST_BYTES)
         return damaged(err, path, "number of parameters");
@@ -216,8 +231,13 @@ static const char *difference(const struct trainer_model *a, const struct traine
     } sizes[] = {
         {"tokens", a->tokens, b->tokens}, {"width", a->width, b->width},
         {"layers", a->layers, b->layers}, {"heads", a->heads, b->heads},
-        {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        {"mlp", a->mlp, b->mlp},          {"previous_token", a->previous_token, b->previous_token},
+        {"experts", a->experts, b->experts},
+        {"experts_per_token", a->experts_per_token, b->experts_per_token},
+        {"renormalise", a->renormalise, b->renormalise}};
+    /* What says how experts are used says nothing where there are none. */
+    size_t n = sizeof sizes / sizeof *sizes - (a->experts == 0 && b->experts == 0 ? 2 : 0);
+    for (size_t i = 0; i < n; i++)
         if (sizes[i].a != sizes[i].b) {
             values[0] = sizes[i].a;
             values[1] = sizes[i].b;

@@ -110,6 +110,102 @@ void net_rotatef(const struct trainer_passf *pass, real direction, real *qkv)
     net_ropef(pass->n, pass->position, heads, d / heads, pass->rope, direction, qkv + d, 3 * d);
 }
 
+/* ---- experts ------------------------------------------------------------------------------ */
+
+struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params,
+                                      int32_t layer)
+{
+    return net_layer_expertsf(&pass->model, net_layer(&pass->model, &pass->layout, layer), params);
+}
+
+/* Where one token and layer stand in recorded routes, and the token of a layer's row. */
+static size_t place_of(const struct trainer_passf *pass, size_t token, int32_t layer)
+{
+    return (token * (size_t)pass->model.layers + (size_t)layer) *
+           (size_t)pass->model.experts_per_token;
+}
+
+static size_t token_of(const struct trainer_passf *pass, bool last, size_t row)
+{
+    return last ? (size_t)pass->row[row] : row;
+}
+
+/* All of a place, or none: half a choice would be completed by the router without a word. */
+static bool is_route(const uint16_t *experts, size_t k, int32_t n)
+{
+    size_t none = 0;
+    for (size_t j = 0; j < k; j++) {
+        none += experts[j] == TRAINER_NO_EXPERT;
+        for (size_t i = 0; i < j; i++)
+            if (experts[i] == experts[j] && experts[j] != TRAINER_NO_EXPERT)
+                return false;
+        if (experts[j] != TRAINER_NO_EXPERT && experts[j] >= n)
+            return false;
+    }
+    return none == 0 || none == k;
+}
+
+static enum trainer_status check_replay(const struct trainer_passf *pass, struct trainer_error *err)
+{
+    size_t k = (size_t)pass->model.experts_per_token;
+    for (size_t i = 0; pass->model.experts > 0 && pass->replay && i < pass->n; i++)
+        for (int32_t l = 0; l < pass->model.layers; l++)
+            if (!is_route(pass->replay + place_of(pass, i, l), k, pass->model.experts))
+                return trainer_fail(err, TRAINER_EINVAL,
+                                    "replay: token %zu, layer %d: not %zu different experts below "
+                                    "%d, nor none",
+                                    i, l, k, pass->model.experts);
+    return TRAINER_OK;
+}
+
+static void set_routes(const struct trainer_passf *pass, int32_t l, size_t q, bool last)
+{
+    size_t k = (size_t)pass->model.experts_per_token;
+    uint16_t *chosen = pass->layer[l].choice.chosen;
+    for (size_t i = 0; i < q * k; i++)
+        chosen[i] = TRAINER_NO_EXPERT;
+    for (size_t i = 0; pass->replay && i < q; i++)
+        memcpy(chosen + i * k, pass->replay + place_of(pass, token_of(pass, last, i), l),
+               k * sizeof *chosen);
+}
+
+static void record_routes(const struct trainer_passf *pass, int32_t l, size_t q, bool last)
+{
+    size_t k = (size_t)pass->model.experts_per_token;
+    const uint16_t *chosen = pass->layer[l].choice.chosen;
+    for (size_t i = 0; pass->record && last && i < pass->n; i++)
+        for (size_t j = 0; j < k; j++)
+            pass->record[place_of(pass, i, l) + j] = TRAINER_NO_EXPERT;
+    for (size_t i = 0; pass->record && i < q; i++)
+        memcpy(pass->record + place_of(pass, token_of(pass, last, i), l), chosen + i * k,
+               k * sizeof *chosen);
+}
+
+static void forward_experts(struct trainer_passf *pass, const real *params, int32_t l, size_t q,
+                            real *out)
+{
+    struct net_expertsf x = net_pass_expertsf(pass, params, l);
+    bool last = l + 1 == pass->model.layers;
+    set_routes(pass, l, q, last);
+    net_experts_forwardf(&x, q, pass->x, &pass->layer[l].choice, pass->y, out);
+    record_routes(pass, l, q, last);
+}
+
+/* A layer without a row is alike in all experts. */
+double trainer_pass_balancef(const struct trainer_passf *pass)
+{
+    const struct trainer_model *model = &pass->model;
+    double sum = 0;
+    for (int32_t l = 0; model->experts > 0 && l < model->layers; l++) {
+        size_t q = l + 1 < model->layers ? pass->n : pass->n_wanted;
+        sum += net_experts_balancef((size_t)model->experts, (size_t)model->experts_per_token, q,
+                                    &pass->layer[l].choice);
+    }
+    return sum / model->layers;
+}
+
+/* ---- layers ------------------------------------------------------------------------------- */
+
 /*
  * Norms stand before each half (pre-norm, arXiv 2002.04745): nothing scales the residual stream,
  * and a gradient reaches the first layer as it left the last. ReLU, because its derivative can be
@@ -132,9 +228,13 @@ static void forward_layer(struct trainer_passf *pass, const real *params, int32_
         memcpy(layer->mid, layer->in, n * d * sizeof(real));
     net_gemmf(false, false, q, d, d, layer->att, d, params + at.out, d, 1, layer->mid, d);
     net_normf(q, d, layer->mid, params + at.norm2, pass->x);
+    memcpy(out, layer->mid, q * d * sizeof(real));
+    if (pass->model.experts > 0) {
+        forward_experts(pass, params, l, q, out);
+        return;
+    }
     net_gemmf(false, false, q, m, d, pass->x, d, params + at.up, m, 0, layer->u, m);
     net_reluf(q * m, layer->u);
-    memcpy(out, layer->mid, q * d * sizeof(real));
     net_gemmf(false, false, q, d, m, layer->u, m, params + at.down, d, 1, out, d);
 }
 
@@ -149,6 +249,8 @@ enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const re
     const real *previous = pass->model.previous_token ? params + pass->layout.previous : NULL;
     pass->sequences = *sequences;
     enum trainer_status status = index_sequences(pass, err);
+    if (status == TRAINER_OK)
+        status = check_replay(pass, err);
     if (status != TRAINER_OK)
         return status;
     net_embedf(pass->n, d, sequences->tokens, pass->before, embedding, previous, pass->layer[0].in);

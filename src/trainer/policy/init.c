@@ -35,9 +35,12 @@ static void init_layer(const struct trainer_model *model, struct net_layer at,
     ones(params + at.norm1, d, 1);
     ones(params + at.norm2, d, 1);
     fill(params + at.qkv, 3 * d * d, unit, rng);
-    fill(params + at.up, d * m, unit, rng);
+    for (size_t e = 0; e < net_mlps(model); e++)
+        fill(params + at.up + e * at.per_expert, d * m, unit, rng);
     fill(params + at.out, d * d, unit / 2, rng);
-    fill(params + at.down, d * m, unit / 4, rng);
+    for (size_t e = 0; e < net_mlps(model); e++)
+        fill(params + at.down + e * at.per_expert, d * m, unit / 4, rng);
+    fill(params + at.router, d * (size_t)model->experts, unit, rng);
 }
 
 void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, real *params)

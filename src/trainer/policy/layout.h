@@ -6,12 +6,27 @@
 
 /* Offsets, not pointers: the same layout serves parameters, gradients and moments. */
 struct net_layer {
-    size_t norm1, qkv, out, norm2, up, down;
+    size_t norm1, qkv, out, norm2;
+    size_t router;      /* with experts */
+    size_t up, down;    /* of the first expert, or the only one */
+    size_t per_expert;  /* from one expert's matrices to the next one's */
 };
 
 struct net_layout {
     size_t embedding, previous, layers, per_layer, norm, count;
 };
+
+/* MLPs of a layer. */
+static inline size_t net_mlps(const struct trainer_model *model)
+{
+    return model->experts > 0 ? (size_t)model->experts : 1;
+}
+
+/* Experts that a token names over all layers: what routes of a token take. */
+static inline size_t net_places(const struct trainer_model *model)
+{
+    return model->experts > 0 ? (size_t)model->layers * (size_t)model->experts_per_token : 0;
+}
 
 struct net_layout net_layout(const struct trainer_model *model);
 struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,

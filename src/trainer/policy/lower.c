@@ -57,8 +57,12 @@ static void lower_int8(const struct trainer_model *model, const float *x, float 
         struct net_layer at = net_layer(model, &layout, l);
         lower_matrix(d, 3 * d, x + at.qkv, y + at.qkv);
         lower_matrix(d, d, x + at.out, y + at.out);
-        lower_matrix(d, m, x + at.up, y + at.up);
-        lower_matrix(m, d, x + at.down, y + at.down);
+        lower_matrix(d, (size_t)model->experts, x + at.router, y + at.router);
+        for (size_t e = 0; e < net_mlps(model); e++) {
+            size_t up = at.up + e * at.per_expert, down = at.down + e * at.per_expert;
+            lower_matrix(d, m, x + up, y + up);
+            lower_matrix(m, d, x + down, y + down);
+        }
     }
 }
 

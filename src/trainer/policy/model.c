@@ -15,7 +15,9 @@ void trainer_model_init(struct trainer_model *model)
                                     .mlp = 256,
                                     .max_tokens = 80,
                                     .rope_base = 1000,
-                                    .previous_token = true};
+                                    .previous_token = true,
+                                    .experts_per_token = 2,
+                                    .renormalise = true};
 }
 
 /* Bounds keep every product of sizes within size_t and int, which BLAS takes. */
@@ -25,6 +27,22 @@ static enum trainer_status check_range(const char *name, int32_t value, int32_t 
     if (value >= 1 && value <= most)
         return TRAINER_OK;
     return trainer_fail(err, TRAINER_EINVAL, "model.%s %d: must be 1..%d", name, value, most);
+}
+
+/* 1024 is far above what a processor would train; ids have 16 bits. */
+static enum trainer_status check_experts(const struct trainer_model *model,
+                                         struct trainer_error *err)
+{
+    if (model->experts == 0)
+        return TRAINER_OK;
+    if (model->experts < 2 || model->experts > 1024)
+        return trainer_fail(err, TRAINER_EINVAL, "model.experts %d: must be 0, or 2..1024",
+                            model->experts);
+    if (model->experts_per_token < 1 || model->experts_per_token > model->experts)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "model.experts_per_token %d: must be 1..%d, the number of experts",
+                            model->experts_per_token, model->experts);
+    return TRAINER_OK;
 }
 
 enum trainer_status trainer_model_check(const struct trainer_model *model,
@@ -48,7 +66,7 @@ enum trainer_status trainer_model_check(const struct trainer_model *model,
     if (!(model->rope_base > 1 && model->rope_base < 1e12))
         return trainer_fail(err, TRAINER_EINVAL, "model.rope_base %g: must be above 1",
                             model->rope_base);
-    return TRAINER_OK;
+    return check_experts(model, err);
 }
 
 struct net_layout net_layout(const struct trainer_model *model)
@@ -56,7 +74,8 @@ struct net_layout net_layout(const struct trainer_model *model)
     size_t d = (size_t)model->width, v = (size_t)model->tokens, m = (size_t)model->mlp;
     struct net_layout layout = {.embedding = 0, .previous = v * d};
     layout.layers = layout.previous + (model->previous_token ? v * d : 0);
-    layout.per_layer = 2 * d + 4 * d * d + 2 * d * m;
+    layout.per_layer =
+        2 * d + 4 * d * d + d * (size_t)model->experts + net_mlps(model) * 2 * d * m;
     layout.norm = layout.layers + (size_t)model->layers * layout.per_layer;
     layout.count = layout.norm + d;
     return layout;
@@ -70,8 +89,10 @@ struct net_layer net_layer(const struct trainer_model *model, const struct net_l
     at.qkv = at.norm1 + d;
     at.out = at.qkv + 3 * d * d;
     at.norm2 = at.out + d * d;
-    at.up = at.norm2 + d;
+    at.router = at.norm2 + d;
+    at.up = at.router + d * (size_t)model->experts;
     at.down = at.up + d * m;
+    at.per_expert = 2 * d * m;
     return at;
 }
 

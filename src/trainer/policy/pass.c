@@ -26,7 +26,9 @@ static void carve_layers(struct trainer_passf *pass, struct carve *block)
             .p = carve(block, q * (size_t)model->heads * pass->pad, sizeof(real)),
             .att = carve(block, q * d, sizeof(real)),
             .mid = carve(block, q * d, sizeof(real)),
-            .u = carve(block, q * (size_t)model->mlp, sizeof(real))};
+            .u = model->experts > 0 ? NULL : carve(block, q * (size_t)model->mlp, sizeof(real))};
+        if (model->experts > 0)
+            layer.choice = net_carve_choicef(model, q, block);
         if (block->base)
             pass->layer[l] = layer;
     }
@@ -62,6 +64,10 @@ static void carve_pass(struct trainer_passf *pass, struct carve *block)
     pass->d_qkv = carve(block, 3 * n * d, sizeof(real));
     pass->d_u = carve(block, n * (size_t)model->mlp, sizeof(real));
     pass->scratch = carve(block, (3 * dh + 1) * pass->pad, sizeof(real));
+    if (model->experts == 0)
+        return;
+    pass->d_gate = carve(block, n * (size_t)model->experts_per_token, sizeof(real));
+    pass->d_prob = carve(block, (size_t)model->experts, sizeof(real));
 }
 
 static struct trainer_passf sized(const struct trainer_model *model, size_t n_tokens,
@@ -103,6 +109,17 @@ enum trainer_status trainer_pass_createf(struct trainer_passf **pass,
     for (int32_t i = 0; i < model->max_tokens; i++)
         (*pass)->every[i] = i;
     return TRAINER_OK;
+}
+
+void trainer_pass_routef(struct trainer_passf *pass, const uint16_t *replay, uint16_t *record)
+{
+    pass->replay = replay;
+    pass->record = record;
+}
+
+void trainer_pass_weigh_balancef(struct trainer_passf *pass, double weight)
+{
+    pass->balance = weight;
 }
 
 /* Layers and indices lie in the same block. */

@@ -7,6 +7,7 @@
 #include "support/carve.h"
 #include "policy/layout.h"
 #include "policy/kernels.h"
+#include "policy/experts.h"
 
 /*
  * What a layer keeps for its backward function. N tokens go in, Q come out: all, or those wanted.
@@ -18,6 +19,7 @@ struct pass_layerf {
     real *att; /* [Q][d] */
     real *mid; /* [Q][d] after the attention half */
     real *u;   /* [Q][mlp] after ReLU */
+    struct net_choicef choice; /* with experts, in the place of u */
 };
 
 struct trainer_passf {
@@ -41,7 +43,15 @@ struct trainer_passf {
     real *d_qkv;                /* [N][3d] */
     real *d_u;                  /* [N][mlp] */
     real *scratch;
+    const uint16_t *replay; /* [N][layers][experts_per_token], or NULL: trainer_pass_route */
+    uint16_t *record;
+    double balance;        /* weight of the load-balancing loss */
+    real *d_gate, *d_prob; /* [N][experts_per_token], [experts] */
 };
+
+/* The experts of a layer. */
+struct net_expertsf net_pass_expertsf(const struct trainer_passf *pass, const real *params,
+                                      int32_t layer);
 
 /* Attention of sequence s in a layer. */
 struct net_attentionf net_pass_attentionf(const struct trainer_passf *pass,

@@ -13,6 +13,14 @@
 #include "policy/layout.h"
 #include "policy/kernels.h"
 
+static void carve_experts(struct decode *decode, struct carve *block)
+{
+    const struct trainer_model *model = &decode->model;
+    size_t n = decode->capacity;
+    decode->choice = net_carve_choicef(model, n, block);
+    decode->routes = carve(block, n * net_places(model), sizeof(uint16_t));
+}
+
 /*
  * Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated
  * while playing.
@@ -36,7 +44,10 @@ static void carve_decode(struct decode *decode, struct carve *block)
     decode->x = carve(block, n * d, sizeof(float));
     decode->qkv = carve(block, 3 * n * d, sizeof(float));
     decode->att = carve(block, n * d, sizeof(float));
-    decode->u = carve(block, n * (size_t)model->mlp, sizeof(float));
+    if (model->experts > 0)
+        carve_experts(decode, block);
+    else
+        decode->u = carve(block, n * (size_t)model->mlp, sizeof(float));
     decode->kept = carve(block, 2 * d * decode->pad, sizeof(float));
     decode->scratch = carve(block, decode->pad + (size_t)model->tokens, sizeof(float));
 }
@@ -196,6 +207,30 @@ static void gather_outputs(struct decode *decode, const float *from, float *to)
         memmove(to + i * d, from + (size_t)decode->out_row[i] * d, d * sizeof *to);
 }
 
+/* n rows of layer l: all tokens fed, or those with an output. */
+static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
+{
+    size_t k = (size_t)decode->model.experts_per_token, places = net_places(&decode->model);
+    uint16_t *at = decode->routes + (size_t)l * k;
+    for (size_t i = 0; last && i < decode->n; i++)
+        for (size_t j = 0; j < k; j++)
+            at[i * places + j] = TRAINER_NO_EXPERT;
+    for (size_t i = 0; i < n; i++)
+        memcpy(at + (last ? (size_t)decode->out_row[i] : i) * places,
+               decode->choice.chosen + i * k, k * sizeof *at);
+}
+
+/* Queries, keys and values have been used: their room is the experts'. */
+static void feed_experts(struct decode *decode, const float *params, struct net_layer at, int32_t l,
+                         size_t n)
+{
+    struct net_expertsf x = net_layer_expertsf(&decode->model, at, params);
+    for (size_t i = 0; i < n * x.k; i++)
+        decode->choice.chosen[i] = TRAINER_NO_EXPERT;
+    net_experts_forwardf(&x, n, decode->x, &decode->choice, decode->qkv, decode->h);
+    record_routes(decode, l, n, l + 1 == decode->model.layers);
+}
+
 /* h becomes the layer's output; in the last layer that of the outputs alone. */
 static void feed_layer(struct decode *decode, const float *params, int32_t l)
 {
@@ -218,6 +253,10 @@ static void feed_layer(struct decode *decode, const float *params, int32_t l)
     }
     net_gemmf(false, false, n, d, d, decode->att, d, params + at.out, d, 1, decode->h, d);
     net_normf(n, d, decode->h, params + at.norm2, decode->x);
+    if (model->experts > 0) {
+        feed_experts(decode, params, at, l, n);
+        return;
+    }
     net_gemmf(false, false, n, m, d, decode->x, d, params + at.up, m, 0, decode->u, m);
     net_reluf(n * m, decode->u);
     net_gemmf(false, false, n, d, m, decode->u, m, params + at.down, d, 1, decode->h, d);

@@ -10,6 +10,8 @@
 
 #include <trainer/policy.h>
 
+#include "policy/experts.h"
+
 struct decode_segment {
     size_t slot;
     int32_t position; /* tokens in front of it */
@@ -30,12 +32,15 @@ struct decode {
     /* result of a feed */
     float *logits; /* [n_outputs][model.tokens] */
     size_t n_outputs;
+    uint16_t *routes; /* with experts: [n][layers][experts_per_token] of the tokens fed; the last
+                         layer's of those with an output, else TRAINER_NO_EXPERT */
     float *scratch; /* the caller's between feeds: [model.tokens] */
     /* private */
     size_t n;
     float *kt, *v; /* [slots][layers][width][pad], [slots][layers][pad][width] */
     float *rope, *h, *x, *qkv, *att, *u, *kept;
     int32_t *position, *before, *out_row;
+    struct net_choicef choice; /* with experts, in the place of u */
 };
 
 size_t decode_bytes(const struct trainer_model *model, size_t slots, size_t capacity,

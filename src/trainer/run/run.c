@@ -251,6 +251,7 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, run->recipe, run->threads, err);
     run->learner.ranks = run->sampler.ranks = &run->ranks;
+    run->learner.balance = run->recipe->balance;
     if (status == TRAINER_OK)
         status = compare_ranks(run, err);
     if (status == TRAINER_OK)
