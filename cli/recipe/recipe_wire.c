@@ -161,6 +161,20 @@ static void set_aside(json_t *line, const struct trainer_iteration *it)
     }
 }
 
+/* Of mixtures of experts; off-policy how far the sampler is, and how far by its own routes. */
+static void set_routing(json_t *line, const struct trainer_routing *routing)
+{
+    if (routing->load > 0)
+        set_real(line, "expert_load", routing->load);
+    if (routing->tokens == 0)
+        return;
+    set_real(line, "routes_differ", routing->differ);
+    set_real(line, "experts_common", routing->common);
+    set_real(line, "routed_kl", routing->kl);
+    if (routing->kl_replayed > 0)
+        set_real(line, "replayed_kl", routing->kl_replayed);
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -173,6 +187,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     }
     set_speed(line, it);
     set_judge(line, &it->judge);
+    set_routing(line, &it->routing);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
     set_aside(line, it);

@@ -62,6 +62,9 @@ trainer_model_check(const struct trainer_model *model, struct trainer_error *err
 /* Number of parameters. */
 TRAINER_API size_t trainer_model_parameters(const struct trainer_model *model);
 
+/* Expert ids in the routes of a token: layers * experts_per_token, 0 without experts. */
+TRAINER_API size_t trainer_model_routes(const struct trainer_model *model);
+
 /* Random parameters: the same for the same seed, in both precisions up to rounding. */
 TRAINER_API void trainer_policy_init(const struct trainer_model *model, uint64_t seed,
                                      double *params);

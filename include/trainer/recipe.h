@@ -246,6 +246,13 @@ struct trainer_sampler {
     int32_t max_staleness;            /* -1 = admit all; else staleness admission's eta */
 };
 
+/* Which routes of a mixture of experts the updates replay (rlcore/routing.h): "none", "R2", "R3" */
+enum trainer_replay {
+    TRAINER_REPLAY_NONE,
+    TRAINER_REPLAY_R2, /* the learner's own, before the updates */
+    TRAINER_REPLAY_R3  /* the sampler's; the old log-probs, where they are computed, with them */
+};
+
 /* What is done about data the learner did not sample. */
 enum trainer_correction_name {
     TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs in the place of the old ones */
@@ -300,6 +307,7 @@ struct trainer_recipe {
     struct trainer_loss loss;
     struct trainer_sampler sampler;
     struct trainer_correction correction;
+    enum trainer_replay replay; /* none; routing.replay */
     struct trainer_judge judge;
     struct trainer_evaluation evaluation;
     struct trainer_row row;

@@ -61,6 +61,16 @@ enum trainer_event_kind {
     TRAINER_EVENT_DONE        /* the final score is known and the checkpoint written */
 };
 
+/* Sampler against learner where the policy is a mixture of experts. */
+struct trainer_routing {
+    double load;        /* most that an expert got over an even share, worst layer; 0: dense */
+    uint64_t tokens;    /* of the policy, where routes were compared; 0: on-policy nothing is */
+    double differ;      /* share of them at which an expert differs, in any layer */
+    double common;      /* mean share of experts in common */
+    double kl;          /* k3, each by its own routes */
+    double kl_replayed; /* k3, the learner by the sampler's routes; with R3 */
+};
+
 /* Metrics of one iteration; 0 where they do not apply. */
 struct trainer_iteration {
     double reward;           /* mean outcome of the rollouts */
@@ -78,6 +88,7 @@ struct trainer_iteration {
     uint64_t fed_tokens;     /* fed to the network for that, prompts and tools' included */
     uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
     struct trainer_judge_counts judge;    /* of the algorithms that ask one */
+    struct trainer_routing routing;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
     uint64_t n_greedy;    /* remax: greedy rollouts beside the others .. */

@@ -47,7 +47,7 @@ static struct fixture *opened(struct trainer_model model)
     struct fixture *f = calloc(1, sizeof *f);
     f->model = model;
     f->n = trainer_model_parameters(&model);
-    f->places = net_places(&model);
+    f->places = trainer_model_routes(&model);
     assert_true(f->n <= MOST && f->places <= 64);
     assert_int_equal(trainer_pass_create(&f->pass, &model, N_TOKENS, N_WANTED, NULL), TRAINER_OK);
     trainer_policy_init(&model, 3, f->params);

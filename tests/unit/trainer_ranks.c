@@ -202,6 +202,12 @@ static void warm_starts_come_to_the_same(void **state)
     recipe.warm_start.matrix_rate = 0.02;
     check_recipe(&recipe);
     assert_equal(&recipe, "experts");
+    for (int replay = TRAINER_REPLAY_R2; replay <= TRAINER_REPLAY_R3; replay++) {
+        recipe.replay = (enum trainer_replay)replay;
+        recipe.sampler.precision = TRAINER_INT8;
+        check_recipe(&recipe);
+        assert_equal(&recipe, "route replay");
+    }
 }
 
 static void environments_beside_each_other_come_to_the_same(void **state)

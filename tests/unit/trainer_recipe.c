@@ -113,6 +113,7 @@ static const char everything[] =
     " 'model': {'width': 96, 'layers': 3, 'heads': 4, 'mlp': 100, 'rope_base': 10.5,"
     "  'previous_token': false, 'experts': {'count': 8, 'per_token': 3, 'renormalise': false,"
     "  'balance': 0.5}},"
+    " 'routing': {'replay': 'R3'},"
     " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
     "  'lr': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': "
     "{'p_stop': 0.01,"

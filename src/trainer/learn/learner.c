@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rlcore/routing.h>
+
 #include "support/carve.h"
 #include "support/error.h"
 #include "policy/layout.h"
@@ -29,7 +31,11 @@ struct learner_chunk {
     size_t n_wanted;
     size_t *place; /* [n_wanted] of each wanted token in the [n*width] arrays */
     float *log_prob, *entropy, *d_log_prob;
+    uint16_t *replay, *record; /* with experts: [n][layers][experts_per_token] of each token */
+    size_t *predicts;          /* [n] place of the token behind, SIZE_MAX at a row's end */
 };
+
+_Static_assert(TRAINER_NO_EXPERT == RL_NO_EXPERT, "routes are the core's");
 
 static size_t chunk_tokens(const struct trainer_model *model)
 {
@@ -49,7 +55,7 @@ static void carve_learner(struct learner *learner, struct carve *block)
 {
     size_t n = chunk_tokens(&learner->model), d = (size_t)learner->model.width,
            m = (size_t)learner->model.mlp;
-    size_t most = m > d ? m : d;
+    size_t most = m > d ? m : d, places = trainer_model_routes(&learner->model);
     learner->params = carve(block, learner->n_params, sizeof(float));
     learner->gradient = carve(block, GRADIENT_LANES * learner->n_params, sizeof(float));
     learner->adam.m = carve(block, learner->n_params, sizeof(float));
@@ -63,6 +69,11 @@ static void carve_learner(struct learner *learner, struct carve *block)
                                       .log_prob = carve(block, n, sizeof(float)),
                                       .entropy = carve(block, n, sizeof(float)),
                                       .d_log_prob = carve(block, n, sizeof(float))};
+        if (places > 0) {
+            chunk.replay = carve(block, n * places, sizeof(uint16_t));
+            chunk.record = carve(block, n * places, sizeof(uint16_t));
+            chunk.predicts = carve(block, n, sizeof(size_t));
+        }
         if (block->base)
             learner->chunks[i] = chunk;
     }
@@ -116,6 +127,7 @@ void learner_close(struct learner *learner)
     for (size_t i = 0; i < learner->n_chunks; i++)
         trainer_pass_freef(learner->chunks[i].pass);
     free(learner->shared);
+    free(learner->shared_routes);
     free(learner->params);
 }
 
@@ -159,19 +171,80 @@ static void pack(struct learner_chunk *chunk, const struct learner_rows *rows, s
         (struct trainer_sequences){end - first, chunk->start, chunk->tokens, chunk->wanted};
 }
 
+/* ---- routes ------------------------------------------------------------------------------- */
+
+static void find_predicted(struct learner_chunk *chunk, const struct learner_rows *rows,
+                           size_t first, size_t end)
+{
+    size_t n = 0;
+    for (size_t row = first; row < end; row++)
+        for (size_t t = 1; t <= (size_t)rows->length[row]; t++)
+            chunk->predicts[n++] =
+                t < (size_t)rows->length[row] ? row * rows->width + t : SIZE_MAX;
+}
+
+static enum trainer_status take_routes(const struct learner *learner, struct learner_chunk *chunk,
+                                       const struct learner_rows *rows, struct trainer_error *err)
+{
+    const struct trainer_model *model = &learner->model;
+    const struct rl_routes routes = {.n_layers = (size_t)model->layers,
+                                     .top_k = (size_t)model->experts_per_token,
+                                     .n_experts = (size_t)model->experts,
+                                     .experts = learner->replay};
+    struct rl_error core;
+    enum rl_status status =
+        rl_routes_carry(&routes, rows->n * rows->width, chunk->predicts,
+                        chunk->sequences.start[chunk->sequences.n], chunk->replay, &core);
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "route replay", status, &core);
+}
+
+/* Places that predict nothing, padding as well, have no route. */
+static void give_routes(const struct learner *learner, const struct learner_chunk *chunk,
+                        const struct learner_rows *rows, size_t first, size_t end)
+{
+    size_t places = trainer_model_routes(&learner->model), n = chunk->sequences.start[end - first];
+    uint16_t *to = learner->record;
+    for (size_t i = first * rows->width * places; i < end * rows->width * places; i++)
+        to[i] = TRAINER_NO_EXPERT;
+    for (size_t i = 0; i < n; i++)
+        if (chunk->predicts[i] != SIZE_MAX)
+            memcpy(to + chunk->predicts[i] * places, chunk->record + i * places,
+                   places * sizeof *to);
+}
+
+static enum trainer_status prepare_routes(const struct learner *learner,
+                                          struct learner_chunk *chunk,
+                                          const struct learner_rows *rows, size_t first, size_t end,
+                                          struct trainer_error *err)
+{
+    if (learner->model.experts == 0)
+        return TRAINER_OK;
+    find_predicted(chunk, rows, first, end);
+    trainer_pass_routef(chunk->pass, learner->replay ? chunk->replay : NULL,
+                        learner->record ? chunk->record : NULL);
+    return learner->replay ? take_routes(learner, chunk, rows, err) : TRAINER_OK;
+}
+
+/* ---- a chunk ------------------------------------------------------------------------------ */
+
 /*
  * Entropy only where it is asked for: it is one more pass over the logits, and scoring does not
  * read it.
  */
-static enum trainer_status forward_chunk(struct learner_chunk *chunk, const float *params,
-                                         const struct learner_rows *rows, size_t first,
+static enum trainer_status forward_chunk(const struct learner *learner, size_t index,
+                                         const float *params, const struct learner_rows *rows,
                                          float *log_prob, float *entropy, struct trainer_error *err)
 {
-    size_t end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
+    struct learner_chunk *chunk = &learner->chunks[index];
+    size_t first = index * CHUNK_ROWS,
+           end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
     pack(chunk, rows, first, end);
-    enum trainer_status status =
-        trainer_policy_forwardf(chunk->pass, params, &chunk->sequences, chunk->log_prob,
-                                entropy ? chunk->entropy : NULL, err);
+    enum trainer_status status = prepare_routes(learner, chunk, rows, first, end, err);
+    if (status == TRAINER_OK)
+        status = trainer_policy_forwardf(chunk->pass, params, &chunk->sequences, chunk->log_prob,
+                                         entropy ? chunk->entropy : NULL, err);
+    if (status == TRAINER_OK && learner->record)
+        give_routes(learner, chunk, rows, first, end);
     for (size_t i = 0; i < chunk->n_wanted && status == TRAINER_OK; i++) {
         log_prob[chunk->place[i]] = chunk->log_prob[i];
         if (entropy)
@@ -253,6 +326,47 @@ static enum trainer_status share_values(struct learner *learner, const struct le
     return status;
 }
 
+/* Whole rows of the chunks of one rank, to or from *shared, which moves on. */
+static void move_routes(const struct learner *learner, const struct learner_rows *rows, int rank,
+                        bool to_shared, uint16_t **shared)
+{
+    size_t lane, end, row_size = rows->width * trainer_model_routes(&learner->model);
+    ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
+    for (; lane < end; lane++)
+        for (size_t c = lane; c < learner->used; c += GRADIENT_LANES) {
+            size_t first = c * CHUNK_ROWS, left = rows->n - first;
+            size_t n = (left < CHUNK_ROWS ? left : CHUNK_ROWS) * row_size;
+            uint16_t *own = learner->record + first * row_size;
+            memcpy(to_shared ? *shared : own, to_shared ? own : *shared, n * sizeof *own);
+            *shared += n;
+        }
+}
+
+/* Routes that were recorded are whole on all ranks afterwards, as log-probs are. */
+static enum trainer_status share_routes(struct learner *learner, const struct learner_rows *rows,
+                                        struct trainer_error *err)
+{
+    size_t start[TRAINER_RANKS_MAX + 1] = {0};
+    size_t bytes = learner->n_chunks * chunk_tokens(&learner->model) *
+                   trainer_model_routes(&learner->model) * sizeof *learner->shared_routes;
+    int size = ranks_count(learner->ranks);
+    if (size == 1 || !learner->record)
+        return TRAINER_OK;
+    if (!learner->shared_routes && !(learner->shared_routes = malloc(bytes)))
+        return trainer_no_memory(err, bytes);
+    uint16_t *at = learner->shared_routes;
+    for (int rank = 0; rank < size; rank++) {
+        uint16_t *begin = at;
+        move_routes(learner, rows, rank, true, &at); /* others' are overwritten by the gather */
+        start[rank + 1] = start[rank] + (size_t)(at - begin) * sizeof *at;
+    }
+    enum trainer_status status = ranks_gather(learner->ranks, learner->shared_routes, start, err);
+    at = learner->shared_routes;
+    for (int rank = 0; rank < size && status == TRAINER_OK; rank++)
+        move_routes(learner, rows, rank, false, &at);
+    return status;
+}
+
 /* Where several chunks fail, which error is kept depends on timing; any of them ends the run. */
 static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
                        const struct trainer_error *err)
@@ -284,8 +398,7 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
         struct trainer_error local;
         enum trainer_status status = TRAINER_OK;
         if (is_mine(learner, c))
-            status = forward_chunk(&learner->chunks[c], params, rows, c * CHUNK_ROWS, log_prob,
-                                   entropy, &local);
+            status = forward_chunk(learner, c, params, rows, log_prob, entropy, &local);
         if (status != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
     }
@@ -293,6 +406,8 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
         *err = first_error;
     if (failed == TRAINER_OK)
         failed = share_values(learner, rows, log_prob, err);
+    if (failed == TRAINER_OK)
+        failed = share_routes(learner, rows, err);
     return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
 }
 
@@ -302,13 +417,19 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
                                   struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
-    size_t step = learner->n_chunks * CHUNK_ROWS;
+    size_t step = learner->n_chunks * CHUNK_ROWS, places = trainer_model_routes(&learner->model);
+    const uint16_t *replay = learner->replay;
+    uint16_t *record = learner->record;
     for (size_t first = 0; first < rows->n && status == TRAINER_OK; first += step) {
         size_t at = first * rows->width, left = rows->n - first;
         struct learner_rows part = {left < step ? left : step, rows->width, rows->tokens + at,
                                     rows->length + first, rows->wanted + at};
+        learner->replay = replay ? replay + at * places : NULL;
+        learner->record = record ? record + at * places : NULL;
         status = learner_forward(learner, params, &part, log_prob + at, NULL, err);
     }
+    learner->replay = replay;
+    learner->record = record;
     return status;
 }
 

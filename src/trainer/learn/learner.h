@@ -33,6 +33,13 @@ struct learner {
     size_t used; /* chunks of the last forward pass */
     int threads;
     struct ranks *ranks; /* NULL: alone; the caller's, to be set after learner_open */
+    /*
+     * Of the rows handed in: [n*width][layers][experts_per_token], each NULL or the caller's, as in
+     * trainer_pass_route. Routes stand with the token that they predict: those of the pass over a
+     * token are at the place behind it.
+     */
+    const uint16_t *replay;
+    uint16_t *record;
     double balance; /* weight of the load-balancing loss, mean over chunks; the caller's */
     float *params;
     float *gradient; /* [GRADIENT_LANES][n_params] */
@@ -40,6 +47,7 @@ struct learner {
     float *muon; /* scratch */
     struct learner_chunk *chunks;
     float *shared; /* log-probs on their way between ranks, NULL until there are any */
+    uint16_t *shared_routes; /* and routes */
 };
 
 double learner_bytes(const struct trainer_model *model, size_t max_rows);

@@ -36,6 +36,7 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     b->wanted = carve(block, n, 1);
     b->length = carve(block, b->capacity, sizeof(int32_t));
     b->first = carve(block, b->capacity + 1, sizeof(size_t));
+    b->row = carve(block, b->capacity, sizeof(size_t));
 }
 
 size_t minibatch_bytes(size_t rows, size_t width)
@@ -108,6 +109,7 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
     gather_marks(b, r, to, from);
     memcpy(b->tokens + to, r->tokens + from, b->width * sizeof *b->tokens);
     b->length[i] = r->length[row];
+    b->row[i] = row;
     for (size_t t = 0; t < b->width; t++)
         if (b->mask[to + t])
             return true;

@@ -20,6 +20,7 @@ struct minibatch {
     float *kd; /* weights of a teacher's square distance */
     float *d_log_prob, *d_part;
     size_t *first; /* [n+1] */
+    size_t *row;   /* [n] of the rollouts */
 };
 
 size_t minibatch_bytes(size_t rows, size_t width);

@@ -22,12 +22,6 @@ static inline size_t net_mlps(const struct trainer_model *model)
     return model->experts > 0 ? (size_t)model->experts : 1;
 }
 
-/* Experts that a token names over all layers: what routes of a token take. */
-static inline size_t net_places(const struct trainer_model *model)
-{
-    return model->experts > 0 ? (size_t)model->layers * (size_t)model->experts_per_token : 0;
-}
-
 struct net_layout net_layout(const struct trainer_model *model);
 struct net_layer net_layer(const struct trainer_model *model, const struct net_layout *layout,
                            int32_t layer);

@@ -96,6 +96,11 @@ struct net_layer net_layer(const struct trainer_model *model, const struct net_l
     return at;
 }
 
+size_t trainer_model_routes(const struct trainer_model *model)
+{
+    return model->experts > 0 ? (size_t)model->layers * (size_t)model->experts_per_token : 0;
+}
+
 size_t trainer_model_parameters(const struct trainer_model *model)
 {
     return net_layout(model).count;

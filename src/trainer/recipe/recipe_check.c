@@ -252,6 +252,14 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     return check_rejection(correction, err);
 }
 
+static enum trainer_status check_routing(const struct trainer_recipe *recipe,
+                                         struct trainer_error *err)
+{
+    if (recipe->replay != TRAINER_REPLAY_NONE && recipe->model.experts == 0)
+        REFUSE("routing.replay needs model.experts.count: a dense policy has no routes");
+    return TRAINER_OK;
+}
+
 /* A key in the address would be in rows, logs and process lists. */
 static enum trainer_status check_endpoint(const char *endpoint, struct trainer_error *err)
 {
@@ -334,6 +342,8 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_loss(recipe, err);
     if (status == TRAINER_OK)
         status = check_correction(&recipe->correction, err);
+    if (status == TRAINER_OK)
+        status = check_routing(recipe, err);
     if (status == TRAINER_OK)
         status = check_judge(recipe, err);
     return status == TRAINER_OK ? complete_model(recipe, err) : status;

@@ -81,6 +81,7 @@ static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
                                            "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
 static const char *const corrections[] = {"none", "tis", "decoupled", NULL};
+static const char *const replays[] = {"none", "R2", "R3", NULL};
 static const char *const levels[] = {"token", "sequence", NULL};
 static const char *const judge_skips[] = {"none", "small_adv", "all_neg", NULL};
 static const char *const unjudged[] = {"neutral", "outcome", NULL};
@@ -218,6 +219,10 @@ static const struct recipe_field root[] = {
          "Rejection by decoupled, e.g. 'token_k1,seq_max_k2'."),
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Its bounds, one for all or one each, e.g. '0.5_2,1.5'."),
+
+    LATER_OBJECT("routing", "Where the tokens of a mixture of experts go in training."),
+    CHOICE("routing.replay", replay, replays, TRAINER_REPLAY_NONE,
+           "Nothing replayed, the learner's routes before the updates, or the sampler's."),
 
     LATER_OBJECT("judge",
                  "Who flags steps for adca: the environment's rules, or a language model."),

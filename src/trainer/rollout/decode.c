@@ -18,7 +18,7 @@ static void carve_experts(struct decode *decode, struct carve *block)
     const struct trainer_model *model = &decode->model;
     size_t n = decode->capacity;
     decode->choice = net_carve_choicef(model, n, block);
-    decode->routes = carve(block, n * net_places(model), sizeof(uint16_t));
+    decode->routes = carve(block, n * trainer_model_routes(model), sizeof(uint16_t));
 }
 
 /*
@@ -210,7 +210,7 @@ static void gather_outputs(struct decode *decode, const float *from, float *to)
 /* n rows of layer l: all tokens fed, or those with an output. */
 static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
 {
-    size_t k = (size_t)decode->model.experts_per_token, places = net_places(&decode->model);
+    size_t k = (size_t)decode->model.experts_per_token, places = trainer_model_routes(&decode->model);
     uint16_t *at = decode->routes + (size_t)l * k;
     for (size_t i = 0; last && i < decode->n; i++)
         for (size_t j = 0; j < k; j++)

@@ -139,6 +139,45 @@ static int32_t unfed(const struct play *play, size_t i)
     return play->lane->rollouts->length[play->lane->first + i] - play->fed[i];
 }
 
+/* ---- routes ------------------------------------------------------------------------------- */
+
+/* What a token fed says of the token behind it; a last layer that was not computed says nothing. */
+static void record_route(struct trainer_rollouts *r, size_t row, size_t place,
+                         const uint16_t *route)
+{
+    uint16_t *to = r->routes + (row * r->width + place) * r->places;
+    for (size_t j = 0; place < r->width && j < r->places; j++)
+        if (route[j] != TRAINER_NO_EXPERT)
+            to[j] = route[j];
+}
+
+static void feed(struct play *play)
+{
+    struct decode *decode = play->lane->decode;
+    struct trainer_rollouts *r = play->lane->rollouts;
+    const uint16_t *route = decode->routes;
+    decode_feed(decode, play->lane->params);
+    for (size_t s = 0; r->routes && s < decode->n_segments; s++) {
+        const struct decode_segment *segment = &decode->segments[s];
+        for (int32_t i = 0; i < segment->n; i++, route += r->places)
+            record_route(r, play->lane->first + segment->slot, (size_t)(segment->position + i) + 1,
+                         route);
+    }
+}
+
+/* Row i begins as another one, whose beginning was fed. */
+static void copy_routes(const struct play *play, size_t from, size_t to)
+{
+    struct trainer_rollouts *r = play->lane->rollouts;
+    size_t row = r->width * r->places, n = (size_t)play->fed[from] + 1;
+    if (r->routes)
+        memcpy(r->routes + (play->lane->first + to) * row,
+               r->routes + (play->lane->first + from) * row,
+               (n < r->width ? n : r->width) * r->places * sizeof *r->routes);
+}
+
+/* ---- feeding ------------------------------------------------------------------------------ */
+
 /*
  * Everything since the last feed goes in: the token that was sampled, and with an observation the
  * tool's words behind it, whose logits nobody wants but the last. The beginning of a row that goes
@@ -205,7 +244,7 @@ static void feed_ahead(struct play *play, const size_t *leader, size_t n)
                 any = true;
             }
         if (any)
-            decode_feed(play->lane->decode, play->lane->params);
+            feed(play);
     } while (any);
 }
 
@@ -231,11 +270,12 @@ static void begin(struct play *play)
     feed_ahead(play, leader, n);
     for (size_t k = 0; k < n; k++)
         feed_row(play, leader[k]);
-    decode_feed(lane->decode, lane->params);
+    feed(play);
     for (size_t k = 0; k < n; k++)
         for (size_t i = leader[k] + 1; i < (k + 1 < n ? leader[k + 1] : lane->n); i++) {
             play->fed[i] = play->fed[leader[k]];
             decode_copy(lane->decode, leader[k], i, (size_t)play->fed[i]);
+            copy_routes(play, leader[k], i);
         }
     sample_rows(play, output);
 }
@@ -248,7 +288,7 @@ static void go_on(struct play *play)
         feed_row(play, play->active[k]);
         output[k] = k;
     }
-    decode_feed(play->lane->decode, play->lane->params);
+    feed(play);
     sample_rows(play, output);
 }
 

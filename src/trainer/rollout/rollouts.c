@@ -76,6 +76,8 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
     for (size_t t = 0; t < r->width; t++)
         r->turn[at + t] = -1;
     memset(r->log_prob + at, 0, r->width * sizeof *r->log_prob);
+    for (size_t i = at * r->places; r->routes && i < (at + r->width) * r->places; i++)
+        r->routes[i] = TRAINER_NO_EXPERT;
     r->reward[row] = 0;
     r->malformed[row] = 0;
     r->n_turns[row] = 0;
@@ -150,6 +152,9 @@ void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env
     memcpy(r->mask + at, from->mask + source, n_tokens);
     memcpy(r->turn + at, from->turn + source, n_tokens * sizeof *r->turn);
     memcpy(r->log_prob + at, from->log_prob + source, n_tokens * sizeof *r->log_prob);
+    if (r->routes && from->routes)
+        memcpy(r->routes + at * r->places, from->routes + source * r->places,
+               n_tokens * r->places * sizeof *r->routes);
     r->length[to] = (int32_t)n_tokens;
     r->boundary[to * ROLLOUT_VALUES] = r->prompt[to];
     r->task[to] = from->task[row];
@@ -187,10 +192,13 @@ enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ran
                   {r->value, ROLLOUT_VALUES * sizeof *r->value},
                   {r->reward, sizeof *r->reward},
                   {r->malformed, 1},
-                  {r->episode, sizeof *r->episode}};
+                  {r->episode, sizeof *r->episode},
+                  {r->routes, r->width * r->places * sizeof *r->routes}};
     enum trainer_status status = TRAINER_OK;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && status == TRAINER_OK; i++) {
         size_t bytes[TRAINER_RANKS_MAX + 1];
+        if (!arrays[i].items)
+            continue;
         for (int rank = 0; rank <= ranks_count(ranks); rank++)
             bytes[rank] = start[rank] * arrays[i].bytes;
         status = ranks_gather(ranks, arrays[i].items, bytes, err);

@@ -34,6 +34,12 @@ struct trainer_rollouts {
     int32_t *n_shared;     /* .. after so many turns */
     uint8_t *malformed;
     struct trainer_episode *episode;
+    /*
+     * The sampler's routes, [B*T][places], with the tokens that they predict; the caller's memory,
+     * or NULL: none are kept. places: layers * experts_per_token.
+     */
+    uint16_t *routes;
+    size_t places;
     bool has_values, has_credit;
 };
 

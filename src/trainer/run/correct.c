@@ -96,13 +96,12 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
     bool corrects = recipe->correction.name != TRAINER_CORRECTION_NONE;
     bool tempered = fabs(recipe->training.temperature - 1) > 0;
     struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
-    struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
     struct rl_error core;
     enum rl_status status = RL_OK;
     take_as_they_are(r);
-    if (corrects || tempered || run_is_off_policy(recipe)) {
-        enum trainer_status scored =
-            learner_score(&run->learner, run->learner.params, &rows, r->old, err);
+    if (corrects || tempered || run_is_off_policy(recipe) || recipe->replay) {
+        enum trainer_status scored = routing_score(&run->routing, &run->learner, recipe, r,
+                                                   &run->workspace, &metrics->routing, err);
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);

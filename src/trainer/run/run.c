@@ -109,7 +109,8 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
-           aside_bytes(recipe) + spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           aside_bytes(recipe) + routing_bytes(recipe, rows) + spare_params(recipe) +
+           anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
@@ -235,7 +236,8 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         whole =
             whole && run->shown && run->shown_wanted && run->shown_log_prob && run->shown_length;
     }
-    return whole ? TRAINER_OK : trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
+    return whole ? routing_open(&run->routing, recipe, run->rollouts, err)
+                 : trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
 }
 
 /*
@@ -269,6 +271,7 @@ void run_close(struct run *run)
     learner_close(&run->learner);
     sampler_close(&run->sampler);
     workspace_free(&run->workspace);
+    routing_close(&run->routing);
     for (int32_t i = 0; i < TRAINER_ENVS_MAX; i++) {
         free(run->teacher[i]);
         free(run->memory.anchor[i]);
@@ -636,6 +639,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
     }
     if (status == TRAINER_OK) {
         *rollouts = run.rollouts;
+        run.rollouts->routes = NULL; /* of the run */
         run.rollouts = NULL;
     }
     run_close(&run);

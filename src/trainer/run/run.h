@@ -3,6 +3,7 @@
 #define TRAINER_RUN_H
 
 #include "run/credit.h"
+#include "run/replay.h"
 #include "learn/learner.h"
 #include "learn/objective.h"
 #include "rollout/sampler.h"
@@ -18,6 +19,7 @@ struct run {
     struct trainer_rollouts *rollouts, *evaluation;
     struct trainer_rollouts *aside; /* see aside.h; NULL where no algorithm needs them */
     struct minibatch *minibatch;
+    struct routing routing;
     struct workspace workspace;
     struct credit_memory memory;
     struct trainer_judge_counts judged; /* sums over iterations */

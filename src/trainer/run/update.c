@@ -47,8 +47,10 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
     struct minibatch *b = run->minibatch;
     minibatch_gather(b, run->rollouts, rows, n);
     struct learner_rows view = {b->n, b->width, b->tokens, b->length, b->wanted};
+    run->learner.replay = routing_of(&run->routing, run->recipe, b);
     enum trainer_status status =
         learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
+    run->learner.replay = NULL;
     if (status == TRAINER_OK)
         status = objective(b, &run->recipe->loss, &run->workspace, result, err);
     if (status == TRAINER_OK && !isfinite(result->loss))

@@ -1,0 +1,250 @@
+/*
+ * trainer_routing.c: routes of sampler and learner in a run: that they differ where weights do, what
+ * replaying them mends, and that an update goes where it is told.
+ */
+#include "support/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/routing.h>
+
+#include "policy/layout.h"
+#include "run/run.h"
+#include "support/small_recipe.h"
+
+static struct trainer_recipe mixture(enum trainer_precision precision, enum trainer_replay replay)
+{
+    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
+    recipe.tasks[0].questions = 64;
+    recipe.training.learning_rate = 1e-2;
+    recipe.model.experts = 6;
+    recipe.sampler.precision = precision;
+    recipe.replay = replay;
+    check_recipe(&recipe);
+    return recipe;
+}
+
+static struct run *opened(const struct trainer_recipe *recipe, const float *params)
+{
+    struct run *run = calloc(1, sizeof *run);
+    struct trainer_error err;
+    run->recipe = recipe;
+    if (run_open(run, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    memcpy(run->learner.params, params, run->learner.n_params * sizeof *params);
+    learner_restart(&run->learner, 0.9, 0.95, 0);
+    return run;
+}
+
+static void closed(struct run *run)
+{
+    run_close(run);
+    free(run);
+}
+
+static struct trainer_iteration collect_and_correct(struct run *run)
+{
+    struct trainer_iteration metrics = {0};
+    struct trainer_error err;
+    if (run_collect(run, 0, &metrics, &err) != TRAINER_OK ||
+        run_correct(run, &metrics, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    return metrics;
+}
+
+/* The learner's log-probs of the rollouts, by recorded routes or (NULL) its own. */
+static float *scored(struct run *run, const uint16_t *replay, uint16_t *record)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
+    float *log_prob = calloc(r->n * r->width, sizeof *log_prob);
+    struct trainer_error err;
+    run->learner.replay = replay;
+    run->learner.record = record;
+    if (learner_score(&run->learner, run->learner.params, &rows, log_prob, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    run->learner.replay = NULL;
+    run->learner.record = NULL;
+    return log_prob;
+}
+
+static double largest_gap(const struct trainer_rollouts *r, const float *a, const float *b)
+{
+    double most = 0;
+    for (size_t i = 0; i < r->n * r->width; i++)
+        if (r->mask[i])
+            most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    return most;
+}
+
+/* Every token of the policy has a route in every layer. */
+static void assert_complete(const struct run *run, const uint16_t *experts)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    const struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
+    const struct rl_routes routes = {2, 2, 6, experts};
+    struct rl_error err;
+    if (rl_routes_check("routes", &routes, &batch, &err) != RL_OK)
+        fail_msg("%s", err.text);
+}
+
+/* The same weights: routes agree but for what rounding decides, and so does what is said. */
+static void a_sampler_of_the_same_weights_routes_alike(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
+    struct run *run = opened(&recipe, *state);
+    struct trainer_iteration metrics = collect_and_correct(run);
+    assert_complete(run, run->routing.sampled);
+    assert_complete(run, run->routing.trained);
+    assert_true(metrics.routing.tokens > 100 && metrics.routing.differ < 0.01);
+    assert_true(metrics.routing.load >= 1 && metrics.routing.load <= 6);
+    float *replayed = scored(run, run->routing.sampled, NULL);
+    assert_true(largest_gap(run->rollouts, replayed, run->rollouts->log_prob) < 2e-5);
+    free(replayed);
+    closed(run);
+}
+
+/* What is left behind is what int8 does to the outputs of the right experts. */
+static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
+    recipe.correction.name = TRAINER_CORRECTION_TIS; /* the old log-probs are the learner's */
+    check_recipe(&recipe);
+    struct run *run = opened(&recipe, *state);
+    struct trainer_iteration metrics = collect_and_correct(run);
+    assert_complete(run, run->routing.sampled);
+    assert_true(metrics.routing.differ > 0.005 && metrics.routing.common < 1);
+    assert_true(metrics.routing.kl_replayed < 0.9 * metrics.routing.kl);
+    assert_near(metrics.mismatch_kl, metrics.routing.kl_replayed, 1e-12);
+    float *own = scored(run, NULL, NULL), *replayed = scored(run, run->routing.sampled, NULL);
+    const struct trainer_rollouts *r = run->rollouts;
+    assert_true(largest_gap(r, replayed, r->old) <= 0);
+    assert_true(largest_gap(r, own, r->log_prob) > largest_gap(r, replayed, r->log_prob));
+    free(own);
+    free(replayed);
+    closed(run);
+}
+
+/* What was to be replayed was: the core compares the routes of the pass with those recorded. */
+static void replay_uses_what_was_recorded(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
+    struct run *run = opened(&recipe, *state);
+    collect_and_correct(run);
+    const struct trainer_rollouts *r = run->rollouts;
+    const struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
+    uint16_t *used = malloc(r->n * r->width * r->places * sizeof *used);
+    free(scored(run, run->routing.sampled, used));
+    const struct rl_routes a = {2, 2, 6, used}, b = {2, 2, 6, run->routing.sampled};
+    struct rl_error err;
+    if (rl_routes_replayed(&batch, &a, &b, &err) != RL_OK)
+        fail_msg("%s", err.text);
+    free(scored(run, NULL, used));
+    assert_int_equal(rl_routes_replayed(&batch, &a, &b, &err), RL_EVALUE);
+    free(used);
+    closed(run);
+}
+
+/* Parameters after an iteration of two epochs. */
+static float *trained(const float *params, enum trainer_replay replay)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_INT8, replay);
+    struct trainer_iteration metrics = {0};
+    struct trainer_error err;
+    struct run *run = opened(&recipe, params);
+    collect_and_correct(run);
+    if (run_update(run, 0, &metrics, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    assert_true(metrics.grad_norm > 0);
+    float *after = malloc(run->learner.n_params * sizeof *after);
+    memcpy(after, run->learner.params, run->learner.n_params * sizeof *after);
+    closed(run);
+    return after;
+}
+
+static void each_replay_trains_otherwise(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_NONE);
+    size_t bytes = trainer_model_parameters(&recipe.model) * sizeof(float);
+    float *after[3];
+    for (int replay = 0; replay < 3; replay++)
+        after[replay] = trained(*state, (enum trainer_replay)replay);
+    assert_true(memcmp(after[0], after[1], bytes) != 0);
+    assert_true(memcmp(after[0], after[2], bytes) != 0);
+    assert_true(memcmp(after[1], after[2], bytes) != 0);
+    for (int replay = 0; replay < 3; replay++)
+        free(after[replay]);
+}
+
+/* An expert that no token was sent to gets no gradient, and AdamW without decay leaves it alone. */
+static void an_expert_that_no_route_names_stays_as_it_is(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
+    struct trainer_iteration metrics = {0};
+    struct trainer_error err;
+    recipe.balance = 0;
+    struct run *run = opened(&recipe, *state);
+    collect_and_correct(run);
+    size_t n = run->rollouts->n * run->rollouts->width * run->rollouts->places;
+    for (size_t i = 0; i < n; i++) /* everything to experts 0 and 3 */
+        run->routing.sampled[i] = i % 2 ? 3 : 0;
+    float *before = malloc(run->learner.n_params * sizeof *before);
+    memcpy(before, run->learner.params, run->learner.n_params * sizeof *before);
+    if (run_update(run, 0, &metrics, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    struct net_layout layout = net_layout(&recipe.model);
+    for (int32_t l = 0; l < recipe.model.layers; l++) {
+        struct net_layer at = net_layer(&recipe.model, &layout, l);
+        for (size_t e = 0; e < 6; e++) {
+            size_t place = at.up + e * at.per_expert;
+            bool same = memcmp(before + place, run->learner.params + place,
+                               at.per_expert * sizeof *before) == 0;
+            assert_int_equal(same, e != 0 && e != 3);
+        }
+    }
+    free(before);
+    closed(run);
+}
+
+static void replay_needs_experts_and_its_memory_is_counted(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R2);
+    struct trainer_error err;
+    (void)state;
+    double with = trainer_memory_bound(&recipe);
+    recipe.model.experts = 0;
+    assert_int_equal(trainer_recipe_check(&recipe, &err), TRAINER_EINVAL);
+    assert_non_null(strstr(err.text, "routing.replay"));
+    recipe.replay = TRAINER_REPLAY_NONE;
+    check_recipe(&recipe);
+    assert_true(with > trainer_memory_bound(&recipe) + routing_bytes(&recipe, 256));
+}
+
+static int make_policy(void **state)
+{
+    struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_NONE);
+    *state = warm_policy(&recipe, 250);
+    return 0;
+}
+
+static int drop_policy(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_sampler_of_the_same_weights_routes_alike),
+        cmocka_unit_test(a_quantised_sampler_routes_otherwise_and_replay_mends_it),
+        cmocka_unit_test(replay_uses_what_was_recorded),
+        cmocka_unit_test(each_replay_trains_otherwise),
+        cmocka_unit_test(an_expert_that_no_route_names_stays_as_it_is),
+        cmocka_unit_test(replay_needs_experts_and_its_memory_is_counted),
+    };
+    return cmocka_run_group_tests(tests, make_policy, drop_policy);
+}
