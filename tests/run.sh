@@ -37,6 +37,7 @@ need_server()
 }
 if [ "$without" = none ]; then
     need_server
+    need_packages parallel iproute2 # workers by GNU parallel, in network namespaces; sshd is used where it is there
 fi
 if [ "$without" = none ]; then
     need_packages chromium chromium-driver python3-selenium # pages of `lineage report` and `lineage serve`

@@ -111,8 +111,9 @@ static bool train_warm_start(struct night_turn *turn, const struct trainer_recip
                                     .quiet = turn->night->quiet,
                                     .alive = night_claim_alive(&turn->keeper),
                                     .interrupts = &turn->night->interrupts};
-    bool trained = recipe_trial_init(&turn->run, &request, warm) &&
-                   trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);
+    bool ready = recipe_trial_init(&turn->run, &request, warm);
+    turn->run.crowded = night_is_crowded(turn->night);
+    bool trained = ready && trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);
     recipe_trial_release(&turn->run);
     if (trained)
         send(turn, checkpoint);

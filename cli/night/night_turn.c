@@ -75,6 +75,11 @@ static void send_kept(void *context, const char *path)
     night_checkpoint_send(keeper->night, path);
 }
 
+bool night_is_crowded(const struct night *night)
+{
+    return night->worker || night->n_slots > 1;
+}
+
 /* The checkpoint is kept under its key only if somebody will start from it: a night of a
  * hundred trials would fill the disk with files that nobody reads. */
 static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
@@ -94,6 +99,7 @@ static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, st
     night_checkpoint(turn->keep, night, turn->i);
     if (!recipe_trial_init(&turn->run, &request, &turn->recipe))
         return cli_error(CLI_SYSTEM, "out of memory");
+    turn->run.crowded = night_is_crowded(night);
     add_proposer(turn, &request.plan);
     if (turn->notes[0]) {
         snprintf(notes, sizeof notes, "%s; %s", turn->notes, request.plan.notes);

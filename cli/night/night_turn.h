@@ -33,6 +33,9 @@ int night_draw_parent(char **exp_id, const struct night *night, uint64_t seed);
 /* Whether the store has no trial yet that the others could be compared with. */
 bool night_needs_baseline(const struct night *night);
 
+/* Whether other trials may run on this machine meanwhile. */
+bool night_is_crowded(const struct night *night);
+
 /*
  * Run trial i to its row, with the environment (ended by NULL; NULL: none) of its slot. CLI_GO_ON with how it ended,
  * CLI_INTERRUPTED, or an exit status.

@@ -19,6 +19,8 @@ struct recipe_trial {
     char self[PATH_MAX], file[PATH_MAX], policy[PATH_MAX], cache[PATH_MAX];
     const char *argv[14];
     const char *state, *state_every; /* of struct trainer_process, set after recipe_trial_init; NULL: none */
+    bool crowded;               /* others train on this machine too; set after recipe_trial_init */
+    const char *environment[4]; /* of the child, ended by NULL */
     struct trial_artifact artifact;
     struct recipe_params params;
     char *notes;

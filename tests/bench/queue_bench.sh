@@ -2,7 +2,7 @@
 # queue_bench.sh: how often a server can hand out trials and take rows, by clients at once; then what that means for more
 # workers than there are here (claim_queue.py). One machine runs server and clients.
 #
-# usage: sh tests/bench/queue_bench.sh [SECONDS]     (default: 5 for each line; LINEAGE names the program)
+# usage: sh tests/bench/queue_bench.sh [SECONDS]     (default: 5 for each line; LINEAGE names the program, CLAIM_BENCH claim_bench)
 set -eu
 
 usage() { sed -n '2,/^set -eu$/{ /^set -eu$/d; s/^# \{0,1\}//; p; }' "$0"; }
@@ -62,3 +62,11 @@ for what in list claim renew append insert; do
             'BEGIN { printf "%-44s%10d%12.0f%12.2f\n", said, c, rate, rate ? 1000 / rate : 0 }'
     done
 done
+
+# Through the library, on the server and in a directory.
+CLAIM_BENCH=${CLAIM_BENCH:-$SOURCE/build-test/tests/bench/claim_bench}
+"$LINEAGE" init "$XDG_STATE_HOME/directory" --direction lower || exit 3
+printf '\non the server\n'
+"$CLAIM_BENCH" "$SERVER/bench/one" "$seconds"
+printf '\nin a directory\n'
+"$CLAIM_BENCH" "$XDG_STATE_HOME/directory" "$seconds"

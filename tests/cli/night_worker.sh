@@ -178,4 +178,30 @@ must_have err 'are left. To go on:'
 must_equal 0 "$(rows h)"
 must_fail 2 '1 second at least' night sweep.json -C x --worker --lease 0.5
 must_fail 2 lease night sweep.json -C x --worker --lease soon
+
+# ---- threads of a trial sleep while they wait, where other trials run beside it ----
+
+. "$SOURCE/tests/support/trainer.sh"
+echo '{"name": "crowd", "recipe": "tiny.json", "grid": {"lr": [0.001]}}' >crowd.json
+sed -i 's/"iterations": 6/"iterations": 1000000/' tiny.json
+policy_of() # OPTION...: OMP_WAIT_POLICY of the trial of a night
+{
+    CROWD=crowd.$$ "$LINEAGE" night crowd.json -C "crowd$#" -q "$@" >/dev/null 2>&1 </dev/null &
+    a=$!
+    tries=0
+    until trial=$(grep -lz '^run-trial$' $(grep -lzx "CROWD=crowd.$$" /proc/[0-9]*/environ 2>/dev/null | sed 's/environ/cmdline/') /dev/null 2>/dev/null) ||
+        [ $tries -gt 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    tr '\0' '\n' <"$(echo "$trial" | head -n 1 | sed 's/cmdline/environ/')" | sed -n 's/^OMP_WAIT_POLICY=//p'
+    kill -TERM "$a"
+    wait "$a"
+}
+if [ -r /proc/self/environ ]; then
+    unset OMP_WAIT_POLICY GOMP_SPINCOUNT
+    must_equal passive "$(policy_of --worker)" 'a worker'
+    must_equal '' "$(policy_of)" 'a night by itself'
+    must_equal active "$(OMP_WAIT_POLICY=active policy_of --worker --lease 9)" 'what was chosen stays'
+fi
 finish

@@ -93,5 +93,20 @@ wait "$first" 2>/dev/null
 wait "$pid"
 must_equal 0 $? "after a kill: $(cat err.w)"
 must_equal 2 "$(grep -c begin "$SEEN")" 'begun twice'
+
+# Of a long list others hold more than is asked about at a time.
+printf '{"name": "long", "direction": "lower", "score": "loss", "command": "echo METRIC loss={x}", "grid": {"x": [%s]}, "order": "grid"}\n' \
+    "$(seq -s , 1 602)" >long.json
+must_run init "$SERVER/waiting/long" --direction lower
+must_run append -C "$SERVER/waiting/long" --status baseline --core-metric 1000 --hypothesis first
+must_run night long.json -C "$SERVER/waiting/long" --list --format tsv
+sed -n '2,$p' out | cut -f 5 | head -n 600 |
+    sed "s/.*/(3, x'&'::bit(64)::bigint, 'long', 'elsewhere:1', 1, now() + interval '1 hour')/" | paste -sd , >held
+server_sql waiting "INSERT INTO lineage.trial_claim (store, key, night, worker, attempt, until) VALUES $(cat held)" >/dev/null
+worker long "$SERVER/waiting/long"
+wait_for sh -c "[ \$(grep -c 'x=60[12]' out.w) -eq 2 ]" || fail "the last of a long list: $(tail -n 3 out.w err.w)"
+kill -TERM "$pid"
+wait "$pid"
+must_equal 2 "$(grep -c 'long x=' out.w)" 'the two that are free'
 workers=
 finish

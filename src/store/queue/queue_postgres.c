@@ -22,7 +22,7 @@
 /* Seconds: who watches a trial renews its claim in between and must not lose sight of it. */
 #define SHORT_PATIENCE 2.0
 
-enum { NUMBER_MAX = 32 };
+enum { NUMBER_MAX = 32, WINDOW = 256 };
 
 struct queue_postgres {
     struct lineage_queue queue;
@@ -50,11 +50,11 @@ static enum lineage_status ask(struct lineage_queue *queue, struct pg_result *re
     return status;
 }
 
-static void write_keys(struct buf *out, const struct lineage_claim_request *request)
+static void write_keys(struct buf *out, const uint64_t *keys, size_t n)
 {
     buf_puts(out, "{");
-    for (size_t i = 0; i < request->n; i++)
-        buf_printf(out, "%s%" PRId64, i ? "," : "", (int64_t)request->keys[i]);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s%" PRId64, i ? "," : "", (int64_t)keys[i]);
     buf_puts(out, "}");
 }
 
@@ -67,15 +67,16 @@ static void take_claim(struct lineage_claim *claim, const struct lineage_claim_r
     snprintf(claim->night, sizeof claim->night, "%s", request->night);
 }
 
-static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
-                                          size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+/* Of n keys from one on. LINEAGE_ENOTFOUND if all are held. */
+static enum lineage_status claim_among(struct lineage_queue *queue, const struct lineage_claim_request *request, size_t from,
+                                       size_t n, size_t *which, struct lineage_claim *claim, struct lineage_error *err)
 {
     char store[LOG_POSTGRES_STORE], lease[NUMBER_MAX], at_most[NUMBER_MAX];
     struct pg_result result = {0};
     struct buf keys = {0};
     snprintf(lease, sizeof lease, "%.3f", request->lease);
     snprintf(at_most, sizeof at_most, "%zu", request->at_most);
-    write_keys(&keys, request);
+    write_keys(&keys, request->keys + from, n);
     enum lineage_status status = keys.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : log_postgres_store(queue->store->log, store, err);
     const char *const params[] = {store, request->night, keys.data, queue->worker, lease, at_most};
     if (status == LINEAGE_OK)
@@ -85,12 +86,27 @@ static enum lineage_status postgres_claim(struct lineage_queue *queue, const str
     if (status == LINEAGE_OK && !pg_rows(&result))
         status = LINEAGE_ENOTFOUND;
     if (status == LINEAGE_OK) {
-        *which = (size_t)pg_int(&result, 0, 0) - 1;
+        *which = from + (size_t)pg_int(&result, 0, 0) - 1;
         take_claim(claim, request, *which, pg_int(&result, 0, 1), queue->worker);
-        end_listening(queue);
     }
     pg_clear(&result);
     buf_release(&keys);
+    return status;
+}
+
+/* What others hold stands at the beginning of a list, as trials with rows are in no list: so a window of it is enough, and
+ * where there are more workers than that, a wider one behind it. */
+static enum lineage_status postgres_claim(struct lineage_queue *queue, const struct lineage_claim_request *request,
+                                          size_t *which, struct lineage_claim *claim, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_ENOTFOUND;
+    size_t from = 0, n;
+    for (size_t window = WINDOW; status == LINEAGE_ENOTFOUND && from < request->n; from += n, window *= 2) {
+        n = request->n - from < window ? request->n - from : window;
+        status = claim_among(queue, request, from, n, which, claim, err);
+    }
+    if (status == LINEAGE_OK)
+        end_listening(queue);
     return status;
 }
 
