@@ -20,6 +20,7 @@
  *   turn-group           rl
  *   turn-group-v1d       rl
  *   process              rl      gains and outcome normalised apart (process.h)    group, gains
+ *   vineppo              rl      what a turn added to the value of its prefix         gains
  *   adca                 rl      step flags of a judge (adca.h)                    group, judge
  *   echo                 rl      as grpo; and ce on what tools answered            group
  *   opd                  ref_kl  none                                              frozen reference
@@ -82,6 +83,7 @@ enum rl_algorithm_name {
     RL_ALGORITHM_REMAX,
     RL_ALGORITHM_OPO,
     RL_ALGORITHM_GPG,
+    RL_ALGORITHM_VINEPPO,
     RL_N_ALGORITHMS
 };
 
@@ -221,8 +223,8 @@ struct rl_algorithm_input {
     const struct rl_batch *batch; /* with turns and groups; every row has a turn */
     const double *outcome;        /* [B] */
     const size_t *turn_start;     /* [B+1] where the turns of each row begin (rl_turn_starts) */
-    const double *gain;   /* [turn_start[B]] information gain by turn; what stands at outcome turns
-                             is not read. RL_NEED_GAINS only */
+    const double *gain;   /* [turn_start[B]] information gain by turn; at outcome turns, read by
+                             vineppo alone, the value of what stands before. RL_NEED_GAINS only */
     const uint8_t *flags; /* [turn_start[B]] GOOD (1) or BAD by turn. RL_NEED_JUDGE only */
     const double *values; /* [B*T] expected return at each token, finite everywhere.
                              RL_NEED_VALUES only */

@@ -71,6 +71,15 @@ struct trainer_passk {
     int32_t k; /* 1; every rollout of a block of k of its group gets the block's best outcome */
 };
 
+/* "policy": of the true answer, see gain; "continuations": the share of them that is rewarded */
+enum trainer_prefix_value { TRAINER_PREFIX_POLICY, TRAINER_PREFIX_CONTINUATIONS };
+
+/* What the value of a prefix is taken from, at the prompt's end and after every observation. */
+struct trainer_prefix {
+    enum trainer_prefix_value value; /* policy */
+    int32_t continuations;           /* 4; rollouts that go on from each, by the live policy */
+};
+
 /* "none", "advantage", "loss" */
 enum trainer_distill_how {
     TRAINER_DISTILL_NONE,
@@ -137,6 +146,7 @@ struct trainer_algorithm {
     struct trainer_length length;
     struct trainer_passk passk;
     struct trainer_distill distill;
+    struct trainer_prefix prefix;
     struct trainer_adca adca;
     struct trainer_schedule schedule;
     double lam; /* 1; ppo: lambda of generalised advantage estimation */

@@ -68,8 +68,8 @@ streams()
 streams reward 1 '"advantage": [0.5, 2]'
 must_run core prime_streams streams.json
 must_equal 1 "$(json samples.#)"
-streams ppo 1 '"advantage": 1'
-must_fail 2 "no algorithm 'ppo'; the nearest known one is grpo" core prime_streams streams.json
+streams grop 1 '"advantage": 1'
+must_fail 2 "no algorithm 'grop'; the nearest known one is grpo" core prime_streams streams.json
 streams grpo 1 '"advantage": null'
 must_fail 2 "trains with rl, but has no advantage" core prime_streams streams.json
 streams opd 1 '"ref_logprobs": null'

@@ -8,6 +8,7 @@
 
 #include "rollout/evaluate.h"
 #include "support/error.h"
+#include "support/rng.h"
 #include "run/run.h"
 #include "support/files.h"
 #include "support/small_recipe.h"
@@ -418,6 +419,49 @@ static void episodes_branch_behind_their_turns(void **state)
     }
 }
 
+/* As many go on from each prefix as are asked for, and the share of them that is right is its value. */
+static void continuations_value_a_prefix(void **state)
+{
+    struct place *place = *state;
+    enum { K = 5 };
+    double within = 0, differ = 0, seen = 0;
+    place->recipe.tasks[0].algorithm.prefix.value = TRAINER_PREFIX_CONTINUATIONS;
+    place->recipe.tasks[0].algorithm.prefix.continuations = K;
+    struct run *run = taught(place, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_JOINT);
+    place->recipe.tasks[0].algorithm.prefix.value = TRAINER_PREFIX_POLICY;
+    struct run *plain = taught(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_JOINT);
+    const struct trainer_rollouts *r = run->rollouts;
+    struct trainer_rollouts *again = rollouts_new(K, r->width);
+    for (size_t row = 0; row < r->n; row++)
+        for (int32_t b = 0; b <= r->n_turns[row]; b++) {
+            size_t at = row * ROLLOUT_VALUES + (size_t)b, right = 0;
+            struct sampler_job job = {
+                .rollouts = again, .params = {run->learner.params}, .temperature = 1};
+            if (r->task[row] == 1) {
+                assert_true(r->value[at] == plain->rollouts->value[at]);
+                continue;
+            }
+            again->n = 0;
+            for (uint64_t k = 0; k < K; k++)
+                rollouts_add_continued(again, &place->recipe.tasks[0].env, r, row,
+                                       (size_t)r->boundary[at],
+                                       trainer_seed(trainer_seed(place->recipe.seed, 'v', 1), 'c',
+                                                    at * K + k));
+            assert_int_equal(sampler_play(&run->sampler, &job, NULL), TRAINER_OK);
+            for (size_t k = 0; k < K; k++)
+                right += again->reward[k] > 0;
+            assert_near(r->value[at], (double)right / K, 1e-12);
+            within += right > 0 && right < K;
+            differ += fabs(r->value[at] - plain->rollouts->value[at]) > 1e-6;
+            seen++;
+        }
+    if (!(within > 0 && differ > seen / 4))
+        fail_msg("%g of %g prefixes are certain neither way, %g differ", within, seen, differ);
+    trainer_rollouts_free(again);
+    closed(run);
+    closed(plain);
+}
+
 static void one_question_is_enough(void **state)
 {
     struct place *place = *state;
@@ -443,6 +487,7 @@ int main(void)
         TEST(evaluations_ask_the_same_questions),
         TEST(one_question_is_enough),
         TEST(remax_compares_with_the_greedy_answer),
+        TEST(continuations_value_a_prefix),
         TEST(episodes_branch_behind_their_turns),
     };
     return cmocka_run_group_tests(tests, open_place, close_place);

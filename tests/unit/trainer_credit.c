@@ -627,6 +627,24 @@ static void blocks_share_the_reward_of_their_best(void **state)
     release(c);
 }
 
+/* ---- what a turn added ---- */
+
+static void vineppo_is_what_a_turn_added(void **state)
+{
+    (void)state;
+    struct credited *c = credited(RL_ALGORITHM_VINEPPO);
+    for (size_t at = 0; at < ROWS * WIDTH; at++) {
+        size_t i = at / WIDTH;
+        int32_t turn = c->batch.turn[at];
+        double value = 0.3;
+        for (int32_t k = 0; k < searches[i]; k++)
+            value += gain(i, k);
+        double expected = turn == searches[i] ? outcomes[i] - value : turn >= 0 ? gain(i, turn) : 0;
+        assert_near((double)advantages(c)[at], expected, 1e-6);
+    }
+    release(c);
+}
+
 /* ---- a teacher for what failed ---- */
 
 /* Group 0 passed twice of four, group 1 once. */
@@ -966,6 +984,7 @@ int main(void)
         cmocka_unit_test(a_length_penalty_warms_up),
         cmocka_unit_test(blocks_share_the_reward_of_their_best),
         cmocka_unit_test(both_ends_of_a_mix_are_measured),
+        cmocka_unit_test(vineppo_is_what_a_turn_added),
         cmocka_unit_test(a_teacher_speaks_to_what_failed),
         cmocka_unit_test(a_teachers_weight_and_scale_are_its_own),
         cmocka_unit_test(opo_weighs_the_mean_by_length),

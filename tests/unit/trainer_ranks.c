@@ -245,6 +245,17 @@ static void teachers_beside_an_algorithm_come_to_the_same(void **state)
     }
 }
 
+/* More continuations than rows: they are played in rounds. */
+static void continuations_come_to_the_same(void **state)
+{
+    struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_GRPO);
+    recipe.tasks[0].algorithm.prefix.value = TRAINER_PREFIX_CONTINUATIONS;
+    recipe.tasks[0].algorithm.prefix.continuations = 3;
+    recipe.training.iterations = 2;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "continuations");
+}
+
 /* Checkpoints of plain recipes are shorter: the warm start makes a policy that can read solutions. */
 static void shown_solutions_come_to_the_same(void **state)
 {
@@ -475,6 +486,7 @@ int main(void)
         cmocka_unit_test(environments_beside_each_other_come_to_the_same),
         cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
         cmocka_unit_test(shown_solutions_come_to_the_same),
+        cmocka_unit_test(continuations_come_to_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),
         cmocka_unit_test(a_blow_up_is_everybodys),
         cmocka_unit_test(a_file_that_is_missing_is_told_by_rank_0),

@@ -123,6 +123,7 @@ static const char everything[] =
     "   'beta': 0.2, 'norm_by_std': false, 'epsilon': 0.001, 'advantage_scale': 2.5,"
     "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
     "   'length_penalty': 'anchor', 'length_coef': 0.06, 'length': {'warmup': 7}, 'passk': {'k': 3},"
+    "   'prefix': {'value': 'continuations', 'continuations': 6},"
     "   'distill': {'how': 'loss', 'teacher': 'policy', 'shown': 'demonstration', 'pass_rate': 0.4,"
     "    'horizon': 5, 'normalise': false, 'coef': 0.7},"
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
@@ -282,6 +283,8 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
                    "must be none with algorithm.name opsd");
     assert_refused("{'environments': [{'algorithm': {'distill': {'shown': 'demonstration'}}}]}",
                    "distill.shown needs algorithm.name opsd");
+    assert_refused("{'environments': [{'algorithm': {'name': 'hierarchical_grpo', 'prefix': {'value': 'continuations'}}}]}",
+                   "must be policy with algorithm.name hierarchical_grpo");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 3}}}]}", "must divide training.group_size = 8");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 8}}}]}", "must divide training.group_size = 8");
 }
@@ -401,7 +404,7 @@ static void settings_that_do_not_go_together_are_refused(void **state)
 static void only_algorithms_that_compare_need_a_group(void **state)
 {
     static const char *const alone[] = {
-        "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", "remax", NULL};
+        "reinforce_plus_plus", "rae", "reward", "opd", "opsd", "sft", "remax", "vineppo", NULL};
     (void)state;
     for (int i = 0; i < RL_N_ALGORITHMS; i++) {
         const char *name = rl_algorithm_at((size_t)i)->name;

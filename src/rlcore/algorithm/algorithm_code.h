@@ -20,6 +20,7 @@ enum rl_rows_kind {
     RL_ROWS_VALUES,  /* values, group by group */
     RL_ROWS_GAINS,   /* rl_a2tgpo_advantage, variant enum rl_a2tgpo_mode */
     RL_ROWS_PROCESS, /* rl_process_advantage */
+    RL_ROWS_PREFIX,  /* differences of the values of prefixes */
     RL_ROWS_JUDGE,   /* rl_adca_advantage */
     RL_ROWS_GAE,     /* rl_gae */
     RL_ROWS_GREEDY,  /* rl_remax */

@@ -160,6 +160,30 @@ static enum rl_status by_process(const struct rows *r)
 }
 
 /*
+ * VinePPO (arXiv 2410.01679): without discount, the advantage of a step is the value behind it minus
+ * the value before, and behind the last step the value is the outcome. Turn by turn: all tokens of a
+ * turn share it.
+ */
+static enum rl_status by_prefixes(const struct rows *r)
+{
+    size_t n = r->batch->n_tokens;
+    lay_rewards(r, NULL);
+    for (size_t i = 0; i < r->batch->n_rows; i++) {
+        size_t first = r->in->turn_start[i], last = r->in->turn_start[i + 1] - 1;
+        for (size_t k = first; k <= last; k++)
+            if (!isfinite(r->in->gain[k]) || !isfinite(r->in->outcome[i]))
+                return rl_fail(r->err, RL_EVALUE, "row %zu, turn %zu: a value that is not finite",
+                               i, k - first);
+        for (size_t t = i * n; t < (i + 1) * n; t++) {
+            size_t k = first + (size_t)(r->batch->mask[t] ? r->batch->turn[t] : 0);
+            double gained = k == last ? r->in->outcome[i] - r->in->gain[k] : r->in->gain[k];
+            r->advantages[t] = r->batch->mask[t] ? (real)gained : 0;
+        }
+    }
+    return RL_OK;
+}
+
+/*
  * A step is a turn, the outcome turn included. prm_steps 0 becomes the largest number rather than
  * a case of its own: one rule, the core's schedule, says when the judge is asked. Afterwards it is
  * GRPO, as in AgentEvolver.
@@ -427,6 +451,7 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
     case RL_ROWS_VALUES: return by_values(&r);
     case RL_ROWS_GAINS: return by_gains(&r);
     case RL_ROWS_PROCESS: return by_process(&r);
+    case RL_ROWS_PREFIX: return by_prefixes(&r);
     case RL_ROWS_JUDGE: return by_judge(&r);
     case RL_ROWS_GAE: return by_gae(&r);
     case RL_ROWS_GREEDY: return by_greedy(&r);

@@ -252,6 +252,15 @@ static const struct rl_algorithm table[] = {
             .reads = "",
             .code = CODE(.rows = RL_ROWS_GROUP, .variant = RL_GPG),
         },
+    [RL_ALGORITHM_VINEPPO] =
+        {
+            .name = "vineppo",
+            .summary = "what each turn added to the value of its prefix, the last up to the outcome",
+            .source = "arXiv 2410.01679",
+            .needs = RL_NEED_GAINS,
+            .reads = "",
+            .code = CODE(.rows = RL_ROWS_PREFIX),
+        },
 };
 _Static_assert(sizeof table / sizeof *table == RL_N_ALGORITHMS, "a row for every name");
 

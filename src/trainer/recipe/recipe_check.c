@@ -58,6 +58,16 @@ static enum trainer_status check_passk(const struct trainer_algorithm *algorithm
     return TRAINER_OK;
 }
 
+/* Rows that branch were not played in one go, and cannot be gone on from once more. */
+static enum trainer_status check_prefix(const struct trainer_algorithm *algorithm,
+                                        struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    if (algorithm->prefix.value == TRAINER_PREFIX_CONTINUATIONS && row->needs & RL_NEED_AGENTS)
+        REFUSE("algorithm.prefix.value must be policy with algorithm.name %s", row->name);
+    return TRAINER_OK;
+}
+
 /* What is set and read by nobody is refused: its row would say that it was on. */
 static enum trainer_status check_distill(const struct trainer_algorithm *algorithm,
                                          struct trainer_error *err)
@@ -104,6 +114,8 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.hierarchy.branches is %d, which does not divide training.group_size %d",
                algorithm->hierarchy.branches, group_size);
     enum trainer_status status = check_passk(algorithm, group_size, err);
+    if (status == TRAINER_OK)
+        status = check_prefix(algorithm, err);
     return status == TRAINER_OK ? check_distill(algorithm, err) : status;
 }
 

@@ -69,6 +69,7 @@
 static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const prefix_values[] = {"policy", "continuations", NULL};
 static const char *const distill_hows[] = {"none", "advantage", "loss", NULL};
 static const char *const distill_teachers[] = {"checkpoint", "policy", NULL};
 static const char *const shown[] = {"fact", "demonstration", NULL};
@@ -331,6 +332,11 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("algorithm.passk", "pass@k as reward."),
     INT("algorithm.passk.k", algorithm.passk.k, 1, FROM(1), TO(1024),
         "Rollouts of a group that share the reward of their best; divides training.group_size."),
+    LATER_OBJECT("algorithm.prefix", "What the value of a prefix is, whose changes are gains."),
+    CHOICE("algorithm.prefix.value", algorithm.prefix.value, prefix_values, TRAINER_PREFIX_POLICY,
+           "The policy's own probability of the true answer, or how often it gets there."),
+    INT("algorithm.prefix.continuations", algorithm.prefix.continuations, 4, FROM(1), TO(1024),
+        "Rollouts that go on from each prefix, for that share."),
     LATER_OBJECT("algorithm.distill", "A teacher for the rollouts that failed."),
     CHOICE("algorithm.distill.how", algorithm.distill.how, distill_hows, TRAINER_DISTILL_NONE,
            "Not at all, as their advantage (K1), or as a loss beside the policy loss (K2)."),

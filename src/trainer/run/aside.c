@@ -7,6 +7,7 @@
 #include "run/aside.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "support/rng.h"
 
@@ -15,11 +16,19 @@ static size_t episodes_of(const struct trainer_recipe *recipe, int32_t task)
     return (size_t)(recipe->training.group_size / recipe->tasks[task].algorithm.hierarchy.branches);
 }
 
+static bool continues(const struct trainer_recipe *recipe, int32_t task)
+{
+    return recipe->tasks[task].algorithm.prefix.value == TRAINER_PREFIX_CONTINUATIONS;
+}
+
+/* Continuations are played as many at a time as there are rows. */
 size_t aside_rows(const struct trainer_recipe *recipe)
 {
     size_t most = 0;
     for (int32_t task = 0; task < recipe->n_tasks; task++) {
         unsigned needs = recipe_needs(recipe, task);
+        if (continues(recipe, task))
+            most = run_rows(recipe) > most ? run_rows(recipe) : most;
         size_t each = needs & RL_NEED_AGENTS   ? episodes_of(recipe, task)
                       : needs & RL_NEED_GREEDY ? 1
                                                : 0;
@@ -111,6 +120,87 @@ enum trainer_status aside_branch(struct run *run, const struct rollouts_plan *pl
     for (size_t i = 0; i < run->aside->n && status == TRAINER_OK; i++)
         add_branches(run, i, (size_t)hierarchy->branches, plan->noise_seed);
     metrics->n_episodes += run->aside->n;
+    return status;
+}
+
+/* ---- the value of a prefix ---------------------------------------------------------------- */
+
+/* Continuation k from boundary b of a row; they are numbered row by row and stand in that order. */
+struct prefix {
+    size_t row;
+    int32_t b, k;
+};
+
+static void step_on(const struct trainer_rollouts *r, int32_t continuations, struct prefix *at)
+{
+    if (++at->k < continuations)
+        return;
+    at->k = 0;
+    if (++at->b > r->n_turns[at->row]) {
+        at->b = 0;
+        at->row++;
+    }
+}
+
+/* Adds continuations from *at on until there is no more room, or no more row. */
+static void add_continuations(struct run *run, int32_t continuations, uint64_t seed, size_t end,
+                              struct prefix *at)
+{
+    const struct trainer_rollouts *r = run->rollouts;
+    run->aside->n = 0;
+    while (run->aside->n < run->aside->capacity && at->row < end) {
+        uint64_t place = at->row * ROLLOUT_VALUES + (uint64_t)at->b;
+        rollouts_add_continued(run->aside, &run->recipe->tasks[r->task[at->row]].env, r, at->row,
+                               (size_t)r->boundary[place],
+                               trainer_seed(seed, 'c', place * (uint64_t)continuations +
+                                                           (uint64_t)at->k));
+        step_on(r, continuations, at);
+    }
+}
+
+/* All prefixes of a task's rows, in as many rounds as it takes. */
+static enum trainer_status continue_rows(struct run *run, size_t first, size_t n,
+                                         int32_t continuations, uint64_t seed,
+                                         struct sampler_job job,
+                                         struct trainer_iteration *metrics,
+                                         struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct prefix next = {first, 0, 0}, at = next;
+    enum trainer_status status = TRAINER_OK;
+    memset(r->value + first * ROLLOUT_VALUES, 0, n * ROLLOUT_VALUES * sizeof *r->value);
+    job.rollouts = run->aside;
+    job.values = false;
+    while (next.row < first + n && status == TRAINER_OK) {
+        add_continuations(run, continuations, seed, first + n, &next);
+        status = sampler_play(&run->sampler, &job, err);
+        metrics->gain_s += job.generation_s;
+        metrics->gain_tokens += job.fed;
+        for (size_t i = 0; i < run->aside->n && status == TRAINER_OK; i++) {
+            r->value[at.row * ROLLOUT_VALUES + (size_t)at.b] +=
+                (run->aside->reward[i] > 0 ? 1.0 : 0.0) / continuations;
+            step_on(r, continuations, &at);
+        }
+    }
+    return status;
+}
+
+enum trainer_status aside_values(struct run *run, int32_t iteration, const struct sampler_job *job,
+                                 struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    const struct trainer_rollouts *r = run->rollouts;
+    uint64_t seed = trainer_seed(recipe->seed, 'v', (uint64_t)iteration);
+    enum trainer_status status = TRAINER_OK;
+    for (size_t first = 0, end; first < r->n && status == TRAINER_OK; first = end) {
+        int32_t task = r->task[first];
+        for (end = first; end < r->n && r->task[end] == task; end++)
+            continue;
+        if (continues(recipe, task))
+            status = continue_rows(run, first, end - first,
+                                   recipe->tasks[task].algorithm.prefix.continuations, seed, *job,
+                                   metrics, err);
+    }
     return status;
 }
 

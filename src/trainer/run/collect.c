@@ -211,6 +211,9 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     metrics->fed_tokens += job.fed;
     metrics->gain_tokens = job.gain_tokens;
     metrics->routing.load = routing_load(recipe, run->rollouts);
+    status = aside_values(run, iteration, &job, metrics, err);
+    if (status != TRAINER_OK)
+        return status;
     struct rl_turn_stat scale;
     run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};
     run->memory.distillation = (struct trainer_distillation){.groups = 0};

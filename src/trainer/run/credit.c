@@ -131,6 +131,9 @@ static enum rl_status set_turns(struct credit *c, struct rl_error *core)
         if (needs & RL_NEED_GAINS)
             status = rl_marginal_utility((size_t)r->n_turns[row] + 1,
                                          r->value + row * ROLLOUT_VALUES, c->gain + at, core);
+        if (needs & RL_NEED_GAINS)
+            c->gain[at + (size_t)r->n_turns[row]] =
+                r->value[row * ROLLOUT_VALUES + (size_t)r->n_turns[row]];
     }
     return status;
 }
