@@ -124,6 +124,7 @@ plot()
                     printf "<line x1=\"40\" x2=\"290\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"34\" y=\"%.1f\" text-anchor=\"end\" fill=\"#555\">%.1f</text>\n", y(em), y(em), y(em) + 4, em
                 for (i = 1; i <= points[t, 1]; i++)
                     printf "<text x=\"%.1f\" y=\"246\" text-anchor=\"middle\" fill=\"#555\">%d</text>\n", x(at[t, 1, i]), at[t, 1, i]
+                print "<text x=\"165\" y=\"262\" text-anchor=\"middle\" fill=\"#555\">iterations; up: exact match</text>"
                 for (v = 1; v <= n[t]; v++) {
                     line = ""
                     for (i = 1; i <= points[t, v]; i++) {

@@ -1,15 +1,16 @@
 #!/bin/sh
 # ladder_plot.sh: the paired differences of several stores as one SVG on stdout.
 #
-# usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
+# usage: sh tests/bench/ladder_plot.sh [--baseline VARIANT] LINEAGE TITLE STORE [TITLE STORE]...
 set -eu
 
 usage()
 {
     cat <<'END'
-usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
+usage: sh tests/bench/ladder_plot.sh [--baseline VARIANT] LINEAGE TITLE STORE [TITLE STORE]...
 
-Draws what `lineage compare` says of each store, differences to grpo seed by seed, as one SVG on standard output.
+Draws what `lineage compare` says of each store, differences to VARIANT (grpo) seed by seed, as one SVG on standard
+output; trials called warm, which others start from, are left out.
 LINEAGE is the command (build/cli/lineage), a STORE is a directory with trials of several specialists and seeds.
 END
 }
@@ -17,6 +18,11 @@ END
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
+baseline=grpo
+if [ "${1:-}" = --baseline ] && [ $# -gt 1 ]; then
+    baseline=$2
+    shift 2
+fi
 if [ $# -lt 3 ] || [ $(($# % 2)) -eq 0 ]; then
     usage >&2
     exit 2
@@ -28,9 +34,9 @@ shift
 rows()
 {
     while [ $# -gt 0 ]; do
-        compared=$("$lineage" compare -C "$2" --baseline grpo --format tsv) || exit
+        compared=$("$lineage" compare -C "$2" --baseline "$baseline" --format tsv) || exit
         printf '%s\n' "$compared" |
-            awk -F '\t' -v title="$1" 'NR > 2 && $7 != "" { print title "\t" $1 "\t" $6 "\t" $7 "\t" $8 }'
+            awk -F '\t' -v title="$1" 'NR > 2 && $7 != "" && $1 != "warm" { print title "\t" $1 "\t" $6 "\t" $7 "\t" $8 }'
         shift 2
     done
 }

@@ -20,6 +20,34 @@ must_equal 1 "$(awk "BEGIN {print ($(json variants.1.low) > 0)}")" "the interval
 told=$(awk "BEGIN {printf \"%+.3f [%+.3f, %+.3f]\", $(json variants.1.difference), $(json variants.1.low), $(json variants.1.high)}")
 must_have "$page" "adca over GRPO: $told"
 
+# ---- the ladder: tables, curves and pictures of the page come out again from the rows ----
+bench=$SOURCE/tests/bench
+shipped=$SOURCE/fixtures/experiments
+must_tell()
+{
+    [ -s told ] || fail "$last: said nothing"
+    while read -r line; do
+        must_have "$page" "$line"
+    done <told
+}
+rows ladder-slots
+gains='joint separate turn-group turn-group-v1d v1d-alpha-0 v1d-alpha-0.9 v1d-beta-0'
+for against in "grpo-turn grpo $gains adca" "grpo $gains adca" 'turn-group-v1d v1d-alpha-0 v1d-alpha-0.9 v1d-beta-0'; do
+    # shellcheck disable=SC2086 # names, one word each
+    sh "$bench/ladder_table.sh" "$LINEAGE" ladder-slots $against >told || fail "ladder_table.sh: exit status $?"
+    must_tell
+done
+curves=$shipped/ladder-slots/curves.tsv
+sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)'"$tab" |
+    sed "s/$tab/ | /g" >told
+must_tell
+sh "$bench/ladder_curves.sh" reach "$curves" grpo adca | sed 's/, 16 seeds.*//' >told
+must_tell
+sh "$bench/ladder_curves.sh" plot 'slots, 16 seeds' "$curves" grpo,grpo-turn,joint,turn-group-v1d,v1d-alpha-0.9,adca >curves.svg
+must_match_file curves.svg "$shipped/ladder-curves.svg"
+sh "$bench/ladder_plot.sh" --baseline grpo-turn "$LINEAGE" 'slots, 16 seeds, to GRPO with the turn loss' ladder-slots >differences.svg
+must_match_file differences.svg "$shipped/ladder-differences.svg"
+
 # ---- which sweep ran what: no algorithm and no loss is left out, and what is named has rows ----
 if command -v python3 >/dev/null; then
     python3 "$SOURCE/tests/bench/sweeps_table.py" >table || fail "sweeps_table.py: exit status $?"
