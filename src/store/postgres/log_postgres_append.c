@@ -2,7 +2,7 @@
  * log_postgres_append.c: records into the log.
  *
  * An append is one function call, and the commit goes with it in one message, and behind it the flush: the commit frees the head
- * without waiting for the server's disk, and the append has taken place when the flush is told (004_flush.sql). When the
+ * without waiting for the server's disk, and the append has taken place when the flush is told (004_append.sql). When the
  * connection breaks after it was sent, nobody here knows how far it came, so it is looked up by the request that the caller
  * named before anything was sent: under a claim of its own, which waits until a transaction that is still at work has ended one
  * way or the other.
