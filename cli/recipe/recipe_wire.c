@@ -149,6 +149,17 @@ static void set_row(json_t *line, const struct trainer_event *event)
         json_decref(params);
 }
 
+static void set_values(json_t *line, const struct trainer_iteration *it)
+{
+    if (it->n_valued == 0)
+        return;
+    set_real(line, "value_loss", it->value_loss);
+    set_real(line, "value_clip_fraction", it->value_clip_fraction);
+    set_real(line, "explained_variance", it->explained_variance);
+    set_real(line, "value_mean", it->value_mean);
+    set_real(line, "return_mean", it->return_mean);
+}
+
 /* Of algorithms that sample something beside what they train on. */
 static void set_aside(json_t *line, const struct trainer_iteration *it)
 {
@@ -191,6 +202,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
     set_aside(line, it);
+    set_values(line, it);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->generation_s += it->generation_s;

@@ -10,6 +10,7 @@
  *     per layer: norm1 [width], qkv [width][3*width], out [width][width], norm2 [width],
  *                up [width][mlp], down [mlp][width]                          (as input x output)
  *     norm [width]
+ *     value [width], then its bias [1] (with value_head)
  *
  * With experts the MLP of every layer is a mixture of as many (arXiv 1701.06538): in the place of up
  * and down stand router [width][experts], then up and down of each expert. A token goes to the
@@ -53,6 +54,7 @@ struct trainer_model {
     int32_t experts_per_token; /* 2; not read without experts */
     bool renormalise;          /* true: weights are a softmax over the chosen experts alone, not
                                   the share that they have of the softmax over all */
+    bool value_head;     /* false; one number beside the log-probs of each token */
 };
 
 TRAINER_API void trainer_model_init(struct trainer_model *model);
@@ -151,6 +153,23 @@ TRAINER_API double trainer_pass_balancef(const struct trainer_passf *pass);
 TRAINER_API void trainer_pass_weigh_balance(struct trainer_pass *pass, double weight);
 TRAINER_API void trainer_pass_weigh_balancef(struct trainer_passf *pass, double weight);
 
+/*
+ * After a forward pass of a model with a value head: value [number wanted, in order], a linear
+ * function of the last hidden state in front of each wanted token: what is expected there.
+ */
+TRAINER_API void trainer_policy_values(struct trainer_pass *pass, const double *params,
+                                       double *value);
+TRAINER_API void trainer_policy_valuesf(struct trainer_passf *pass, const float *params,
+                                        float *value);
+
+/* The same as trainer_policy_backward, and gradient += sum of d_value times d value / d parameter. */
+TRAINER_API void trainer_policy_backward_values(struct trainer_pass *pass, const double *params,
+                                                const double *d_log_prob, const double *d_value,
+                                                double *gradient);
+TRAINER_API void trainer_policy_backward_valuesf(struct trainer_passf *pass, const float *params,
+                                                 const float *d_log_prob, const float *d_value,
+                                                 float *gradient);
+
 /* ---- lower precision ---------------------------------------------------------------------- */
 
 /*
@@ -181,7 +200,8 @@ TRAINER_API void trainer_kernels(char text[TRAINER_KERNELS_MAX]);
 /*
  * A checkpoint is one file: a header of 128 bytes (magic, version, the model's sizes, steps
  * trained, count of parameters), the parameters as little-endian floats, and an XXH64 digest of all
- * that. Models with experts have version 2 of the header. It is written beside its place, synced and renamed, so that a reader finds the old one or
+ * that. Models with experts or a value head have version 2 of the header. It is written beside its
+ * place, synced and renamed, so that a reader finds the old one or
  * the new one.
  */
 struct trainer_checkpoint {
@@ -202,7 +222,11 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_checkpoint_load(const char *path, struct trainer_checkpoint *checkpoint, float *params,
                         size_t capacity, struct trainer_error *err);
 
-/* Load into a model of known shape; TRAINER_ESHAPE names the first size that differs. */
+/*
+ * Load into a model of known shape; TRAINER_ESHAPE names the first size that differs. A value head
+ * is none of them: one that the model does not have is left out, one that the file does not have
+ * begins at 0.
+ */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_checkpoint_load_as(const char *path, const struct trainer_model *model, float *params,
                            uint64_t *steps, struct trainer_error *err);

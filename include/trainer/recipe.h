@@ -249,6 +249,13 @@ struct trainer_loss {
     double kl_coef;                       /* 0; weight of k3 against the start checkpoint */
 };
 
+/* ppo: the loss of the value head's values, and how they are trained. */
+struct trainer_value {
+    double coef;          /* 0.5; weight of the loss beside the policy's */
+    double clip;          /* 0.2; how far a value may move from what it was at sampling */
+    double learning_rate; /* 0 = training.lr; of the head itself */
+};
+
 /* Who samples: the learner's weights at a lower precision, or weights some updates old. */
 struct trainer_sampler {
     enum trainer_precision precision; /* "float", "bf16", "int8" */
@@ -306,8 +313,8 @@ struct trainer_recipe {
     uint64_t seed;   /* 1 */
     int32_t threads; /* 0 = all processors */
     struct trainer_world world;
-    struct trainer_model model;           /* tokens and max_tokens follow from world and tasks;
-                                             experts, .. are model.experts.* */
+    struct trainer_model model;           /* tokens, max_tokens, value_head follow from world and
+                                             tasks; experts, .. are model.experts.* */
     double balance;                       /* 0.01; model.experts.balance */
     char checkpoint[TRAINER_PATH_MAX];    /* start.checkpoint */
     struct trainer_warm_start warm_start; /* start.warm_start */
@@ -315,6 +322,7 @@ struct trainer_recipe {
     int32_t n_tasks; /* 1 */
     struct trainer_training training;
     struct trainer_loss loss;
+    struct trainer_value value;
     struct trainer_sampler sampler;
     struct trainer_correction correction;
     enum trainer_replay replay; /* none; routing.replay */

@@ -91,6 +91,9 @@ struct trainer_iteration {
     struct trainer_routing routing;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
+    uint64_t n_valued; /* ppo: values that were trained, over all updates; then: */
+    double value_loss, value_clip_fraction;                    /* means over the updates */
+    double explained_variance, value_mean, return_mean;        /* of values at sampling */
     uint64_t n_greedy;    /* remax: greedy rollouts beside the others .. */
     double greedy_reward; /* .. and their mean outcome */
     uint64_t n_episodes;  /* hierarchical_grpo: beginnings that rollouts share .. */

@@ -125,24 +125,24 @@ static void scoring_in_slices_is_one_pass(void **state)
 static double update(struct learner *learner, const struct rows *rows, double rate,
                      double clip_norm)
 {
-    const struct learner_rates rates = {rate, 0, clip_norm};
+    const struct learner_rates rates = {.rate = rate, .clip_norm = clip_norm};
     struct trainer_error err;
     double norm;
-    if (learner_update(learner, rows->d_log_prob, &rates, &norm, &err) != TRAINER_OK)
+    if (learner_update(learner, rows->d_log_prob, NULL, &rates, &norm, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return norm;
 }
 
 static float *trained(int threads, int updates, double matrix_rate)
 {
-    const struct learner_rates rates = {1e-2, matrix_rate, 1};
+    const struct learner_rates rates = {.rate = 1e-2, .matrix_rate = matrix_rate, .clip_norm = 1};
     struct learner learner = opened(ROWS, threads);
     struct rows *rows = random_rows();
     float *params = malloc(learner.n_params * sizeof *params);
     double norm;
     for (int i = 0; i < updates; i++) {
         forward(&learner, rows);
-        assert_int_equal(learner_update(&learner, rows->d_log_prob, &rates, &norm, NULL),
+        assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, NULL),
                          TRAINER_OK);
         assert_true(norm > 0);
     }
@@ -265,14 +265,14 @@ static void a_gradient_that_is_not_finite_changes_nothing(void **state)
     struct learner learner = opened(ROWS, 1);
     struct rows *rows = random_rows();
     float *before = malloc(learner.n_params * sizeof *before);
-    const struct learner_rates rates = {1e-3, 0.02, 1};
+    const struct learner_rates rates = {.rate = 1e-3, .matrix_rate = 0.02, .clip_norm = 1};
     struct trainer_error err;
     double norm;
     memcpy(before, learner.params, learner.n_params * sizeof *before);
     forward(&learner, rows);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         rows->d_log_prob[i] = 1e38f;
-    assert_int_equal(learner_update(&learner, rows->d_log_prob, &rates, &norm, &err),
+    assert_int_equal(learner_update(&learner, rows->d_log_prob, NULL, &rates, &norm, &err),
                      TRAINER_ENUMERIC);
     assert_memory_equal(before, learner.params, learner.n_params * sizeof *before);
     assert_int_equal(learner.adam.steps, 0);

@@ -139,7 +139,7 @@ static void every_algorithm_comes_to_the_same(void **state)
     for (enum rl_algorithm_name name = 0; name < RL_N_ALGORITHMS; name++) {
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
-        if (name == RL_ALGORITHM_CUSTOM || name == RL_ALGORITHM_PPO)
+        if (name == RL_ALGORITHM_CUSTOM)
             continue; /* not to be had from a recipe */
         a->name = name;
         a->length_penalty = (enum trainer_length_penalty)(name % 4);

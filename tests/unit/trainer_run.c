@@ -63,6 +63,12 @@ static void put_iteration(struct story *story, const struct trainer_iteration *i
                               i->rejected,
                               i->staleness,
                               i->greedy_reward,
+                              i->value_loss,
+                              i->value_clip_fraction,
+                              i->explained_variance,
+                              i->value_mean,
+                              i->return_mean,
+                              (double)i->n_valued,
                               i->between_std,
                               i->within_std,
                               (double)i->n_greedy,
@@ -308,7 +314,7 @@ static void every_algorithm_runs(void **state)
     for (enum rl_algorithm_name name = 0; name < RL_N_ALGORITHMS; name++) {
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
         bool taught = name == RL_ALGORITHM_OPD || name == RL_ALGORITHM_SFT;
-        if (name == RL_ALGORITHM_CUSTOM || name == RL_ALGORITHM_PPO)
+        if (name == RL_ALGORITHM_CUSTOM)
             continue; /* not to be had from a recipe */
         a->name = name;
         strcpy(a->teacher, taught ? place->warm : "");

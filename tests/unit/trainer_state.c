@@ -125,6 +125,20 @@ static void a_warm_start_is_not_made_again(void **state)
     assert_goes_on(*state, &recipe, 1, 0, 0, "warm start");
 }
 
+/* What they sample aside and what a value head has learned. */
+static void every_value_goes_on(void **state)
+{
+    const struct place *place = *state;
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_PPO, RL_ALGORITHM_REMAX,
+                                            RL_ALGORITHM_HIERARCHICAL_GRPO};
+    for (size_t i = 0; i < 3; i++) {
+        struct trainer_recipe recipe = warm_recipe(place);
+        recipe.tasks[0].algorithm.name = names[i];
+        check_recipe(&recipe);
+        assert_goes_on(place, &recipe, 4, 2, 3, rl_algorithm_at(names[i])->name);
+    }
+}
+
 static void what_an_algorithm_remembers_goes_on(void **state)
 {
     const struct place *place = *state;
@@ -259,6 +273,7 @@ int main(void)
         cmocka_unit_test(other_ranks_go_on),
         cmocka_unit_test(a_warm_start_is_not_made_again),
         cmocka_unit_test(what_an_algorithm_remembers_goes_on),
+        cmocka_unit_test(every_value_goes_on),
         cmocka_unit_test(what_decides_no_number_may_change),
         cmocka_unit_test(the_state_of_another_recipe_is_refused),
         cmocka_unit_test(damage_is_refused),

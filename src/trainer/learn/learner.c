@@ -33,6 +33,7 @@ struct learner_chunk {
     float *log_prob, *entropy, *d_log_prob;
     uint16_t *replay, *record; /* with experts: [n][layers][experts_per_token] of each token */
     size_t *predicts;          /* [n] place of the token behind, SIZE_MAX at a row's end */
+    float *value; /* with a value head: values, then their gradient */
 };
 
 _Static_assert(TRAINER_NO_EXPERT == RL_NO_EXPERT, "routes are the core's");
@@ -74,6 +75,8 @@ static void carve_learner(struct learner *learner, struct carve *block)
             chunk.record = carve(block, n * places, sizeof(uint16_t));
             chunk.predicts = carve(block, n, sizeof(size_t));
         }
+        if (learner->model.value_head)
+            chunk.value = carve(block, n, sizeof(float));
         if (block->base)
             learner->chunks[i] = chunk;
     }
@@ -411,6 +414,24 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
     return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
 }
 
+enum trainer_status learner_values(struct learner *learner, const float *params,
+                                   const struct learner_rows *rows, float *value,
+                                   struct trainer_error *err)
+{
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
+#endif
+    for (size_t c = 0; c < learner->used; c++) {
+        struct learner_chunk *chunk = &learner->chunks[c];
+        if (!is_mine(learner, c))
+            continue;
+        trainer_policy_valuesf(chunk->pass, params, chunk->value);
+        for (size_t i = 0; i < chunk->n_wanted; i++)
+            value[chunk->place[i]] = chunk->value[i];
+    }
+    return share_values(learner, rows, value, err);
+}
+
 /* Log-probs alone, of any number of rows: as many at a time as there are chunks for. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
@@ -434,7 +455,8 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
 }
 
 /* Lanes start from zero each time: a minibatch that failed halfway leaves nothing behind. */
-static void backward_lane(struct learner *learner, size_t lane, const float *d_log_prob)
+static void backward_lane(struct learner *learner, size_t lane, const float *d_log_prob,
+                          const float *d_value)
 {
     float *gradient = learner->gradient + lane * learner->n_params;
     memset(gradient, 0, learner->n_params * sizeof *gradient);
@@ -443,7 +465,10 @@ static void backward_lane(struct learner *learner, size_t lane, const float *d_l
         for (size_t i = 0; i < chunk->n_wanted; i++)
             chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
         trainer_pass_weigh_balancef(chunk->pass, learner->balance / (double)learner->used);
-        trainer_policy_backwardf(chunk->pass, learner->params, chunk->d_log_prob, gradient);
+        for (size_t i = 0; d_value && i < chunk->n_wanted; i++)
+            chunk->value[i] = d_value[chunk->place[i]];
+        trainer_policy_backward_valuesf(chunk->pass, learner->params, chunk->d_log_prob,
+                                        d_value ? chunk->value : NULL, gradient);
     }
 }
 
@@ -477,22 +502,33 @@ static void move_layer(struct learner *learner, struct net_layer at,
     adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
 }
 
+/* All from `first` on by AdamW, the value head at its own rate. */
+static void move_end(struct learner *learner, size_t first, const struct learner_rates *rates,
+                     double scale)
+{
+    size_t head = net_layout(&learner->model).value;
+    adamw_step(&learner->adam, first, head - first, rates->rate, scale, learner->gradient,
+               learner->params);
+    if (head < learner->n_params)
+        adamw_step(&learner->adam, head, learner->n_params - head,
+                   rates->value_rate > 0 ? rates->value_rate : rates->rate, scale,
+                   learner->gradient, learner->params);
+}
+
 static void move(struct learner *learner, const struct learner_rates *rates, double scale)
 {
     const struct trainer_model *model = &learner->model;
     struct net_layout layout = net_layout(model);
     adamw_begin(&learner->adam);
     if (rates->matrix_rate <= 0) {
-        adamw_step(&learner->adam, 0, learner->n_params, rates->rate, scale, learner->gradient,
-                   learner->params);
+        move_end(learner, 0, rates, scale);
         return;
     }
     for (int32_t l = 0; l < model->layers; l++)
         move_layer(learner, net_layer(model, &layout, l), rates, scale);
     adamw_step(&learner->adam, 0, layout.layers, rates->rate, scale, learner->gradient,
                learner->params);
-    adamw_step(&learner->adam, layout.norm, layout.count - layout.norm, rates->rate, scale,
-               learner->gradient, learner->params);
+    move_end(learner, layout.norm, rates, scale);
 }
 
 /*
@@ -503,6 +539,7 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
  * would show as garbage rollouts an iteration later, with nothing to say where it came from.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
+                                   const float *d_value,
                                    const struct learner_rates *rates, double *norm,
                                    struct trainer_error *err)
 {
@@ -512,7 +549,7 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
 #pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
 #endif
     for (size_t l = lane; l < end; l++)
-        backward_lane(learner, l, d_log_prob);
+        backward_lane(learner, l, d_log_prob, d_value);
     enum trainer_status status =
         ranks_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
     if (status != TRAINER_OK)

@@ -76,14 +76,21 @@ struct learner_rates {
     double rate;        /* of AdamW */
     double matrix_rate; /* of Muon for the matrices of the layers; 0 = AdamW for them as well */
     double clip_norm;   /* longest gradient, 0 = any */
+    double value_rate;  /* of AdamW for the value head; 0 = rate */
 };
 
+/* After learner_forward with a value head: value [n*width] at the wanted tokens. */
+enum trainer_status learner_values(struct learner *learner, const float *params,
+                                   const struct learner_rows *rows, float *value,
+                                   struct trainer_error *err);
+
 /*
- * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), then
- * an update. *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite
+ * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), and of
+ * sum(d_value value) unless d_value is NULL, then an update. *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite
  * (parameters are then unchanged), or the parameters are not after the update.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
+                                   const float *d_value,
                                    const struct learner_rates *rates, double *norm,
                                    struct trainer_error *err);
 

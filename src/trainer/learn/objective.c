@@ -98,6 +98,19 @@ static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, 
     }
 }
 
+/* Behind gather_marks, whose mask decides. What is not valued is 0, as it is added up. */
+static void gather_values(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
+                          size_t from)
+{
+    for (size_t t = 0; t < b->width; t++) {
+        bool valued = b->mask[to + t] && !isnan(r->returns[from + t]);
+        b->valued[to + t] = valued;
+        b->expected[to + t] = valued ? (float)r->expected[from + t] : 0;
+        b->returns[to + t] = valued ? (float)r->returns[from + t] : 0;
+        b->value[to + t] = 0;
+    }
+}
+
 /*
  * Whether the row has tokens of the rl component decides which end of the minibatch it goes to. A
  * row is copied to the place where rl rows go, and once more if it is none: most rows are.
@@ -107,6 +120,8 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
     size_t to = i * b->width, from = row * r->width;
     gather_reals(b, r, to, from);
     gather_marks(b, r, to, from);
+    if (b->value)
+        gather_values(b, r, to, from);
     memcpy(b->tokens + to, r->tokens + from, b->width * sizeof *b->tokens);
     b->length[i] = r->length[row];
     b->row[i] = row;
@@ -363,4 +378,36 @@ enum trainer_status objective(struct minibatch *b, const struct trainer_loss *lo
     if (status == RL_OK && loss->kl_coef > 0)
         status = kl_penalty(b, loss->kl_coef, &result->loss, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "loss", status, &core);
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/*
+ * PPO's clipped loss, averaged as the policy's is. The policy's gradient and this one go through the
+ * same layers; the weight says how much of them the values may claim.
+ */
+enum trainer_status objective_values(struct minibatch *b, const struct trainer_recipe *recipe,
+                                     struct workspace *workspace, struct objective_result *result,
+                                     struct trainer_error *err)
+{
+    const struct rl_batch batch = {b->n_rl, b->width, b->valued, NULL, NULL};
+    const struct rl_agg agg = {.mode = (enum rl_agg_mode)recipe->loss.aggregation};
+    struct rl_error core = {RL_OK, ""};
+    struct rl_value_result out = {0};
+    enum rl_status status = RL_OK;
+    size_t n = b->n * b->width;
+    memset(b->d_value, 0, n * sizeof *b->d_value);
+    for (size_t i = 0; i < b->n_rl * b->width; i++)
+        result->n_valued += b->valued[i];
+    if (result->n_valued == 0)
+        return TRAINER_OK;
+    CORE_CALL(status, workspace,
+              rl_value_lossf(&batch, &agg, recipe->value.clip, b->value, b->expected, b->returns,
+                             b->d_value, &out, &workspace->ws, &core));
+    for (size_t i = 0; i < n; i++)
+        b->d_value[i] *= (float)recipe->value.coef;
+    result->value_loss = out.loss;
+    result->value_clip_fraction = out.vf_clipfrac;
+    result->loss += recipe->value.coef * out.loss;
+    return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "value loss", status, &core);
 }

@@ -19,6 +19,8 @@ struct minibatch {
         *reference, *start;
     float *kd; /* weights of a teacher's square distance */
     float *d_log_prob, *d_part;
+    float *value, *expected, *returns, *d_value; /* NULL without a value head: see run/values.h */
+    uint8_t *valued;                             /* tokens with a return, of the rl component */
     size_t *first; /* [n+1] */
     size_t *row;   /* [n] of the rollouts */
 };
@@ -32,6 +34,8 @@ void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *ro
 
 struct objective_result {
     double loss, clip_fraction, kl, entropy;
+    double value_loss, value_clip_fraction;
+    uint64_t n_valued;
     double distilled, distill_clipped; /* K2: its loss, and the share of its tokens left alone */
     uint64_t n_tokens;
 };
@@ -40,5 +44,10 @@ struct objective_result {
 enum trainer_status objective(struct minibatch *batch, const struct trainer_loss *loss,
                               struct workspace *workspace, struct objective_result *result,
                               struct trainer_error *err);
+
+/* After it: d_value from value, expected and returns; the loss of values is added, times its weight. */
+enum trainer_status objective_values(struct minibatch *batch, const struct trainer_recipe *recipe,
+                                     struct workspace *workspace, struct objective_result *result,
+                                     struct trainer_error *err);
 
 #endif

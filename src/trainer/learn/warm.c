@@ -104,9 +104,9 @@ static enum trainer_status step(struct learner *learner, struct demos *demos,
     struct learner_rows rows = {demos->n, demos->width, demos->tokens, demos->length,
                                 demos->wanted};
     double norm, share = share_at(&recipe->warm_start, at);
-    struct learner_rates rates = {share * recipe->warm_start.learning_rate,
-                                  share * recipe->warm_start.matrix_rate,
-                                  recipe->training.clip_norm};
+    struct learner_rates rates = {.rate = share * recipe->warm_start.learning_rate,
+                                  .matrix_rate = share * recipe->warm_start.matrix_rate,
+                                  .clip_norm = recipe->training.clip_norm};
     demonstrate(demos, recipe, (uint64_t)at);
     enum trainer_status status =
         learner_forward(learner, learner->params, &rows, demos->log_prob, NULL, err);
@@ -115,7 +115,7 @@ static enum trainer_status step(struct learner *learner, struct demos *demos,
     *loss = cross_entropy(demos);
     if (!isfinite(*loss))
         return trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");
-    return learner_update(learner, demos->d_log_prob, &rates, &norm, err);
+    return learner_update(learner, demos->d_log_prob, NULL, &rates, &norm, err);
 }
 
 /*

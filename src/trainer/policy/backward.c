@@ -100,7 +100,7 @@ static void backward_half(struct trainer_passf *pass, const real *params, int32_
  * net_embed_backward at the end. d_out starts at 0 because the norm adds to it.
  */
 static void backward_output(struct trainer_passf *pass, const real *params, const real *d_log_prob,
-                            real *gradient)
+                            const real *d_value, real *gradient)
 {
     size_t d = (size_t)pass->model.width, v = (size_t)pass->model.tokens, w = pass->n_wanted;
     const struct net_layout *layout = &pass->layout;
@@ -108,17 +108,26 @@ static void backward_output(struct trainer_passf *pass, const real *params, cons
     net_normf(w, d, pass->last, params + layout->norm, pass->x);
     net_gemmf(true, false, v, d, w, pass->prob, v, pass->x, d, 1, gradient + layout->embedding, d);
     net_gemmf(false, false, w, d, v, pass->prob, v, params + layout->embedding, d, 0, pass->y, d);
+    if (d_value)
+        net_value_backwardf(w, d, pass->x, params + layout->value, d_value, pass->y,
+                            gradient + layout->value);
     memset(pass->d_out, 0, w * d * sizeof(real));
     net_norm_backwardf(w, d, pass->last, params + layout->norm, pass->y, pass->d_out,
                        gradient + layout->norm);
 }
 
-/* d_in of a layer is d_out of the one below: the two buffers change places. */
 void trainer_policy_backwardf(struct trainer_passf *pass, const real *params,
                               const real *d_log_prob, real *gradient)
 {
+    trainer_policy_backward_valuesf(pass, params, d_log_prob, NULL, gradient);
+}
+
+/* d_in of a layer is d_out of the one below: the two buffers change places. */
+void trainer_policy_backward_valuesf(struct trainer_passf *pass, const real *params,
+                                     const real *d_log_prob, const real *d_value, real *gradient)
+{
     size_t d = (size_t)pass->model.width;
-    backward_output(pass, params, d_log_prob, gradient);
+    backward_output(pass, params, d_log_prob, d_value, gradient);
     for (int32_t l = pass->model.layers - 1; l >= 0; l--) {
         size_t q = l + 1 == pass->model.layers ? pass->n_wanted : pass->n;
         if (pass->model.experts > 0)

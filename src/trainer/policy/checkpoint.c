@@ -17,8 +17,8 @@
 #include "policy/layout.h"
 
 #define CHECKPOINT_MAGIC "LNGCKPT\n"
-/* Policies without experts keep the bytes that they had before there were any. */
-enum { VERSION_PLAIN = 1, VERSION_EXPERTS = 2, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
+/* Policies without experts and without a value head keep the bytes that they had before. */
+enum { VERSION_PLAIN = 1, VERSION_MORE = 2, HEADER_BYTES = 128, DIGEST_BYTES = 8 };
 
 /* Little-endian numbers at fixed places of the header. */
 enum {
@@ -30,6 +30,7 @@ enum {
     AT_MLP = 32,
     AT_MAX_TOKENS = 36,
     AT_PREVIOUS = 40,
+    AT_VALUE_HEAD = 44,
     AT_ROPE_BASE = 48,
     AT_STEPS = 56,
     AT_COUNT = 64,
@@ -56,6 +57,11 @@ static uint64_t get(const unsigned char *at, size_t bytes)
     return value;
 }
 
+static uint64_t version_of(const struct trainer_model *model)
+{
+    return model->experts > 0 || model->value_head ? VERSION_MORE : VERSION_PLAIN;
+}
+
 /*
  * The whole header is zeroed first: bytes of no meaning yet must be the same in every file, or
  * equal policies would have unequal digests.
@@ -67,7 +73,8 @@ static void put_header(unsigned char *header, const struct trainer_checkpoint *c
     memset(header, 0, HEADER_BYTES);
     memcpy(header, CHECKPOINT_MAGIC, 8);
     memcpy(&base, &model->rope_base, sizeof base);
-    put(header + AT_VERSION, model->experts > 0 ? VERSION_EXPERTS : VERSION_PLAIN, 4);
+    put(header + AT_VERSION, version_of(model), 4);
+    put(header + AT_VALUE_HEAD, model->value_head, 4);
     put(header + AT_TOKENS, (uint32_t)model->tokens, 4);
     put(header + AT_WIDTH, (uint32_t)model->width, 4);
     put(header + AT_LAYERS, (uint32_t)model->layers, 4);
@@ -100,6 +107,7 @@ static struct trainer_checkpoint get_header(const unsigned char *header)
     checkpoint.model.experts = (int32_t)get(header + AT_EXPERTS, 4);
     checkpoint.model.experts_per_token = (int32_t)get(header + AT_PER_TOKEN, 4);
     checkpoint.model.renormalise = get(header + AT_RENORMALISE, 4) != 0;
+    checkpoint.model.value_head = get(header + AT_VALUE_HEAD, 4) != 0;
     return checkpoint;
 }
 
@@ -187,17 +195,17 @@ static enum trainer_status check_file(const char *path, const unsigned char *byt
     if (memcmp(bytes, CHECKPOINT_MAGIC, 8) != 0)
         return trainer_fail(err, TRAINER_ECORRUPT, "%s: not a checkpoint (magic)", path);
     uint64_t version = get(bytes + AT_VERSION, 4);
-    if (version != VERSION_PLAIN && version != VERSION_EXPERTS)
+    if (version != VERSION_PLAIN && version != VERSION_MORE)
         return trainer_fail(err, TRAINER_ECORRUPT,
                             "%s: checkpoint version %" PRIu64 ", this program reads %d and %d",
-                            path, version, VERSION_PLAIN, VERSION_EXPERTS);
+                            path, version, VERSION_PLAIN, VERSION_MORE);
     if (XXH64(bytes, size - DIGEST_BYTES, 0) != get(bytes + size - DIGEST_BYTES, DIGEST_BYTES))
         return damaged(err, path, "digest");
     *checkpoint = get_header(bytes);
     struct trainer_error model;
     if (trainer_model_check(&checkpoint->model, &model) != TRAINER_OK)
         return damaged(err, path, model.text);
-    if ((version == VERSION_EXPERTS) != (checkpoint->model.experts > 0))
+    if (version != version_of(&checkpoint->model))
         return damaged(err, path, "experts");
     size_t n = trainer_model_parameters(&checkpoint->model);
     if (get(bytes + AT_COUNT, 8) != n || size != HEADER_BYTES + 4 * n + DIGEST_BYTES)
@@ -280,11 +288,15 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
     if (status == TRAINER_OK && wanted)
         status = check_shape(path, &checkpoint->model, wanted, err);
     size_t n = status == TRAINER_OK ? trainer_model_parameters(&checkpoint->model) : 0;
+    if (wanted && n > capacity)
+        n = capacity; /* it differs by the value head alone, which stands last */
     if (status == TRAINER_OK && params && n > capacity)
         status = trainer_fail(err, TRAINER_EINVAL, "%s: %zu parameters, room for %zu", path, n,
                               capacity);
     if (status == TRAINER_OK && params)
         decode(bytes + HEADER_BYTES, n, params);
+    for (size_t i = n; status == TRAINER_OK && params && wanted && i < capacity; i++)
+        params[i] = 0;
     free(bytes);
     return status;
 }

@@ -47,6 +47,10 @@
 #define trainer_pass_routef      trainer_pass_route
 #define trainer_pass_weigh_balancef trainer_pass_weigh_balance
 #define pass_layerf              pass_layer
+#define net_valuef               net_value
+#define net_value_backwardf      net_value_backward
+#define trainer_policy_valuesf   trainer_policy_values
+#define trainer_policy_backward_valuesf trainer_policy_backward_values
 #define trainer_passf            trainer_pass
 #define trainer_pass_createf     trainer_pass_create
 #define trainer_pass_freef       trainer_pass_free

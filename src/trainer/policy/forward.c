@@ -262,3 +262,10 @@ enum trainer_status trainer_policy_forwardf(struct trainer_passf *pass, const re
     net_softmaxf(pass->n_wanted, v, pass->prob, pass->target, log_prob, entropy);
     return TRAINER_OK;
 }
+
+/* The forward pass has left the normed hidden states in x. */
+void trainer_policy_valuesf(struct trainer_passf *pass, const real *params, real *value)
+{
+    net_valuef(pass->n_wanted, (size_t)pass->model.width, pass->x, params + pass->layout.value,
+               value);
+}

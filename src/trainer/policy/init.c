@@ -54,4 +54,6 @@ void trainer_policy_initf(const struct trainer_model *model, uint64_t seed, real
     for (int32_t l = 0; l < model->layers; l++)
         init_layer(model, net_layer(model, &layout, l), &rng, params);
     ones(params + layout.norm, (size_t)model->width, 1 / sqrt((double)model->width));
+    /* Nothing is expected at first: what a random head says would only be noise in advantages. */
+    ones(params + layout.value, layout.count - layout.value, 0);
 }

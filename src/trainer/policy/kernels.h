@@ -69,6 +69,12 @@ void net_relu_backwardf(size_t n, const real *u, real *du);
 /* x += y */
 void net_addf(size_t n, const real *y, real *x);
 
+/* value [n] = x [n][d] times head [d], plus head[d]. */
+void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value);
+/* dx +=, d_head [d + 1] += */
+void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value,
+                         real *dx, real *d_head);
+
 /* logits [n][v] become probabilities; log_prob [n] of target [n]; entropy [n] in nats, or NULL. */
 void net_softmaxf(size_t n, size_t v, real *logits, const int32_t *target, real *log_prob,
                   real *entropy);

@@ -13,7 +13,7 @@ struct net_layer {
 };
 
 struct net_layout {
-    size_t embedding, previous, layers, per_layer, norm, count;
+    size_t embedding, previous, layers, per_layer, norm, value, count; /* value: == count without a head */
 };
 
 /* MLPs of a layer. */

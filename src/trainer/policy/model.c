@@ -77,7 +77,8 @@ struct net_layout net_layout(const struct trainer_model *model)
     layout.per_layer =
         2 * d + 4 * d * d + d * (size_t)model->experts + net_mlps(model) * 2 * d * m;
     layout.norm = layout.layers + (size_t)model->layers * layout.per_layer;
-    layout.count = layout.norm + d;
+    layout.value = layout.norm + d;
+    layout.count = layout.value + (model->value_head ? d + 1 : 0);
     return layout;
 }
 

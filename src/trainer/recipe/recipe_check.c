@@ -104,8 +104,6 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
         REFUSE("algorithm.adca.outcome: only needs scheme decouple");
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
-    if (row->needs & RL_NEED_VALUES)
-        REFUSE("algorithm.name: %s needs a value head", row->name);
     if (row->needs & RL_NEED_CALLBACK)
         REFUSE("algorithm.name: %s needs a function, which a recipe cannot give", row->name);
     if (rl_algorithm_check(row, &setting, &core) != RL_OK)
@@ -330,10 +328,19 @@ static bool shows_solutions(const struct trainer_recipe *recipe)
     return any;
 }
 
+static bool has_values(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || rl_algorithm_at(recipe->tasks[i].algorithm.name)->needs & RL_NEED_VALUES;
+    return any;
+}
+
 static enum trainer_status complete_model(struct trainer_recipe *recipe, struct trainer_error *err)
 {
     recipe->model.tokens = trainer_world_tokens(&recipe->world);
     recipe->model.max_tokens = longest_episode(recipe) * (shows_solutions(recipe) ? 2 : 1);
+    recipe->model.value_head = has_values(recipe);
     return trainer_model_check(&recipe->model, err);
 }
 

@@ -202,6 +202,13 @@ static const struct recipe_field root[] = {
     REAL("loss.kl_coef", loss.kl_coef, 0, FROM(0), NO_LIMIT,
          "Weight of the k3 estimate of the KL divergence from the start."),
 
+    LATER_OBJECT("value", "ppo: the values that advantages are made with."),
+    REAL("value.coef", value.coef, 0.5, FROM(0), NO_LIMIT, "Weight of their loss."),
+    REAL("value.cliprange", value.clip, 0.2, FROM(0), NO_LIMIT,
+         "How far one may move from what it was at sampling."),
+    REAL("value.lr", value.learning_rate, 0, FROM(0), TO(10),
+         "Learning rate of the value head; 0 = that of training."),
+
     OBJECT("sampler", "Who samples: the learner at a lower precision, or some iterations ago."),
     CHOICE("sampler.precision", sampler.precision, precisions, TRAINER_FLOAT,
            "Precision of the sampler's weights."),
@@ -379,6 +386,9 @@ static const struct recipe_field task[] = {
          "alpha at the end."),
     REAL("algorithm.schedule.beta_end", algorithm.schedule.beta_end, 0, FROM(0), TO(1),
          "beta at the end."),
+    LATER_OBJECT("algorithm.gae", "ppo: generalised advantage estimation."),
+    REAL("algorithm.gae.lam", algorithm.lam, 1, FROM(0), TO(1),
+         "lambda: 1 = the whole return, 0 = one token ahead."),
     LATER_OBJECT("algorithm.hierarchy", "hierarchical_grpo: what the rows of an episode share."),
     INT("algorithm.hierarchy.branches", algorithm.hierarchy.branches, 2, FROM(1), TO(1024),
         "Rows of an episode; must divide training.group_size."),
@@ -430,7 +440,7 @@ const char *recipe_choice(const struct recipe_field *field, size_t i)
 
 bool recipe_offers(const struct recipe_field *field, size_t i)
 {
-    const unsigned missing = RL_NEED_CALLBACK | RL_NEED_VALUES;
+    const unsigned missing = RL_NEED_CALLBACK;
     return field->kind != RECIPE_ALGORITHM || !(rl_algorithm_at(i)->needs & missing);
 }
 

@@ -50,6 +50,7 @@ static const struct {
     {"algorithm.alpha", "alpha", RECIPE_SHOWN_READ},
     {"algorithm.beta", "beta", RECIPE_SHOWN_READ},
     {"algorithm.gamma", "gamma", RECIPE_SHOWN_READ},
+    {"algorithm.gae.lam", "lam", RECIPE_SHOWN_READ},
     {"algorithm.decay", "decay", RECIPE_SHOWN_READ},
     {"algorithm.echo_weight", "echo_weight", RECIPE_SHOWN_READ},
     {"algorithm.prm_steps", "prm_steps", RECIPE_SHOWN_READ},

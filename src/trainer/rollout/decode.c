@@ -50,6 +50,8 @@ static void carve_decode(struct decode *decode, struct carve *block)
         decode->u = carve(block, n * (size_t)model->mlp, sizeof(float));
     decode->kept = carve(block, 2 * d * decode->pad, sizeof(float));
     decode->scratch = carve(block, decode->pad + (size_t)model->tokens, sizeof(float));
+    if (model->value_head)
+        decode->value = carve(block, decode->outputs, sizeof(float));
 }
 
 static struct decode sized(const struct trainer_model *model, size_t slots, size_t capacity,
@@ -278,4 +280,6 @@ void decode_feed(struct decode *decode, const float *params)
     net_normf(decode->n_outputs, d, decode->h, params + layout.norm, decode->x);
     net_gemmf(false, true, decode->n_outputs, v, d, decode->x, d, params + layout.embedding, d, 0,
               decode->logits, v);
+    if (model->value_head)
+        net_valuef(decode->n_outputs, d, decode->x, params + layout.value, decode->value);
 }

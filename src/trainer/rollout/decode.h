@@ -31,6 +31,7 @@ struct decode {
     int32_t *tokens; /* [capacity] */
     /* result of a feed */
     float *logits; /* [n_outputs][model.tokens] */
+    float *value;  /* [n_outputs], NULL without a value head */
     size_t n_outputs;
     uint16_t *routes; /* with experts: [n][layers][experts_per_token] of the tokens fed; the last
                          layer's of those with an output, else TRAINER_NO_EXPERT */

@@ -199,6 +199,12 @@ static void feed_row(struct play *play, size_t i)
     play->fed[i] += segment.n;
 }
 
+/* Of the token that comes next in the row. */
+static void expect(struct trainer_rollouts *r, size_t row, float value)
+{
+    r->expected[row * r->width + (size_t)r->length[row]] = (double)value;
+}
+
 /*
  * One token for each active row, from the outputs in `output`; rows that are done leave. Rows that
  * are done leave the batch at once: episodes differ in length, and the last of them would drag all
@@ -215,6 +221,8 @@ static void sample_rows(struct play *play, const size_t *output)
         float log_prob;
         int32_t token =
             sample(lane, &play->rng[i], decode->logits + output[k] * v, weight, &log_prob);
+        if (lane->rollouts->expected)
+            expect(lane->rollouts, lane->first + i, decode->value[output[k]]);
         bool goes_on = advance(lane, lane->first + i, token, log_prob);
         bool rests = lane->turns > 0 && lane->rollouts->n_turns[lane->first + i] >= lane->turns;
         if (goes_on && !rests)

@@ -1,6 +1,7 @@
 /* rollouts.c: memory of rollouts, and what the public sees of them. */
 #include "rollout/rollouts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,10 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
     memset(r->log_prob + at, 0, r->width * sizeof *r->log_prob);
     for (size_t i = at * r->places; r->routes && i < (at + r->width) * r->places; i++)
         r->routes[i] = TRAINER_NO_EXPERT;
+    for (size_t t = at; r->expected && t < at + r->width; t++) {
+        r->expected[t] = 0;
+        r->returns[t] = NAN;
+    }
     r->reward[row] = 0;
     r->malformed[row] = 0;
     r->n_turns[row] = 0;
@@ -155,6 +160,8 @@ void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env
     if (r->routes && from->routes)
         memcpy(r->routes + at * r->places, from->routes + source * r->places,
                n_tokens * r->places * sizeof *r->routes);
+    if (r->expected && from->expected)
+        memcpy(r->expected + at, from->expected + source, n_tokens * sizeof *r->expected);
     r->length[to] = (int32_t)n_tokens;
     r->boundary[to * ROLLOUT_VALUES] = r->prompt[to];
     r->task[to] = from->task[row];
@@ -186,6 +193,7 @@ enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ran
                   {r->turn, r->width * sizeof *r->turn},
                   {r->mask, r->width},
                   {r->log_prob, r->width * sizeof *r->log_prob},
+                  {r->expected, r->width * sizeof *r->expected},
                   {r->length, sizeof *r->length},
                   {r->n_turns, sizeof *r->n_turns},
                   {r->boundary, ROLLOUT_VALUES * sizeof *r->boundary},

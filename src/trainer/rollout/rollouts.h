@@ -24,6 +24,8 @@ struct trainer_rollouts {
     float *rl, *ce, *ref_kl; /* weight streams */
     float *kd;               /* weights of what a teacher's square distance trains */
     uint8_t *kept;           /* mask that rejection leaves */
+    double *expected; /* what the value head said at sampling; NULL without one: see run/values.h */
+    double *returns;  /* what it should have said; NaN where nobody asks. NULL likewise */
     int32_t *length, *prompt, *n_turns, *task;
     int32_t *boundary; /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */
     double *value;     /* [B][ROLLOUT_VALUES] */

@@ -14,6 +14,7 @@
 #include "support/rng.h"
 #include "run/aside.h"
 #include "run/run.h"
+#include "run/values.h"
 
 /*
  * Lower precision counts as another policy: that its log-probs differ is what train-inference
@@ -178,6 +179,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
     metrics->response_tokens = (double)credit_tokens(r, 0, r->n) / n;
     difficulty_add(metrics->end_of_mix, r, recipe);
     aside_measure(r, metrics);
+    values_measure(r, metrics);
     return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
                          : TRAINER_OK;
 }

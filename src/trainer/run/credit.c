@@ -198,6 +198,8 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
                                           .turn_start = c->turn_start,
                                           .gain = c->gain,
                                           .flags = c->flags,
+                                          .values = r->expected ? r->expected + at : NULL,
+                                          .returns = r->returns ? r->returns + at : NULL,
                                           .baseline = r->baseline + c->task->first,
                                           .episode = r->branch_of + c->task->first,
                                           .n_shared = r->n_shared + c->task->first};

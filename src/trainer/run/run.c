@@ -19,6 +19,7 @@
 #include "rollout/evaluate.h"
 #include "run/aside.h"
 #include "run/state.h"
+#include "run/values.h"
 #include "support/error.h"
 #include "support/threads.h"
 #include "learn/warm.h"
@@ -109,8 +110,8 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
-           aside_bytes(recipe) + routing_bytes(recipe, rows) + spare_params(recipe) +
-           anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           aside_bytes(recipe) + routing_bytes(recipe, rows) + values_bytes(recipe) +
+           spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
@@ -226,6 +227,7 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
     run->order = malloc(rows * sizeof *run->order);
     bool whole =
         run->rollouts && run->evaluation && run->minibatch && run->order && open_anchors(run);
+    whole = whole && values_open(run);
     if (aside_rows(recipe) > 0)
         whole = whole && (run->aside = rollouts_new(aside_rows(recipe), width));
     if (shows(recipe)) {
@@ -278,7 +280,8 @@ void run_close(struct run *run)
     }
     void *const blocks[] = {run->history,      run->lowered,        run->start,       run->rollouts,
                             run->evaluation,   run->minibatch,      run->order,       run->shown,
-                            run->shown_wanted, run->shown_log_prob, run->shown_length, run->aside};
+                            run->shown_wanted, run->shown_log_prob, run->shown_length, run->aside,
+                            run->values};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         free(blocks[i]);
 }
@@ -640,6 +643,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
     if (status == TRAINER_OK) {
         *rollouts = run.rollouts;
         run.rollouts->routes = NULL; /* of the run */
+        run.rollouts->expected = run.rollouts->returns = NULL; /* the run's */
         run.rollouts = NULL;
     }
     run_close(&run);

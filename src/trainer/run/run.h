@@ -20,6 +20,7 @@ struct run {
     struct trainer_rollouts *aside; /* see aside.h; NULL where no algorithm needs them */
     struct minibatch *minibatch;
     struct routing routing;
+    void *values; /* memory of values.h */
     struct workspace workspace;
     struct credit_memory memory;
     struct trainer_judge_counts judged; /* sums over iterations */

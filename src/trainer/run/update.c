@@ -28,19 +28,44 @@ static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
  * the first update would do nothing. The cosine runs over all updates of the run, not of an
  * iteration: its end is the run's.
  */
-static double rate_at(const struct trainer_training *training, double update, double updates)
+static double rate_at(const struct trainer_training *training, double peak, double update,
+                      double updates)
 {
     double begin = training->warmup > 0 ? fmin(1, (update + 1) / training->warmup) : 1;
     double cosine = 0.5 * (1 + cos(3.141592653589793 * update / updates));
-    return training->learning_rate * begin *
+    return peak * begin *
            (training->final_rate + (1 - training->final_rate) * cosine);
+}
+
+/* The value head follows the same curve from a height of its own, or goes with the rest. */
+static struct learner_rates rates_at(const struct trainer_recipe *recipe, double update,
+                                     double updates)
+{
+    const struct trainer_training *training = &recipe->training;
+    return (struct learner_rates){
+        .rate = rate_at(training, training->learning_rate, update, updates),
+        .value_rate = rate_at(training, recipe->value.learning_rate, update, updates),
+        .clip_norm = training->clip_norm};
+}
+
+/* Values of the minibatch as they are now, and their loss. */
+static enum trainer_status value_loss(struct run *run, const struct learner_rows *view,
+                                      struct objective_result *result, struct trainer_error *err)
+{
+    struct minibatch *b = run->minibatch;
+    enum trainer_status status =
+        learner_values(&run->learner, run->learner.params, view, b->value, err);
+    return status == TRAINER_OK
+               ? objective_values(b, run->recipe, &run->workspace, result, err)
+               : status;
 }
 
 /*
  * The loss is looked at before the backward pass, whose gradient of a NaN would say the same
  * without naming the loss.
  */
-static enum trainer_status update(struct run *run, const size_t *rows, size_t n, double rate,
+static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
+                                  const struct learner_rates *rates,
                                   struct objective_result *result, double *norm,
                                   struct trainer_error *err)
 {
@@ -53,11 +78,12 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
     run->learner.replay = NULL;
     if (status == TRAINER_OK)
         status = objective(b, &run->recipe->loss, &run->workspace, result, err);
+    if (status == TRAINER_OK && b->value)
+        status = value_loss(run, &view, result, err);
     if (status == TRAINER_OK && !isfinite(result->loss))
         status = trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");
-    struct learner_rates rates = {.rate = rate, .clip_norm = run->recipe->training.clip_norm};
     if (status == TRAINER_OK)
-        status = learner_update(&run->learner, b->d_log_prob, &rates, norm, err);
+        status = learner_update(&run->learner, b->d_log_prob, b->d_value, rates, norm, err);
     return status;
 }
 
@@ -69,6 +95,9 @@ static void add(struct trainer_iteration *metrics, const struct objective_result
     metrics->entropy += result->entropy;
     metrics->clip_fraction += result->clip_fraction;
     metrics->kl += result->kl;
+    metrics->value_loss += result->value_loss;
+    metrics->value_clip_fraction += result->value_clip_fraction;
+    metrics->n_valued += result->n_valued;
     metrics->distillation.loss += result->distilled;
     metrics->distillation.clipped += result->distill_clipped;
 }
@@ -81,6 +110,8 @@ static void take_means(struct trainer_iteration *metrics, double n)
     metrics->entropy /= n;
     metrics->clip_fraction /= n;
     metrics->kl /= n;
+    metrics->value_loss /= n;
+    metrics->value_clip_fraction /= n;
     metrics->distillation.loss /= n;
     metrics->distillation.clipped /= n;
 }
@@ -114,10 +145,11 @@ enum trainer_status run_update(struct run *run, int32_t iteration,
         for (size_t first = 0; first < n && status == TRAINER_OK; first += size, done++) {
             struct objective_result result;
             double at = (double)((size_t)iteration * per_iteration + done);
-            metrics->learning_rate =
-                rate_at(training, at, (double)training->iterations * (double)per_iteration);
-            status = update(run, run->order + first, first + size < n ? size : n - first,
-                            metrics->learning_rate, &result, &norm, err);
+            struct learner_rates rates = rates_at(
+                run->recipe, at, (double)training->iterations * (double)per_iteration);
+            metrics->learning_rate = rates.rate;
+            status = update(run, run->order + first, first + size < n ? size : n - first, &rates,
+                            &result, &norm, err);
             if (status == TRAINER_OK) {
                 add(metrics, &result, norm);
                 metrics->trained_tokens += fed_tokens(run->minibatch);

@@ -1,0 +1,40 @@
+/*
+ * value.c: the value head, one linear output on the last hidden state. A handful of products beside
+ * those of the logits: loops are enough.
+ */
+#include "policy/kernels.h"
+
+TRAINER_HOT static void forward(size_t n, size_t d, const real *x, const real *head, real *value)
+{
+    for (size_t i = 0; i < n; i++, x += d) {
+        real sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (size_t j = 0; j < d; j++)
+            sum += x[j] * head[j];
+        value[i] = sum + head[d];
+    }
+}
+
+void net_valuef(size_t n, size_t d, const real *x, const real *head, real *value)
+{
+    forward(n, d, x, head, value);
+}
+
+TRAINER_HOT static void backward(size_t n, size_t d, const real *restrict x,
+                                 const real *restrict head, const real *restrict d_value,
+                                 real *restrict dx, real *restrict d_head)
+{
+    for (size_t i = 0; i < n; i++, x += d, dx += d) {
+        for (size_t j = 0; j < d; j++) {
+            dx[j] += d_value[i] * head[j];
+            d_head[j] += d_value[i] * x[j];
+        }
+        d_head[d] += d_value[i];
+    }
+}
+
+void net_value_backwardf(size_t n, size_t d, const real *x, const real *head, const real *d_value,
+                         real *dx, real *d_head)
+{
+    backward(n, d, x, head, d_value, dx, d_head);
+}

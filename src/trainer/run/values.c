@@ -1,0 +1,85 @@
+/* values.c: see values.h. */
+#include "run/values.h"
+
+#include <math.h>
+
+#include "support/carve.h"
+
+/* Where there is no block, sizes alone. */
+static void carve_values(const struct trainer_recipe *recipe, struct carve *block,
+                         struct trainer_rollouts *r, struct minibatch *b)
+{
+    size_t width = (size_t)recipe->model.max_tokens, n = run_rows(recipe) * width;
+    size_t part = (size_t)recipe->training.minibatch * width;
+    r->expected = carve(block, n, sizeof(double));
+    r->returns = carve(block, n, sizeof(double));
+    b->value = carve(block, part, sizeof(float));
+    b->expected = carve(block, part, sizeof(float));
+    b->returns = carve(block, part, sizeof(float));
+    b->d_value = carve(block, part, sizeof(float));
+    b->valued = carve(block, part, 1);
+}
+
+double values_bytes(const struct trainer_recipe *recipe)
+{
+    struct trainer_rollouts r;
+    struct minibatch b;
+    struct carve block = {NULL, 0};
+    if (!recipe->model.value_head)
+        return 0;
+    carve_values(recipe, &block, &r, &b);
+    return (double)block.used;
+}
+
+bool values_open(struct run *run)
+{
+    struct carve block = {NULL, 0};
+    if (!run->recipe->model.value_head)
+        return true;
+    block.base = run->values = carve_block((size_t)values_bytes(run->recipe));
+    if (block.base)
+        carve_values(run->recipe, &block, run->rollouts, run->minibatch);
+    return block.base != NULL;
+}
+
+struct moments {
+    double n, sum, square;
+};
+
+static void add(struct moments *m, double x)
+{
+    m->n++;
+    m->sum += x;
+    m->square += x * x;
+}
+
+static double mean(const struct moments *m)
+{
+    return m->n > 0 ? m->sum / m->n : 0;
+}
+
+static double variance(const struct moments *m)
+{
+    return m->n > 1 ? fmax(0, m->square - m->sum * mean(m)) / (m->n - 1) : 0;
+}
+
+/*
+ * 1 - var(returns - values) / var(returns), with verl's 1e-5 in the denominator (vf_explained_var): 1
+ * where values foretold everything, 0 where they are no better than one number for all.
+ */
+void values_measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
+{
+    struct moments returns = {0}, values = {0}, errors = {0};
+    for (size_t i = 0; r->expected && i < r->n * r->width; i++) {
+        if (!r->mask[i] || isnan(r->returns[i]))
+            continue;
+        add(&returns, r->returns[i]);
+        add(&values, r->expected[i]);
+        add(&errors, r->returns[i] - r->expected[i]);
+    }
+    if (returns.n <= 0)
+        return;
+    metrics->explained_variance = 1 - variance(&errors) / (variance(&returns) + 1e-5);
+    metrics->value_mean = mean(&values);
+    metrics->return_mean = mean(&returns);
+}
