@@ -37,7 +37,7 @@ static void *load(char *why, size_t size)
         return NULL;
     }
     if (access(path, F_OK) != 0) {
-        snprintf(why, size, "this lineage is built without MPI (there is no %.300s)", path);
+        snprintf(why, size, "this lineage is built without MPI, or its package lineage-mpi is not installed (there is no %.300s)", path);
         return NULL;
     }
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
