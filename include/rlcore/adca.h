@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rlcore/batch.h>
 #include <rlcore/status.h>
 
 #ifdef __cplusplus
@@ -67,6 +68,10 @@ RL_API void rl_adca_options_init(struct rl_adca_options *options);
 RL_API RL_NODISCARD enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens,
                                                        const int32_t *step_id, size_t *start,
                                                        struct rl_error *err);
+
+/* The same of a batch of any layout (struct rl_layout), whose turns are the steps; no mask needed. */
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
+                                                        struct rl_error *err);
 
 /*
  * A row whose first flag is this was not judged: its steps have no reward of their own and take no
@@ -134,6 +139,21 @@ rl_adca_advantagef(const struct rl_adca_input *in, const struct rl_adca_options 
                    const float *rewards, float *advantages, const struct rl_adca_output *out,
                    struct rl_workspace *ws, struct rl_error *err);
 
+/*
+ * The same for a batch of any layout: n_rows, n_tokens, group and step_id of the input are not read,
+ * batch's rows, groups and turns stand for them; no mask needed. bf16: rewards.
+ */
+RL_API RL_NODISCARD enum rl_status
+rl_adca_batch_advantage(const struct rl_batch *batch, const struct rl_adca_input *in,
+                        const struct rl_adca_options *options, const double *rewards,
+                        double *advantages, const struct rl_adca_output *out,
+                        struct rl_workspace *ws, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_adca_batch_advantagef(const struct rl_batch *batch, const struct rl_adca_input *in,
+                         const struct rl_adca_options *options, const float *rewards,
+                         float *advantages, const struct rl_adca_output *out,
+                         struct rl_workspace *ws, struct rl_error *err);
+
 /* sums [start[n_rows]]: suffix sums of step values within each row; may be values. */
 RL_API RL_NODISCARD enum rl_status rl_adca_suffix_sums(size_t n_rows, const size_t *start,
                                                        const double *values, double *sums,
@@ -148,6 +168,14 @@ RL_API RL_NODISCARD enum rl_status rl_adca_spreadf(size_t n_rows, size_t n_token
                                                    const int32_t *step_id, const size_t *start,
                                                    const double *values, float *out,
                                                    struct rl_error *err);
+
+/* The same for a batch of any layout, whose turns are the steps; no mask needed. */
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_spread(const struct rl_batch *batch,
+                                                        const size_t *start, const double *values,
+                                                        double *out, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_adca_batch_spreadf(const struct rl_batch *batch,
+                                                         const size_t *start, const double *values,
+                                                         float *out, struct rl_error *err);
 
 /* When the attribution applies. */
 struct rl_adca_schedule {

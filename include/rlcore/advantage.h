@@ -3,7 +3,7 @@
  * ReMax, GAE, optimal token baselines.
  *
  * Shapes and ownership: rewards, values, log-probs, advantages and returns are [B*T], the caller's.
- * returns may be NULL. An output array may not overlap an input. Scores, means and deviations are
+ * returns may be NULL. Which output may be which input: rlcore/status.h, "Overlap". Scores, means and deviations are
  * held in double in both precisions, so that a group of equal rewards has no deviation in float
  * either.
  *

@@ -12,6 +12,9 @@
  * Turns are explicit. turn_id gives the turn of each response token: 0-based, ascending within a
  * row without skipping, -1 exactly where mask is 0. They are never inferred from rewards or
  * advantages.
+ *
+ * Rows further apart than they are wide, rows one behind the other without padding, masks and turns
+ * of 64 bits, log-probs in bfloat16: struct rl_layout, below.
  */
 #ifndef RLCORE_BATCH_H
 #define RLCORE_BATCH_H
@@ -32,6 +35,53 @@ struct rl_batch {
     const int32_t *turn;  /* [B*T] turn of each token, or NULL where a kernel needs no turns */
     const int64_t *group; /* [B] prompt group label, arbitrary integers, or NULL where not needed */
 };
+
+/* n_tokens of a batch that is the first member of a struct rl_layout, which has the number. */
+#define RL_LAYOUT SIZE_MAX
+
+/* What the elements of a mask, or of turn ids, are. */
+enum rl_integers {
+    RL_INTEGERS,   /* as struct rl_batch declares them: masks one byte (or bool), turns int32_t */
+    RL_INTEGERS_32, /* int32_t */
+    RL_INTEGERS_64  /* int64_t, what PyTorch makes of a comparison that is counted with */
+};
+
+/*
+ * A batch as it lies in a caller's memory. Every function that takes a struct rl_batch takes this
+ * one as well, and reads all arrays where they are:
+ *
+ *     struct rl_layout layout = {.batch = {.n_rows = B, .n_tokens = RL_LAYOUT, .group = group,
+ *                                          .mask = (const uint8_t *)mask},
+ *                                .size = sizeof layout, .start = cu_seqlens,
+ *                                .mask_type = RL_INTEGERS_64, .bf16 = RL_BF16(0)};
+ *     status = rl_ppo_lossf(&layout.batch, &in, &options, d_log_prob, &out, &ws, &err);
+ *
+ * An array "[B*T]" of such a call, input or output, mask, turns, reals or tool marks, has token t of
+ * row i at i * stride + t or, ragged, at start[i] + t; what lies between rows is neither read nor
+ * written. Where an output is an array of one byte for each token (a mask that is left), it stays
+ * that. [B] arrays are as ever.
+ *
+ * Results are those of the same batch padded to T with mask 0 (turn -1, reals 0), to the bit. T
+ * counts where a definition divides by it (RL_AGG_SEQ_MEAN_TOKEN_SUM_NORM) or sizes of workspaces
+ * do.
+ *
+ * bf16: bit k says that the k-th array of reals that the function reads, from 0 in the order of its
+ * arguments and, of a struct, of its members, holds bfloat16 (uint16_t, the upper half of a float)
+ * behind its float pointer. Outputs stay float. Only the functions with suffix f; those without
+ * refuse it. Arrays of another type than the function's reals (rewards [B] in double) do not count.
+ */
+struct rl_layout {
+    struct rl_batch batch;
+    size_t size;         /* sizeof(struct rl_layout); later versions may append members */
+    size_t n_tokens;     /* T, not below the longest row; 0 with start: the longest row */
+    size_t stride;       /* elements from one row to the next, T or more; 0: T, or ragged */
+    const size_t *start; /* [B+1] ascending: ragged; NULL: not. int64_t of a tensor will do */
+    enum rl_integers mask_type, turn_type; /* what batch.mask and batch.turn really point to */
+    uint32_t bf16;
+};
+
+#define RL_BF16(k) ((uint32_t)1 << (k))
+#define RL_BF16_ALL UINT32_MAX
 
 /* What rl_batch_check demands besides a valid mask. */
 enum rl_batch_needs { RL_NEEDS_MASK = 0, RL_NEEDS_TURNS = 1, RL_NEEDS_GROUPS = 2 };

@@ -26,7 +26,7 @@
  *              than 0 and 1, or the loss overflows; the text names array, row and token
  *   Values at mask 0 are never read as numbers: NaN there is fine.
  *
- * Reproducibility: results are the same for every number of threads.
+ * Reproducibility, layouts, and which output may be which input: rlcore/status.h.
  *
  * Sources: PPO (arXiv 1707.06347), dual clip (1912.09729), DAPO (2503.14476), GSPO (2507.18071),
  * CISPO (2506.13585), SAPO (2511.20347), GPG (2504.02546), GMPO (2507.20673), REINFORCE (Williams
@@ -257,6 +257,19 @@ RL_API RL_NODISCARD enum rl_status rl_kl_penaltyf(enum rl_kl kind, bool straight
                                                   const float *log_prob, const float *ref_log_prob,
                                                   float *kl, float *d_log_prob,
                                                   struct rl_error *err);
+
+/*
+ * The same for the tokens of a batch, all arrays [B*T]: 0 at mask 0, where log-probs are not read.
+ * mask NULL: every position.
+ */
+RL_API RL_NODISCARD enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind,
+                                               bool straight_through, const double *log_prob,
+                                               const double *ref_log_prob, double *kl,
+                                               double *d_log_prob, struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_token_klf(const struct rl_batch *batch, enum rl_kl kind,
+                                                bool straight_through, const float *log_prob,
+                                                const float *ref_log_prob, float *kl,
+                                                float *d_log_prob, struct rl_error *err);
 
 struct rl_value_result {
     double loss;

@@ -25,9 +25,39 @@
  *       }
  *
  * Overlap
- *   An output array may overlap no input and no other output of the same call, unless its function
- *   says so: kernels write a stretch of tokens before they have read the next one for the last time.
- *   Inputs may overlap each other in any way; one array may serve as two of them.
+ *   An output array may overlap no input and no other output of the same call, unless the table
+ *   below (or its function) says so: kernels write a stretch of tokens before they have read the
+ *   next one for the last time. Inputs may overlap each other in any way; one array may serve as
+ *   two of them. Where an output may be an input, it is the same pointer or does not overlap, and
+ *   the input is of the output's type (no bfloat16). If such a call fails, the input is lost.
+ *
+ *     d_log_prob of the policy losses, rl_a2tgpo_turn_loss (turn_ratio too), rl_bypass_loss,
+ *         rl_decoupled_loss, rl_compose_loss      any input array of reals
+ *     d_vpreds of rl_value_loss, d_loss_mat       any input array of reals
+ *     kl or d_log_prob of rl_kl_penalty, rl_token_kl          either input
+ *     advantages of rl_outcome_advantage, rl_process_advantage, rl_adca_advantage; advantages and
+ *         returns of rl_reinforce_plus_plus and rl_remax; both outputs of rl_a2tgpo_advantage
+ *                                                 rewards
+ *     advantages and returns of rl_gae            rewards, values
+ *     advantages and returns of rl_token_baseline    rewards, old_log_prob
+ *     advantages of rl_distill                    rl_advantages; its d_log_prob: either log-prob
+ *     ratio of rl_opsm                            either log-prob
+ *     x of rl_whiten; values and what is made of them in rl_turn_normalize, rl_turn_accumulate,
+ *         rl_turn_clip_scale, rl_adca_suffix_sums    in place
+ *
+ * Layouts
+ *   Rows further apart than wide, ragged rows, masks and turn ids of 32 or 64 bits: every function
+ *   that takes a struct rl_batch, by struct rl_layout of rlcore/batch.h; so do, in place of
+ *   functions with arguments of their own, rl_adca_batch_*, rl_batch_stream_* and rl_token_kl.
+ *   bfloat16 in, float out: all of them with suffix f. Nothing is copied; only rl_distill_cut and
+ *   the functions over turns, groups, samples and plans, which have no tokens, know no layouts.
+ *
+ * Rounding
+ *   Products and sums are never fused. A sum over the tokens of a row is taken by chunks of 128: in
+ *   a chunk token t goes to lane t mod 8 (float: 16; sums held in double: 8), lanes are added by
+ *   halves (0 + 4, 1 + 5, .. then 0 + 2, ..), and chunks and rows in double, in their order. Results
+ *   are therefore the same to the bit on every machine, whatever its vectors, for every layout, and
+ *   for any number of threads, as far as libm's exp and log are.
  *
  * Threads
  *   Kernels over tokens share their rows among OpenMP threads, as many as the caller's OpenMP gives:

@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rlcore/batch.h>
 #include <rlcore/status.h>
 
 #ifdef __cplusplus
@@ -111,6 +112,29 @@ rl_stream_lossf(const struct rl_sequences *sequences, const struct rl_streamsf *
                 const struct rl_stream_options *options, float *d_trainer,
                 struct rl_stream_metrics *metrics, struct rl_stream_result *result,
                 struct rl_error *err);
+
+/*
+ * Both for a batch of any layout (struct rl_layout), whose rows are the sequences and whose mask is
+ * loss_mask; d_trainer is laid out like it.
+ */
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_count(const struct rl_batch *batch,
+                                                         const struct rl_streams *streams,
+                                                         struct rl_stream_counts *counts,
+                                                         struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status rl_batch_stream_countf(const struct rl_batch *batch,
+                                                          const struct rl_streamsf *streams,
+                                                          struct rl_stream_counts *counts,
+                                                          struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_batch_stream_loss(const struct rl_batch *batch, const struct rl_streams *streams,
+                     const struct rl_stream_options *options, double *d_trainer,
+                     struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                     struct rl_error *err);
+RL_API RL_NODISCARD enum rl_status
+rl_batch_stream_lossf(const struct rl_batch *batch, const struct rl_streamsf *streams,
+                      const struct rl_stream_options *options, float *d_trainer,
+                      struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                      struct rl_error *err);
 
 #ifdef __cplusplus
 }

@@ -428,14 +428,25 @@ static void assert_same_sums(const struct rl_stream_sums *a, const struct rl_str
     assert_true(same(a->out_kl, b->out_kl) && same(a->in_kl, b->in_kl) && same(a->out, b->out));
 }
 
+static struct rl_streaming streaming_of(const struct micro *m, double *gradient)
+{
+    return (struct rl_streaming){.batch = {.n_rows = m->sequences.n,
+                                           .start = m->sequences.start,
+                                           .mask = m->sequences.loss_mask,
+                                           .mask_step = 1},
+                                 .streams = &m->streams,
+                                 .options = &m->options,
+                                 .gradient = gradient};
+}
+
 static void chunks_agree_with_single_tokens(void **state)
 {
     (void)state;
     for (uint64_t seed = 500; seed < 532; seed++) {
         struct micro *m = micro_new(seed, seed % 2 ? RL_STREAM_IPO : RL_STREAM_DPPO);
         double gradient[TOKENS] = {0};
-        const struct rl_streaming wide = {&m->sequences, &m->streams, &m->options, m->gradient};
-        const struct rl_streaming narrow = {&m->sequences, &m->streams, &m->options, gradient};
+        const struct rl_streaming wide = streaming_of(m, m->gradient);
+        const struct rl_streaming narrow = streaming_of(m, gradient);
         m->start[1] = TOKENS;
         m->arrays[CE][seed % 8] = 1e-200; /* a member, however small */
         drop_streams(m, seed % 4 == 0);
@@ -463,7 +474,7 @@ static void chunks_leave_what_is_unusual(void **state)
     const struct rl_stretch all = {0, 0, TOKENS};
     for (size_t k = 0; k < sizeof unusual / sizeof *unusual; k++) {
         struct micro *m = micro_new(13, RL_STREAM_DPPO);
-        const struct rl_streaming s = {&m->sequences, &m->streams, &m->options, NULL};
+        const struct rl_streaming s = streaming_of(m, NULL);
         struct rl_stream_sums sums = {0};
         m->mask[7] = 1;
         m->arrays[RL][7] = 1;

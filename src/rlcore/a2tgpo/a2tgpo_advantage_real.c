@@ -20,35 +20,74 @@ struct tally {
  * once. The test is written as two comparisons because NaN fails both kinds of equality: a NaN
  * reward must count, or it would slip through as "no reward".
  */
-RL_HOT static struct tally tally_turn(const int32_t *turn, const real *rewards, size_t n, int32_t k)
+static RL_INLINE struct tally tally_ids(struct rl_ids turn, const real *rewards, size_t n,
+                                        int32_t k)
 {
     struct tally tally = {0};
     for (size_t t = 0; t < n; t++) {
-        tally.length += turn[t] == k;
-        tally.nonzero += (turn[t] == k) & (rewards[t] < 0 || !(rewards[t] <= 0));
+        int32_t id = rl_id(turn, t);
+        tally.length += id == k;
+        tally.nonzero += (id == k) & (rewards[t] < 0 || !(rewards[t] <= 0));
     }
     return tally;
 }
 
-/* Values of one row's turns; false if a reward is not finite or not at the end of its turn. */
-static bool gather_row(const int32_t *turn, const real *rewards, size_t n, size_t n_turns,
-                       double *values, size_t *lengths)
+/* The usual width as a constant: with any other the loop stays a loop over tokens. */
+RL_HOT static struct tally tally_chunk(const struct rl_grid *batch, const real *array, size_t i,
+                                       size_t n, int32_t k)
 {
+    real buffer[RL_CHUNK];
+    const struct rl_ids turn = rl_turns_at(batch, i);
+    const real *rewards = rl_reals_at(batch, 0, array, i, n, buffer);
+    if (turn.step != sizeof(int32_t))
+        return tally_ids(turn, rewards, n, k);
+    return tally_ids((struct rl_ids){turn.at, sizeof(int32_t)}, rewards, n, k);
+}
+
+static struct tally tally_turn(const struct rl_grid *batch, const real *array, size_t i, size_t end,
+                               int32_t k)
+{
+    struct tally tally = {0};
+    for (; i < end; i += RL_CHUNK) {
+        struct tally part =
+            tally_chunk(batch, array, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, k);
+        tally.length += part.length;
+        tally.nonzero += part.nonzero;
+    }
+    return tally;
+}
+
+/* Where turn values come from and go to. */
+struct gathering {
+    const struct rl_grid *batch;
+    const size_t *start;
+    const real *rewards;
+    double *values;
+    size_t *lengths; /* or NULL */
+};
+
+/* Values of one row's turns; false if a reward is not finite or not at the end of its turn. */
+static bool gather_row(const struct gathering *g, size_t row)
+{
+    size_t first = rl_row_at(g->batch, row), n = rl_row_length(g->batch, row), begin = 0;
+    size_t n_turns = g->start[row + 1] - g->start[row];
+    const struct rl_ids turn = rl_turns_at(g->batch, first);
     bool good = true;
-    size_t begin = 0;
     for (size_t k = 0; k < n_turns; k++) {
         size_t end = k + 1 < n_turns ? rl_turn_next(turn, begin, n, (int32_t)k) : n, last = end;
-        struct tally tally = tally_turn(turn + begin, rewards + begin, end - begin, (int32_t)k);
+        struct tally tally =
+            tally_turn(g->batch, g->rewards, first + begin, first + end, (int32_t)k);
         /*
          * Holes may follow the last token of a turn; the reward belongs to the token, not to the
          * hole.
          */
-        while (turn[last - 1] != (int32_t)k)
+        while (rl_id(turn, last - 1) != (int32_t)k)
             last--;
-        values[k] = (double)rewards[last - 1];
-        good &= isfinite(values[k]) && tally.nonzero == (values[k] < 0 || values[k] > 0);
-        if (lengths)
-            lengths[k] = tally.length;
+        double value = (double)rl_real_at(g->batch, 0, g->rewards, first + last - 1);
+        g->values[g->start[row] + k] = value;
+        good &= isfinite(value) && tally.nonzero == (value < 0 || value > 0);
+        if (g->lengths)
+            g->lengths[g->start[row] + k] = tally.length;
         begin = end;
     }
     return good;
@@ -60,46 +99,41 @@ static bool gather_row(const int32_t *turn, const real *rewards, size_t n, size_
  * instead of added up: the reference takes every non-zero reward for the end of a turn, and would
  * silently split the turn there.
  */
-static enum rl_status explain_row(const struct rl_batch *batch, size_t row, const real *rewards,
-                                  struct rl_error *err)
+static enum rl_status explain_row(const struct gathering *g, size_t row, struct rl_error *err)
 {
-    const int32_t *turn = batch->turn + row * batch->n_tokens;
+    size_t first = rl_row_at(g->batch, row);
+    const struct rl_ids turn = rl_turns_at(g->batch, first);
     int32_t later = -1;
-    for (size_t t = batch->n_tokens; t-- > 0;) {
-        double reward = (double)rewards[row * batch->n_tokens + t];
-        if (turn[t] < 0)
+    for (size_t t = rl_row_length(g->batch, row); t-- > 0;) {
+        double reward = (double)rl_real_at(g->batch, 0, g->rewards, first + t);
+        int32_t id = rl_id(turn, t);
+        if (id < 0)
             continue;
         if (!isfinite(reward))
             return rl_fail(err, RL_EVALUE,
                            "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
                            reward);
-        if (turn[t] == later && (reward < 0 || reward > 0))
+        if (id == later && (reward < 0 || reward > 0))
             return rl_fail(err, RL_EVALUE,
                            "token_level_rewards[%zu][%zu] is %g, but turn %d goes on after it", row,
-                           t, reward, turn[t]);
-        later = turn[t];
+                           t, reward, id);
+        later = id;
     }
     return RL_OK;
 }
 
 /* Gather all rows of a batch whose turns are checked and counted. */
-static enum rl_status gather(const struct rl_batch *batch, const size_t *start, const real *rewards,
-                             double *values, size_t *lengths, struct rl_error *err)
+static enum rl_status gather(const struct gathering *g, struct rl_error *err)
 {
-    size_t n = batch->n_tokens;
     bool bad = false;
-    if (start[batch->n_rows] && (!rewards || !values))
+    if (g->start[g->batch->n_rows] && (!g->rewards || !g->values))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or turn values are missing");
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        bad = !gather_row(batch->turn + row * n, rewards + row * n, n, start[row + 1] - start[row],
-                          values + start[row], lengths ? lengths + start[row] : NULL) ||
-              bad;
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (rl_grid_parallel(g->batch))
+    for (size_t row = 0; row < g->batch->n_rows; row++)
+        bad = !gather_row(g, row) || bad;
     enum rl_status status = RL_OK;
-    for (size_t row = 0; bad && status == RL_OK && row < batch->n_rows; row++)
-        status = explain_row(batch, row, rewards, err);
+    for (size_t row = 0; bad && status == RL_OK && row < g->batch->n_rows; row++)
+        status = explain_row(g, row, err);
     return status;
 }
 
@@ -107,47 +141,67 @@ enum rl_status rl_turn_rewards(const struct rl_batch *batch, const size_t *start
                                const real *rewards, double *values, size_t *lengths,
                                struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_TURNS, err);
+    struct rl_grid grid;
+    const struct gathering g = {&grid, start, rewards, values, lengths};
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS, err);
     if (status == RL_OK)
         status = RL_NEED(err, {"starts of turns", start});
-    return status == RL_OK ? gather(batch, start, rewards, values, lengths, err) : status;
+    return status == RL_OK ? gather(&g, err) : status;
 }
 
-RL_HOT static void spread_row(const int32_t *turn, size_t n, const double *values, real fill,
-                              real *out)
+/* step is a constant in either call. */
+static RL_INLINE void spread_ids(struct rl_ids turn, size_t step, size_t n, const double *values,
+                                 real fill, real *out)
 {
+    const struct rl_ids ids = {turn.at, step};
 #pragma omp simd
     for (size_t t = 0; t < n; t++)
-        out[t] = turn[t] < 0 ? fill : (real)values[turn[t]];
+        out[t] = rl_id(ids, t) < 0 ? fill : (real)values[rl_id(ids, t)];
+}
+
+RL_HOT static void spread(struct rl_ids turn, size_t n, const double *values, real fill, real *out)
+{
+    if (turn.step == sizeof(int32_t))
+        spread_ids(turn, sizeof(int32_t), n, values, fill, out);
+    else
+        spread_ids(turn, sizeof(int64_t), n, values, fill, out);
+}
+
+static void spread_row(const struct rl_grid *batch, size_t row, const double *values, real fill,
+                       real *out)
+{
+    size_t first = rl_row_at(batch, row);
+    spread(rl_turns_at(batch, first), rl_row_length(batch, row), values, fill, out + first);
 }
 
 enum rl_status rl_turn_spread(const struct rl_batch *batch, const size_t *start,
                               const double *values, double fill, real *out, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_TURNS, err);
-    if (status == RL_OK && batch->n_rows && batch->n_tokens)
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS, err);
+    if (status == RL_OK && grid.n_rows && grid.n_tokens)
         status = RL_NEED(err, {"starts of turns", start}, {"values", values}, {"out", out});
-    size_t n = status == RL_OK ? batch->n_tokens : 0;
-    for (size_t row = 0; n && row < batch->n_rows; row++)
-        spread_row(batch->turn + row * n, n, values + start[row], (real)fill, out + row * n);
-    return status;
+    if (status != RL_OK || grid.n_tokens == 0)
+        return status;
+    for (size_t row = 0; row < grid.n_rows; row++)
+        spread_row(&grid, row, values + start[row], (real)fill, out);
+    return RL_OK;
 }
 
 /*
  * The advantage of a turn goes to each of its tokens undivided: the loss takes means over tokens
  * later, and dividing here as well would make long turns count twice as little.
  */
-static void spread_results(const struct rl_batch *batch, const struct rl_a2tgpo_turns *a,
+static void spread_results(const struct rl_grid *batch, const struct rl_a2tgpo_turns *a,
                            real *advantages, real *clip_scale)
 {
-    size_t n = batch->n_tokens;
-#pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++) {
-        const int32_t *turn = batch->turn + row * n;
         size_t first = a->turns.start[row];
-        spread_row(turn, n, a->advantages + first, 0, advantages + row * n);
-        if (clip_scale)
-            spread_row(turn, n, a->values + first, 1, clip_scale + row * n);
+        if (batch->n_tokens)
+            spread_row(batch, row, a->advantages + first, 0, advantages);
+        if (batch->n_tokens && clip_scale)
+            spread_row(batch, row, a->values + first, 1, clip_scale);
     }
 }
 
@@ -157,18 +211,19 @@ enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch,
                                    struct rl_a2tgpo_stats *stats, struct rl_workspace *ws,
                                    struct rl_error *err)
 {
+    struct rl_grid grid;
     enum rl_status status = rl_a2tgpo_check(options, err);
     if (status == RL_OK)
-        status = rl_batch_check(batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, err);
+        status = rl_grid_of(&grid, batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, err);
     if (status != RL_OK)
         return status;
-    size_t cells = batch->n_rows * batch->n_tokens;
+    size_t cells = rl_grid_tokens(&grid);
     struct rl_scratch s = rl_scratch_begin(ws);
-    size_t *start = rl_scratch_take(&s, batch->n_rows + 1, sizeof *start);
+    size_t *start = rl_scratch_take(&s, grid.n_rows + 1, sizeof *start);
     struct rl_a2tgpo_turns a = {
-        .turns = {batch->n_rows, start, batch->group},
-        .groups = rl_groups_take(&s, batch->n_rows),
-        .moments = rl_scratch_take(&s, batch->n_tokens + 2, sizeof *a.moments),
+        .turns = {grid.n_rows, start, grid.group},
+        .groups = rl_groups_take(&s, grid.n_rows),
+        .moments = rl_scratch_take(&s, grid.n_tokens + 2, sizeof *a.moments),
         .lengths = rl_scratch_take(&s, cells, sizeof *a.lengths),
         .values = rl_scratch_take(&s, cells, sizeof *a.values),
         .advantages = rl_scratch_take(&s, cells, sizeof *a.advantages),
@@ -177,14 +232,14 @@ enum rl_status rl_a2tgpo_advantage(const struct rl_batch *batch,
         return rl_scratch_short(&s, err);
     if (cells && !advantages)
         return rl_fail(err, RL_EINVAL, "advantages is missing");
-    rl_turn_count_rows(batch, start);
-    rl_groups_build(&a.groups, batch->group);
-    status = gather(batch, start, rewards, a.values, a.lengths, err);
+    rl_turn_count_rows(&grid, start);
+    rl_groups_build(&a.groups, grid.group);
+    status = gather(&(struct gathering){&grid, start, rewards, a.values, a.lengths}, err);
     if (status == RL_OK)
         status = rl_a2tgpo_run(&a, options, err);
     if (status != RL_OK)
         return status;
-    spread_results(batch, &a, advantages, clip_scale);
+    spread_results(&grid, &a, advantages, clip_scale);
     if (stats)
         *stats = rl_a2tgpo_scale_stats(&a);
     return RL_OK;

@@ -15,40 +15,37 @@ struct turn_loss {
     real *turn_ratio;       /* [B*T] or NULL */
 };
 
-static const real *offset(const real *values, size_t by)
+/* One value at the response tokens of a segment, 0 at the others. */
+static void spread_ratio(const struct rl_segment *segment, real ratio, real *out)
 {
-    return values ? values + by : NULL;
+    for (size_t i = segment->from; i < segment->from + segment->n; i++)
+        out[i] = rl_on(&segment->call->batch, i) ? ratio : 0;
 }
 
 RL_HOT static struct rl_row_sums turn_loss_row(const struct turn_loss *loss, size_t row,
                                                real row_weight)
 {
     const struct rl_loss_call *call = &loss->call;
-    const struct rl_batch *batch = call->batch;
-    const struct rl_loss_input *in = call->in;
-    size_t n = batch->n_tokens, end = 0;
+    size_t first = rl_row_at(&call->batch, row), n = rl_row_length(&call->batch, row), end = 0;
+    const struct rl_ids turn = rl_turns_at(&call->batch, first);
     struct rl_row_sums sums = rl_row_sums_empty();
+    rl_loss_entropy(call, row, &sums);
     for (int32_t k = 0; end < n; k++) {
-        size_t begin = end, i = row * n + begin;
-        end = rl_turn_next(batch->turn + row * n, begin, n, k);
+        size_t begin = end;
+        end = rl_turn_next(turn, begin, n, k);
         const struct rl_segment segment = {
+            .call = call,
+            .from = first + begin,
             .n = end - begin,
-            .mask = batch->mask + i,
-            .log_prob = in->log_prob + i,
-            .old_log_prob = in->old_log_prob + i,
-            .advantages = in->advantages + i,
-            .weights = offset(in->weights, i),
-            .clip_scale = offset(loss->clip_scale, i),
-            .d_log_prob = call->d_log_prob ? call->d_log_prob + i : NULL,
+            .clip_scale = loss->clip_scale,
             .low = (real)call->options->clip_low,
             .high = (real)call->options->clip_high,
             .row_weight = row_weight,
         };
         real ratio = (real)rl_segment_loss(&segment, &sums);
-        for (size_t t = i; loss->turn_ratio && t < i + segment.n; t++)
-            loss->turn_ratio[t] = batch->mask[t] ? ratio : 0;
+        if (loss->turn_ratio)
+            spread_ratio(&segment, ratio, loss->turn_ratio);
     }
-    rl_loss_entropy(call, row, &sums);
     return sums;
 }
 
@@ -58,12 +55,14 @@ RL_HOT static struct rl_row_sums turn_loss_row(const struct turn_loss *loss, siz
  */
 static enum rl_status explain_scale(const struct turn_loss *loss, struct rl_error *err)
 {
-    const struct rl_batch *batch = loss->call.batch;
-    const real *scale = loss->clip_scale;
-    for (size_t i = 0; scale && i < batch->n_rows * batch->n_tokens; i++)
-        if (batch->mask[i] && !(scale[i] >= 0 && isfinite(scale[i])))
-            return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
-                           i / batch->n_tokens, i % batch->n_tokens, (double)scale[i]);
+    const struct rl_grid *batch = &loss->call.batch;
+    for (size_t row = 0; loss->clip_scale && row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
+            double scale = (double)rl_real_at(batch, RL_CLIP_SCALE, loss->clip_scale, i + t);
+            if (rl_on(batch, i + t) && !(scale >= 0 && isfinite(scale)))
+                return rl_fail(err, RL_EVALUE, "clip_scale[%zu][%zu] is %g, negative or not finite",
+                               row, t, scale);
+        }
     return RL_OK;
 }
 
@@ -85,24 +84,25 @@ enum rl_status rl_a2tgpo_turn_loss(const struct rl_batch *batch, const struct rl
     clips.agg.mode = options->mode;
     clips.clip_low = options->clip_low;
     clips.clip_high = options->clip_high;
-    const struct turn_loss loss = {.call = {.batch = batch,
-                                            .in = in,
-                                            .options = &clips,
-                                            .d_log_prob = d_log_prob,
-                                            .out = out,
-                                            .weights = RL_WEIGHTS_AGG_OLDER,
-                                            .needs = RL_NEEDS_TURNS},
-                                   .clip_scale = clip_scale,
-                                   .turn_ratio = turn_ratio};
-    enum rl_status status = rl_loss_begin(&loss.call, &rows, ws, err);
+    struct turn_loss loss = {.call = {.in = in,
+                                      .options = &clips,
+                                      .d_log_prob = d_log_prob,
+                                      .out = out,
+                                      .weights = RL_WEIGHTS_AGG_OLDER,
+                                      .needs = RL_NEEDS_TURNS},
+                             .clip_scale = clip_scale,
+                             .turn_ratio = turn_ratio};
+    enum rl_status status = rl_loss_begin(&loss.call, batch, &rows, ws, err);
     if (status != RL_OK)
         return status;
 #pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
+    for (size_t row = 0; row < rows.n; row++)
         rows.sums[row] = turn_loss_row(&loss, row, (real)rl_row_weight(&rows, row));
     const struct rl_row_sums total = rl_rows_total(&rows);
     status = total.poisoned ? rl_loss_explain(&loss.call, err) : RL_OK;
     if (status == RL_OK && total.poisoned)
         status = explain_scale(&loss, err);
+    if (status == RL_OK && total.poisoned)
+        status = rl_loss_overwritten(&loss.call, clip_scale, turn_ratio, err);
     return status == RL_OK ? rl_loss_result_set(out, &total, rows.n_tokens, err) : status;
 }

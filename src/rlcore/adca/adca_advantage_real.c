@@ -5,8 +5,7 @@
 #include "support/real.h"
 
 struct tokens {
-    size_t n_rows, n_tokens;
-    const int32_t *step_id;
+    struct rl_grid batch; /* its turns are the steps */
     const size_t *start;
 };
 
@@ -15,38 +14,39 @@ struct tokens {
  * its rounding in float can exceed eps, which would give each member of a group of equal rewards an
  * outcome of +-1.
  */
-static double row_sum(const real *rewards, size_t n)
+static double row_sum(const struct rl_grid *batch, const real *rewards, size_t row)
 {
     double sum = 0;
-    for (size_t t = 0; t < n; t++)
-        sum += (double)rewards[t];
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i++)
+        sum += (double)rl_real_at(batch, 0, rewards, i);
     return sum;
 }
 
 /*
  * A sum that is not finite is only known as such; the tokens are walked again for the one to name.
  */
-static enum rl_status explain_outcome(const real *rewards, size_t row, size_t n,
+static enum rl_status explain_outcome(const struct rl_grid *batch, const real *rewards, size_t row,
                                       struct rl_error *err)
 {
-    for (size_t t = 0; t < n; t++)
-        if (!isfinite(rewards[t]))
+    for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
+        double reward = (double)rl_real_at(batch, 0, rewards, i + t);
+        if (!isfinite(reward))
             return rl_fail(err, RL_EVALUE,
                            "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
-                           (double)rewards[t]);
+                           reward);
+    }
     return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: their sum overflows", row);
 }
 
-static enum rl_status sum_outcomes(const struct rl_adca_work *w, const real *rewards,
-                                   struct rl_error *err)
+static enum rl_status sum_outcomes(const struct rl_adca_work *w, const struct rl_grid *batch,
+                                   const real *rewards, struct rl_error *err)
 {
-    size_t n = w->in->n_tokens;
-#pragma omp parallel for schedule(static) if (w->in->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < w->in->n_rows; row++)
-        w->outcomes[row] = n ? row_sum(rewards + row * n, n) : 0;
-    for (size_t row = 0; row < w->in->n_rows; row++)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++)
+        w->outcomes[row] = row_sum(batch, rewards, row);
+    for (size_t row = 0; row < batch->n_rows; row++)
         if (!isfinite(w->outcomes[row]))
-            return explain_outcome(rewards + row * n, row, n, err);
+            return explain_outcome(batch, rewards, row, err);
     return RL_OK;
 }
 
@@ -57,23 +57,24 @@ static enum rl_status sum_outcomes(const struct rl_adca_work *w, const real *rew
  */
 static bool spread_row(const struct tokens *x, size_t row, const double *values, real *out)
 {
-    const int32_t *step_id = x->step_id + row * x->n_tokens;
-    size_t n = x->start[row + 1] - x->start[row];
+    size_t n = x->start[row + 1] - x->start[row], first = rl_row_at(&x->batch, row);
+    const struct rl_ids step_id = rl_turns_at(&x->batch, first);
     bool known = true;
-    for (size_t t = 0; t < x->n_tokens; t++) {
-        bool has_value = step_id[t] >= 0 && (size_t)step_id[t] < n;
-        known &= has_value || step_id[t] == -1 || (n == 0 && step_id[t] >= 0);
-        out[t] = has_value ? (real)values[x->start[row] + (size_t)step_id[t]] : 0;
+    for (size_t t = 0; t < rl_row_length(&x->batch, row); t++) {
+        int32_t id = rl_id(step_id, t);
+        bool has_value = id >= 0 && (size_t)id < n;
+        known &= has_value || id == -1 || (n == 0 && id >= 0);
+        out[first + t] = has_value ? (real)values[x->start[row] + (size_t)id] : 0;
     }
     return known;
 }
 
 static enum rl_status explain_step(const struct tokens *x, struct rl_error *err)
 {
-    for (size_t row = 0; row < x->n_rows; row++)
-        for (size_t t = 0; t < x->n_tokens; t++) {
+    for (size_t row = 0; row < x->batch.n_rows; row++)
+        for (size_t t = 0; t < rl_row_length(&x->batch, row); t++) {
             size_t n = x->start[row + 1] - x->start[row];
-            int32_t id = x->step_id[row * x->n_tokens + t];
+            int32_t id = rl_id(rl_turns_at(&x->batch, rl_row_at(&x->batch, row)), t);
             if (id < -1 || (n && id >= 0 && (size_t)id >= n))
                 return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, the row has %zu steps",
                                row, t, id, n);
@@ -85,22 +86,68 @@ static enum rl_status spread(const struct tokens *x, const double *values, real 
                              struct rl_error *err)
 {
     bool bad = false;
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (x->n_rows * x->n_tokens >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < x->n_rows; row++)
-        bad = !spread_row(x, row, values, out + row * x->n_tokens) || bad;
+    if (x->batch.n_tokens == 0)
+        return RL_OK;
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (rl_grid_parallel(&x->batch))
+    for (size_t row = 0; row < x->batch.n_rows; row++)
+        bad = !spread_row(x, row, values, out) || bad;
     return bad ? explain_step(x, err) : RL_OK;
+}
+
+enum rl_status rl_adca_batch_spread(const struct rl_batch *batch, const size_t *start,
+                                    const double *values, real *out, struct rl_error *err)
+{
+    struct tokens tokens = {.start = start};
+    enum rl_status status = rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS,
+                                         sizeof(real) == sizeof(float), err);
+    if (status != RL_OK)
+        return status;
+    if (!start || (tokens.batch.n_rows && tokens.batch.n_tokens && !out) ||
+        (start[tokens.batch.n_rows] && !values))
+        return rl_fail(err, RL_EINVAL, "starts, values or output is missing");
+    return spread(&tokens, values, out, err);
 }
 
 enum rl_status rl_adca_spread(size_t n_rows, size_t n_tokens, const int32_t *step_id,
                               const size_t *start, const double *values, real *out,
                               struct rl_error *err)
 {
-    const struct tokens tokens = {n_rows, n_tokens, step_id, start};
-    if (!start || (n_rows && n_tokens && (!step_id || !out)) || (start[n_rows] && !values))
-        return rl_fail(err, RL_EINVAL, "step_ids, starts, values or output is missing");
-    return n_tokens ? spread(&tokens, values, out, err) : RL_OK;
+    const struct rl_batch batch = {.n_rows = n_rows, .n_tokens = n_tokens, .turn = step_id};
+    if (n_rows && n_tokens && !step_id)
+        return rl_fail(err, RL_EINVAL, "step_ids are missing");
+    return rl_adca_batch_spread(&batch, start, values, out, err);
+}
+
+enum rl_status rl_adca_batch_advantage(const struct rl_batch *batch, const struct rl_adca_input *in,
+                                       const struct rl_adca_options *options, const real *rewards,
+                                       real *advantages, const struct rl_adca_output *out,
+                                       struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_adca_work w;
+    struct tokens tokens;
+    if (RL_NEED(err, {"input", in}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status =
+        rl_grid_view(&tokens.batch, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS | RL_NEEDS_GROUPS,
+                     sizeof(real) == sizeof(float), err);
+    if (status != RL_OK)
+        return status;
+    struct rl_adca_input rows = *in;
+    rows.n_rows = tokens.batch.n_rows;
+    rows.n_tokens = tokens.batch.n_tokens;
+    rows.group = tokens.batch.group;
+    rows.step_id = batch->turn;
+    tokens.start = in->start;
+    status = rl_adca_begin(&w, &rows, options, out, ws, err);
+    if (status != RL_OK)
+        return status;
+    if (rows.n_rows && rows.n_tokens && (!rewards || !advantages))
+        return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages are missing");
+    /* Outcomes decide what a flag is worth, so they come before any step reward. */
+    status = sum_outcomes(&w, &tokens.batch, rewards, err);
+    if (status == RL_OK)
+        status = rl_adca_run(&w, out, err);
+    return status == RL_OK ? spread(&tokens, out->step_advantages, advantages, err) : status;
 }
 
 enum rl_status rl_adca_advantage(const struct rl_adca_input *in,
@@ -108,18 +155,11 @@ enum rl_status rl_adca_advantage(const struct rl_adca_input *in,
                                  real *advantages, const struct rl_adca_output *out,
                                  struct rl_workspace *ws, struct rl_error *err)
 {
-    struct rl_adca_work w;
-    enum rl_status status = rl_adca_begin(&w, in, options, out, ws, err);
-    if (status != RL_OK)
-        return status;
-    if (in->n_rows && in->n_tokens && (!rewards || !advantages))
-        return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages are missing");
-    /* Outcomes decide what a flag is worth, so they come before any step reward. */
-    status = sum_outcomes(&w, rewards, err);
-    if (status == RL_OK)
-        status = rl_adca_run(&w, out, err);
-    if (status != RL_OK)
-        return status;
-    return rl_adca_spread(in->n_rows, in->n_tokens, in->step_id, in->start, out->step_advantages,
-                          advantages, err);
+    if (RL_NEED(err, {"input", in}) != RL_OK)
+        return RL_EINVAL;
+    if (in->n_rows && in->n_tokens && !in->step_id)
+        return rl_fail(err, RL_EINVAL, "step_ids are missing");
+    const struct rl_batch batch = {
+        .n_rows = in->n_rows, .n_tokens = in->n_tokens, .turn = in->step_id, .group = in->group};
+    return rl_adca_batch_advantage(&batch, in, options, rewards, advantages, out, ws, err);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "support/grid.h"
 #include "support/scratch.h"
 
 void rl_adca_options_init(struct rl_adca_options *options)
@@ -23,24 +24,39 @@ void rl_adca_options_init(struct rl_adca_options *options)
  * The number of steps is the largest id + 1 and not the number of different ids: a step whose
  * tokens were all cut off still has its flag, and flags are matched by position.
  */
-enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id,
-                                   size_t *start, struct rl_error *err)
+enum rl_status rl_adca_batch_starts(const struct rl_batch *batch, size_t *start,
+                                    struct rl_error *err)
 {
-    if (!start || (n_rows && n_tokens && !step_id))
-        return rl_fail(err, RL_EINVAL, "step_ids or starts are missing");
+    struct rl_grid grid;
+    if (RL_NEED(err, {"starts", start}) != RL_OK)
+        return RL_EINVAL;
+    enum rl_status status =
+        rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK | RL_NEEDS_TURNS, true, err);
+    if (status != RL_OK)
+        return status;
     start[0] = 0;
-    for (size_t row = 0; row < n_rows; row++) {
+    for (size_t row = 0; row < grid.n_rows; row++) {
+        const struct rl_ids step_id = rl_turns_at(&grid, rl_row_at(&grid, row));
         int32_t last = -1;
-        for (size_t t = 0; t < n_tokens; t++) {
-            int32_t id = step_id[row * n_tokens + t];
-            if (id < -1 || (id >= 0 && (size_t)id >= n_tokens))
+        for (size_t t = 0; t < rl_row_length(&grid, row); t++) {
+            int32_t id = rl_id(step_id, t);
+            if (id < -1 || (id >= 0 && (size_t)id >= grid.n_tokens))
                 return rl_fail(err, RL_EVALUE, "step_ids[%zu][%zu] is %d, not in -1..%zu", row, t,
-                               id, n_tokens - 1);
+                               id, grid.n_tokens - 1);
             last = id > last ? id : last;
         }
         start[row + 1] = start[row] + (size_t)(last + 1);
     }
     return RL_OK;
+}
+
+enum rl_status rl_adca_step_starts(size_t n_rows, size_t n_tokens, const int32_t *step_id,
+                                   size_t *start, struct rl_error *err)
+{
+    const struct rl_batch batch = {.n_rows = n_rows, .n_tokens = n_tokens, .turn = step_id};
+    if (n_rows && n_tokens && !step_id)
+        return rl_fail(err, RL_EINVAL, "step_ids are missing");
+    return rl_adca_batch_starts(&batch, start, err);
 }
 
 /*

@@ -6,178 +6,239 @@
  */
 #include "support/hot.h"
 #include "advantage/outcome_estimators.h"
+#include "advantage/whiten.h"
 #include "support/real.h"
+
+static size_t chunk_of(size_t i, size_t end)
+{
+    return end - i < RL_CHUNK ? end - i : RL_CHUNK;
+}
 
 /*
  * Over ALL positions, as the reference sums: a reward that an environment puts on a tool's token
  * counts. In double, see outcome.h.
  */
-RL_HOT static double row_sum(const real *values, size_t n)
+RL_HOT static double sum_chunk(const struct rl_grid *batch, const real *array, size_t i, size_t n)
+{
+    real buffer[RL_CHUNK];
+    double term[RL_CHUNK];
+    const real *values = rl_reals_at(batch, 0, array, i, n, buffer);
+    for (size_t t = 0; t < n; t++)
+        term[t] = (double)values[t];
+    return rl_sum_wide(term, n);
+}
+
+static double row_sum(const struct rl_grid *batch, const real *array, size_t row)
 {
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t t = 0; t < n; t++)
-        sum += (double)values[t];
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK)
+        sum += sum_chunk(batch, array, i, chunk_of(i, end));
     return sum;
 }
 
-RL_HOT static size_t row_length(const uint8_t *mask, size_t n)
+RL_HOT static void spread(const struct rl_grid *batch, size_t i, size_t n, real credit, real *out)
 {
-    size_t length = 0;
+    rl_int on[RL_CHUNK];
+    rl_mask_bits(batch, i, n, on);
     for (size_t t = 0; t < n; t++)
-        length += mask[t];
-    return length;
+        out[i + t] = rl_keep(on[t], credit);
 }
 
-RL_HOT static void spread(const uint8_t *mask, size_t n, real credit, real *out)
-{
-    for (size_t t = 0; t < n; t++)
-        out[t] = mask[t] ? credit : 0;
-}
-
-static void score_rows(const struct rl_batch *batch, const real *rewards,
+static void score_rows(const struct rl_grid *batch, const real *rewards,
                        const struct rl_outcome *outcome)
 {
-    size_t n = batch->n_tokens;
-#pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++) {
-        outcome->scores[row] = n ? row_sum(rewards + row * n, n) : 0;
-        outcome->lengths[row] = n ? row_length(batch->mask + row * n, n) : 0;
+        outcome->scores[row] = row_sum(batch, rewards, row);
+        outcome->lengths[row] =
+            rl_count_on(batch, rl_row_at(batch, row), rl_row_length(batch, row));
     }
 }
 
 /* A row whose sum is not finite is walked for the element at fault. */
-static enum rl_status check_scores(const struct rl_batch *batch, const real *rewards,
+static enum rl_status check_scores(const struct rl_grid *batch, const real *rewards,
                                    const double *scores, struct rl_error *err)
 {
     for (size_t row = 0; row < batch->n_rows; row++) {
         if (isfinite(scores[row]))
             continue;
-        for (size_t t = 0; t < batch->n_tokens; t++)
-            if (!isfinite(rewards[row * batch->n_tokens + t]))
+        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++)
+            if (!isfinite(rl_real_at(batch, 0, rewards, i + t)))
                 return rl_fail(err, RL_EVALUE,
                                "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
-                               (double)rewards[row * batch->n_tokens + t]);
+                               (double)rl_real_at(batch, 0, rewards, i + t));
         return rl_fail(err, RL_EVALUE, "token_level_rewards[%zu]: their sum overflows", row);
     }
     return RL_OK;
 }
 
-static void spread_credits(const struct rl_batch *batch, const double *credits, real *advantages)
+static void spread_credits(const struct rl_grid *batch, const double *credits, real *advantages)
 {
-    size_t n = batch->n_tokens;
-#pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++)
-        if (n)
-            spread(batch->mask + row * n, n, (real)credits[row], advantages + row * n);
-}
-
-RL_HOT static double masked_sum(const uint8_t *mask, const real *x, size_t n)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t t = 0; t < n; t++)
-        sum += mask[t] ? (double)x[t] : 0;
-    return sum;
+        for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK)
+            spread(batch, i, chunk_of(i, end), (real)credits[row], advantages);
 }
 
 /*
- * A second pass: after a group baseline the mean is near 0, but rewards may sit on a large
- * constant, where sums of squares cancel.
+ * Sums over response tokens of x - mean, or of its square: a second pass, since after a group
+ * baseline the mean is near 0, but rewards may sit on a large constant, where sums of squares
+ * cancel.
  */
-RL_HOT static double masked_squares(const uint8_t *mask, const real *x, size_t n, double mean)
+RL_HOT static double masked_chunk(const struct rl_grid *batch, const real *x, size_t i, size_t n)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
+    double term[RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    rl_mask_bits(batch, i, n, on);
+    for (size_t t = 0; t < n; t++)
+        term[t] = (double)rl_keep(on[t], x[i + t]);
+    return rl_sum_wide(term, n);
+}
+
+RL_HOT static double square_chunk(const struct rl_grid *batch, const real *x, size_t i, size_t n,
+                                  double mean)
+{
+    double term[RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    rl_mask_bits(batch, i, n, on);
     for (size_t t = 0; t < n; t++) {
-        double d = (double)x[t] - mean;
-        sum += mask[t] ? d * d : 0;
+        double d = (double)x[i + t] - mean;
+        term[t] = on[t] ? d * d : 0;
     }
-    return sum;
+    return rl_sum_wide(term, n);
+}
+
+/* In double, and by parts of a row in their order. */
+static void sum_rows(const struct rl_grid *batch, const real *x, double *sums)
+{
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        sums[row] = 0;
+        for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK)
+            sums[row] += masked_chunk(batch, x, i, chunk_of(i, end));
+    }
+}
+
+static void square_rows(const struct rl_grid *batch, const real *x, double mean, double *sums)
+{
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        sums[row] = 0;
+        for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK)
+            sums[row] += square_chunk(batch, x, i, chunk_of(i, end), mean);
+    }
 }
 
 /*
  * Without a mask every position is whitened, holes included, which REINFORCE++ and GAE of the
  * reference differ in.
  */
-RL_HOT static void scale_row(const uint8_t *mask, real *x, size_t n, double mean, double scale)
+RL_HOT static void scale_chunk(const struct rl_grid *batch, bool masked, real *x, size_t i,
+                               size_t n, double mean, double scale)
 {
+    rl_int on[RL_CHUNK];
+    rl_mask_bits(batch, i, n, on);
     for (size_t t = 0; t < n; t++)
-        x[t] = mask && !mask[t] ? 0 : (real)(((double)x[t] - mean) * scale);
+        on[t] |= masked ? 0 : -1;
+    for (size_t t = 0; t < n; t++)
+        x[i + t] = rl_keep(on[t], (real)(((double)x[i + t] - mean) * scale));
+}
+
+static void scale_rows(const struct rl_grid *batch, bool masked, real *x, double mean, double scale)
+{
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK)
+            scale_chunk(batch, masked, x, i, chunk_of(i, end), mean, scale);
+}
+
+static size_t count_tokens(const struct rl_grid *batch)
+{
+    size_t count = 0;
+    for (size_t row = 0; row < batch->n_rows; row++)
+        count += rl_count_on(batch, rl_row_at(batch, row), rl_row_length(batch, row));
+    return count;
+}
+
+static double total_of(const double *sums, size_t n)
+{
+    double total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += sums[i];
+    return total;
 }
 
 /* Whiten a batch whose mask is checked; sums [B] is scratch. Rows are added in order. */
-static enum rl_status whiten(const struct rl_batch *batch, bool masked, real *x, double *sums,
+static enum rl_status whiten(const struct rl_grid *batch, bool masked, real *x, double *sums,
                              struct rl_error *err)
 {
-    size_t n = batch->n_tokens, count = 0;
-    double total = 0, squares = 0;
-#pragma omp parallel for schedule(static) reduction(+ : count) \
-    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++) {
-        sums[row] = n ? masked_sum(batch->mask + row * n, x + row * n, n) : 0;
-        count += n ? row_length(batch->mask + row * n, n) : 0;
-    }
+    size_t count = count_tokens(batch);
     enum rl_status status = rl_whiten_check(count, err);
     if (status != RL_OK)
         return status;
-    for (size_t row = 0; row < batch->n_rows; row++)
-        total += sums[row];
-    double tokens = (double)count, mean = total / (tokens + 1e-8);
-#pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        sums[row] = masked_squares(batch->mask + row * n, x + row * n, n, mean);
-    for (size_t row = 0; row < batch->n_rows; row++)
-        squares += sums[row];
+    sum_rows(batch, x, sums);
+    double tokens = (double)count, mean = total_of(sums, batch->n_rows) / (tokens + 1e-8);
+    square_rows(batch, x, mean, sums);
+    double squares = total_of(sums, batch->n_rows);
     double scale = 1 / sqrt(squares / (tokens + 1e-8) * tokens / (tokens - 1) + 1e-8);
     if (!isfinite(mean) || !isfinite(squares))
         return rl_fail(err, RL_EVALUE, "whitening overflows: the mean is %g", mean);
-#pragma omp parallel for schedule(static) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        scale_row(masked ? batch->mask + row * n : NULL, x + row * n, n, mean, scale);
+    scale_rows(batch, masked, x, mean, scale);
     return RL_OK;
+}
+
+/* In place: what is whitened has the precision that it is written in, whatever the inputs have. */
+enum rl_status rl_whiten_grid(const struct rl_grid *batch, bool masked, real *x,
+                              struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_grid own = *batch;
+    own.bf16 = 0;
+    enum rl_status status = rl_grid_check_reals("values to whiten", &own, 0, x, false, err);
+    if (status != RL_OK)
+        return status;
+    struct rl_scratch s = rl_scratch_begin(ws);
+    double *sums = rl_scratch_take(&s, own.n_rows, sizeof *sums);
+    return rl_scratch_fits(&s) ? whiten(&own, masked, x, sums, err) : rl_scratch_short(&s, err);
 }
 
 enum rl_status rl_whiten(const struct rl_batch *batch, bool masked, real *x,
                          struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = rl_batch_check_reals("values to whiten", x, batch, err);
-    if (status != RL_OK)
-        return status;
-    struct rl_scratch s = rl_scratch_begin(ws);
-    double *sums = rl_scratch_take(&s, batch->n_rows, sizeof *sums);
-    return rl_scratch_fits(&s) ? whiten(batch, masked, x, sums, err) : rl_scratch_short(&s, err);
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK && rl_is_bf16(&grid, 0))
+        return rl_fail(err, RL_EINVAL, "values to whiten are written to: they are no bfloat16");
+    return status == RL_OK ? rl_whiten_grid(&grid, masked, x, ws, err) : status;
 }
 
 enum rl_status rl_outcome_advantage(const struct rl_batch *batch,
                                     const struct rl_outcome_options *options, const real *rewards,
                                     real *advantages, struct rl_workspace *ws, struct rl_error *err)
 {
+    struct rl_grid grid;
     enum rl_status status = rl_group_check(options, err);
     if (status == RL_OK)
-        status = rl_batch_check(batch, RL_NEEDS_GROUPS, err);
+        status = rl_grid_of(&grid, batch, RL_NEEDS_GROUPS, err);
     if (status != RL_OK)
         return status;
     struct rl_scratch s = rl_scratch_begin(ws);
-    struct rl_outcome outcome = {.groups = rl_groups_take(&s, batch->n_rows),
-                                 .scores = rl_scratch_take(&s, batch->n_rows, sizeof(double)),
-                                 .lengths = rl_scratch_take(&s, batch->n_rows, sizeof(size_t)),
-                                 .credits = rl_scratch_take(&s, batch->n_rows, sizeof(double))};
+    struct rl_outcome outcome = {.groups = rl_groups_take(&s, grid.n_rows),
+                                 .scores = rl_scratch_take(&s, grid.n_rows, sizeof(double)),
+                                 .lengths = rl_scratch_take(&s, grid.n_rows, sizeof(size_t)),
+                                 .credits = rl_scratch_take(&s, grid.n_rows, sizeof(double))};
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    if (batch->n_rows && batch->n_tokens && (!rewards || !advantages))
+    if (grid.n_rows && grid.n_tokens && (!rewards || !advantages))
         return rl_fail(err, RL_EINVAL, "token_level_rewards or advantages is missing");
-    rl_groups_build(&outcome.groups, batch->group);
-    score_rows(batch, rewards, &outcome);
-    status = check_scores(batch, rewards, outcome.scores, err);
+    rl_groups_build(&outcome.groups, grid.group);
+    score_rows(&grid, rewards, &outcome);
+    status = check_scores(&grid, rewards, outcome.scores, err);
     if (status == RL_OK)
         status = rl_outcome_credits(&outcome, options, err);
     if (status != RL_OK)
         return status;
-    spread_credits(batch, outcome.credits, advantages);
+    spread_credits(&grid, outcome.credits, advantages);
     if (options->estimator == RL_REINFORCE_PLUS_PLUS_BASELINE)
-        status = whiten(batch, true, advantages, outcome.scores, err);
+        status = whiten(&grid, true, advantages, outcome.scores, err);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <rlcore/advantage.h>
 
+#include "support/grid.h"
 #include "support/groups.h"
 
 struct rl_outcome {

@@ -5,19 +5,35 @@
  * precisions: thousands of float additions in a row would lose the reward of the last token on the
  * way to the first.
  */
-#include "support/scratch.h"
 #include "advantage/outcome_estimators.h"
+#include "advantage/whiten.h"
 #include "support/real.h"
+#include "support/scratch.h"
 
 struct walk {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const real *rewards, *values, *baselines;
     double gamma, lam;
     bool through_holes;
     real *advantages, *returns; /* returns may be NULL */
 };
 
-typedef void walk_fn(const struct walk *w, size_t row);
+enum { REWARDS, VALUES }; /* in the order of the arguments; ReMax has baselines in the second place */
+
+/* What a row carries from one token to the one before. */
+struct state {
+    double run, next_value;
+};
+
+/* n tokens of a row, the last ones first. */
+struct stretch {
+    size_t at, n; /* place in every array */
+    const rl_int *on;
+    const real *rewards, *values;
+    double baseline;
+};
+
+typedef void walk_fn(const struct walk *w, const struct stretch *x, struct state *state);
 
 static void put(real *array, size_t i, double value)
 {
@@ -30,33 +46,33 @@ static void put(real *array, size_t i, double value)
  * inside a response: what was done before the call then earns nothing for the result. through_holes
  * mends that; the default keeps published numbers.
  */
-static void reinforce_row(const struct walk *w, size_t row)
+static void reinforce(const struct walk *w, const struct stretch *x, struct state *state)
 {
-    size_t n = w->batch->n_tokens;
-    double run = 0;
-    for (size_t i = (row + 1) * n; i-- > row * n;) {
-        double value = (double)w->rewards[i] + w->gamma * run;
-        if (!w->batch->mask[i])
+    double run = state->run;
+    for (size_t t = x->n; t-- > 0;) {
+        double value = (double)x->rewards[t] + w->gamma * run;
+        if (!x->on[t])
             value = w->through_holes ? run : value;
-        w->advantages[i] = (real)value;
-        put(w->returns, i, value);
-        run = w->batch->mask[i] || w->through_holes ? value : 0;
+        w->advantages[x->at + t] = (real)value;
+        put(w->returns, x->at + t, value);
+        run = x->on[t] || w->through_holes ? value : 0;
     }
+    state->run = run;
 }
 
 /*
  * Advantages are not masked, as in the reference; the loss masks them. The baseline is subtracted
  * at response tokens only, so that the array tells which.
  */
-static void remax_row(const struct walk *w, size_t row)
+static void remax(const struct walk *w, const struct stretch *x, struct state *state)
 {
-    size_t n = w->batch->n_tokens;
-    double sum = 0;
-    for (size_t i = (row + 1) * n; i-- > row * n;) {
-        sum += w->batch->mask[i] ? (double)w->rewards[i] : 0;
-        put(w->returns, i, sum);
-        w->advantages[i] = (real)(sum - (w->batch->mask[i] ? (double)w->baselines[row] : 0));
+    double sum = state->run;
+    for (size_t t = x->n; t-- > 0;) {
+        sum += x->on[t] ? (double)x->rewards[t] : 0;
+        put(w->returns, x->at + t, sum);
+        w->advantages[x->at + t] = (real)(sum - (x->on[t] ? x->baseline : 0));
     }
+    state->run = sum;
 }
 
 /*
@@ -64,43 +80,59 @@ static void remax_row(const struct walk *w, size_t row)
  * between, so no step of time passes. Positions in the hole show the running advantage, like the
  * reference's array.
  */
-static void gae_row(const struct walk *w, size_t row)
+static void gae(const struct walk *w, const struct stretch *x, struct state *state)
 {
-    size_t n = w->batch->n_tokens;
-    double next_value = 0, advantage = 0;
-    for (size_t i = (row + 1) * n; i-- > row * n;) {
-        double value = (double)w->values[i];
-        if (w->batch->mask[i]) {
-            double delta = (double)w->rewards[i] + w->gamma * next_value - value;
+    double next_value = state->next_value, advantage = state->run;
+    for (size_t t = x->n; t-- > 0;) {
+        double value = (double)x->values[t];
+        if (x->on[t]) {
+            double delta = (double)x->rewards[t] + w->gamma * next_value - value;
             advantage = delta + w->gamma * w->lam * advantage;
             next_value = value;
         }
-        w->advantages[i] = (real)advantage;
-        put(w->returns, i, advantage + value);
+        w->advantages[x->at + t] = (real)advantage;
+        put(w->returns, x->at + t, advantage + value);
+    }
+    *state = (struct state){advantage, next_value};
+}
+
+static void walk_row(const struct walk *w, size_t row, walk_fn *walk)
+{
+    const struct rl_grid *batch = &w->batch;
+    real floats[2][RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    struct state state = {0};
+    struct stretch x = {.on = on};
+    if (w->baselines)
+        x.baseline = (double)rl_real_at(batch, VALUES, w->baselines, row);
+    for (size_t begin = rl_row_at(batch, row), left = rl_row_length(batch, row); left > 0;
+         left -= x.n) {
+        x.n = (left - 1) % RL_CHUNK + 1;
+        x.at = begin + left - x.n;
+        x.rewards = rl_reals_at(batch, REWARDS, w->rewards, x.at, x.n, floats[0]);
+        x.values = rl_reals_at(batch, VALUES, w->values, x.at, x.n, floats[1]);
+        rl_mask_bits(batch, x.at, x.n, on);
+        walk(w, &x, &state);
     }
 }
 
-static void walk_rows(const struct walk *w, walk_fn *walk_row)
+static void walk_rows(const struct walk *w, walk_fn *walk)
 {
-#pragma omp parallel for schedule(static) if (w->batch->n_rows * w->batch->n_tokens >=             \
-                                              RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < w->batch->n_rows; row++)
-        walk_row(w, row);
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(&w->batch))
+    for (size_t row = 0; row < w->batch.n_rows; row++)
+        walk_row(w, row, walk);
 }
 
 /* Finite at every position, or at response tokens only. */
-static enum rl_status check_reals(const struct walk *w, const char *name, const real *values,
-                                  bool everywhere, struct rl_error *err)
+static enum rl_status check_rewards(const struct walk *w, bool everywhere, struct rl_error *err)
 {
-    struct rl_batch batch = *w->batch;
-    if (everywhere)
-        batch.mask = NULL;
-    return rl_batch_check_reals(name, values, &batch, err);
+    return rl_grid_check_reals("token_level_rewards", &w->batch, REWARDS, w->rewards, everywhere,
+                               err);
 }
 
 static enum rl_status check_output(const struct walk *w, struct rl_error *err)
 {
-    if (w->advantages || w->batch->n_rows * w->batch->n_tokens == 0)
+    if (w->advantages || w->batch.n_rows == 0 || w->batch.n_tokens == 0)
         return RL_OK;
     return rl_fail(err, RL_EINVAL, "advantages is missing");
 }
@@ -109,47 +141,47 @@ enum rl_status rl_reinforce_plus_plus(const struct rl_batch *batch, double gamma
                                       bool through_holes, const real *rewards, real *advantages,
                                       real *returns, struct rl_workspace *ws, struct rl_error *err)
 {
-    const struct walk w = {.batch = batch,
-                           .rewards = rewards,
-                           .gamma = gamma,
-                           .through_holes = through_holes,
-                           .advantages = advantages,
-                           .returns = returns};
+    struct walk w = {.rewards = rewards,
+                     .gamma = gamma,
+                     .through_holes = through_holes,
+                     .advantages = advantages,
+                     .returns = returns};
     enum rl_status status = rl_discount_check("gamma", gamma, err);
     if (status == RL_OK)
-        status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+        status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
-        status = check_reals(&w, "token_level_rewards", rewards, true, err);
+        status = check_rewards(&w, true, err);
     if (status == RL_OK)
         status = check_output(&w, err);
     if (status != RL_OK)
         return status;
-    walk_rows(&w, reinforce_row);
-    return rl_whiten(batch, true, advantages, ws, err);
+    walk_rows(&w, reinforce);
+    return rl_whiten_grid(&w.batch, true, advantages, ws, err);
 }
 
 enum rl_status rl_remax(const struct rl_batch *batch, const real *rewards, const real *baselines,
                         real *advantages, real *returns, struct rl_error *err)
 {
-    const struct walk w = {.batch = batch,
-                           .rewards = rewards,
-                           .baselines = baselines,
-                           .advantages = advantages,
-                           .returns = returns};
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    struct walk w = {.rewards = rewards,
+                     .baselines = baselines,
+                     .advantages = advantages,
+                     .returns = returns};
+    enum rl_status status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
-        status = check_reals(&w, "token_level_rewards", rewards, false, err);
+        status = check_rewards(&w, false, err);
     if (status == RL_OK)
         status = check_output(&w, err);
     if (status != RL_OK)
         return status;
-    if (batch->n_rows && !baselines)
+    if (w.batch.n_rows && !baselines)
         return rl_fail(err, RL_EINVAL, "reward_baselines is missing");
-    for (size_t row = 0; row < batch->n_rows; row++)
-        if (!isfinite(baselines[row]))
+    for (size_t row = 0; row < w.batch.n_rows; row++) {
+        double baseline = (double)rl_real_at(&w.batch, VALUES, baselines, row);
+        if (!isfinite(baseline))
             return rl_fail(err, RL_EVALUE, "reward_baselines[%zu] is %g, not a finite number", row,
-                           (double)baselines[row]);
-    walk_rows(&w, remax_row);
+                           baseline);
+    }
+    walk_rows(&w, remax);
     return RL_OK;
 }
 
@@ -157,30 +189,29 @@ enum rl_status rl_gae(const struct rl_batch *batch, double gamma, double lam, co
                       const real *values, real *advantages, real *returns, struct rl_workspace *ws,
                       struct rl_error *err)
 {
-    const struct walk w = {.batch = batch,
-                           .rewards = rewards,
-                           .values = values,
-                           .gamma = gamma,
-                           .lam = lam,
-                           .advantages = advantages,
-                           .returns = returns};
+    struct walk w = {.rewards = rewards,
+                     .values = values,
+                     .gamma = gamma,
+                     .lam = lam,
+                     .advantages = advantages,
+                     .returns = returns};
     enum rl_status status = rl_discount_check("gamma", gamma, err);
     if (status == RL_OK)
         status = rl_discount_check("lam", lam, err);
     if (status == RL_OK)
-        status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+        status = rl_grid_of(&w.batch, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
-        status = check_reals(&w, "token_level_rewards", rewards, false, err);
+        status = check_rewards(&w, false, err);
     if (status == RL_OK)
-        status = check_reals(&w, "values", values, true, err);
+        status = rl_grid_check_reals("values", &w.batch, VALUES, values, true, err);
     if (status == RL_OK)
         status = check_output(&w, err);
     if (status != RL_OK)
         return status;
-    walk_rows(&w, gae_row);
+    walk_rows(&w, gae);
     /*
      * Not masked: the reference whitens the array it has, holes and padding included, with mean and
      * variance of the response tokens.
      */
-    return rl_whiten(batch, false, advantages, ws, err);
+    return rl_whiten_grid(&w.batch, false, advantages, ws, err);
 }

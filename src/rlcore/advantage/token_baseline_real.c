@@ -12,8 +12,10 @@
 #include "support/real.h"
 #include "support/vexp.h"
 
+enum { REWARDS, OLD_LOG_PROB, SUM_PI_SQUARED, WEIGHTS }; /* as in the input */
+
 struct task {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const struct rl_token_baseline_input *in;
     const struct rl_token_baseline_options *options;
     size_t *lengths;            /* [B] response tokens */
@@ -37,16 +39,21 @@ struct lane {
  * Weights are squared: the gradient is scaled by them, its squared norm by their square. In a loop
  * of its own, so that the common case without weights stays short.
  */
-RL_HOT static void energies(const uint8_t *mask, const real *log_prob, const real *pi_squared,
-                            const real *weights, size_t n, real *out)
+RL_HOT static void energies(const struct task *task, size_t i, size_t n, real *out)
 {
+    const struct rl_grid *batch = &task->batch;
+    const struct rl_token_baseline_input *in = task->in;
+    real floats[3][RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    const real *log_prob = rl_reals_at(batch, OLD_LOG_PROB, in->old_log_prob, i, n, floats[0]);
+    const real *squared = rl_reals_at(batch, SUM_PI_SQUARED, in->sum_pi_squared, i, n, floats[1]);
+    const real *weights = rl_reals_at(batch, WEIGHTS, in->weights, i, n, floats[2]);
+    rl_mask_bits(batch, i, n, on);
 #pragma omp simd
-    for (size_t t = 0; t < n; t++) {
-        real e = 1 - 2 * rl_exp(log_prob[t]) + pi_squared[t];
-        out[t] = mask[t] ? e : 0;
-    }
+    for (size_t t = 0; t < n; t++)
+        out[t] = rl_keep(on[t], 1 - 2 * rl_exp(log_prob[t]) + squared[t]);
     for (size_t t = 0; t < (weights ? n : 0); t++)
-        out[t] = mask[t] ? out[t] * weights[t] * weights[t] : 0;
+        out[t] = rl_keep(on[t], out[t] * weights[t] * weights[t]);
 }
 
 /*
@@ -56,14 +63,12 @@ RL_HOT static void energies(const uint8_t *mask, const real *log_prob, const rea
  */
 static void add_row(const struct task *task, const struct lane *lane, size_t row)
 {
-    const struct rl_token_baseline_input *in = task->in;
-    const uint8_t *mask = task->batch->mask + row * task->batch->n_tokens;
-    size_t n = task->batch->n_tokens, i = row * n, rank = 0;
+    size_t n = rl_row_length(&task->batch, row), begin = rl_row_at(&task->batch, row), rank = 0;
     double cumulated = 0;
-    energies(mask, in->old_log_prob + i, in->sum_pi_squared + i,
-             in->weights ? in->weights + i : NULL, n, lane->energy);
+    for (size_t t = 0; t < n; t += RL_CHUNK)
+        energies(task, begin + t, n - t < RL_CHUNK ? n - t : RL_CHUNK, lane->energy + t);
     for (size_t t = 0; t < n; t++) {
-        if (!mask[t])
+        if (!rl_on(&task->batch, begin + t))
             continue;
         size_t at = task->options->compact ? rank++ : t;
         cumulated += (double)lane->energy[t];
@@ -78,10 +83,12 @@ static void add_row(const struct task *task, const struct lane *lane, size_t row
  */
 static void row_returns(const struct task *task, const struct lane *lane, size_t row)
 {
-    size_t n = task->batch->n_tokens;
+    const struct rl_grid *batch = &task->batch;
+    size_t begin = rl_row_at(batch, row);
     double sum = 0;
-    for (size_t t = n; t-- > 0;) {
-        sum += task->batch->mask[row * n + t] ? (double)task->in->rewards[row * n + t] : 0;
+    for (size_t t = rl_row_length(batch, row); t-- > 0;) {
+        if (rl_on(batch, begin + t))
+            sum += (double)rl_real_at(batch, REWARDS, task->in->rewards, begin + t);
         lane->returns[t] = sum;
     }
 }
@@ -89,14 +96,15 @@ static void row_returns(const struct task *task, const struct lane *lane, size_t
 /* Baseline at a position of a row: 0 from `tail` on. */
 static void write_row(const struct task *task, const struct lane *lane, size_t row, size_t tail)
 {
-    size_t n = task->batch->n_tokens, rank = 0;
-    for (size_t t = 0; t < n; t++) {
-        size_t i = row * n + t, at = task->options->compact ? rank : t;
+    size_t begin = rl_row_at(&task->batch, row), rank = 0;
+    for (size_t t = 0; t < rl_row_length(&task->batch, row); t++) {
+        size_t i = begin + t, at = task->options->compact ? rank : t;
         double baseline = at < tail ? lane->baseline[at] : 0;
-        task->advantages[i] = task->batch->mask[i] ? (real)(lane->returns[t] - baseline) : 0;
+        uint8_t on = rl_on(&task->batch, i);
+        task->advantages[i] = on ? (real)(lane->returns[t] - baseline) : 0;
         if (task->returns)
             task->returns[i] = (real)lane->returns[t];
-        rank += task->batch->mask[i];
+        rank += on;
     }
 }
 
@@ -129,7 +137,7 @@ static struct lengths measure(const struct task *task, const size_t *rows, size_
 static void run_group(const struct task *task, const struct lane *lane, const size_t *rows,
                       size_t n)
 {
-    size_t n_tokens = task->batch->n_tokens;
+    size_t n_tokens = task->batch.n_tokens;
     struct lengths l = measure(task, rows, n);
     for (size_t t = 0; t < n_tokens; t++)
         lane->baseline[t] = lane->denominator[t] = 0;
@@ -156,8 +164,7 @@ static void run_group(const struct task *task, const struct lane *lane, const si
 static void run_groups(const struct task *task, const struct rl_groups *groups,
                        const struct lane *lanes)
 {
-#pragma omp parallel for schedule(static) if (task->batch->n_rows * task->batch->n_tokens >=       \
-                                              RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(&task->batch))
     for (size_t k = 0; k < LANES; k++)
         for (size_t g = k * groups->n / LANES; g < (k + 1) * groups->n / LANES; g++)
             run_group(task, &lanes[k], groups->order + groups->start[g], rl_group_size(groups, g));
@@ -176,32 +183,36 @@ static struct lane take_lane(struct rl_scratch *s, size_t n_tokens)
 static enum rl_status check(const struct task *task, struct rl_error *err)
 {
     const struct rl_token_baseline_input *in = task->in;
-    if (!in || !task->options)
-        return rl_fail(err, RL_EINVAL, "input or options are missing");
-    enum rl_status status = rl_discount_check("epsilon", task->options->epsilon, err);
-    if (status == RL_OK)
-        status = rl_batch_check(task->batch, RL_NEEDS_GROUPS, err);
-    if (status == RL_OK)
-        status = rl_batch_check_reals("token_level_rewards", in->rewards, task->batch, err);
-    if (status == RL_OK)
-        status = rl_batch_check_reals("old_log_prob", in->old_log_prob, task->batch, err);
-    if (status == RL_OK)
-        status = rl_batch_check_reals("sum_pi_squared", in->sum_pi_squared, task->batch, err);
-    if (status == RL_OK && in->weights)
-        status = rl_batch_check_reals("rollout_is_weights", in->weights, task->batch, err);
-    if (status == RL_OK && !task->advantages && task->batch->n_rows && task->batch->n_tokens)
-        return rl_fail(err, RL_EINVAL, "advantages is missing");
+    const struct {
+        const char *name;
+        const real *values;
+    } arrays[] = {[REWARDS] = {"token_level_rewards", in->rewards},
+                  [OLD_LOG_PROB] = {"old_log_prob", in->old_log_prob},
+                  [SUM_PI_SQUARED] = {"sum_pi_squared", in->sum_pi_squared},
+                  [WEIGHTS] = {"rollout_is_weights", in->weights}};
+    enum rl_status status = RL_OK;
+    for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
+        if (k != WEIGHTS || in->weights)
+            status = rl_grid_check_reals(arrays[k].name, &task->batch, k, arrays[k].values, false,
+                                         err);
+    if (status == RL_OK && task->batch.n_rows && task->batch.n_tokens)
+        status = RL_NEED(err, {"advantages", task->advantages});
     return status;
 }
 
 static void count_lengths(const struct task *task)
 {
-    size_t n = task->batch->n_tokens;
-    for (size_t row = 0; row < task->batch->n_rows; row++) {
-        task->lengths[row] = 0;
-        for (size_t t = 0; t < n; t++)
-            task->lengths[row] += task->batch->mask[row * n + t];
-    }
+    for (size_t row = 0; row < task->batch.n_rows; row++)
+        task->lengths[row] = rl_count_on(&task->batch, rl_row_at(&task->batch, row),
+                                         rl_row_length(&task->batch, row));
+}
+
+/* The result can overflow where no input did; it has the precision of an output. */
+static enum rl_status check_result(const struct task *task, struct rl_error *err)
+{
+    struct rl_grid own = task->batch;
+    own.bf16 = 0;
+    return rl_grid_check_reals("advantages", &own, 0, task->advantages, false, err);
 }
 
 enum rl_status rl_token_baseline(const struct rl_batch *batch,
@@ -210,20 +221,26 @@ enum rl_status rl_token_baseline(const struct rl_batch *batch,
                                  real *returns, struct rl_workspace *ws, struct rl_error *err)
 {
     struct task task = {
-        .batch = batch, .in = in, .options = options, .advantages = advantages, .returns = returns};
-    enum rl_status status = check(&task, err);
+        .in = in, .options = options, .advantages = advantages, .returns = returns};
+    if (!in || !options)
+        return rl_fail(err, RL_EINVAL, "input or options are missing");
+    enum rl_status status = rl_discount_check("epsilon", options->epsilon, err);
+    if (status == RL_OK)
+        status = rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK)
+        status = check(&task, err);
     if (status != RL_OK)
         return status;
     struct rl_scratch s = rl_scratch_begin(ws);
-    struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
-    task.lengths = rl_scratch_take(&s, batch->n_rows, sizeof *task.lengths);
+    struct rl_groups groups = rl_groups_take(&s, task.batch.n_rows);
+    task.lengths = rl_scratch_take(&s, task.batch.n_rows, sizeof *task.lengths);
     struct lane lanes[LANES];
     for (size_t k = 0; k < LANES; k++)
-        lanes[k] = take_lane(&s, batch->n_tokens);
+        lanes[k] = take_lane(&s, task.batch.n_tokens);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    rl_groups_build(&groups, batch->group);
+    rl_groups_build(&groups, task.batch.group);
     count_lengths(&task);
     run_groups(&task, &groups, lanes);
-    return rl_batch_check_reals("advantages", advantages, batch, err);
+    return check_result(&task, err);
 }

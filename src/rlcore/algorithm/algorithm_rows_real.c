@@ -21,7 +21,8 @@
 struct rows {
     const struct rl_algorithm *algorithm;
     const struct rl_algorithm_input *in;
-    const struct rl_batch *batch;
+    const struct rl_batch *batch; /* as kernels take it */
+    const struct rl_grid *grid;   /* the same, opened */
     const struct rl_algorithm_options *options;
     real *rewards, *advantages, *clip_scale;
     struct rl_a2tgpo_stats *stats;
@@ -59,13 +60,19 @@ static enum rl_status handed_on(const struct rl_scratch *s, const struct rl_work
  * ascend along a row and tokens of no turn are -1, so that a search goes on where the one before
  * ended.
  */
-static size_t turn_end(const int32_t *turn, size_t n, size_t from, int32_t k)
+static size_t turn_end(struct rl_ids turn, size_t n, size_t from, int32_t k)
 {
     size_t last = from;
-    for (size_t t = from; t < n && turn[t] <= k; t++)
-        if (turn[t] == k)
+    for (size_t t = from; t < n && rl_id(turn, t) <= k; t++)
+        if (rl_id(turn, t) == k)
             last = t;
     return last;
+}
+
+static void fill(const struct rows *r, size_t row, real *array, real value)
+{
+    for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
+        array[i] = value;
 }
 
 /*
@@ -76,20 +83,20 @@ static size_t turn_end(const int32_t *turn, size_t n, size_t from, int32_t k)
  */
 static void lay_rewards(const struct rows *r, uint8_t *event)
 {
-    size_t n = r->batch->n_tokens;
     bool gains = r->algorithm->needs & RL_NEED_GAINS;
-    memset(r->rewards, 0, r->batch->n_rows * n * sizeof *r->rewards);
-    for (size_t i = 0; i < r->batch->n_rows; i++) {
-        const int32_t *turn = r->batch->turn + i * n;
+    for (size_t i = 0; i < r->grid->n_rows; i++) {
+        size_t begin = rl_row_at(r->grid, i), n = rl_row_length(r->grid, i);
+        const struct rl_ids turn = rl_turns_at(r->grid, begin);
+        fill(r, i, r->rewards, 0);
         size_t first = r->in->turn_start[i], turns = r->in->turn_start[i + 1] - first, at = 0;
         for (size_t k = 0; k < turns; k++) {
             bool outcome = k + 1 == turns;
             at = turn_end(turn, n, at, (int32_t)k);
             if (outcome || gains)
-                r->rewards[i * n + at] =
+                r->rewards[begin + at] =
                     (real)(outcome ? r->in->outcome[i] : r->in->gain[first + k]);
             if (event)
-                event[i * n + at] = outcome ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
+                event[begin + at] = outcome ? RL_EVENT_OUTCOME : RL_EVENT_PROCESS;
         }
     }
 }
@@ -147,7 +154,7 @@ static enum rl_status by_gains(const struct rows *r)
 static enum rl_status by_process(const struct rows *r)
 {
     struct rl_scratch s = rl_scratch_begin(r->ws);
-    size_t cells = r->batch->n_rows * r->batch->n_tokens;
+    size_t cells = rl_grid_end(r->grid);
     uint8_t *event = rl_scratch_take(&s, cells, sizeof *event);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
@@ -204,23 +211,19 @@ static enum rl_status by_judge(const struct rows *r)
     if (status != RL_OK || !asked)
         return status == RL_OK ? by_group(r, RL_GRPO) : status;
     struct rl_scratch s = rl_scratch_begin(r->ws);
-    size_t n = r->batch->n_rows, n_steps = r->in->turn_start[n];
+    size_t n = r->grid->n_rows, n_steps = r->in->turn_start[n];
     double *steps = rl_scratch_take(&s, 2 * n_steps, sizeof *steps);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     struct rl_workspace rest = behind(&s);
-    const struct rl_adca_input in = {.n_rows = n,
-                                     .n_tokens = r->batch->n_tokens,
-                                     .group = r->batch->group,
-                                     .step_id = r->batch->turn,
-                                     .start = r->in->turn_start,
+    const struct rl_adca_input in = {.start = r->in->turn_start,
                                      .flags = r->in->flags,
                                      .flag_start = r->in->turn_start};
     const struct rl_adca_output out = {NULL, steps, steps ? steps + n_steps : NULL, NULL};
     lay_rewards(r, NULL);
     return handed_on(
         &s, &rest,
-        rl_adca_advantage(&in, &options, r->rewards, r->advantages, &out, &rest, r->err));
+        rl_adca_batch_advantage(r->batch, &in, &options, r->rewards, r->advantages, &out, &rest, r->err));
 }
 
 /*
@@ -229,9 +232,8 @@ static enum rl_status by_judge(const struct rows *r)
  */
 static void spread_value(const struct rows *r, size_t row, double value)
 {
-    size_t n = r->batch->n_tokens;
-    for (size_t t = row * n; t < (row + 1) * n; t++)
-        r->advantages[t] = r->batch->mask[t] ? (real)value : 0;
+    for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
+        r->advantages[i] = rl_on(r->grid, i) ? (real)value : 0;
 }
 
 /*
@@ -241,7 +243,7 @@ static void spread_value(const struct rows *r, size_t row, double value)
 static enum rl_status by_values(const struct rows *r)
 {
     struct rl_scratch s = rl_scratch_begin(r->ws);
-    size_t n = r->batch->n_rows;
+    size_t n = r->grid->n_rows;
     struct rl_groups groups = rl_groups_take(&s, n);
     struct rl_trace *traces = rl_scratch_take(&s, n, sizeof *traces);
     double *values = rl_scratch_take(&s, n, sizeof *values);
@@ -250,7 +252,7 @@ static enum rl_status by_values(const struct rows *r)
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     lay_rewards(r, NULL);
-    rl_groups_build(&groups, r->batch->group);
+    rl_groups_build(&groups, r->grid->group);
     for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
         const size_t *rows = groups.order + groups.start[g];
         size_t size = rl_group_size(&groups, g);
@@ -267,31 +269,33 @@ static enum rl_status by_values(const struct rows *r)
 static enum rl_status by_gae(const struct rows *r)
 {
     struct rl_scratch s = rl_scratch_begin(r->ws);
-    size_t cells = r->batch->n_rows * r->batch->n_tokens;
+    size_t cells = rl_grid_end(r->grid);
     real *values = rl_scratch_take(&s, cells, sizeof *values);
     real *returns = rl_scratch_take(&s, cells, sizeof *returns);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
     struct rl_workspace rest = behind(&s);
-    for (size_t i = 0; i < cells; i++)
-        values[i] = (real)r->in->values[i];
+    for (size_t row = 0; row < r->grid->n_rows; row++)
+        for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
+            values[i] = (real)r->in->values[i];
     lay_rewards(r, NULL);
     enum rl_status status =
         handed_on(&s, &rest,
                   rl_gae(r->batch, r->options->gamma, r->options->lam, r->rewards, values,
                          r->advantages, returns, &rest, r->err));
-    for (size_t i = 0; i < cells && status == RL_OK && r->in->returns; i++)
-        r->in->returns[i] = (double)returns[i];
+    for (size_t row = 0; status == RL_OK && r->in->returns && row < r->grid->n_rows; row++)
+        for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++)
+            r->in->returns[i] = (double)returns[i];
     return status;
 }
 
 static enum rl_status by_greedy(const struct rows *r)
 {
     struct rl_scratch s = rl_scratch_begin(r->ws);
-    real *baselines = rl_scratch_take(&s, r->batch->n_rows, sizeof *baselines);
+    real *baselines = rl_scratch_take(&s, r->grid->n_rows, sizeof *baselines);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, r->err);
-    for (size_t i = 0; i < r->batch->n_rows; i++)
+    for (size_t i = 0; i < r->grid->n_rows; i++)
         baselines[i] = (real)r->in->baseline[i];
     lay_rewards(r, NULL);
     return rl_remax(r->batch, r->rewards, baselines, r->advantages, NULL, r->err);
@@ -343,10 +347,9 @@ static size_t grow(const struct rows *r, const struct tree *t, const size_t *row
 
 static void spread_tree(const struct rows *r, size_t row, double trunk, double branch)
 {
-    size_t n = r->batch->n_tokens;
-    for (size_t at = row * n; at < (row + 1) * n; at++) {
-        bool shared = r->batch->turn[at] < r->in->n_shared[row];
-        r->advantages[at] = r->batch->mask[at] ? (real)(shared ? trunk : branch) : 0;
+    for (size_t i = rl_row_at(r->grid, row), end = rl_row_end(r->grid, row); i < end; i++) {
+        bool shared = rl_id(rl_turns_at(r->grid, i), 0) < r->in->n_shared[row];
+        r->advantages[i] = rl_on(r->grid, i) ? (real)(shared ? trunk : branch) : 0;
     }
 }
 
@@ -359,7 +362,7 @@ static enum rl_status by_episodes(const struct rows *r)
     static const char *const branches[] = {"branch"};
     struct rl_scratch s = rl_scratch_begin(r->ws);
     struct rl_algorithm_options options = *r->options;
-    size_t n = r->batch->n_rows;
+    size_t n = r->grid->n_rows;
     struct rl_groups groups = rl_groups_take(&s, n);
     const struct tree t = {.traces = rl_scratch_take(&s, 2 * n, sizeof *t.traces),
                            .values = rl_scratch_take(&s, 2 * n, sizeof *t.values),
@@ -372,7 +375,7 @@ static enum rl_status by_episodes(const struct rows *r)
     options.episode_agents = branches;
     options.n_episode_agents = 1;
     lay_rewards(r, NULL);
-    rl_groups_build(&groups, r->batch->group);
+    rl_groups_build(&groups, r->grid->group);
     for (size_t g = 0; g < groups.n && status == RL_OK; g++) {
         const size_t *rows = groups.order + groups.start[g];
         size_t size = rl_group_size(&groups, g), traces = grow(r, &t, rows, size);
@@ -412,14 +415,11 @@ static enum rl_status check_needs(const struct rows *r)
  */
 static enum rl_status check(const struct rows *r)
 {
-    enum rl_status status = rl_batch_check(r->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, r->err);
-    if (status != RL_OK)
-        return status;
-    if (r->batch->n_rows && (!r->in->outcome || !r->in->turn_start || !r->rewards ||
+    if (r->grid->n_rows && (!r->in->outcome || !r->in->turn_start || !r->rewards ||
                              !r->advantages || !r->clip_scale || !r->stats))
         return rl_fail(r->err, RL_EINVAL, "outcomes, turn starts or an output are missing");
-    status = r->batch->n_rows ? check_needs(r) : RL_OK;
-    for (size_t i = 0; i < r->batch->n_rows && status == RL_OK; i++)
+    enum rl_status status = r->grid->n_rows ? check_needs(r) : RL_OK;
+    for (size_t i = 0; i < r->grid->n_rows && status == RL_OK; i++)
         if (r->in->turn_start[i + 1] <= r->in->turn_start[i])
             status = rl_fail(r->err, RL_EINVAL, "row %zu has no turn for its outcome", i);
     return status;
@@ -435,15 +435,21 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
                                  real *advantages, real *clip_scale, struct rl_a2tgpo_stats *stats,
                                  struct rl_workspace *ws, struct rl_error *err)
 {
-    const struct rows r = {algorithm,  in,         in->batch, options, rewards,
-                           advantages, clip_scale, stats,     ws,      err};
+    struct rl_grid grid;
+    enum rl_status status =
+        rl_grid_open(&grid, in->batch, RL_NEEDS_TURNS | RL_NEEDS_GROUPS, true, err);
+    /* There are no reals among the inputs: what kernels are handed below is made here. */
+    struct rl_layout layout = status == RL_OK ? rl_grid_layout(&grid, NULL, NULL, 0)
+                                              : (struct rl_layout){.n_tokens = 0};
+    const struct rows r = {algorithm,  in,         &layout.batch, &grid, options, rewards,
+                           advantages, clip_scale, stats,         ws,    err};
     const struct rl_algorithm_code *code = algorithm->code;
-    enum rl_status status = check(&r);
+    if (status == RL_OK)
+        status = check(&r);
     if (status != RL_OK)
         return status;
-    size_t cells = r.batch->n_rows * r.batch->n_tokens;
-    for (size_t i = 0; i < cells; i++)
-        clip_scale[i] = 1;
+    for (size_t row = 0; row < grid.n_rows; row++)
+        fill(&r, row, clip_scale, 1);
     *stats = (struct rl_a2tgpo_stats){1, 0};
     switch (code->rows) {
     case RL_ROWS_GROUP: return by_group(&r, (enum rl_estimator)code->variant);
@@ -458,7 +464,8 @@ enum rl_status rl_algorithm_rows(const struct rl_algorithm *algorithm,
     case RL_ROWS_EPISODES: return by_episodes(&r);
     case RL_ROWS_ZERO:
         lay_rewards(&r, NULL);
-        memset(advantages, 0, cells * sizeof *advantages);
+        for (size_t row = 0; row < grid.n_rows; row++)
+            fill(&r, row, advantages, 0);
         return RL_OK;
     case RL_ROWS_NONE: break;
     }

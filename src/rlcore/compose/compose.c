@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compose/compose_internal.h"
+#include "support/grid.h"
 
 void rl_compose_options_of(struct rl_compose_options *options,
                            const struct rl_correction_plan *plan)
@@ -22,12 +23,15 @@ void rl_compose_options_of(struct rl_compose_options *options,
     options->replay = plan->replay;
 }
 
-static enum rl_status check_tool(const struct rl_batch *batch, const uint8_t *tool, size_t i,
-                                 struct rl_error *err)
+/* The mask without a row's tools, one byte for each token. */
+static enum rl_status mask_row(const struct rl_grid *batch, size_t row, const uint8_t *tool,
+                               uint8_t *mask, struct rl_error *err)
 {
-    size_t n = batch->n_tokens;
-    if (tool[i] > 1)
-        return rl_fail(err, RL_EVALUE, "tool[%zu][%zu] is %u, not 0 or 1", i / n, i % n, tool[i]);
+    for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
+        if (tool[i + t] > 1)
+            return rl_fail(err, RL_EVALUE, "tool[%zu][%zu] is %u, not 0 or 1", row, t, tool[i + t]);
+        mask[i + t] = rl_on(batch, i + t) && !tool[i + t];
+    }
     return RL_OK;
 }
 
@@ -35,22 +39,23 @@ static enum rl_status check_tool(const struct rl_batch *batch, const uint8_t *to
  * New numbers for the turns of a row that still have a token. Kernels ask for turns without gaps: a
  * turn that was all tool output is gone, and those behind it move up.
  */
-static enum rl_status number_turns(const struct rl_batch *batch, size_t row, const uint8_t *mask,
+static enum rl_status number_turns(const struct rl_grid *batch, size_t row, const uint8_t *mask,
                                    int32_t *turn, struct rl_error *err)
 {
     int32_t last = -1, number = -1;
-    for (size_t t = 0; t < batch->n_tokens; t++) {
-        size_t i = row * batch->n_tokens + t;
-        int32_t id = batch->turn[i];
-        turn[i] = -1;
-        if (!mask[i])
+    size_t first = rl_row_at(batch, row);
+    const struct rl_ids ids = rl_turns_at(batch, first);
+    for (size_t t = 0; t < rl_row_length(batch, row); t++) {
+        int32_t id = rl_id(ids, t);
+        turn[first + t] = -1;
+        if (!mask[first + t])
             continue;
         if (id < 0 || id < last)
             return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, id,
                            last);
         number += id != last;
         last = id;
-        turn[i] = number;
+        turn[first + t] = number;
     }
     return RL_OK;
 }
@@ -58,18 +63,19 @@ static enum rl_status number_turns(const struct rl_batch *batch, size_t row, con
 enum rl_status rl_mask_tools(const struct rl_batch *batch, const uint8_t *tool, uint8_t *mask,
                              int32_t *turn, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
-    size_t cells = status == RL_OK ? batch->n_rows * batch->n_tokens : 0;
-    if (cells && (!tool || !mask))
+    struct rl_grid grid;
+    enum rl_status status =
+        rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
+    bool tokens = status == RL_OK && grid.n_rows && grid.n_tokens;
+    if (tokens && (!tool || !mask))
         status = rl_fail(err, RL_EINVAL, "tool or the mask to write is missing");
-    if (status == RL_OK && cells && turn && !batch->turn)
+    if (status == RL_OK && tokens && turn && !batch->turn)
         status = rl_fail(err, RL_EINVAL, "turn ids are missing");
-    for (size_t i = 0; status == RL_OK && i < cells; i++) {
-        status = check_tool(batch, tool, i, err);
-        mask[i] = batch->mask[i] && !tool[i];
+    for (size_t row = 0; status == RL_OK && tokens && row < grid.n_rows; row++) {
+        status = mask_row(&grid, row, tool, mask, err);
+        if (status == RL_OK && turn)
+            status = number_turns(&grid, row, mask, turn, err);
     }
-    for (size_t row = 0; status == RL_OK && turn && row < batch->n_rows; row++)
-        status = number_turns(batch, row, mask, turn, err);
     return status;
 }
 

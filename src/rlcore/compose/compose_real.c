@@ -20,8 +20,12 @@
 #include "support/turns.h"
 #include "support/vexp.h"
 
+/* In the order of the input. */
+enum { LOG_PROB, PROXIMAL, BEHAVIOUR, SAMPLER, ADVANTAGES, N_ARRAYS };
+
 struct composing {
-    struct rl_batch left; /* the batch with the mask that is left */
+    struct rl_layout layout; /* the batch, later with the mask and the turns that are left */
+    struct rl_grid left;     /* the same, opened */
     const struct rl_compose_options *options;
     struct rl_compose_input in; /* with what is absent filled in */
     const struct rl_compose_output *out;
@@ -32,6 +36,16 @@ struct composing {
     struct rl_workspace rest;
 };
 
+/* An absent array is its neighbour, of the neighbour's type. */
+static void stand_in(const real **array, unsigned k, const real *neighbour, unsigned of,
+                     uint32_t *bits)
+{
+    if (*array)
+        return;
+    *array = neighbour;
+    *bits = (*bits & ~RL_BF16(k)) | (*bits >> of & 1) << k;
+}
+
 /*
  * Absent policies are their neighbours. A policy that was not recorded is taken to be its
  * neighbour, which makes the factor between them exactly 1: the caller states less and gets fewer
@@ -40,20 +54,22 @@ struct composing {
 static enum rl_status fill_in(struct composing *c, struct rl_error *err)
 {
     struct rl_compose_input *in = &c->in;
+    uint32_t bits = c->left.bf16 & (RL_BF16(N_ARRAYS) - 1);
     if (!in->log_prob || !in->advantages || !(in->behaviour || in->sampler) || !c->out->mask)
         return rl_fail(err, RL_EINVAL,
                        "log_prob, advantages, one of behaviour and sampler, or the "
                        "mask to write is missing");
-    in->sampler = in->sampler ? in->sampler : in->behaviour;
-    in->behaviour = in->behaviour ? in->behaviour : in->sampler;
-    in->proximal = in->proximal ? in->proximal : in->behaviour;
+    stand_in(&in->sampler, SAMPLER, in->behaviour, BEHAVIOUR, &bits);
+    stand_in(&in->behaviour, BEHAVIOUR, in->sampler, SAMPLER, &bits);
+    stand_in(&in->proximal, PROXIMAL, in->behaviour, BEHAVIOUR, &bits);
+    c->layout.bf16 = c->left.bf16 = bits;
     return RL_OK;
 }
 
 static enum rl_status take(struct composing *c, struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
-    size_t rows = c->left.n_rows, cells = rows * c->left.n_tokens, inner = rl_rows_bytes(rows);
+    size_t rows = c->left.n_rows, cells = rl_grid_end(&c->left), inner = rl_rows_bytes(rows);
     const struct rl_routes *routes = c->in.data.used_routes;
     size_t counts = routes ? rl_routes_bytes(rows, routes->n_layers) : 0;
     c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
@@ -69,6 +85,13 @@ static enum rl_status take(struct composing *c, struct rl_workspace *ws, struct 
     return RL_OK;
 }
 
+static void copy_mask(const struct rl_grid *batch, uint8_t *mask)
+{
+    for (size_t row = 0; row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i++)
+            mask[i] = rl_on(batch, i);
+}
+
 /*
  * The mask without tools, in the caller's array from here on. The caller's array serves as the
  * working mask from here on: OPSM only ever clears it, and what is left is part of the result.
@@ -77,15 +100,16 @@ static enum rl_status take_mask(struct composing *c, struct rl_error *err)
 {
     const struct rl_compose_options *o = c->options;
     bool turns = o->per_turn || (o->use_opsm && o->opsm.unit == RL_OPSM_TURN);
-    const uint8_t *tool = c->in.data.tool, *mask = c->left.mask;
+    const uint8_t *tool = c->in.data.tool;
     enum rl_status status = RL_OK;
     if (tool)
-        status = rl_mask_tools(&c->left, tool, c->out->mask, turns ? c->turn : NULL, err);
-    else if (c->left.n_rows && c->left.n_tokens)
-        memmove(c->out->mask, mask, c->left.n_rows * c->left.n_tokens);
-    c->left.mask = c->out->mask;
-    c->left.turn = tool && turns ? c->turn : c->left.turn;
-    return status == RL_OK ? rl_batch_check(&c->left, turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
+        status = rl_mask_tools(&c->layout.batch, tool, c->out->mask, turns ? c->turn : NULL, err);
+    else
+        copy_mask(&c->left, c->out->mask);
+    c->layout =
+        rl_grid_layout(&c->left, c->out->mask, tool && turns ? c->turn : NULL, c->left.bf16);
+    return status == RL_OK ? rl_grid_of(&c->left, &c->layout.batch,
+                                        turns ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err)
                            : status;
 }
 
@@ -98,15 +122,16 @@ static enum rl_status check_reals(const struct composing *c, struct rl_error *er
     const struct {
         const char *name;
         const real *values;
-    } arrays[] = {{"log_prob", c->in.log_prob},
-                  {"proximal_log_prob", c->in.proximal},
-                  {"behaviour_log_prob", c->in.behaviour},
-                  {"sampler_log_prob", c->in.sampler},
-                  {"advantages", c->in.advantages}};
+    } arrays[N_ARRAYS] = {[LOG_PROB] = {"log_prob", c->in.log_prob},
+                          [PROXIMAL] = {"proximal_log_prob", c->in.proximal},
+                          [BEHAVIOUR] = {"behaviour_log_prob", c->in.behaviour},
+                          [SAMPLER] = {"sampler_log_prob", c->in.sampler},
+                          [ADVANTAGES] = {"advantages", c->in.advantages}};
     enum rl_status status = RL_OK;
-    for (size_t i = 0; status == RL_OK && i < sizeof arrays / sizeof *arrays; i++)
-        if (i == 0 || arrays[i].values != arrays[i - 1].values)
-            status = rl_batch_check_reals(arrays[i].name, arrays[i].values, &c->left, err);
+    for (unsigned k = 0; status == RL_OK && k < N_ARRAYS; k++)
+        if (k == 0 || arrays[k].values != arrays[k - 1].values)
+            status =
+                rl_grid_check_reals(arrays[k].name, &c->left, k, arrays[k].values, false, err);
     return status;
 }
 
@@ -115,75 +140,92 @@ static enum rl_status drop(struct composing *c, struct rl_opsm_result *result, s
     *result = (struct rl_opsm_result){0};
     if (!c->options->use_opsm)
         return RL_OK;
-    return rl_opsm(&c->left, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages,
+    /* Its arrays are the first, the fourth and the fifth of this call. */
+    uint32_t bits = (c->left.bf16 & 1) | (c->left.bf16 >> SAMPLER & 3) << 1;
+    const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
+    return rl_opsm(&layout.batch, &c->options->opsm, c->in.log_prob, c->in.sampler, c->in.advantages,
                    c->out->mask, NULL, result, err);
 }
 
-static size_t chunk_at(size_t n, size_t t)
+static size_t chunk_at(size_t i, size_t end)
 {
-    return n - t < RL_CHUNK ? n - t : RL_CHUNK;
+    return end - i < RL_CHUNK ? end - i : RL_CHUNK;
 }
+
+/* One factor: a / b, which are the k-th arrays of the call. */
+struct factor {
+    const real *a, *b;
+    unsigned a_k, b_k;
+    double cap;
+    real *to;      /* [B*T] or NULL */
+    real *weights; /* [B*T] to multiply, or NULL */
+};
 
 /* Up to RL_CHUNK log-ratios. Returns 0, or NaN if one is not finite: x - x is 0 for a finite x
  * only. */
-RL_HOT static real subtract(const uint8_t *mask, const real *a, const real *b, size_t n,
+RL_HOT static real subtract(const struct rl_grid *batch, const struct factor *f, size_t i, size_t n,
                             real *restrict l)
 {
-    real poison = 0, on[RL_CHUNK];
-    rl_mask_reals(mask, n, on);
+    real poison = 0, floats[2][RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    const real *a = rl_reals_at(batch, f->a_k, f->a, i, n, floats[0]);
+    const real *b = rl_reals_at(batch, f->b_k, f->b, i, n, floats[1]);
+    rl_mask_bits(batch, i, n, on);
 #pragma omp simd reduction(+ : poison)
     for (size_t t = 0; t < n; t++) {
-        real x = a[t], y = b[t];
-        x = on[t] > 0 ? x : 0;
-        y = on[t] > 0 ? y : 0;
-        l[t] = x - y;
-        poison += l[t] - l[t];
+        real x = rl_keep(on[t], a[t]) - rl_keep(on[t], b[t]);
+        l[t] = x;
+        poison += x - x;
     }
     return poison;
 }
 
 struct mean {
-    real sum, count;
+    double sum, count;
 };
 
-RL_HOT static struct mean add_up(const uint8_t *mask, const real *x, size_t n)
+RL_HOT static struct mean add_up(const struct rl_grid *batch, const real *x, size_t i, size_t n)
 {
-    real sum = 0, count = 0, on[RL_CHUNK];
-    rl_mask_reals(mask, n, on);
-#pragma omp simd reduction(+ : sum, count)
+    real term[RL_CHUNK];
+    rl_int on[RL_CHUNK], count = 0;
+    rl_mask_bits(batch, i, n, on);
+#pragma omp simd reduction(+ : count)
     for (size_t t = 0; t < n; t++) {
-        sum += on[t] > 0 ? x[t] : 0;
-        count += on[t];
+        term[t] = rl_keep(on[t], x[i + t]);
+        count -= on[t];
     }
-    return (struct mean){sum, count};
+    return (struct mean){(double)rl_sum(term, n), (double)count};
 }
 
-RL_HOT static void spread(const uint8_t *mask, size_t n, real value, real *x)
+RL_HOT static void spread(const struct rl_grid *batch, size_t i, size_t n, real value, real *x)
 {
+    rl_int on[RL_CHUNK];
+    rl_mask_bits(batch, i, n, on);
     for (size_t t = 0; t < n; t++)
-        x[t] = mask[t] ? value : 0;
+        x[i + t] = rl_keep(on[t], value);
 }
 
 /* In double: a turn can be a whole row of a long response. */
-static void average(const uint8_t *mask, size_t n, real *x)
+static void average(const struct rl_grid *batch, size_t begin, size_t end, real *x)
 {
     double sum = 0, count = 0;
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        struct mean part = add_up(mask + t, x + t, chunk_at(n, t));
-        sum += (double)part.sum;
-        count += (double)part.count;
+    for (size_t i = begin; i < end; i += RL_CHUNK) {
+        struct mean part = add_up(batch, x, i, chunk_at(i, end));
+        sum += part.sum;
+        count += part.count;
     }
-    spread(mask, n, (real)(count > 0 ? sum / count : 0), x);
+    for (size_t i = begin; i < end; i += RL_CHUNK)
+        spread(batch, i, chunk_at(i, end), (real)(count > 0 ? sum / count : 0), x);
 }
 
-static void average_turns(const struct rl_batch *batch, size_t row, real *x)
+static void average_turns(const struct rl_grid *batch, size_t row, real *x)
 {
-    size_t n = batch->n_tokens, begin = row * n;
-    const int32_t *turn = batch->turn + begin;
+    size_t n = rl_row_length(batch, row), begin = rl_row_at(batch, row);
+    const struct rl_ids turn = rl_turns_at(batch, begin);
     size_t from = rl_turn_next(turn, 0, n, -1);
     for (int32_t k = 0; from < n; k++) {
         size_t to = rl_turn_next(turn, from, n, k);
-        average(batch->mask + begin + from, to - from, x + begin + from);
+        average(batch, begin + from, begin + to, x);
         from = to;
     }
 }
@@ -192,36 +234,37 @@ static void average_turns(const struct rl_batch *batch, size_t row, real *x)
  * Log-ratios of a row, averaged over its turns, in c->l. PPO is run afterwards with these means as
  * log-probs against zeros, instead of a PPO of its own for turns: one formula, one set of tests.
  */
-static real average_ratios(const struct composing *c, size_t row, const real *a, const real *b)
+static real average_ratios(const struct composing *c, size_t row, const struct factor *f)
 {
-    size_t n = c->left.n_tokens, begin = row * n;
     real poison = 0;
-    for (size_t i = begin; i < begin + n; i += RL_CHUNK)
-        poison += subtract(c->left.mask + i, a + i, b + i, chunk_at(begin + n, i), c->l + i);
+    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
+         i += RL_CHUNK)
+        poison += subtract(&c->left, f, i, chunk_at(i, end), c->l + i);
     average_turns(&c->left, row, c->l);
     return poison;
 }
 
 /* Up to RL_CHUNK factors, 0 at mask 0, capped. */
-RL_HOT static struct rl_factor_sums take_factors(const uint8_t *mask, const real *l, size_t n,
-                                                 real cap, real *restrict factors)
+RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, size_t i, size_t n,
+                                                 const real *l, real cap, real *restrict factors)
 {
-    real on[RL_CHUNK], sum = 0, min = INFINITY, max = -INFINITY, capped = 0, clamped = 0;
+    real term[RL_CHUNK], min = INFINITY, max = -INFINITY;
+    rl_int on[RL_CHUNK], capped = 0, clamped = 0;
     const real limit = (real)RL_LOG_RATIO_LIMIT;
-    rl_mask_reals(mask, n, on);
-#pragma omp simd reduction(+ : sum, capped, clamped) reduction(min : min) reduction(max : max)
+    rl_mask_bits(batch, i, n, on);
+#pragma omp simd reduction(+ : capped, clamped) reduction(min : min) reduction(max : max)
     for (size_t t = 0; t < n; t++) {
-        real o = on[t], w = rl_exp_near(rl_limit(l[t], -limit, limit));
-        real least = o > 0 ? w : INFINITY, most = o > 0 ? w : -INFINITY;
-        factors[t] = o * (w < cap ? w : cap);
-        sum += o * w;
+        real w = rl_exp_near(rl_limit(l[t], -limit, limit));
+        real least = rl_pick(on[t], w, INFINITY), most = rl_pick(on[t], w, -INFINITY);
+        factors[t] = rl_keep(on[t], w < cap ? w : cap);
+        term[t] = rl_keep(on[t], w);
         min = least < min ? least : min;
         max = most > max ? most : max;
-        capped += w > cap ? o : 0;
-        clamped += l[t] < -limit || l[t] > limit ? 1 : 0;
+        capped -= on[t] & rl_below(cap, w);
+        clamped -= rl_below(l[t], -limit) | rl_below(limit, l[t]);
     }
-    return (struct rl_factor_sums){(double)sum, (double)min, (double)max, (double)capped,
-                                   (double)clamped};
+    return (struct rl_factor_sums){(double)rl_sum(term, n), (double)min, (double)max,
+                                   (double)capped, (double)clamped};
 }
 
 RL_HOT static void multiply(real *restrict weights, const real *factors, size_t n)
@@ -236,58 +279,39 @@ static void copy(real *to, const real *from, size_t n)
         to[t] = from[t];
 }
 
-/* One factor: a / b. */
-struct factor {
-    const real *a, *b;
-    double cap;
-    real *to;      /* [B*T] or NULL */
-    real *weights; /* [B*T] to multiply, or NULL */
-};
-
 /* The factors of a row. */
 static struct rl_factor_sums weigh_row(const struct composing *c, size_t row,
                                        const struct factor *f)
 {
     struct rl_factor_sums sums = {.min = INFINITY, .max = -INFINITY};
-    size_t n = c->left.n_tokens, begin = row * n;
     real l[RL_CHUNK], factors[RL_CHUNK];
-    real poison = c->options->per_turn ? average_ratios(c, row, f->a, f->b) : 0;
-    for (size_t i = begin; i < begin + n; i += RL_CHUNK) {
-        size_t count = chunk_at(begin + n, i);
-        const uint8_t *mask = c->left.mask + i;
+    real poison = c->options->per_turn ? average_ratios(c, row, f) : 0;
+    for (size_t i = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row); i < end;
+         i += RL_CHUNK) {
+        size_t n = chunk_at(i, end);
         if (!c->options->per_turn)
-            poison += subtract(mask, f->a + i, f->b + i, count, l);
-        struct rl_factor_sums part =
-            take_factors(mask, c->options->per_turn ? c->l + i : l, count, (real)f->cap, factors);
+            poison += subtract(&c->left, f, i, n, l);
+        struct rl_factor_sums part = take_factors(
+            &c->left, i, n, c->options->per_turn ? c->l + i : l, (real)f->cap, factors);
         rl_factor_add(&sums, &part);
-        copy(f->to ? f->to + i : NULL, factors, count);
+        copy(f->to ? f->to + i : NULL, factors, n);
         if (f->weights)
-            multiply(f->weights + i, factors, count);
+            multiply(f->weights + i, factors, n);
     }
     c->rows[row].poisoned |= !(poison == 0);
     return sums;
 }
 
-RL_HOT static void begin_weights(const uint8_t *mask, size_t n, real *weights)
+RL_HOT static void sum_weights(const real *weights, size_t n, struct rl_compose_row *row)
 {
-    for (size_t t = 0; t < n; t++)
-        weights[t] = mask[t];
-}
-
-RL_HOT static void sum_weights(const uint8_t *mask, const real *weights, size_t n,
-                               struct rl_compose_row *row)
-{
-    double count = 0, sum = 0, square = 0;
-#pragma omp simd reduction(+ : count, sum, square)
+    double sum[RL_CHUNK], square[RL_CHUNK];
     for (size_t t = 0; t < n; t++) {
         double w = (double)weights[t];
-        count += mask[t];
-        sum += w;
-        square += w * w;
+        sum[t] = w;
+        square[t] = w * w;
     }
-    row->n = count;
-    row->weight = sum;
-    row->square = square;
+    row->weight += rl_sum_wide(sum, n);
+    row->square += rl_sum_wide(square, n);
 }
 
 static void clear(real *x, size_t n)
@@ -302,26 +326,43 @@ static void clear(real *x, size_t n)
  */
 static void take_ratios(const struct composing *c, size_t row)
 {
-    const struct factor ratio = {c->in.log_prob, c->in.proximal, INFINITY, c->out->ratio, NULL};
+    const struct factor ratio = {.a = c->in.log_prob,
+                                 .b = c->in.proximal,
+                                 .a_k = LOG_PROB,
+                                 .b_k = PROXIMAL,
+                                 .cap = INFINITY,
+                                 .to = c->out->ratio};
     if (c->options->per_turn)
-        clear(c->zeros + row * c->left.n_tokens, c->left.n_tokens);
+        clear(c->zeros + rl_row_at(&c->left, row), rl_row_length(&c->left, row));
     if (c->options->per_turn || c->out->ratio)
         weigh_row(c, row, &ratio);
 }
 
 static void compose_row(const struct composing *c, size_t row)
 {
-    const struct factor backend = {c->in.behaviour, c->in.sampler, c->options->backend_cap,
-                                   c->out->backend, c->weights},
-                        staleness = {c->in.proximal, c->in.behaviour, c->options->staleness_cap,
-                                     c->out->staleness, c->weights};
+    const struct factor backend = {.a = c->in.behaviour,
+                                   .b = c->in.sampler,
+                                   .a_k = BEHAVIOUR,
+                                   .b_k = SAMPLER,
+                                   .cap = c->options->backend_cap,
+                                   .to = c->out->backend,
+                                   .weights = c->weights},
+                        staleness = {.a = c->in.proximal,
+                                     .b = c->in.behaviour,
+                                     .a_k = PROXIMAL,
+                                     .b_k = BEHAVIOUR,
+                                     .cap = c->options->staleness_cap,
+                                     .to = c->out->staleness,
+                                     .weights = c->weights};
     struct rl_compose_row *sums = &c->rows[row];
-    size_t n = c->left.n_tokens, i = row * n;
-    sums->poisoned = false;
-    begin_weights(c->left.mask + i, n, c->weights + i);
+    size_t begin = rl_row_at(&c->left, row), end = rl_row_end(&c->left, row);
+    *sums = (struct rl_compose_row){.n = (double)rl_count_on(&c->left, begin, end - begin)};
+    for (size_t i = begin; i < end; i += RL_CHUNK)
+        spread(&c->left, i, chunk_at(i, end), 1, c->weights);
     sums->factor[RL_BACKEND] = weigh_row(c, row, &backend);
     sums->factor[RL_STALENESS] = weigh_row(c, row, &staleness);
-    sum_weights(c->left.mask + i, c->weights + i, n, sums);
+    for (size_t i = begin; i < end; i += RL_CHUNK)
+        sum_weights(c->weights + i, chunk_at(i, end), sums);
     take_ratios(c, row);
 }
 
@@ -330,7 +371,7 @@ static enum rl_status weigh(const struct composing *c, struct rl_compose_result 
 {
     size_t rows = c->left.n_rows;
     bool poisoned = false;
-#pragma omp parallel for schedule(static) if (rows * c->left.n_tokens >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->left))
     for (size_t row = 0; row < rows; row++)
         compose_row(c, row);
     for (size_t row = 0; row < rows; row++)
@@ -349,12 +390,14 @@ static enum rl_status run(struct composing *c, struct rl_compose_result *result,
                                      .advantages = c->in.advantages,
                                      .weights = c->weights};
     real *d = c->out->d_log_prob;
+    uint32_t bits = (turns ? 0 : c->left.bf16 & 3) | (c->left.bf16 >> ADVANTAGES & 1) << 2;
+    const struct rl_layout layout = rl_grid_layout(&c->left, NULL, NULL, bits);
     enum rl_status status = weigh(c, result, err);
     if (status == RL_OK)
-        status = rl_ppo_loss(&c->left, &in, &c->options->loss, d, &result->loss, &c->rest, err);
+        status = rl_ppo_loss(&layout.batch, &in, &c->options->loss, d, &result->loss, &c->rest, err);
     if (status != RL_OK || !d || !turns)
         return status;
-#pragma omp parallel for schedule(static) if (rows * c->left.n_tokens >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->left))
     for (size_t row = 0; row < rows; row++)
         /*
          * Every log-prob of the turn moves the mean by 1/n of its own movement: each token gets the
@@ -374,12 +417,12 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
                 {"result", result}) != RL_OK)
         return RL_EINVAL;
     struct composing c = {.options = options, .in = *in, .out = out};
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    enum rl_status status = rl_grid_of(&c.left, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
         status = rl_compose_check(options, err);
     if (status != RL_OK)
         return status;
-    c.left = *batch;
+    c.layout = rl_grid_layout(&c.left, NULL, NULL, c.left.bf16);
     status = fill_in(&c, err);
     if (status == RL_OK)
         status = take(&c, ws, err);
@@ -393,7 +436,7 @@ enum rl_status rl_compose_loss(const struct rl_batch *batch, const struct rl_com
         status = check_reals(&c, err);
     if (status == RL_OK)
         status =
-            rl_compose_routes(&c.left, &c.in.data, options->replay, &result->routes, &c.rest, err);
+            rl_compose_routes(&c.layout.batch, &c.in.data, options->replay, &result->routes, &c.rest, err);
     if (status == RL_OK)
         status = drop(&c, &result->opsm, err);
     return status == RL_OK ? run(&c, result, err) : status;

@@ -28,12 +28,9 @@ size_t rl_correction_bytes(size_t n_rows)
 static enum rl_status check(struct rl_correcting *c, struct rl_error *err)
 {
     const struct rl_correction_options *o = c->options;
-    enum rl_status status = rl_two_policies_check(c->p, err);
-    if (status != RL_OK)
-        return status;
-    if (c->p->batch->n_tokens && !c->keep)
+    if (c->p->batch.n_tokens && !c->keep)
         return rl_fail(err, RL_EINVAL, "the array for the modified mask is missing");
-    if (o->is != RL_IS_NONE && c->p->batch->n_tokens && !c->sink.weights)
+    if (o->is != RL_IS_NONE && c->p->batch.n_tokens && !c->sink.weights)
         return rl_fail(err, RL_EINVAL, "rollout_is: the array for the weights is missing");
     if (o->is != RL_IS_NONE && (!(o->is_threshold > 0) || !isfinite(o->is_threshold)))
         return rl_fail(err, RL_EINVAL, "rollout_is_threshold is %g, not above 0", o->is_threshold);
@@ -48,11 +45,11 @@ enum rl_status rl_correction_run(struct rl_correcting *c, struct rl_workspace *w
         return status;
     struct rl_scratch s = rl_scratch_begin(ws);
     struct rl_distance d = rl_distance_empty();
-    c->m = take(&s, c->p->batch->n_rows);
+    c->m = take(&s, c->p->batch.n_rows);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     rl_correction_walk(c);
-    rl_distance_add(&d, c->m.ratios, c->p->batch->n_rows);
+    rl_distance_add(&d, c->m.ratios, c->p->batch.n_rows);
     /* Every metric is a mean over response tokens. */
     if (!(d.n_tokens > 0))
         return rl_fail(err, RL_EINVAL, "response mask has no response token");

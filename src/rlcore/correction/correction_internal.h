@@ -10,6 +10,7 @@
 
 #include <rlcore/offpolicy.h>
 
+#include "support/grid.h"
 #include "support/real.h"
 #include "support/scratch.h"
 #include "correction/rejection_options.h"
@@ -24,9 +25,9 @@ struct rl_ratio_chunk {
     double n_response, train, rollout; /* sums of the mask and of the log-probs */
 };
 
-/* Two policies on a batch, their log-probs [B*T] double or float. */
+/* Two policies on a batch, their log-probs [B*T] double or float, or bfloat16. */
 struct rl_two_policies {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const void *train, *rollout;
     void (*load)(const struct rl_two_policies *p, size_t from, size_t n,
                  struct rl_ratio_chunk *out);
@@ -34,8 +35,9 @@ struct rl_two_policies {
     enum rl_status (*explain)(const struct rl_two_policies *p, struct rl_error *err);
 };
 
-struct rl_two_policies rl_two_policies_of(const struct rl_batch *batch, const real *train,
-                                          const real *rollout);
+/* Opens the batch, whose first two arrays of reals these are, and checks it; at least one row. */
+enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch,
+                                  const real *train, const real *rollout, struct rl_error *err);
 
 /* Where weights go, double or float; the array may be NULL where none are made. */
 struct rl_weight_sink {
@@ -44,8 +46,8 @@ struct rl_weight_sink {
     void (*store)(const struct rl_weight_sink *to, size_t from, const struct rl_ratio_chunk *chunk,
                   const double *ratio, double cap);
     /* one value at mask 1, 0 elsewhere */
-    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n, const uint8_t *mask,
-                 double value);
+    void (*fill)(const struct rl_weight_sink *to, size_t from, size_t n,
+                 const struct rl_grid *mask, double value);
     double (*sum)(const struct rl_weight_sink *to, size_t from, size_t n);
     void (*divide)(const struct rl_weight_sink *to, size_t from, size_t n, double by);
 };
@@ -82,12 +84,9 @@ void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics)
 enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct rl_distance *d,
                                  struct rl_error *err);
 
-/* Walk the batch, add it up and check it. */
+/* Walk the batch, add it up and check the sums. */
 enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_distance *d,
                                    struct rl_error *err);
-
-/* Mask present, 0 or 1, and at least one row. */
-enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_error *err);
 
 /* Sums of one row over its weights, before truncation. */
 struct rl_weight_row {

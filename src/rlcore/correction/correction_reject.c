@@ -52,15 +52,15 @@ RL_HOT static void estimates(const struct rl_ratio_chunk *chunk, int k, double *
 
 RL_HOT static void add_sums(const double *on, const double *x, size_t n, struct rl_reject_row *row)
 {
-    double sum = 0, min = row->min, max = row->max;
-#pragma omp simd reduction(+ : sum) reduction(min : min) reduction(max : max)
+    double sum[RL_CHUNK], min = row->min, max = row->max;
+#pragma omp simd reduction(min : min) reduction(max : max)
     for (size_t t = 0; t < n; t++) {
         double least = on[t] > 0 ? x[t] : INFINITY, most = on[t] > 0 ? x[t] : -INFINITY;
-        sum += on[t] * x[t];
+        sum[t] = on[t] * x[t];
         min = least < min ? least : min;
         max = most > max ? most : max;
     }
-    row->sum += sum;
+    row->sum += rl_sum_wide(sum, n);
     row->min = min;
     row->max = max;
 }
@@ -70,23 +70,23 @@ RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
                                 const struct rl_rejection *option, struct rl_reject_row *row,
                                 uint8_t *keep)
 {
-    double high = 0, low = 0, clipped = 0, square = 0;
+    double high = 0, low = 0, clipped[RL_CHUNK], square[RL_CHUNK];
     double lower = option->lower, upper = option->upper, least = option->k == 1 ? lower : -INFINITY;
-#pragma omp simd reduction(+ : high, low, clipped, square)
+#pragma omp simd reduction(+ : high, low)
     for (size_t t = 0; t < n; t++) {
         double v = on[t] * rl_limit(x[t], lower, upper);
         high += x[t] > upper ? on[t] : 0;
         low += x[t] < least ? on[t] : 0;
-        clipped += v;
-        square += v * v;
+        clipped[t] = v;
+        square[t] = v * v;
     }
     for (size_t t = 0; t < n; t++)
         keep[t] = keep[t] & (x[t] <= upper) & (x[t] >= least);
     row->high += high;
     row->low += low;
     row->masked += high + low;
-    row->clipped += clipped;
-    row->clipped_square += square;
+    row->clipped += rl_sum_wide(clipped, n);
+    row->clipped_square += rl_sum_wide(square, n);
 }
 
 /*
@@ -96,7 +96,8 @@ RL_HOT static void judge_tokens(const double *on, const double *x, size_t n,
 static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reject_row *sums)
 {
     const struct rl_rejection *option = j->option;
-    size_t tokens = j->c->p->batch->n_tokens;
+    const struct rl_grid *batch = &j->c->p->batch;
+    size_t tokens = rl_row_length(batch, row);
     double n = j->c->m.ratios[row].n, v = fmin(fmax(sums->q, option->lower), option->upper);
     bool kept = sums->q <= option->upper && (option->k != 1 || sums->q >= option->lower);
     sums->sum = n * sums->q;
@@ -104,7 +105,7 @@ static void judge_sequence(const struct rejecting *j, size_t row, struct rl_reje
     sums->clipped_square = n * v * v;
     sums->masked = kept ? 0 : n;
     if (!kept && tokens)
-        memset(j->c->keep + row * tokens, 0, tokens);
+        memset(j->c->keep + rl_row_at(batch, row), 0, tokens);
 }
 
 /*
@@ -125,15 +126,15 @@ static void walk_row(const struct rejecting *j, size_t row)
 {
     struct rl_reject_row sums = {.min = INFINITY, .max = -INFINITY};
     const struct rl_two_policies *p = j->c->p;
-    size_t n = p->batch->n_tokens, begin = row * n;
     struct rl_ratio_chunk chunk;
     double x[RL_CHUNK];
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        p->load(p, begin + t, n - t < RL_CHUNK ? n - t : RL_CHUNK, &chunk);
+    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
+         i += RL_CHUNK) {
+        p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
         estimates(&chunk, j->option->k, x);
         add_sums(chunk.on, x, chunk.n, &sums);
         if (j->option->over == RL_REJECT_TOKEN)
-            judge_tokens(chunk.on, x, chunk.n, j->option, &sums, j->c->keep + begin + t);
+            judge_tokens(chunk.on, x, chunk.n, j->option, &sums, j->c->keep + i);
     }
     sums.q = row_statistic(j->option, &sums, j->c->m.ratios[row].n);
     if (j->option->over != RL_REJECT_TOKEN)
@@ -143,9 +144,9 @@ static void walk_row(const struct rejecting *j, size_t row)
 
 static void walk_rows(const struct rejecting *j)
 {
-    size_t rows = j->c->p->batch->n_rows;
-#pragma omp parallel for schedule(static) if (rows * j->c->p->batch->n_tokens >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < rows; row++)
+    const struct rl_grid *batch = &j->c->p->batch;
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++)
         walk_row(j, row);
 }
 
@@ -163,7 +164,7 @@ static struct reject_sums add_rows(const struct rejecting *j)
 {
     struct reject_sums s = {
         .tokens = {.min = INFINITY, .max = -INFINITY}, .min = INFINITY, .max = -INFINITY};
-    for (size_t i = 0; i < j->c->p->batch->n_rows; i++) {
+    for (size_t i = 0; i < j->c->p->batch.n_rows; i++) {
         const struct rl_reject_row *row = &j->c->m.rejected[i];
         if (!(j->c->m.ratios[i].n > 0))
             continue;
@@ -190,7 +191,7 @@ static struct reject_sums add_rows(const struct rejecting *j)
 static double row_std(const struct rejecting *j, double mean, double n)
 {
     double square = 0;
-    for (size_t i = 0; i < j->c->p->batch->n_rows; i++)
+    for (size_t i = 0; i < j->c->p->batch.n_rows; i++)
         if (j->c->m.ratios[i].n > 0)
             square += (j->c->m.rejected[i].q - mean) * (j->c->m.rejected[i].q - mean);
     return n > 1 ? sqrt(square / (n - 1)) : 0;
@@ -238,11 +239,12 @@ static void report(const struct rejecting *j, const struct rl_distance *d)
     report_rows(j, &s, rows, prefix);
 }
 
-RL_HOT static size_t count_rejected(const uint8_t *mask, const uint8_t *keep, size_t n)
+static size_t count_rejected(const struct rl_correcting *c, size_t row)
 {
+    const struct rl_grid *batch = &c->p->batch;
     size_t count = 0;
-    for (size_t t = 0; t < n; t++)
-        count += mask[t] > keep[t];
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i++)
+        count += rl_on(batch, i) > c->keep[i];
     return count;
 }
 
@@ -250,9 +252,8 @@ RL_HOT static size_t count_rejected(const uint8_t *mask, const uint8_t *keep, si
 static void report_all(const struct rl_correcting *c, const struct rl_distance *d)
 {
     double masked = 0, rows = 0;
-    size_t n = c->p->batch->n_tokens;
-    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
-        size_t rejected = count_rejected(c->p->batch->mask + i * n, c->keep + i * n, n);
+    for (size_t row = 0; row < c->p->batch.n_rows; row++) {
+        size_t rejected = count_rejected(c, row);
         masked += (double)rejected;
         rows += rejected > 0;
     }

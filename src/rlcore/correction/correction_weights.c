@@ -16,28 +16,27 @@
 RL_HOT static void add_ratios(const double *on, const double *ratio, size_t n, double cap,
                               struct rl_weight_row *row)
 {
-    double sum = 0, shifted = 0, square = 0, high = 0, low = 0;
+    double sum[RL_CHUNK], shifted[RL_CHUNK], square[RL_CHUNK], high = 0, low = 0;
     double min = row->min, max = row->max, floor = 1 / cap;
-#pragma omp simd reduction(+ : sum, shifted, square, high, low) reduction(min : min) \
-    reduction(max : max)
+#pragma omp simd reduction(+ : high, low) reduction(min : min) reduction(max : max)
     for (size_t t = 0; t < n; t++) {
         double o = on[t], r = ratio[t], u = o * (rl_limit(r, floor, cap) - 1);
         double least = o > 0 ? r : INFINITY, most = o * r;
-        sum += most;
+        sum[t] = most;
         min = least < min ? least : min;
         max = most > max ? most : max;
         high += r > cap ? o : 0;
         low += r < floor ? o : 0;
-        shifted += u;
-        square += u * u;
+        shifted[t] = u;
+        square[t] = u * u;
     }
-    row->sum += sum;
+    row->sum += rl_sum_wide(sum, n);
     row->min = min;
     row->max = max;
     row->high += high;
     row->low += low;
-    row->shifted += shifted;
-    row->shifted_square += square;
+    row->shifted += rl_sum_wide(shifted, n);
+    row->shifted_square += rl_sum_wide(square, n);
 }
 
 struct walk {
@@ -65,12 +64,23 @@ static struct rl_weight_row weigh_sequence(const struct rl_correcting *c, size_t
     double cap = c->options->is_threshold, n = sums->n;
     double w = exp(rl_limit(sums->l, -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
     double shift = rl_limit(w, 1 / cap, cap) - 1, capped = fmin(w, cap);
-    size_t tokens = c->p->batch->n_tokens, begin = row * tokens;
-    c->sink.fill(&c->sink, begin, tokens, c->p->batch->mask + begin, capped);
+    const struct rl_grid *batch = &c->p->batch;
+    c->sink.fill(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row), batch, capped);
     return (struct rl_weight_row){.sum = n * w,
                                   .shifted = n * shift,
                                   .shifted_square = n * shift * shift,
                                   .capped = n * capped};
+}
+
+/* The mask, to be thinned out; from here on one byte for each token. */
+static void keep_all(const struct rl_correcting *c, size_t row)
+{
+    const struct rl_grid *batch = &c->p->batch;
+    size_t first = rl_row_at(batch, row), n = rl_row_length(batch, row);
+    if (n && batch->mask_step == 1)
+        memmove(c->keep + first, batch->mask + first, n);
+    for (size_t i = first; batch->mask_step != 1 && i < first + n; i++)
+        c->keep[i] = rl_on(batch, i);
 }
 
 /*
@@ -81,27 +91,25 @@ static void walk_row(struct rl_correcting *c, size_t row)
 {
     enum rl_is_level is = c->options->is;
     struct walk w = {.c = c, .row = {.min = INFINITY}};
-    size_t n = c->p->batch->n_tokens;
+    const struct rl_grid *batch = &c->p->batch;
     c->m.ratios[row] = rl_ratio_row(c->p, row, is == RL_IS_TOKEN ? visit : NULL, &w);
     c->m.weights[row] = is == RL_IS_SEQUENCE ? weigh_sequence(c, row) : w.row;
     if (is == RL_IS_TOKEN && c->options->is_batch_normalize)
-        c->m.weights[row].capped = c->sink.sum(&c->sink, row * n, n);
-    if (n)
-        memcpy(c->keep + row * n, c->p->batch->mask + row * n, n);
+        c->m.weights[row].capped = c->sink.sum(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row));
+    keep_all(c, row);
 }
 
 void rl_correction_walk(struct rl_correcting *c)
 {
-    size_t rows = c->p->batch->n_rows;
-#pragma omp parallel for schedule(static) if (rows * c->p->batch->n_tokens >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < rows; row++)
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(&c->p->batch))
+    for (size_t row = 0; row < c->p->batch.n_rows; row++)
         walk_row(c, row);
 }
 
 static struct rl_weight_row add_rows(const struct rl_correcting *c)
 {
     struct rl_weight_row total = {.min = INFINITY};
-    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+    for (size_t i = 0; i < c->p->batch.n_rows; i++) {
         const struct rl_weight_row *row = &c->m.weights[i];
         total.sum += row->sum;
         total.min = fmin(total.min, row->min);
@@ -125,9 +133,9 @@ struct range {
  */
 static struct range sequence_range(const struct rl_correcting *c)
 {
-    double b = (double)c->p->batch->n_rows, bound = log(c->options->is_threshold);
+    double b = (double)c->p->batch.n_rows, bound = log(c->options->is_threshold);
     struct range r = {INFINITY, -INFINITY, 0, 0};
-    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+    for (size_t i = 0; i < c->p->batch.n_rows; i++) {
         double l = c->m.ratios[i].l;
         r.min = fmin(r.min, l);
         r.max = fmax(r.max, l);
@@ -180,7 +188,7 @@ static double row_mean(const struct rl_correcting *c, size_t row)
 
 static void add_row_metrics(const struct rl_correcting *c)
 {
-    size_t b = c->p->batch->n_rows;
+    size_t b = c->p->batch.n_rows;
     double sum = 0, square = 0, cap = c->options->is_threshold, deviation = 0;
     struct range r = {INFINITY, -INFINITY, 0, 0};
     for (size_t i = 0; i < b; i++) {
@@ -213,7 +221,7 @@ static void add_row_metrics(const struct rl_correcting *c)
 static double capped_mean(const struct rl_correcting *c, const struct rl_distance *d)
 {
     double tokens = 0, rows = 0;
-    for (size_t i = 0; i < c->p->batch->n_rows; i++) {
+    for (size_t i = 0; i < c->p->batch.n_rows; i++) {
         tokens += c->m.weights[i].capped;
         rows += c->m.weights[i].capped / (c->m.ratios[i].n + 1e-8);
     }
@@ -226,11 +234,11 @@ static double capped_mean(const struct rl_correcting *c, const struct rl_distanc
  */
 static void normalise(const struct rl_correcting *c, double mean)
 {
-    size_t rows = c->p->batch->n_rows, n = c->p->batch->n_tokens;
+    const struct rl_grid *batch = &c->p->batch;
     double factor = mean > 1e-8 ? mean : 1;
-#pragma omp parallel for schedule(static) if (rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < rows; row++)
-        c->sink.divide(&c->sink, row * n, n, factor);
+#pragma omp parallel for schedule(static) if (rl_grid_parallel(batch))
+    for (size_t row = 0; row < batch->n_rows; row++)
+        c->sink.divide(&c->sink, rl_row_at(batch, row), rl_row_length(batch, row), factor);
     rl_metrics_add(c->metrics, "rollout_is_", "batch_norm_factor", factor);
 }
 

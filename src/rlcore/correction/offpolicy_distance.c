@@ -33,24 +33,24 @@ static double far_k3(const struct rl_ratio_chunk *c, struct rl_ratio_row *row)
 RL_HOT static void add_chunk(const struct rl_ratio_chunk *c, double *restrict ratio,
                              struct rl_ratio_row *row)
 {
-    double sum = 0, k3 = 0, square = 0, farthest = 0;
+    double sum[RL_CHUNK], k3[RL_CHUNK], square[RL_CHUNK], farthest = 0;
     for (size_t t = 0; t < c->n; t++)
         ratio[t] = rl_limit(c->l[t], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT);
-#pragma omp simd reduction(+ : sum, k3, square) reduction(max : farthest)
+#pragma omp simd reduction(max : farthest)
     for (size_t t = 0; t < c->n; t++) {
         double l = c->l[t], size = fabs(l), r = rl_exp_near(ratio[t]);
         ratio[t] = r;
-        sum += l;
-        k3 += r - 1 - l;
-        square += c->on[t] * r * r;
+        sum[t] = l;
+        k3[t] = r - 1 - l;
+        square[t] = c->on[t] * r * r;
         farthest = size > farthest ? size : farthest;
     }
     row->n += c->n_response;
     row->train += c->train;
     row->rollout += c->rollout;
-    row->l += sum;
-    row->k3 += farthest > RL_LOG_RATIO_LIMIT ? far_k3(c, row) : k3;
-    row->square += square;
+    row->l += rl_sum_wide(sum, c->n);
+    row->k3 += farthest > RL_LOG_RATIO_LIMIT ? far_k3(c, row) : rl_sum_wide(k3, c->n);
+    row->square += rl_sum_wide(square, c->n);
 }
 
 struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl_ratio_visit *visit,
@@ -59,12 +59,12 @@ struct rl_ratio_row rl_ratio_row(const struct rl_two_policies *p, size_t row, rl
     struct rl_ratio_row sums = {0};
     struct rl_ratio_chunk chunk;
     double ratio[RL_CHUNK];
-    size_t n = p->batch->n_tokens;
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        p->load(p, row * n + t, n - t < RL_CHUNK ? n - t : RL_CHUNK, &chunk);
+    for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
+         i += RL_CHUNK) {
+        p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
         add_chunk(&chunk, ratio, &sums);
         if (visit)
-            visit(context, row * n + t, &chunk, ratio);
+            visit(context, i, &chunk, ratio);
     }
     return sums;
 }
@@ -132,33 +132,26 @@ void rl_distance_report(const struct rl_distance *d, struct rl_metrics *metrics)
     rl_metrics_add(metrics, "", "log_ratio_clamped_seq", d->clamped_seq);
 }
 
-enum rl_status rl_two_policies_check(const struct rl_two_policies *p, struct rl_error *err)
-{
-    enum rl_status status = rl_batch_check(p->batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK && !p->batch->n_rows)
-        status = rl_fail(err, RL_EINVAL, "the batch has no rows");
-    if (status == RL_OK && p->batch->n_tokens && (!p->train || !p->rollout))
-        status = rl_fail(err, RL_EINVAL, "%s is missing",
-                         p->train ? "rollout_log_prob" : "train_log_prob");
-    return status;
-}
-
 /* The token of the largest log-ratio, whose exp is what overflowed. */
 static enum rl_status name_token(const struct rl_two_policies *p, struct rl_error *err)
 {
-    size_t n = p->batch->n_tokens, at = 0;
+    size_t at_row = 0, at = 0;
     double largest = -INFINITY;
     struct rl_ratio_chunk chunk;
-    for (size_t i = 0; n && i < p->batch->n_rows * n; i++) {
-        p->load(p, i, 1, &chunk);
-        at = chunk.on[0] > 0 && chunk.l[0] > largest ? i : at;
-        largest = fmax(largest, chunk.on[0] > 0 ? chunk.l[0] : -INFINITY);
-    }
+    for (size_t row = 0; row < p->batch.n_rows; row++)
+        for (size_t t = 0; t < rl_row_length(&p->batch, row); t++) {
+            p->load(p, rl_row_at(&p->batch, row) + t, 1, &chunk);
+            if (!(chunk.on[0] > 0 && chunk.l[0] > largest))
+                continue;
+            largest = chunk.l[0];
+            at_row = row;
+            at = t;
+        }
     return rl_fail(
         err, RL_EVALUE,
         "train_log_prob[%zu][%zu] exceeds rollout_log_prob by %g: exp overflows in k3_kl, "
         "which has no limit",
-        at / n, at % n, largest);
+        at_row, at, largest);
 }
 
 /*
@@ -170,7 +163,7 @@ static enum rl_status name_row(const struct rl_two_policies *p, struct rl_error 
     size_t at = 0;
     double lowest = INFINITY;
     bool in_train = true;
-    for (size_t i = 0; i < p->batch->n_rows; i++) {
+    for (size_t i = 0; i < p->batch.n_rows; i++) {
         struct rl_ratio_row row = rl_ratio_row(p, i, NULL, NULL);
         double train = row.train / (row.n + 1e-8), rollout = row.rollout / (row.n + 1e-8);
         if (fmin(train, rollout) >= lowest)
@@ -200,7 +193,7 @@ enum rl_status rl_distance_check(const struct rl_two_policies *p, const struct r
 static void walk_rows(const struct rl_two_policies *p, size_t begin, size_t n,
                       struct rl_ratio_row *rows)
 {
-#pragma omp parallel for schedule(static) if (n * p->batch->n_tokens >= RL_PARALLEL_TOKENS)
+#pragma omp parallel for schedule(static) if (n * p->batch.n_tokens >= RL_PARALLEL_TOKENS)
     for (size_t i = 0; i < n; i++)
         rows[i] = rl_ratio_row(p, begin + i, NULL, NULL);
 }
@@ -211,12 +204,11 @@ enum rl_status rl_distance_measure(const struct rl_two_policies *p, struct rl_di
     /* Rows in blocks, whose sums fit on the stack: this function asks for no workspace. */
     enum { BLOCK = 128 };
     struct rl_ratio_row rows[BLOCK];
-    enum rl_status status = rl_two_policies_check(p, err);
     *d = rl_distance_empty();
-    for (size_t i = 0; status == RL_OK && i < p->batch->n_rows; i += BLOCK) {
-        size_t n = p->batch->n_rows - i < BLOCK ? p->batch->n_rows - i : BLOCK;
+    for (size_t i = 0; i < p->batch.n_rows; i += BLOCK) {
+        size_t n = p->batch.n_rows - i < BLOCK ? p->batch.n_rows - i : BLOCK;
         walk_rows(p, i, n, rows);
         rl_distance_add(d, rows, n);
     }
-    return status == RL_OK ? rl_distance_check(p, d, err) : status;
+    return rl_distance_check(p, d, err);
 }

@@ -14,7 +14,7 @@
 #include "support/rows.h"
 
 /* A correction and, after it, a loss run in the same memory. */
-static size_t inner_bytes(const struct rl_batch *batch)
+static size_t inner_bytes(const struct rl_grid *batch)
 {
     size_t correction = rl_correction_bytes(batch->n_rows), loss = rl_rows_bytes(batch->n_rows);
     return correction > loss ? correction : loss;
@@ -22,26 +22,27 @@ static size_t inner_bytes(const struct rl_batch *batch)
 
 /* The bypass loss keeps the correction's weights and mask in the front of the workspace, as part of
  * its own. */
+enum { ARRAYS = 7 }; /* bits of log_prob, rollout and advantages; weights are made here */
+
 struct corrected {
-    struct rl_batch batch; /* with the mask that is left */
+    struct rl_layout batch; /* with the mask that is left */
     real *weights;
     uint8_t *mask;
     struct rl_workspace rest;
 };
 
-static enum rl_status split(struct corrected *c, const struct rl_batch *batch,
+static enum rl_status split(struct corrected *c, const struct rl_grid *batch,
                             struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_scratch s = rl_scratch_begin(ws);
-    size_t cells = batch->n_rows * batch->n_tokens;
+    size_t cells = rl_grid_end(batch);
     c->weights = rl_scratch_take(&s, cells, sizeof *c->weights);
     c->mask = rl_scratch_take(&s, cells, sizeof *c->mask);
     size_t front = s.used;
     rl_scratch_take(&s, inner_bytes(batch), 1);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    c->batch = *batch;
-    c->batch.mask = c->mask;
+    c->batch = rl_grid_layout(batch, c->mask, NULL, batch->bf16 & ARRAYS);
     c->rest = (struct rl_workspace){(unsigned char *)ws->data + front, ws->size - front, 0};
     return RL_OK;
 }
@@ -57,12 +58,14 @@ enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind 
                 {"out", out}) != RL_OK)
         return RL_EINVAL;
     struct corrected c;
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
     if (status == RL_OK)
-        status = split(&c, batch, ws, err);
+        status = split(&c, &grid, ws, err);
     if (status != RL_OK)
         return status;
-    status = rl_rollout_correction(batch, correction, log_prob, rollout, c.weights, c.mask, metrics,
+    const struct rl_layout given = rl_grid_layout(&grid, NULL, NULL, grid.bf16 & 3);
+    status = rl_rollout_correction(&given.batch, correction, log_prob, rollout, c.weights, c.mask, metrics,
                                    &c.rest, err);
     if (status != RL_OK)
         return status;
@@ -75,8 +78,8 @@ enum rl_status rl_bypass_loss(const struct rl_batch *batch, enum rl_bypass_kind 
     if (kind == RL_BYPASS_REINFORCE && correction->is != RL_IS_NONE)
         in.weights = c.weights;
     return kind == RL_BYPASS_REINFORCE
-               ? rl_reinforce_loss(&c.batch, &in, options, d_log_prob, out, &c.rest, err)
-               : rl_ppo_loss(&c.batch, &in, options, d_log_prob, out, &c.rest, err);
+               ? rl_reinforce_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err)
+               : rl_ppo_loss(&c.batch.batch, &in, options, d_log_prob, out, &c.rest, err);
 }
 
 enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
@@ -90,16 +93,19 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
     if (RL_NEED(err, {"batch", batch}, {"correction options", correction}, {"options", options},
                 {"out", out}) != RL_OK)
         return RL_EINVAL;
-    struct rl_batch left = *batch;
-    left.mask = modified_mask;
+    struct rl_grid grid;
     struct rl_scratch s = rl_scratch_begin(ws);
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
+    enum rl_status status = rl_grid_of(&grid, batch, RL_NEEDS_MASK, err);
     if (status != RL_OK)
         return status;
-    rl_scratch_take(&s, inner_bytes(batch), 1);
+    /* Of log_prob, proximal, rollout and advantages, those that each of the two reads. */
+    uint32_t old = grid.bf16 >> 1 & 3, mine = (grid.bf16 & 3) | (grid.bf16 >> 3 & 1) << 2;
+    const struct rl_layout given = rl_grid_layout(&grid, NULL, NULL, old);
+    const struct rl_layout left = rl_grid_layout(&grid, modified_mask, NULL, mine);
+    rl_scratch_take(&s, inner_bytes(&grid), 1);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    status = rl_rollout_correction(batch, correction, proximal, rollout, weights, modified_mask,
+    status = rl_rollout_correction(&given.batch, correction, proximal, rollout, weights, modified_mask,
                                    metrics, ws, err);
     if (status != RL_OK)
         return status;
@@ -107,5 +113,5 @@ enum rl_status rl_decoupled_loss(const struct rl_batch *batch,
                                .old_log_prob = proximal,
                                .advantages = advantages,
                                .weights = correction->is == RL_IS_NONE ? NULL : weights};
-    return rl_ppo_loss(&left, &in, options, d_log_prob, out, ws, err);
+    return rl_ppo_loss(&left.batch, &in, options, d_log_prob, out, ws, err);
 }

@@ -15,8 +15,10 @@
 #include "support/real.h"
 #include "support/turns.h"
 
+enum { TRAIN, ROLLOUT, ADVANTAGES }; /* in the order of the arguments */
+
 struct masking {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const struct rl_opsm_options *options;
     const real *train, *rollout, *advantages;
     uint8_t *keep;
@@ -26,19 +28,20 @@ struct masking {
 static enum rl_status check(const struct masking *m, struct rl_error *err)
 {
     const struct rl_opsm_options *o = m->options;
-    unsigned needs = o->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK;
-    enum rl_status status = rl_batch_check(m->batch, needs, err);
-    if (status == RL_OK && !(o->lower >= 0 && o->lower <= o->upper))
+    enum rl_status status = RL_OK;
+    if (!(o->lower >= 0 && o->lower <= o->upper))
         status = rl_fail(err, RL_EINVAL, "opsm bounds %g..%g are no range of ratios", o->lower,
                          o->upper);
     if (status == RL_OK)
-        status = rl_batch_check_reals("train_log_prob", m->train, m->batch, err);
+        status = rl_grid_check_reals("train_log_prob", &m->batch, TRAIN, m->train, false, err);
     if (status == RL_OK)
-        status = rl_batch_check_reals("rollout_log_prob", m->rollout, m->batch, err);
-    if (status == RL_OK && m->batch->n_rows && m->batch->n_tokens)
+        status =
+            rl_grid_check_reals("rollout_log_prob", &m->batch, ROLLOUT, m->rollout, false, err);
+    if (status == RL_OK && m->batch.n_rows && m->batch.n_tokens)
         status = RL_NEED(err, {"modified_mask", m->keep});
     if (status == RL_OK && o->negative_only)
-        status = rl_batch_check_reals("advantages", m->advantages, m->batch, err);
+        status =
+            rl_grid_check_reals("advantages", &m->batch, ADVANTAGES, m->advantages, false, err);
     return status;
 }
 
@@ -55,11 +58,14 @@ static struct unit add_up(const struct masking *m, size_t begin, size_t end)
 {
     struct unit u = {0};
     for (size_t i = begin; i < end; i++) {
-        if (!m->batch->mask[i])
+        if (!rl_on(&m->batch, i))
             continue;
-        double l = (double)m->train[i] - (double)m->rollout[i];
+        double l = (double)rl_real_at(&m->batch, TRAIN, m->train, i) -
+                   (double)rl_real_at(&m->batch, ROLLOUT, m->rollout, i);
         u.l += fmin(fmax(l, -RL_LOG_RATIO_LIMIT), RL_LOG_RATIO_LIMIT);
-        u.advantage += m->options->negative_only ? (double)m->advantages[i] : -1;
+        u.advantage += m->options->negative_only
+                           ? (double)rl_real_at(&m->batch, ADVANTAGES, m->advantages, i)
+                           : -1;
         u.n++;
     }
     return u;
@@ -78,9 +84,10 @@ static void judge(const struct masking *m, size_t begin, size_t end, struct rl_o
     double l = m->options->per_token ? u.l / (u.n + 1e-8) : u.l;
     bool kept = keeps(m->options, &u);
     for (size_t i = begin; i < end; i++) {
-        m->keep[i] = m->batch->mask[i] && kept;
+        bool on = rl_on(&m->batch, i);
+        m->keep[i] = on && kept;
         if (m->ratio)
-            m->ratio[i] = m->batch->mask[i] ? (real)exp(fmin(l, RL_LOG_RATIO_LIMIT)) : 0;
+            m->ratio[i] = on ? (real)exp(fmin(l, RL_LOG_RATIO_LIMIT)) : 0;
     }
     result->n_units += u.n > 0;
     result->n_dropped += u.n > 0 && !kept;
@@ -90,12 +97,12 @@ static void judge(const struct masking *m, size_t begin, size_t end, struct rl_o
 static struct rl_opsm_result judge_row(const struct masking *m, size_t row)
 {
     struct rl_opsm_result result = {0};
-    size_t n = m->batch->n_tokens, begin = row * n;
+    size_t n = rl_row_length(&m->batch, row), begin = rl_row_at(&m->batch, row);
     if (m->options->unit == RL_OPSM_ROW) {
         judge(m, begin, begin + n, &result);
         return result;
     }
-    const int32_t *turn = m->batch->turn + begin;
+    const struct rl_ids turn = rl_turns_at(&m->batch, begin);
     size_t from = rl_turn_next(turn, 0, n, -1);
     /*
      * What stands before the first turn has no response token; judged all the same, so that mask
@@ -117,14 +124,22 @@ enum rl_status rl_opsm(const struct rl_batch *batch, const struct rl_opsm_option
 {
     if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
         return RL_EINVAL;
-    const struct masking m = {batch, options, train, rollout, advantages, modified_mask, ratio};
-    enum rl_status status = check(&m, err);
+    struct masking m = {.options = options,
+                        .train = train,
+                        .rollout = rollout,
+                        .advantages = advantages,
+                        .keep = modified_mask,
+                        .ratio = ratio};
+    enum rl_status status = rl_grid_of(
+        &m.batch, batch, options->unit == RL_OPSM_TURN ? RL_NEEDS_TURNS : RL_NEEDS_MASK, err);
+    if (status == RL_OK)
+        status = check(&m, err);
     if (status != RL_OK)
         return status;
     uint64_t units = 0, dropped = 0, tokens = 0;
 #pragma omp parallel for schedule(static) reduction(+ : units, dropped, tokens) \
-    if (batch->n_rows * batch->n_tokens >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++) {
+    if (rl_grid_parallel(&m.batch))
+    for (size_t row = 0; row < m.batch.n_rows; row++) {
         struct rl_opsm_result r = judge_row(&m, row);
         units += r.n_units;
         dropped += r.n_dropped;

@@ -12,9 +12,11 @@ enum rl_status rl_offpolicy_metrics(const struct rl_batch *batch, const real *tr
                                     const real *rollout, struct rl_metrics *metrics,
                                     struct rl_error *err)
 {
-    const struct rl_two_policies p = rl_two_policies_of(batch, train, rollout);
+    struct rl_two_policies p;
     struct rl_distance d;
-    enum rl_status status = rl_distance_measure(&p, &d, err);
+    enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);
+    if (status == RL_OK)
+        status = rl_distance_measure(&p, &d, err);
     if (status == RL_OK)
         rl_distance_report(&d, metrics);
     return status;
@@ -28,7 +30,10 @@ enum rl_status rl_rollout_correction(const struct rl_batch *batch,
 {
     if (RL_NEED(err, {"options", options}) != RL_OK)
         return RL_EINVAL;
-    const struct rl_two_policies p = rl_two_policies_of(batch, train, rollout);
+    struct rl_two_policies p;
+    enum rl_status status = rl_two_policies_of(&p, batch, train, rollout, err);
+    if (status != RL_OK)
+        return status;
     struct rl_correcting c = {.p = &p,
                               .options = options,
                               .sink = rl_weight_sink_of(weights),

@@ -16,38 +16,47 @@
 RL_HOT static void load(const struct rl_two_policies *p, size_t from, size_t n,
                         struct rl_ratio_chunk *out)
 {
-    const real *train = (const real *)p->train + from, *rollout = (const real *)p->rollout + from;
-    const uint8_t *mask = p->batch->mask + from;
-    double count = 0, train_sum = 0, rollout_sum = 0, *restrict on = out->on, *restrict l = out->l;
+    real floats[2][RL_CHUNK];
+    double a[RL_CHUNK], b[RL_CHUNK], count = 0, *restrict l = out->l;
+    rl_int on[RL_CHUNK];
+    const real *train = rl_reals_at(&p->batch, 0, p->train, from, n, floats[0]);
+    const real *rollout = rl_reals_at(&p->batch, 1, p->rollout, from, n, floats[1]);
+    rl_mask_bits(&p->batch, from, n, on);
     for (size_t t = 0; t < n; t++)
-        on[t] = mask[t];
-#pragma omp simd reduction(+ : count, train_sum, rollout_sum)
+        out->on[t] = on[t] ? 1 : 0;
+#pragma omp simd reduction(+ : count)
     for (size_t t = 0; t < n; t++) {
-        double a = (double)train[t], b = (double)rollout[t];
-        a = on[t] > 0 ? a : 0;
-        b = on[t] > 0 ? b : 0;
-        l[t] = a - b;
-        count += on[t];
-        train_sum += a;
-        rollout_sum += b;
+        a[t] = (double)rl_keep(on[t], train[t]);
+        b[t] = (double)rl_keep(on[t], rollout[t]);
+        l[t] = a[t] - b[t];
+        count += out->on[t];
     }
     out->n = n;
     out->n_response = count;
-    out->train = train_sum;
-    out->rollout = rollout_sum;
+    out->train = rl_sum_wide(a, n);
+    out->rollout = rl_sum_wide(b, n);
 }
 
 static enum rl_status explain(const struct rl_two_policies *p, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check_reals("train_log_prob", p->train, p->batch, err);
-    return status == RL_OK ? rl_batch_check_reals("rollout_log_prob", p->rollout, p->batch, err)
-                           : status;
+    enum rl_status status =
+        rl_grid_check_reals("train_log_prob", &p->batch, 0, p->train, false, err);
+    return status == RL_OK
+               ? rl_grid_check_reals("rollout_log_prob", &p->batch, 1, p->rollout, false, err)
+               : status;
 }
 
-struct rl_two_policies rl_two_policies_of(const struct rl_batch *batch, const real *train,
-                                          const real *rollout)
+enum rl_status rl_two_policies_of(struct rl_two_policies *p, const struct rl_batch *batch,
+                                  const real *train, const real *rollout, struct rl_error *err)
 {
-    return (struct rl_two_policies){batch, train, rollout, load, explain};
+    *p = (struct rl_two_policies){
+        .train = train, .rollout = rollout, .load = load, .explain = explain};
+    enum rl_status status = rl_grid_of(&p->batch, batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK && !p->batch.n_rows)
+        status = rl_fail(err, RL_EINVAL, "the batch has no rows");
+    if (status == RL_OK && p->batch.n_tokens)
+        status = RL_NEED(err, {"train_log_prob", train}, {"rollout_log_prob", rollout});
+    return status;
 }
 
 /* Ratios arrive limited to exp(20), so that 0 times a ratio is 0. */
@@ -59,21 +68,24 @@ RL_HOT static void store(const struct rl_weight_sink *to, size_t from,
         weights[t] = (real)(chunk->on[t] * (ratio[t] > cap ? cap : ratio[t]));
 }
 
-RL_HOT static void fill(const struct rl_weight_sink *to, size_t from, size_t n, const uint8_t *mask,
-                        double value)
+RL_HOT static void fill(const struct rl_weight_sink *to, size_t from, size_t n,
+                        const struct rl_grid *mask, double value)
 {
-    real *restrict weights = (real *)to->weights + from, single = (real)value;
+    real *weights = (real *)to->weights + from, single = (real)value;
     for (size_t t = 0; t < n; t++)
-        weights[t] = mask[t] ? single : 0;
+        weights[t] = rl_on(mask, from + t) ? single : 0;
 }
 
 RL_HOT static double sum(const struct rl_weight_sink *to, size_t from, size_t n)
 {
     const real *weights = (const real *)to->weights + from;
-    double total = 0;
-#pragma omp simd reduction(+ : total)
-    for (size_t t = 0; t < n; t++)
-        total += (double)weights[t];
+    double total = 0, term[RL_CHUNK];
+    for (size_t begin = 0; begin < n; begin += RL_CHUNK) {
+        size_t part = n - begin < RL_CHUNK ? n - begin : RL_CHUNK;
+        for (size_t t = 0; t < part; t++)
+            term[t] = (double)weights[begin + t];
+        total += rl_sum_wide(term, part);
+    }
     return total;
 }
 

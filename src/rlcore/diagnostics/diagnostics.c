@@ -20,16 +20,17 @@
  */
 static size_t gather(const struct rl_two_policies *p, double *out)
 {
-    size_t n = p->batch->n_tokens, count = 0;
+    size_t count = 0;
     struct rl_ratio_chunk chunk;
-    for (size_t i = 0; i < p->batch->n_rows * n; i += chunk.n) {
-        size_t left = n - i % n;
-        p->load(p, i, left < RL_CHUNK ? left : RL_CHUNK, &chunk);
-        for (size_t t = 0; t < chunk.n; t++) {
-            out[count] = chunk.l[t];
-            count += chunk.on[t] > 0;
+    for (size_t row = 0; row < p->batch.n_rows; row++)
+        for (size_t i = rl_row_at(&p->batch, row), end = rl_row_end(&p->batch, row); i < end;
+             i += chunk.n) {
+            p->load(p, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, &chunk);
+            for (size_t t = 0; t < chunk.n; t++) {
+                out[count] = chunk.l[t];
+                count += chunk.on[t] > 0;
+            }
         }
-    }
     return count;
 }
 
@@ -42,21 +43,37 @@ struct moments {
  * The effective sample size is of limited ratios, the mean of unlimited ones: a single exp(30)
  * would make the size 1 of any batch, and should show in the mean and the maximum instead.
  */
-RL_HOT static struct moments add_up(const double *l, size_t n, double least, double most)
+RL_HOT static struct moments add_chunk(const double *l, size_t n, double least, double most)
 {
-    double sum = 0, limited = 0, square = 0, low = 0, high = 0, clamped = 0;
-#pragma omp simd reduction(+ : sum, limited, square, low, high, clamped)
+    double sum[RL_CHUNK], limited[RL_CHUNK], square[RL_CHUNK], low = 0, high = 0, clamped = 0;
+#pragma omp simd reduction(+ : low, high, clamped)
     for (size_t i = 0; i < n; i++) {
         double w = rl_exp(l[i]);
         double w20 = rl_exp_near(rl_limit(l[i], -RL_LOG_RATIO_LIMIT, RL_LOG_RATIO_LIMIT));
-        sum += w;
-        limited += w20;
-        square += w20 * w20;
+        sum[i] = w;
+        limited[i] = w20;
+        square[i] = w20 * w20;
         low += w < least ? 1 : 0;
         high += w > most ? 1 : 0;
         clamped += fabs(l[i]) > RL_LOG_RATIO_LIMIT ? 1 : 0;
     }
-    return (struct moments){sum, limited, square, low, high, clamped};
+    return (struct moments){rl_sum_wide(sum, n), rl_sum_wide(limited, n), rl_sum_wide(square, n),
+                            low,                 high,                    clamped};
+}
+
+static struct moments add_up(const double *l, size_t n, double least, double most)
+{
+    struct moments total = {0};
+    for (size_t i = 0; i < n; i += RL_CHUNK) {
+        struct moments part = add_chunk(l + i, n - i < RL_CHUNK ? n - i : RL_CHUNK, least, most);
+        total.sum += part.sum;
+        total.limited += part.limited;
+        total.limited_square += part.limited_square;
+        total.low += part.low;
+        total.high += part.high;
+        total.clamped += part.clamped;
+    }
+    return total;
 }
 
 /*
@@ -96,17 +113,15 @@ enum rl_status rl_diagnose_policies(const struct rl_two_policies *p, double clip
     struct rl_distance d;
     if (!(clip_low >= 0) || !(clip_high >= 0))
         return rl_fail(err, RL_EINVAL, "clip range %g, %g is negative", clip_low, clip_high);
-    enum rl_status status = rl_two_policies_check(p, err);
-    if (status != RL_OK)
-        return status;
-    size_t cells = p->batch->n_rows * p->batch->n_tokens;
+    size_t cells = rl_grid_tokens(&p->batch);
     struct rl_scratch s = rl_scratch_begin(ws);
     double *l = rl_scratch_take(&s, cells + 1, sizeof *l);
     double *spare = rl_scratch_take(&s, cells, sizeof *spare);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
     /* First, because it also checks the log-probs: a NaN among them has no place in an order. */
-    if ((status = rl_distance_measure(p, &d, err)) != RL_OK)
+    enum rl_status status = rl_distance_measure(p, &d, err);
+    if (status != RL_OK)
         return status;
     if (!(d.n_tokens > 0))
         return rl_fail(err, RL_EINVAL, "response mask has no response token");

@@ -13,8 +13,10 @@
 #include "support/scratch.h"
 #include "support/real.h"
 
+enum { LOG_PROB, TEACHER, RL_ADVANTAGE }; /* in the order of the arguments */
+
 struct distilling {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const struct rl_distill_options *options;
     const real *s, *t;
     uint8_t *eligible;
@@ -45,11 +47,11 @@ static void find_eligible(const struct rl_groups *groups, const double *rewards,
  */
 static size_t selected_end(const struct distilling *d, size_t row)
 {
-    size_t begin = row * d->batch->n_tokens, end = begin, left = d->options->horizon;
+    size_t begin = rl_row_at(&d->batch, row), end = begin, left = d->options->horizon;
     if (!d->eligible[row])
         return begin;
-    for (size_t i = begin; i < begin + d->batch->n_tokens && left > 0; i++)
-        if (d->batch->mask[i]) {
+    for (size_t i = begin; i < rl_row_end(&d->batch, row) && left > 0; i++)
+        if (rl_on(&d->batch, i)) {
             left--;
             end = i + 1;
         }
@@ -64,16 +66,17 @@ struct gaps {
 
 static double gap_at(const struct distilling *d, size_t i)
 {
-    return (double)d->t[i] - (double)d->s[i];
+    return (double)rl_real_at(&d->batch, TEACHER, d->t, i) -
+           (double)rl_real_at(&d->batch, LOG_PROB, d->s, i);
 }
 
 static struct gaps measure(const struct distilling *d)
 {
     struct gaps gaps = {.scale = 1};
     double deviation = 0;
-    for (size_t row = 0; row < d->batch->n_rows; row++)
-        for (size_t i = row * d->batch->n_tokens, end = selected_end(d, row); i < end; i++)
-            if (d->batch->mask[i]) {
+    for (size_t row = 0; row < d->batch.n_rows; row++)
+        for (size_t i = rl_row_at(&d->batch, row), end = selected_end(d, row); i < end; i++)
+            if (rl_on(&d->batch, i)) {
                 gaps.n++;
                 gaps.sum += gap_at(d, i);
                 gaps.square += gap_at(d, i) * gap_at(d, i);
@@ -82,9 +85,9 @@ static struct gaps measure(const struct distilling *d)
         return gaps;
     /* A second pass: teacher and student differ by little around a common offset. */
     gaps.mean = gaps.sum / gaps.n;
-    for (size_t row = 0; row < d->batch->n_rows; row++)
-        for (size_t i = row * d->batch->n_tokens, end = selected_end(d, row); i < end; i++)
-            if (d->batch->mask[i])
+    for (size_t row = 0; row < d->batch.n_rows; row++)
+        for (size_t i = rl_row_at(&d->batch, row), end = selected_end(d, row); i < end; i++)
+            if (rl_on(&d->batch, i))
                 deviation += (gap_at(d, i) - gaps.mean) * (gap_at(d, i) - gaps.mean);
     gaps.scale = sqrt(deviation / gaps.n) + 1e-8;
     return gaps;
@@ -94,16 +97,18 @@ static struct gaps measure(const struct distilling *d)
 static void write_row(const struct distilling *d, size_t row, const real *rl_advantages,
                       const struct gaps *gaps, real *advantages, real *d_log_prob)
 {
-    size_t n = d->batch->n_tokens, end = selected_end(d, row);
-    for (size_t i = row * n; i < (row + 1) * n; i++) {
-        bool on = d->batch->mask[i], selected = on && i < end;
+    const struct rl_grid *batch = &d->batch;
+    size_t end = selected_end(d, row);
+    for (size_t i = rl_row_at(batch, row); i < rl_row_end(batch, row); i++) {
+        bool on = rl_on(batch, i), selected = on && i < end;
         advantages[i] = selected ? (real)((gap_at(d, i) - gaps->mean) / gaps->scale)
-                        : d->eligible[row] || !on ? 0
-                                                  : rl_advantages[i];
+                        : d->eligible[row] || !on
+                            ? 0
+                            : rl_real_at(batch, RL_ADVANTAGE, rl_advantages, i);
         if (d_log_prob)
             d_log_prob[i] =
                 selected
-                    ? (real)(d->options->kd_coef * ((double)d->s[i] - (double)d->t[i]) / gaps->n)
+                    ? (real)(d->options->kd_coef * (0 - gap_at(d, i)) / gaps->n)
                     : 0;
     }
 }
@@ -112,19 +117,21 @@ static enum rl_status check(const struct distilling *d, const real *rl_advantage
                             const double *rewards, const double *pass_rate, const real *advantages,
                             struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(d->batch, RL_NEEDS_GROUPS, err);
-    if (status == RL_OK && d->batch->n_rows)
+    const struct rl_grid *batch = &d->batch;
+    enum rl_status status = RL_OK;
+    if (batch->n_rows)
         status =
             RL_NEED(err, {"rewards", rewards}, {"pass_rate", pass_rate}, {"eligible", d->eligible});
-    if (status == RL_OK && d->batch->n_rows && d->batch->n_tokens)
+    if (status == RL_OK && batch->n_rows && batch->n_tokens)
         status = RL_NEED(err, {"advantages", advantages});
     if (status == RL_OK)
-        status = rl_batch_check_reals("log_prob", d->s, d->batch, err);
+        status = rl_grid_check_reals("log_prob", batch, LOG_PROB, d->s, false, err);
     if (status == RL_OK)
-        status = rl_batch_check_reals("teacher_log_prob", d->t, d->batch, err);
+        status = rl_grid_check_reals("teacher_log_prob", batch, TEACHER, d->t, false, err);
     if (status == RL_OK)
-        status = rl_batch_check_reals("rl_advantages", rl_advantages, d->batch, err);
-    for (size_t i = 0; status == RL_OK && i < d->batch->n_rows; i++)
+        status = rl_grid_check_reals("rl_advantages", batch, RL_ADVANTAGE, rl_advantages, false,
+                                     err);
+    for (size_t i = 0; status == RL_OK && i < batch->n_rows; i++)
         if (!isfinite(rewards[i]))
             status =
                 rl_fail(err, RL_EVALUE, "rewards[%zu] is %g, not a finite number", i, rewards[i]);
@@ -146,18 +153,21 @@ enum rl_status rl_distill(const struct rl_batch *batch, const struct rl_distill_
 {
     if (RL_NEED(err, {"batch", batch}, {"options", options}, {"result", result}) != RL_OK)
         return RL_EINVAL;
-    struct distilling d = {batch, options, log_prob, teacher, eligible};
-    enum rl_status status = check(&d, rl_advantages, rewards, pass_rate, advantages, err);
+    struct distilling d = {
+        .options = options, .s = log_prob, .t = teacher, .eligible = eligible};
+    enum rl_status status = rl_grid_of(&d.batch, batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK)
+        status = check(&d, rl_advantages, rewards, pass_rate, advantages, err);
     if (status != RL_OK)
         return status;
     struct rl_scratch scratch = rl_scratch_begin(ws);
-    struct rl_groups groups = rl_groups_take(&scratch, batch->n_rows);
+    struct rl_groups groups = rl_groups_take(&scratch, d.batch.n_rows);
     if (!rl_scratch_fits(&scratch))
         return rl_scratch_short(&scratch, err);
-    rl_groups_build(&groups, batch->group);
+    rl_groups_build(&groups, d.batch.group);
     find_eligible(&groups, rewards, options->pass_rate_threshold, pass_rate, eligible);
     const struct gaps gaps = measure(&d);
-    for (size_t row = 0; row < batch->n_rows; row++)
+    for (size_t row = 0; row < d.batch.n_rows; row++)
         write_row(&d, row, rl_advantages, &gaps, advantages, d_log_prob);
     result->n_selected = (size_t)gaps.n;
     result->kd_loss = gaps.n > 0 ? options->kd_coef * 0.5 * gaps.square / gaps.n : 0;

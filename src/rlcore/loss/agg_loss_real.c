@@ -8,22 +8,37 @@
 #include "support/real.h"
 #include "support/rows.h"
 
-RL_HOT static struct rl_row_sums agg_row(const uint8_t *mask, const real *losses, size_t n,
-                                         real row_weight, real *d_losses)
+struct agg_call {
+    struct rl_grid batch;
+    const real *losses;
+    real *d_losses; /* or NULL */
+};
+
+RL_HOT static double agg_chunk(const struct agg_call *call, size_t i, size_t n, real row_weight)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
+    double term[RL_CHUNK];
+    real buffer[RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    const real *losses = rl_reals_at(&call->batch, 0, call->losses, i, n, buffer);
+    rl_mask_bits(&call->batch, i, n, on);
     for (size_t t = 0; t < n; t++)
-        sum += mask[t] ? (double)losses[t] : 0;
-    for (size_t t = 0; d_losses && t < n; t++)
-        d_losses[t] = mask[t] ? row_weight : 0;
+        term[t] = (double)rl_keep(on[t], losses[t]);
+    for (size_t t = 0; call->d_losses && t < n; t++)
+        call->d_losses[i + t] = rl_keep(on[t], row_weight);
+    return rl_sum_wide(term, n);
+}
+
+static struct rl_row_sums agg_row(const struct agg_call *call, size_t row, real row_weight)
+{
+    struct rl_row_sums sums = rl_row_sums_empty();
+    size_t end = rl_row_end(&call->batch, row);
+    for (size_t i = rl_row_at(&call->batch, row); i < end; i += RL_CHUNK)
+        sums.loss += agg_chunk(call, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, row_weight);
     /*
      * A sum keeps any NaN or infinity that came into it: one test of it stands for a test of each
      * token, and only a row that fails is walked for the index.
      */
-    struct rl_row_sums sums = rl_row_sums_empty();
-    sums.loss = sum;
-    sums.poisoned = !isfinite(sum);
+    sums.poisoned = !isfinite(sums.loss);
     return sums;
 }
 
@@ -32,22 +47,23 @@ enum rl_status rl_agg_loss(const struct rl_batch *batch, const struct rl_agg *ag
                            struct rl_workspace *ws, struct rl_error *err)
 {
     struct rl_rows rows;
-    if (!batch || !agg || !loss || (!loss_mat && batch->n_rows > 0 && batch->n_tokens > 0))
-        return rl_fail(err, RL_EINVAL, "batch, aggregation, loss_mat or loss is missing");
-    enum rl_status status =
-        rl_rows_begin(&rows, batch, RL_NEEDS_MASK, RL_WEIGHTS_AGG, agg, ws, err);
+    struct agg_call call = {.losses = loss_mat, .d_losses = d_loss_mat};
+    if (!batch || !agg || !loss)
+        return rl_fail(err, RL_EINVAL, "batch, aggregation or loss is missing");
+    enum rl_status status = rl_grid_of(&call.batch, batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK && call.batch.n_rows && call.batch.n_tokens)
+        status = RL_NEED(err, {"loss_mat", loss_mat});
+    if (status == RL_OK)
+        status = rl_rows_begin(&rows, &call.batch, RL_WEIGHTS_AGG, agg, ws, err);
     if (status != RL_OK)
         return status;
-    size_t n = batch->n_tokens;
 #pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        rows.sums[row] =
-            agg_row(batch->mask + row * n, loss_mat + row * n, n, (real)rl_row_weight(&rows, row),
-                    d_loss_mat ? d_loss_mat + row * n : NULL);
+    for (size_t row = 0; row < rows.n; row++)
+        rows.sums[row] = agg_row(&call, row, (real)rl_row_weight(&rows, row));
     const struct rl_row_sums total = rl_rows_total(&rows);
     /* A bad input is named before the overflow that it caused. */
     if (total.poisoned)
-        status = rl_batch_check_reals("loss_mat", loss_mat, batch, err);
+        status = rl_grid_check_reals("loss_mat", &call.batch, 0, loss_mat, false, err);
     if (status == RL_OK && !isfinite(total.loss))
         return rl_fail(err, RL_EVALUE, "the loss overflows: it is %g", total.loss);
     if (status == RL_OK)

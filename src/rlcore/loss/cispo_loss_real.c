@@ -13,9 +13,11 @@ static RL_INLINE struct rl_row_sums cispo_tokens(const struct rl_loss_call *call
     const real high = (real)(1 + call->options->clip_high);
     struct rl_row_sums sums = rl_row_sums_empty();
     struct rl_token_chunk at;
-    for (size_t begin = 0; begin < call->batch->n_tokens; begin += RL_CHUNK) {
-        real loss = 0, clipped = 0, sum = 0, least = 0;
-        rl_token_chunk_at(&at, call, row, begin);
+    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end;
+         i += RL_CHUNK) {
+        real sum = 0, least = 0;
+        rl_int clipped = 0;
+        rl_token_chunk_at(&at, call, i, end);
         /*
          * No zeroing of limited tokens as in PPO: here the ratio carries no gradient, and its limit
          * is far outside the clip.
@@ -23,26 +25,23 @@ static RL_INLINE struct rl_row_sums cispo_tokens(const struct rl_loss_call *call
         rl_token_chunk_ratios(&at, true, &sums);
         const real *log_prob = at.log_prob, *advantages = at.advantages, *weights = at.weights;
         real *slope = at.slope;
-#pragma omp simd reduction(+ : loss, clipped, sum) reduction(min : least)
+#pragma omp simd reduction(+ : clipped, sum) reduction(min : least)
         for (size_t t = 0; t < at.n; t++) {
-            real on = at.on[t], p = on > 0 ? log_prob[t] : 0;
-            real a = on > 0 ? advantages[t] : 0, w = weighted ? weights[t] : 1;
-            w = !weighted || on > 0 ? w : 0;
-            real factor = rl_limit(at.ratio[t], low, high), excess = at.ratio[t] - factor;
-            real pull = -factor * a;
-            loss += w * (pull * p);
+            rl_int on = at.on[t];
+            real p = rl_keep(on, log_prob[t]), a = rl_keep(on, advantages[t]);
+            real w = weighted ? rl_keep(on, weights[t]) : 1;
+            real factor = rl_limit(at.ratio[t], low, high), pull = -factor * a;
+            at.term[t] = w * (pull * p);
             slope[t] = w * pull * row_weight;
-            /* The square is what the compiler cannot trace back to the limits, to branch on them.
-             */
-            clipped += excess * excess > 0 ? 1 : 0;
+            clipped -= rl_below(at.ratio[t], low) | rl_below(high, at.ratio[t]);
             sum += weighted ? a + w : a;
             least = w < least ? w : least;
         }
-        sums.loss += (double)loss;
+        sums.loss += (double)rl_sum(at.term, at.n);
         sums.clipped += (double)clipped;
         sums.poisoned |= !isfinite(sum) || least < 0;
     }
-    rl_token_row_end(call, row, &sums);
+    rl_token_row_end(&sums);
     return sums;
 }
 
@@ -59,18 +58,10 @@ enum rl_status rl_cispo_loss(const struct rl_batch *batch, const struct rl_loss_
                              struct rl_loss_result *out, struct rl_workspace *ws,
                              struct rl_error *err)
 {
-    const struct rl_loss_call call = {.batch = batch,
-                                      .in = in,
-                                      .options = options,
-                                      .d_log_prob = d_log_prob,
-                                      .out = out,
-                                      .weights = RL_WEIGHTS_AGG};
-    struct rl_rows rows;
-    enum rl_status status = rl_loss_begin(&call, &rows, ws, err);
-    if (status != RL_OK)
-        return status;
-#pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        rows.sums[row] = cispo_row(&call, row, (real)rl_row_weight(&rows, row));
-    return rl_loss_end(&call, &rows, err);
+    struct rl_loss_call call = {.in = in,
+                                .options = options,
+                                .d_log_prob = d_log_prob,
+                                .out = out,
+                                .weights = RL_WEIGHTS_AGG};
+    return rl_loss_run(&call, batch, cispo_row, ws, err);
 }

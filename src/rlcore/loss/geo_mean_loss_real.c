@@ -7,8 +7,9 @@
 
 /* Log-ratio of one response token as the clip leaves it, in the direction the advantage asks. */
 struct cut {
-    real t, slope;     /* slope: 1 where t follows l */
-    real above, below; /* 1 if outside the range with A > 0, with A < 0 */
+    real t;              /* the log-ratio, or its bound */
+    rl_int moves;        /* t follows l */
+    rl_int above, below; /* outside the range with A > 0, with A < 0 */
 };
 
 /*
@@ -17,71 +18,76 @@ struct cut {
  */
 static RL_INLINE struct cut cut_log_ratio(real l, real a, real low, real high)
 {
-    real lc = rl_limit(l, -low, high);
-    real least = l < lc ? l : lc, most = l < lc ? lc : l;
-    real outside = l == lc ? 0 : 1, over = l > lc ? 1 : 0, under = l < lc ? 1 : 0;
-    struct cut c = {.above = a > 0 ? outside : 0, .below = a < 0 ? outside : 0};
-    c.t = a > 0 ? least : 0;
-    c.t = a < 0 ? most : c.t;
-    c.slope = a > 0 ? 1 - over : 0;
-    c.slope = a < 0 ? 1 - under : c.slope;
-    return c;
+    rl_int up = rl_below(0, a), down = rl_below(a, 0);
+    rl_int over = rl_below(high, l), under = rl_below(l, -low);
+    real least = rl_pick(over, high, l), most = rl_pick(under, -low, l);
+    return (struct cut){.t = rl_pick(up, least, rl_keep(down, most)),
+                        .moves = (up & ~over) | (down & ~under),
+                        .above = up & (over | under),
+                        .below = down & (over | under)};
 }
 
-/* Pointers to RL_CHUNK tokens at most. */
+/* At most RL_CHUNK tokens. */
 struct chunk {
     size_t n;
-    const uint8_t *mask;
     const real *log_prob, *old_log_prob, *advantages;
+    _Alignas(64) rl_int on[RL_CHUNK];
+    _Alignas(64) real floats[3][RL_CHUNK]; /* of bfloat16 */
 };
 
-static struct chunk chunk_at(const struct rl_loss_call *call, size_t row, size_t t)
+static RL_INLINE void chunk_at(struct chunk *at, const struct rl_loss_call *call, size_t i,
+                               size_t end)
 {
-    size_t n = call->batch->n_tokens, i = row * n + t;
-    return (struct chunk){.n = n - t < RL_CHUNK ? n - t : RL_CHUNK,
-                          .mask = call->batch->mask + i,
-                          .log_prob = call->in->log_prob + i,
-                          .old_log_prob = call->in->old_log_prob + i,
-                          .advantages = call->in->advantages + i};
+    const struct rl_loss_input *in = call->in;
+    size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+    at->n = n;
+    at->log_prob = rl_reals_at(&call->batch, RL_LOG_PROB, in->log_prob, i, n, at->floats[0]);
+    at->old_log_prob =
+        rl_reals_at(&call->batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->floats[1]);
+    at->advantages = rl_reals_at(&call->batch, RL_ADVANTAGES, in->advantages, i, n, at->floats[2]);
+    rl_mask_bits(&call->batch, i, n, at->on);
 }
 
 struct row_means {
     double t, advantage; /* sums first, means over n_i + 1e-8 after */
 };
 
-RL_HOT static void add_up(const struct rl_loss_call *call, const struct chunk *chunk,
+RL_HOT static void add_up(const struct rl_loss_call *call, size_t i, size_t end,
                           struct row_means *means, struct rl_row_sums *sums)
 {
-    const struct chunk at = *chunk;
+    struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
-    real sum_t = 0, sum_a = 0, above = 0, below = 0, kl = 0, poison = 0, mask[RL_CHUNK];
-    rl_fetch_ahead(at.log_prob);
-    rl_fetch_ahead(at.old_log_prob);
-    rl_fetch_ahead(at.advantages);
-    rl_mask_reals(at.mask, at.n, mask);
-#pragma omp simd reduction(+ : sum_t, sum_a, above, below, kl, poison)
+    _Alignas(64) real cuts[RL_CHUNK], advantages[RL_CHUNK], kls[RL_CHUNK];
+    real poison = 0;
+    rl_int above = 0, below = 0;
+    chunk_at(&at, call, i, end);
+    const real *log_prob = at.log_prob, *old_log_prob = at.old_log_prob;
+    const real *advantage = at.advantages;
+    rl_fetch_ahead(log_prob);
+    rl_fetch_ahead(old_log_prob);
+    rl_fetch_ahead(advantage);
+#pragma omp simd reduction(+ : above, below, poison)
     for (size_t t = 0; t < at.n; t++) {
-        real on = mask[t], p = at.log_prob[t], q = at.old_log_prob[t], a = at.advantages[t];
-        p = on > 0 ? p : 0;
-        q = on > 0 ? q : 0;
-        a = on > 0 ? a : 0;
+        rl_int on = at.on[t];
+        real p = rl_keep(on, log_prob[t]), q = rl_keep(on, old_log_prob[t]);
+        real a = rl_keep(on, advantage[t]);
         struct cut c = cut_log_ratio(p - q, a, low, high);
-        sum_t += c.t;
-        sum_a += a;
-        above += c.above;
-        below += c.below;
-        kl -= p - q;
+        cuts[t] = c.t;
+        advantages[t] = a;
+        kls[t] = p - q;
+        above -= c.above;
+        below -= c.below;
         poison += (p - p) + (q - q) + (a - a);
     }
     /*
      * Chunks add in their own type, as wide loops need it; rows add in double, so that the rounding
      * of a row does not grow with its length.
      */
-    means->t += (double)sum_t;
-    means->advantage += (double)sum_a;
+    means->t += (double)rl_sum(cuts, at.n);
+    means->advantage += (double)rl_sum(advantages, at.n);
+    sums->kl -= (double)rl_sum(kls, at.n);
     sums->clipped += (double)above;
     sums->lower += (double)below;
-    sums->kl += (double)kl;
     sums->poisoned |= !(poison == 0);
 }
 
@@ -91,28 +97,33 @@ RL_HOT static void add_up(const struct rl_loss_call *call, const struct chunk *c
  */
 static double sum_log_weights(const struct rl_loss_call *call, size_t row, struct rl_row_sums *sums)
 {
-    size_t n = call->batch->n_tokens, i = row * n;
+    const struct rl_grid *batch = &call->batch;
     double sum = 0;
-    for (size_t t = 0; call->in->weights && t < n; t++) {
-        double w = call->batch->mask[i + t] ? (double)call->in->weights[i + t] : 1;
-        sum += call->batch->mask[i + t] ? log(w + 1e-10) : 0;
+    if (!call->in->weights)
+        return 0;
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i++) {
+        if (!rl_on(batch, i))
+            continue;
+        double w = (double)rl_real_at(batch, RL_WEIGHTS, call->in->weights, i);
+        sum += log(w + 1e-10);
         sums->poisoned |= !(w >= 0) || isinf(w);
     }
     return sum;
 }
 
-RL_HOT static void write_gradient(const struct rl_loss_call *call, const struct chunk *chunk,
-                                  real slope, real *d_log_prob)
+RL_HOT static void write_gradient(const struct rl_loss_call *call, size_t i, size_t end, real slope)
 {
-    const struct chunk at = *chunk;
+    struct chunk at;
     const real low = (real)call->options->clip_low, high = (real)call->options->clip_high;
-    real mask[RL_CHUNK];
-    rl_mask_reals(at.mask, at.n, mask);
+    chunk_at(&at, call, i, end);
+    const real *log_prob = at.log_prob, *old_log_prob = at.old_log_prob;
+    const real *advantages = at.advantages;
+    real *d_log_prob = call->d_log_prob + i;
 #pragma omp simd
     for (size_t t = 0; t < at.n; t++) {
-        real l = at.log_prob[t] - at.old_log_prob[t], a = at.advantages[t];
-        real value = slope * cut_log_ratio(l, a, low, high).slope;
-        d_log_prob[t] = mask[t] > 0 ? value : 0;
+        real l = log_prob[t] - old_log_prob[t];
+        rl_int moves = cut_log_ratio(l, advantages[t], low, high).moves;
+        d_log_prob[t] = rl_keep(at.on[t], slope * rl_keep(moves, 1));
     }
 }
 
@@ -121,11 +132,10 @@ static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t r
 {
     struct rl_row_sums sums = rl_row_sums_empty();
     struct row_means sum = {0};
-    size_t n = call->batch->n_tokens;
-    for (size_t t = 0; t < n; t += RL_CHUNK) {
-        const struct chunk at = chunk_at(call, row, t);
-        add_up(call, &at, &sum, &sums);
-    }
+    rl_loss_entropy(call, row, &sums);
+    size_t begin = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row);
+    for (size_t i = begin; i < end; i += RL_CHUNK)
+        add_up(call, i, end, &sum, &sums);
     /* A row without response tokens divides by 1e-8 and has sums of 0: its loss is 0 and no NaN. */
     double length = (double)n_response + 1e-8;
     double ratio = exp(sum.t / length);
@@ -139,12 +149,8 @@ static struct rl_row_sums geo_mean_row(const struct rl_loss_call *call, size_t r
         sums.ratio = ratio * (double)n_response;
         sums.ratio_min = sums.ratio_max = ratio;
     }
-    for (size_t t = 0; call->d_log_prob && t < n; t += RL_CHUNK) {
-        const struct chunk at = chunk_at(call, row, t);
-        write_gradient(call, &at, (real)(sums.loss * weight / length),
-                       call->d_log_prob + row * n + t);
-    }
-    rl_loss_entropy(call, row, &sums);
+    for (size_t i = begin; call->d_log_prob && i < end; i += RL_CHUNK)
+        write_gradient(call, i, end, (real)(sums.loss * weight / length));
     return sums;
 }
 
@@ -153,18 +159,17 @@ enum rl_status rl_geo_mean_loss(const struct rl_batch *batch, const struct rl_lo
                                 struct rl_loss_result *out, struct rl_workspace *ws,
                                 struct rl_error *err)
 {
-    const struct rl_loss_call call = {.batch = batch,
-                                      .in = in,
-                                      .options = options,
-                                      .d_log_prob = d_log_prob,
-                                      .out = out,
-                                      .weights = RL_WEIGHTS_PER_ROW};
+    struct rl_loss_call call = {.in = in,
+                                .options = options,
+                                .d_log_prob = d_log_prob,
+                                .out = out,
+                                .weights = RL_WEIGHTS_PER_ROW};
     struct rl_rows rows;
-    enum rl_status status = rl_loss_begin(&call, &rows, ws, err);
+    enum rl_status status = rl_loss_begin(&call, batch, &rows, ws, err);
     if (status != RL_OK)
         return status;
 #pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
+    for (size_t row = 0; row < rows.n; row++)
         rows.sums[row] = geo_mean_row(&call, row, rows.n_response[row], rl_row_weight(&rows, row));
     return rl_loss_end(&call, &rows, err);
 }

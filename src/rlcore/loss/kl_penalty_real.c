@@ -93,6 +93,14 @@ RL_HOT static real k3(const struct span *span)
     return poison;
 }
 
+static real run(enum rl_kl kind, const struct span *span)
+{
+    return kind == RL_KL_K1    ? k1(span)
+           : kind == RL_KL_ABS ? absolute(span)
+           : kind == RL_KL_K2  ? k2(span)
+                               : k3(span);
+}
+
 /* Only here, when the sum was bad: the wide loops know that something is, not what. */
 static enum rl_status explain(const real *log_prob, const real *ref_log_prob, size_t n,
                               struct rl_error *err)
@@ -125,11 +133,81 @@ enum rl_status rl_kl_penalty(enum rl_kl kind, bool straight_through, size_t n, c
         const struct span span = {
             n - i < RL_CHUNK ? n - i : RL_CHUNK,    log_prob + i,    ref_log_prob + i, kl + i,
             d_log_prob ? d_log_prob + i : unwanted, straight_through};
-        real poison = kind == RL_KL_K1    ? k1(&span)
-                      : kind == RL_KL_ABS ? absolute(&span)
-                      : kind == RL_KL_K2  ? k2(&span)
-                                          : k3(&span);
-        poisoned = !(poison == 0) || poisoned;
+        poisoned = !(run(kind, &span) == 0) || poisoned;
     }
     return poisoned ? explain(log_prob, ref_log_prob, n, err) : RL_OK;
+}
+
+/* ---- tokens of a batch ---- */
+
+struct token_kl {
+    struct rl_grid batch;
+    enum rl_kl kind;
+    bool straight_through;
+    const real *log_prob, *ref_log_prob;
+    real *kl, *d_log_prob; /* d_log_prob or NULL */
+};
+
+/* Values at mask 0 become 0 on the way in, and what came of them on the way out. */
+RL_HOT static void keep_all(const rl_int *on, const real *from, size_t n, real *to)
+{
+    for (size_t t = 0; t < n; t++)
+        to[t] = rl_keep(on[t], from[t]);
+}
+
+static bool chunk_is_finite(const struct token_kl *k, size_t i, size_t n)
+{
+    _Alignas(64) real floats[2][RL_CHUNK], p[RL_CHUNK], q[RL_CHUNK], unwanted[RL_CHUNK];
+    _Alignas(64) rl_int on[RL_CHUNK];
+    for (size_t t = 0; t < n; t++)
+        on[t] = -1;
+    if (k->batch.mask)
+        rl_mask_bits(&k->batch, i, n, on);
+    keep_all(on, rl_reals_at(&k->batch, 0, k->log_prob, i, n, floats[0]), n, p);
+    keep_all(on, rl_reals_at(&k->batch, 1, k->ref_log_prob, i, n, floats[1]), n, q);
+    const struct span span = {n,         p, q, k->kl + i, k->d_log_prob ? k->d_log_prob + i : unwanted,
+                              k->straight_through};
+    real poison = run(k->kind, &span);
+    keep_all(on, span.kl, n, span.kl);
+    keep_all(on, span.slope, n, span.slope);
+    return poison == 0;
+}
+
+static enum rl_status run_tokens(const struct token_kl *k, struct rl_error *err)
+{
+    bool poisoned = false, everywhere = !k->batch.mask;
+#pragma omp parallel for schedule(static) reduction(|| : poisoned) if (rl_grid_parallel(&k->batch))
+    for (size_t row = 0; row < k->batch.n_rows; row++)
+        for (size_t i = rl_row_at(&k->batch, row), end = rl_row_end(&k->batch, row); i < end;
+             i += RL_CHUNK)
+            poisoned = !chunk_is_finite(k, i, end - i < RL_CHUNK ? end - i : RL_CHUNK) || poisoned;
+    if (!poisoned)
+        return RL_OK;
+    enum rl_status status =
+        rl_grid_check_reals("log_prob", &k->batch, 0, k->log_prob, everywhere, err);
+    if (status == RL_OK)
+        status =
+            rl_grid_check_reals("ref_log_prob", &k->batch, 1, k->ref_log_prob, everywhere, err);
+    return status == RL_OK ? rl_fail(err, RL_EVALUE, "log_prob - ref_log_prob overflows") : status;
+}
+
+enum rl_status rl_token_kl(const struct rl_batch *batch, enum rl_kl kind, bool straight_through,
+                           const real *log_prob, const real *ref_log_prob, real *kl,
+                           real *d_log_prob, struct rl_error *err)
+{
+    struct token_kl k = {.kind = kind,
+                         .straight_through = straight_through,
+                         .log_prob = log_prob,
+                         .ref_log_prob = ref_log_prob,
+                         .kl = kl,
+                         .d_log_prob = d_log_prob};
+    unsigned needs = batch && batch->mask ? RL_NEEDS_MASK : RL_NEEDS_NO_MASK;
+    if ((unsigned)kind > RL_KL_K3)
+        return rl_fail(err, RL_EINVAL, "KL estimator %d is unknown", (int)kind);
+    enum rl_status status = needs == RL_NEEDS_MASK
+                                ? rl_grid_of(&k.batch, batch, needs, err)
+                                : rl_grid_view(&k.batch, batch, needs, sizeof(real) == 4, err);
+    if (status == RL_OK && k.batch.n_rows && k.batch.n_tokens)
+        status = RL_NEED(err, {"log_prob", log_prob}, {"ref_log_prob", ref_log_prob}, {"kl", kl});
+    return status == RL_OK ? run_tokens(&k, err) : status;
 }

@@ -25,33 +25,43 @@ static enum rl_status check_options(const struct rl_loss_options *o, struct rl_e
  * Arguments before values: a missing array must be told before anything reads it. With no tokens at
  * all arrays may be NULL, since an empty one often is.
  */
-enum rl_status rl_loss_begin(const struct rl_loss_call *call, struct rl_rows *rows,
-                             struct rl_workspace *ws, struct rl_error *err)
+static enum rl_status check_arrays(const struct rl_loss_call *call, struct rl_error *err)
 {
-    const struct rl_batch *batch = call->batch;
+    if (call->batch.n_rows == 0 || call->batch.n_tokens == 0)
+        return RL_OK;
+    if (!call->in->log_prob)
+        return rl_fail(err, RL_EINVAL, "log_prob is missing");
+    if (!call->in->old_log_prob && !call->old_optional)
+        return rl_fail(err, RL_EINVAL, "old_log_prob is missing");
+    if (!call->in->advantages)
+        return rl_fail(err, RL_EINVAL, "advantages is missing");
+    return RL_OK;
+}
+
+enum rl_status rl_loss_begin(struct rl_loss_call *call, const struct rl_batch *batch,
+                             struct rl_rows *rows, struct rl_workspace *ws, struct rl_error *err)
+{
     if (!batch || !call->in || !call->options || !call->out)
         return rl_fail(err, RL_EINVAL, "batch, loss input, options or result are missing");
-    bool tokens = batch->n_rows > 0 && batch->n_tokens > 0;
-    if (tokens && !call->in->log_prob)
-        return rl_fail(err, RL_EINVAL, "log_prob is missing");
-    if (tokens && !call->in->old_log_prob && !call->old_optional)
-        return rl_fail(err, RL_EINVAL, "old_log_prob is missing");
-    if (tokens && !call->in->advantages)
-        return rl_fail(err, RL_EINVAL, "advantages is missing");
     enum rl_status status = check_options(call->options, err);
+    if (status == RL_OK)
+        status = rl_grid_of(&call->batch, batch, call->needs, err);
+    if (status == RL_OK)
+        status = check_arrays(call, err);
     if (status != RL_OK)
         return status;
-    return rl_rows_begin(rows, batch, call->needs, call->weights, &call->options->agg, ws, err);
+    return rl_rows_begin(rows, &call->batch, call->weights, &call->options->agg, ws, err);
 }
 
 static enum rl_status explain_weights(const struct rl_loss_call *call, struct rl_error *err)
 {
-    const struct rl_batch *batch = call->batch;
-    const real *weights = call->in->weights;
-    for (size_t i = 0; i < batch->n_rows * batch->n_tokens; i++)
-        if (batch->mask[i] && weights[i] < 0)
-            return rl_fail(err, RL_EVALUE, "weights[%zu][%zu] is %g, negative", i / batch->n_tokens,
-                           i % batch->n_tokens, (double)weights[i]);
+    const struct rl_grid *batch = &call->batch;
+    for (size_t row = 0; row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), t = 0; t < rl_row_length(batch, row); t++) {
+            double w = (double)rl_real_at(batch, RL_WEIGHTS, call->in->weights, i + t);
+            if (rl_on(batch, i + t) && w < 0)
+                return rl_fail(err, RL_EVALUE, "weights[%zu][%zu] is %g, negative", row, t, w);
+        }
     return RL_OK;
 }
 
@@ -62,44 +72,66 @@ enum rl_status rl_loss_explain(const struct rl_loss_call *call, struct rl_error 
     const struct {
         const char *name;
         const real *values;
-    } arrays[] = {{"log_prob", in->log_prob},
-                  {"old_log_prob", in->old_log_prob},
-                  {"advantages", in->advantages},
-                  {"weights", in->weights},
-                  {"entropy", in->entropy}};
+    } arrays[] = {[RL_LOG_PROB] = {"log_prob", in->log_prob},
+                  [RL_OLD_LOG_PROB] = {"old_log_prob", in->old_log_prob},
+                  [RL_ADVANTAGES] = {"advantages", in->advantages},
+                  [RL_WEIGHTS] = {"weights", in->weights},
+                  [RL_ENTROPY] = {"entropy", in->entropy}};
     enum rl_status status = RL_OK;
-    for (size_t i = 0; status == RL_OK && i < sizeof arrays / sizeof *arrays; i++)
-        if (arrays[i].values)
-            status = rl_batch_check_reals(arrays[i].name, arrays[i].values, call->batch, err);
+    for (unsigned k = 0; status == RL_OK && k < sizeof arrays / sizeof *arrays; k++)
+        if (arrays[k].values)
+            status = rl_grid_check_reals(arrays[k].name, &call->batch, k, arrays[k].values, false,
+                                         err);
     return status == RL_OK && in->weights ? explain_weights(call, err) : status;
+}
+
+enum rl_status rl_loss_overwritten(const struct rl_loss_call *call, const real *another,
+                                   const real *more, struct rl_error *err)
+{
+    const struct rl_loss_input *in = call->in;
+    const real *const inputs[] = {in->log_prob, in->old_log_prob, in->advantages,
+                                  in->weights,  in->entropy,      another};
+    for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
+        if (inputs[k] && (inputs[k] == call->d_log_prob || inputs[k] == more))
+            return rl_fail(err, RL_EVALUE,
+                           "a value is not allowed: not finite, or a negative weight; an output "
+                           "took the place of its array");
+    return RL_OK;
 }
 
 /*
  * A loop of its own: few callers pass entropies, and the losses' loops are short of registers as
  * they are.
  */
-static RL_HOT void add_entropy(struct rl_row_sums *sums, const real *entropy, const uint8_t *mask,
-                               size_t n)
+static RL_HOT void add_entropy(const struct rl_loss_call *call, size_t i, size_t n,
+                               struct rl_row_sums *sums)
 {
-    double sum = 0, low = sums->entropy_min, high = sums->entropy_max;
-#pragma omp simd reduction(+ : sum) reduction(min : low) reduction(max : high)
+    real low = INFINITY, high = -INFINITY, buffer[RL_CHUNK];
+    double term[RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    const real *entropy =
+        rl_reals_at(&call->batch, RL_ENTROPY, call->in->entropy, i, n, buffer);
+    rl_mask_bits(&call->batch, i, n, on);
+    for (size_t t = 0; t < n; t++)
+        term[t] = (double)rl_keep(on[t], entropy[t]);
+#pragma omp simd reduction(min : low) reduction(max : high)
     for (size_t t = 0; t < n; t++) {
-        double h = entropy[t];
-        sum += mask[t] ? h : 0;
-        low = mask[t] && h < low ? h : low;
-        high = mask[t] && h > high ? h : high;
+        real h = entropy[t], least = rl_pick(on[t], h, INFINITY), most = rl_pick(on[t], h, -INFINITY);
+        low = least < low ? least : low;
+        high = most > high ? most : high;
     }
-    sums->entropy = sum;
-    sums->entropy_min = low;
-    sums->entropy_max = high;
+    double sum = rl_sum_wide(term, n);
+    sums->entropy += sum;
+    sums->entropy_min = (double)low < sums->entropy_min ? (double)low : sums->entropy_min;
+    sums->entropy_max = (double)high > sums->entropy_max ? (double)high : sums->entropy_max;
     sums->poisoned |= !isfinite(sum);
 }
 
 void rl_loss_entropy(const struct rl_loss_call *call, size_t row, struct rl_row_sums *sums)
 {
-    size_t n = call->batch->n_tokens;
-    if (call->in->entropy)
-        add_entropy(sums, call->in->entropy + row * n, call->batch->mask + row * n, n);
+    size_t end = rl_row_end(&call->batch, row);
+    for (size_t i = rl_row_at(&call->batch, row); call->in->entropy && i < end; i += RL_CHUNK)
+        add_entropy(call, i, end - i < RL_CHUNK ? end - i : RL_CHUNK, sums);
 }
 
 /*
@@ -111,5 +143,33 @@ enum rl_status rl_loss_end(const struct rl_loss_call *call, const struct rl_rows
 {
     const struct rl_row_sums total = rl_rows_total(rows);
     enum rl_status status = total.poisoned ? rl_loss_explain(call, err) : RL_OK;
+    if (status == RL_OK && total.poisoned)
+        status = rl_loss_overwritten(call, NULL, NULL, err);
     return status == RL_OK ? rl_loss_result_set(call->out, &total, rows->n_tokens, err) : status;
+}
+
+static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t row,
+                                       rl_loss_row *run_row, real row_weight)
+{
+    struct rl_row_sums first = rl_row_sums_empty();
+    rl_loss_entropy(call, row, &first);
+    struct rl_row_sums sums = run_row(call, row, row_weight);
+    sums.entropy = first.entropy;
+    sums.entropy_min = first.entropy_min;
+    sums.entropy_max = first.entropy_max;
+    sums.poisoned |= first.poisoned;
+    return sums;
+}
+
+enum rl_status rl_loss_run(struct rl_loss_call *call, const struct rl_batch *batch,
+                           rl_loss_row *run_row, struct rl_workspace *ws, struct rl_error *err)
+{
+    struct rl_rows rows;
+    enum rl_status status = rl_loss_begin(call, batch, &rows, ws, err);
+    if (status != RL_OK)
+        return status;
+#pragma omp parallel for schedule(static) if (rows.parallel)
+    for (size_t row = 0; row < rows.n; row++)
+        rows.sums[row] = with_entropy(call, row, run_row, (real)rl_row_weight(&rows, row));
+    return rl_loss_end(call, &rows, err);
 }

@@ -8,8 +8,6 @@
  * The clip takes the larger, worse loss of the plain and the clipped ratio, so that it only ever
  * removes what would be gained by moving further. Where A < 0 a large ratio makes that loss
  * unbounded; the dual clip bounds it at c. In both cases the loss no longer moves with the token.
- * Comparisons become numbers, as a loop over numbers of one width is vectorised, and one with
- * conditions of another width often not.
  */
 static RL_INLINE struct rl_row_sums ppo_tokens(const struct rl_loss_call *call, size_t row,
                                                real row_weight, bool weighted)
@@ -18,25 +16,26 @@ static RL_INLINE struct rl_row_sums ppo_tokens(const struct rl_loss_call *call, 
     const real high = (real)(1 + call->options->clip_high), c = (real)call->options->clip_c;
     struct rl_row_sums sums = rl_row_sums_empty();
     struct rl_token_chunk at;
-    for (size_t begin = 0; begin < call->batch->n_tokens; begin += RL_CHUNK) {
-        real loss = 0, clipped = 0, lower = 0, sum = 0, least = 0;
-        rl_token_chunk_at(&at, call, row, begin);
+    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end;
+         i += RL_CHUNK) {
+        real sum = 0, least = 0;
+        rl_int clipped = 0, lower = 0;
+        rl_token_chunk_at(&at, call, i, end);
         rl_token_chunk_ratios(&at, true, &sums);
         const real *advantages = at.advantages, *weights = at.weights;
         real *slope = at.slope;
-#pragma omp simd reduction(+ : loss, clipped, lower, sum) reduction(min : least)
+#pragma omp simd reduction(+ : clipped, lower, sum) reduction(min : least)
         for (size_t t = 0; t < at.n; t++) {
-            real on = at.on[t], a = on > 0 ? advantages[t] : 0;
-            real w = weighted ? weights[t] : 1;
-            w = !weighted || on > 0 ? w : 0;
+            rl_int on = at.on[t];
+            real a = rl_keep(on, advantages[t]), w = weighted ? rl_keep(on, weights[t]) : 1;
             real plain = -a * at.ratio[t], bounded = -a * rl_limit(at.ratio[t], low, high);
-            real larger = bounded > plain ? bounded : plain, bound = -a * c;
-            real cut = bounded > plain ? 1 : 0, above = larger > bound ? 1 : 0;
-            real dual = a < 0 ? above : 0;
-            loss += w * (dual > 0 ? bound : larger);
-            slope[t] = w * (cut + dual > 0 ? 0 : plain) * row_weight;
-            clipped += cut;
-            lower += dual;
+            rl_int cut = rl_below(plain, bounded);
+            real larger = rl_pick(cut, bounded, plain), bound = -a * c;
+            rl_int dual = rl_below(a, 0) & rl_below(bound, larger);
+            at.term[t] = w * rl_pick(dual, bound, larger);
+            slope[t] = w * rl_keep(~(cut | dual), plain) * row_weight;
+            clipped -= cut;
+            lower -= dual;
             sum += weighted ? a + w : a;
             least = w < least ? w : least;
         }
@@ -46,12 +45,12 @@ static RL_INLINE struct rl_row_sums ppo_tokens(const struct rl_loss_call *call, 
          */
         if (at.limited)
             rl_token_chunk_zero(&at);
-        sums.loss += (double)loss;
+        sums.loss += (double)rl_sum(at.term, at.n);
         sums.clipped += (double)clipped;
         sums.lower += (double)lower;
         sums.poisoned |= !isfinite(sum) || least < 0;
     }
-    rl_token_row_end(call, row, &sums);
+    rl_token_row_end(&sums);
     return sums;
 }
 
@@ -68,18 +67,10 @@ enum rl_status rl_ppo_loss(const struct rl_batch *batch, const struct rl_loss_in
                            struct rl_loss_result *out, struct rl_workspace *ws,
                            struct rl_error *err)
 {
-    const struct rl_loss_call call = {.batch = batch,
-                                      .in = in,
-                                      .options = options,
-                                      .d_log_prob = d_log_prob,
-                                      .out = out,
-                                      .weights = RL_WEIGHTS_AGG};
-    struct rl_rows rows;
-    enum rl_status status = rl_loss_begin(&call, &rows, ws, err);
-    if (status != RL_OK)
-        return status;
-#pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        rows.sums[row] = ppo_row(&call, row, (real)rl_row_weight(&rows, row));
-    return rl_loss_end(&call, &rows, err);
+    struct rl_loss_call call = {.in = in,
+                                .options = options,
+                                .d_log_prob = d_log_prob,
+                                .out = out,
+                                .weights = RL_WEIGHTS_AGG};
+    return rl_loss_run(&call, batch, ppo_row, ws, err);
 }

@@ -23,31 +23,32 @@ static RL_INLINE struct rl_row_sums sapo_tokens(const struct rl_loss_call *call,
     const real scale_neg = (real)(4 / call->options->tau_neg), far = sigmoid_reach();
     struct rl_row_sums sums = rl_row_sums_empty();
     struct rl_token_chunk at;
-    for (size_t begin = 0; begin < call->batch->n_tokens; begin += RL_CHUNK) {
-        real loss = 0, sum = 0, least = 0;
-        rl_token_chunk_at(&at, call, row, begin);
+    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end;
+         i += RL_CHUNK) {
+        real sum = 0, least = 0;
+        rl_token_chunk_at(&at, call, i, end);
         rl_token_chunk_ratios(&at, true, &sums);
         const real *advantages = at.advantages, *weights = at.weights;
         real *slope = at.slope;
-#pragma omp simd reduction(+ : loss, sum) reduction(min : least)
+#pragma omp simd reduction(+ : sum) reduction(min : least)
         for (size_t t = 0; t < at.n; t++) {
-            real on = at.on[t], a = on > 0 ? advantages[t] : 0;
-            real w = weighted ? weights[t] : 1;
-            w = !weighted || on > 0 ? w : 0;
-            real tau = a > 0 ? tau_pos : tau_neg, scale = a > 0 ? scale_pos : scale_neg;
+            rl_int on = at.on[t];
+            real a = rl_keep(on, advantages[t]), w = weighted ? rl_keep(on, weights[t]) : 1;
+            rl_int up = rl_below(0, a);
+            real tau = rl_pick(up, tau_pos, tau_neg), scale = rl_pick(up, scale_pos, scale_neg);
             real gate = 1 / (1 + rl_exp_near(rl_limit(-tau * (at.ratio[t] - 1), -far, far)));
             real gated = -a * gate;
-            loss += w * (gated * scale);
+            at.term[t] = w * (gated * scale);
             slope[t] = w * (gated * 4 * (1 - gate) * at.ratio[t]) * row_weight;
             sum += weighted ? a + w : a;
             least = w < least ? w : least;
         }
         if (at.limited)
             rl_token_chunk_zero(&at);
-        sums.loss += (double)loss;
+        sums.loss += (double)rl_sum(at.term, at.n);
         sums.poisoned |= !isfinite(sum) || least < 0;
     }
-    rl_token_row_end(call, row, &sums);
+    rl_token_row_end(&sums);
     return sums;
 }
 
@@ -64,18 +65,10 @@ enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_i
                             struct rl_loss_result *out, struct rl_workspace *ws,
                             struct rl_error *err)
 {
-    const struct rl_loss_call call = {.batch = batch,
-                                      .in = in,
-                                      .options = options,
-                                      .d_log_prob = d_log_prob,
-                                      .out = out,
-                                      .weights = RL_WEIGHTS_SEQ_MEAN};
-    struct rl_rows rows;
-    enum rl_status status = rl_loss_begin(&call, &rows, ws, err);
-    if (status != RL_OK)
-        return status;
-#pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        rows.sums[row] = sapo_row(&call, row, (real)rl_row_weight(&rows, row));
-    return rl_loss_end(&call, &rows, err);
+    struct rl_loss_call call = {.in = in,
+                                .options = options,
+                                .d_log_prob = d_log_prob,
+                                .out = out,
+                                .weights = RL_WEIGHTS_SEQ_MEAN};
+    return rl_loss_run(&call, batch, sapo_row, ws, err);
 }

@@ -12,15 +12,15 @@
 #include "loss/loss_internal.h"
 
 struct rl_segment {
-    size_t n; /* positions, response tokens and others */
-    const uint8_t *mask;
-    const real *log_prob, *old_log_prob, *advantages;
-    const real *weights;    /* factor of the token loss, or NULL for 1 */
-    const real *clip_scale; /* factor of both clip ranges, or NULL for 1 */
-    real *d_log_prob;       /* or NULL */
+    const struct rl_loss_call *call;
+    size_t from, n;         /* its positions, response tokens and others, from `from` on */
+    const real *clip_scale; /* [B*T] factor of both clip ranges, or NULL for 1 */
     real low, high;         /* clip to [1 - low * scale, 1 + high * scale] */
     real row_weight;        /* of a token loss in the aggregate */
 };
+
+/* The clip scales come behind the arrays of struct rl_loss_input. */
+enum { RL_CLIP_SCALE = RL_ENTROPY + 1 };
 
 /* Sum and number of the log-ratios of response tokens. */
 struct rl_segment_mean {
@@ -31,21 +31,27 @@ struct rl_segment_mean {
 static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment *s,
                                                         struct rl_row_sums *sums)
 {
+    const struct rl_grid *batch = &s->call->batch;
+    const struct rl_loss_input *in = s->call->in;
     struct rl_segment_mean mean = {0};
-    for (size_t begin = 0; begin < s->n; begin += RL_CHUNK) {
-        size_t n = s->n - begin < RL_CHUNK ? s->n - begin : RL_CHUNK;
-        const real *log_prob = s->log_prob + begin, *old_log_prob = s->old_log_prob + begin;
-        real sum = 0, count = 0, mask[RL_CHUNK];
+    _Alignas(64) real term[RL_CHUNK], floats[2][RL_CHUNK];
+    _Alignas(64) rl_int on[RL_CHUNK];
+    for (size_t i = s->from, end = s->from + s->n; i < end; i += RL_CHUNK) {
+        size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+        const real *log_prob = rl_reals_at(batch, RL_LOG_PROB, in->log_prob, i, n, floats[0]);
+        const real *old_log_prob =
+            rl_reals_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, floats[1]);
+        rl_int count = 0;
         rl_fetch_ahead(log_prob);
         rl_fetch_ahead(old_log_prob);
-        rl_fetch_ahead(s->advantages + begin);
-        rl_mask_reals(s->mask + begin, n, mask);
-#pragma omp simd reduction(+ : sum, count)
+        rl_fetch_ahead(in->advantages + i);
+        rl_mask_bits(batch, i, n, on);
+#pragma omp simd reduction(+ : count)
         for (size_t t = 0; t < n; t++) {
-            real on = mask[t], l = log_prob[t] - old_log_prob[t];
-            sum += on > 0 ? l : 0;
-            count += on;
+            term[t] = rl_keep(on[t], log_prob[t] - old_log_prob[t]);
+            count -= on[t];
         }
+        real sum = rl_sum(term, n);
         mean.sum += (double)sum;
         mean.count += (size_t)count;
         sums->poisoned |= !isfinite(sum);
@@ -60,37 +66,41 @@ static RL_INLINE struct rl_segment_mean rl_segment_mean(const struct rl_segment 
 static RL_INLINE void rl_segment_tokens(const struct rl_segment *s, real ratio, real slope_weight,
                                         bool weighted, bool scaled, struct rl_row_sums *sums)
 {
+    const struct rl_grid *batch = &s->call->batch;
+    const struct rl_loss_input *in = s->call->in;
     const real low = s->low, high = s->high;
-    real unwanted[RL_CHUNK], mask[RL_CHUNK];
-    for (size_t begin = 0; begin < s->n; begin += RL_CHUNK) {
-        size_t n = s->n - begin < RL_CHUNK ? s->n - begin : RL_CHUNK;
-        const real *advantages = s->advantages + begin;
-        const real *weights = weighted ? s->weights + begin : NULL;
-        const real *clip_scale = scaled ? s->clip_scale + begin : NULL;
-        real *slope = s->d_log_prob ? s->d_log_prob + begin : unwanted;
-        real loss = 0, clipped = 0, sum = 0, least = 0;
+    _Alignas(64) real unwanted[RL_CHUNK], term[RL_CHUNK], floats[3][RL_CHUNK];
+    _Alignas(64) rl_int on[RL_CHUNK];
+    for (size_t i = s->from, end = s->from + s->n; i < end; i += RL_CHUNK) {
+        size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+        const real *advantages = rl_reals_at(batch, RL_ADVANTAGES, in->advantages, i, n, floats[0]);
+        const real *weights =
+            weighted ? rl_reals_at(batch, RL_WEIGHTS, in->weights, i, n, floats[1]) : NULL;
+        const real *clip_scale =
+            scaled ? rl_reals_at(batch, RL_CLIP_SCALE, s->clip_scale, i, n, floats[2]) : NULL;
+        real *slope = s->call->d_log_prob ? s->call->d_log_prob + i : unwanted;
+        real sum = 0, least = 0;
+        rl_int clipped = 0;
         rl_fetch_ahead(slope);
         if (scaled)
             rl_fetch_ahead(clip_scale);
         if (weighted)
             rl_fetch_ahead(weights);
-        rl_mask_reals(s->mask + begin, n, mask);
-#pragma omp simd reduction(+ : loss, clipped, sum) reduction(min : least)
+        rl_mask_bits(batch, i, n, on);
+#pragma omp simd reduction(+ : clipped, sum) reduction(min : least)
         for (size_t t = 0; t < n; t++) {
-            real on = mask[t], a = advantages[t];
-            real w = weighted ? weights[t] : 1, scale = scaled ? clip_scale[t] : 1;
-            a = on > 0 ? a : 0;
-            w = !weighted || on > 0 ? w : 0;
-            scale = !scaled || on > 0 ? scale : 1;
+            real a = rl_keep(on[t], advantages[t]), w = weighted ? rl_keep(on[t], weights[t]) : 1;
+            real scale = scaled ? rl_pick(on[t], clip_scale[t], 1) : 1;
             real bounded = rl_limit(ratio, 1 - low * scale, 1 + high * scale);
             real first = -a * ratio, second = -a * bounded, least_here = w < scale ? w : scale;
-            loss += w * (second > first ? second : first);
-            clipped += second > first ? 1 : 0;
-            slope[t] = second > first ? 0 : w * first * slope_weight;
+            rl_int cut = rl_below(first, second);
+            term[t] = w * rl_pick(cut, second, first);
+            slope[t] = rl_keep(~cut, w * first * slope_weight);
+            clipped -= cut;
             sum += a + (weighted ? w : 0) + (scaled ? scale : 0);
             least = least_here < least ? least_here : least;
         }
-        sums->loss += (double)loss;
+        sums->loss += (double)rl_sum(term, n);
         sums->clipped += (double)clipped;
         sums->poisoned |= !isfinite(sum) || least < 0;
     }
@@ -106,9 +116,10 @@ static RL_INLINE double rl_segment_loss(const struct rl_segment *s, struct rl_ro
     double mean = l.count ? l.sum / (double)l.count : 0;
     double ratio = exp(fmin(mean, 10));
     real slope_weight = mean > 10 ? 0 : s->row_weight;
-    if (s->weights && s->clip_scale)
+    bool weighted = s->call->in->weights != NULL;
+    if (weighted && s->clip_scale)
         rl_segment_tokens(s, (real)ratio, slope_weight, true, true, sums);
-    else if (s->weights)
+    else if (weighted)
         rl_segment_tokens(s, (real)ratio, slope_weight, true, false, sums);
     else if (s->clip_scale)
         rl_segment_tokens(s, (real)ratio, slope_weight, false, true, sums);

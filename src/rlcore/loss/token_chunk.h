@@ -17,31 +17,38 @@
 /* Pointers to at most RL_CHUNK tokens of a row, and what the first loop makes of them. */
 struct rl_token_chunk {
     size_t n;
-    const uint8_t *mask;
     const real *log_prob, *old_log_prob, *advantages, *weights;
     real *slope;  /* d loss / d log_prob; of no interest where the caller wants no gradient */
     bool limited; /* some log-ratio is beyond the limit */
     /* On cache lines of their own: wide accesses that cross a line take twice as long. */
-    _Alignas(64) real on[RL_CHUNK];    /* the mask */
+    _Alignas(64) rl_int on[RL_CHUNK];  /* the mask, see rl_keep */
     _Alignas(64) real ratio[RL_CHUNK]; /* exp(l20), 1 where the mask is 0 */
+    _Alignas(64) real term[RL_CHUNK];  /* what a loss adds up */
     _Alignas(64) real unwanted[RL_CHUNK];
+    _Alignas(64) rl_int cut[RL_CHUNK]; /* limited only: where a log-ratio is beyond the limit */
+    _Alignas(64) real floats[4][RL_CHUNK]; /* of bfloat16 */
 };
 
 /* Log-ratios where exp is cut off, with no gradient beyond: verl's bound against overflow. */
 static const real rl_l_limit = 20;
 
+/* Tokens from i on, up to the end of their row. */
 static RL_INLINE void rl_token_chunk_at(struct rl_token_chunk *at, const struct rl_loss_call *call,
-                                        size_t row, size_t t)
+                                        size_t i, size_t end)
 {
     const struct rl_loss_input *in = call->in;
-    size_t n = call->batch->n_tokens, i = row * n + t;
-    at->n = n - t < RL_CHUNK ? n - t : RL_CHUNK;
-    at->mask = call->batch->mask + i;
-    at->log_prob = in->log_prob + i;
-    at->old_log_prob = (in->old_log_prob ? in->old_log_prob : in->log_prob) + i;
-    at->advantages = in->advantages + i;
-    at->weights = in->weights ? in->weights + i : NULL;
+    const struct rl_grid *batch = &call->batch;
+    size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+    at->n = n;
+    at->log_prob = rl_reals_at(batch, RL_LOG_PROB, in->log_prob, i, n, at->floats[0]);
+    at->old_log_prob =
+        in->old_log_prob
+            ? rl_reals_at(batch, RL_OLD_LOG_PROB, in->old_log_prob, i, n, at->floats[1])
+            : at->log_prob;
+    at->advantages = rl_reals_at(batch, RL_ADVANTAGES, in->advantages, i, n, at->floats[2]);
+    at->weights = rl_reals_at(batch, RL_WEIGHTS, in->weights, i, n, at->floats[3]);
     at->slope = call->d_log_prob ? call->d_log_prob + i : at->unwanted;
+    rl_mask_bits(batch, i, n, at->on);
     rl_fetch_ahead(at->log_prob);
     rl_fetch_ahead(at->old_log_prob);
     rl_fetch_ahead(at->advantages);
@@ -66,23 +73,24 @@ static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limi
                                             struct rl_row_sums *sums)
 {
     struct rl_log_ratios x;
-    real sum = 0, ratio = 0, lowest = INFINITY, highest = -INFINITY;
-    rl_mask_reals(at->mask, at->n, at->on);
-#pragma omp simd reduction(+ : sum, ratio) reduction(min : lowest) reduction(max : highest)
+    const real *log_prob = at->log_prob, *old_log_prob = at->old_log_prob;
+    _Alignas(64) real log_ratio[RL_CHUNK];
+    real lowest = INFINITY, highest = -INFINITY;
+#pragma omp simd reduction(min : lowest) reduction(max : highest)
     for (size_t t = 0; t < at->n; t++) {
-        real on = at->on[t], l = at->log_prob[t] - at->old_log_prob[t];
-        real low = on > 0 ? l : INFINITY, high = on > 0 ? l : -INFINITY;
-        l = on > 0 ? l : 0;
-        real r = rl_exp_near(l), counted = on > 0 ? r : 0;
+        rl_int on = at->on[t];
+        real l = rl_keep(on, log_prob[t] - old_log_prob[t]);
+        real low = rl_pick(on, l, INFINITY), high = rl_pick(on, l, -INFINITY);
+        real r = rl_exp_near(l);
         at->ratio[t] = r;
-        sum += l;
-        ratio += counted;
+        log_ratio[t] = l;
+        at->term[t] = rl_keep(on, r);
         lowest = low < lowest ? low : lowest;
         highest = high > highest ? high : highest;
     }
-    x = (struct rl_log_ratios){sum, ratio, lowest, highest};
+    x = (struct rl_log_ratios){rl_sum(log_ratio, at->n), rl_sum(at->term, at->n), lowest, highest};
     at->limited = lowest < -rl_l_limit || highest > rl_l_limit;
-    sums->poisoned |= !isfinite(sum);
+    sums->poisoned |= !isfinite(x.sum);
     if (at->limited)
         x = rl_token_chunk_limit(at, limited_kl, sums);
     sums->kl -= (double)x.sum;
@@ -91,15 +99,13 @@ static RL_INLINE void rl_token_chunk_ratios(struct rl_token_chunk *at, bool limi
     sums->ratio_max = (double)x.highest > sums->ratio_max ? (double)x.highest : sums->ratio_max;
 }
 
-/* After the last chunk: the extreme ratios from the extreme log-ratios, and the entropies. */
-static RL_INLINE void rl_token_row_end(const struct rl_loss_call *call, size_t row,
-                                       struct rl_row_sums *sums)
+/* After the last chunk: the extreme ratios from the extreme log-ratios. */
+static RL_INLINE void rl_token_row_end(struct rl_row_sums *sums)
 {
     if (sums->ratio_min <= sums->ratio_max) {
         sums->ratio_min = (double)rl_exp_near((real)sums->ratio_min);
         sums->ratio_max = (double)rl_exp_near((real)sums->ratio_max);
     }
-    rl_loss_entropy(call, row, sums);
 }
 
 #endif

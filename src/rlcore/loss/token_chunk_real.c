@@ -7,10 +7,11 @@ struct rl_log_ratios rl_token_chunk_limit(struct rl_token_chunk *at, bool limite
 {
     struct rl_log_ratios x = {.lowest = rl_l_limit, .highest = -rl_l_limit};
     for (size_t t = 0; t < at->n; t++) {
-        real l = at->mask[t] ? at->log_prob[t] - at->old_log_prob[t] : 0;
+        real l = at->on[t] ? at->log_prob[t] - at->old_log_prob[t] : 0;
         real l20 = rl_limit(l, -rl_l_limit, rl_l_limit);
         at->ratio[t] = rl_exp_near(l20);
-        if (!at->mask[t])
+        at->cut[t] = rl_below(l, l20) | rl_below(l20, l);
+        if (!at->on[t])
             continue;
         x.sum += limited_kl ? l20 : l;
         x.ratio += at->ratio[t];
@@ -21,14 +22,8 @@ struct rl_log_ratios rl_token_chunk_limit(struct rl_token_chunk *at, bool limite
     return x;
 }
 
-/*
- * At mask 0 the difference may be NaN, which compares as within the limit and leaves the 0 that
- * stands there.
- */
 void rl_token_chunk_zero(const struct rl_token_chunk *at)
 {
-    for (size_t t = 0; t < at->n; t++) {
-        real l = at->log_prob[t] - at->old_log_prob[t];
-        at->slope[t] = l < -rl_l_limit || l > rl_l_limit ? 0 : at->slope[t];
-    }
+    for (size_t t = 0; t < at->n; t++)
+        at->slope[t] = rl_keep(~at->cut[t], at->slope[t]);
 }

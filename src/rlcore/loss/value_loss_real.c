@@ -7,11 +7,13 @@
 #include "support/rows.h"
 
 struct value_call {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const real *vpreds, *values, *returns;
     real *d_vpreds; /* or NULL */
     double cliprange;
 };
+
+enum { VPREDS, VALUES, RETURNS }; /* in the order of the arguments */
 
 /*
  * The loss carries the factor 1/2: half the square, whose slope is the error itself. Where the
@@ -20,34 +22,37 @@ struct value_call {
 RL_HOT static struct rl_row_sums value_row(const struct value_call *call, size_t row,
                                            real row_weight)
 {
+    const struct rl_grid *batch = &call->batch;
     const real cliprange = (real)call->cliprange;
-    size_t n_tokens = call->batch->n_tokens;
     struct rl_row_sums sums = rl_row_sums_empty();
-    real unwanted[RL_CHUNK], mask[RL_CHUNK];
-    for (size_t begin = 0; begin < n_tokens; begin += RL_CHUNK) {
-        size_t i = row * n_tokens + begin, n = n_tokens - begin;
-        const real *vpreds = call->vpreds + i, *values = call->values + i;
-        const real *returns = call->returns + i;
+    _Alignas(64) real unwanted[RL_CHUNK], term[RL_CHUNK], floats[3][RL_CHUNK];
+    _Alignas(64) rl_int on[RL_CHUNK];
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i += RL_CHUNK) {
+        size_t n = end - i < RL_CHUNK ? end - i : RL_CHUNK;
+        const real *vpreds = rl_reals_at(batch, VPREDS, call->vpreds, i, n, floats[0]);
+        const real *values = rl_reals_at(batch, VALUES, call->values, i, n, floats[1]);
+        const real *returns = rl_reals_at(batch, RETURNS, call->returns, i, n, floats[2]);
         real *slope = call->d_vpreds ? call->d_vpreds + i : unwanted;
-        real loss = 0, clipped = 0, poison = 0;
-        n = n < RL_CHUNK ? n : RL_CHUNK;
+        real poison = 0;
+        rl_int clipped = 0;
         rl_fetch_ahead(vpreds);
         rl_fetch_ahead(values);
         rl_fetch_ahead(returns);
         rl_fetch_ahead(slope);
-        rl_mask_reals(call->batch->mask + i, n, mask);
-#pragma omp simd reduction(+ : loss, clipped, poison)
+        rl_mask_bits(batch, i, n, on);
+#pragma omp simd reduction(+ : clipped, poison)
         for (size_t t = 0; t < n; t++) {
-            real on = mask[t], v = on > 0 ? vpreds[t] : 0;
-            real old = on > 0 ? values[t] : 0, g = on > 0 ? returns[t] : 0;
+            real v = rl_keep(on[t], vpreds[t]), old = rl_keep(on[t], values[t]);
+            real g = rl_keep(on[t], returns[t]);
             real error = v - g, bounded = rl_limit(v, old - cliprange, old + cliprange) - g;
             real plain = error * error, limited = bounded * bounded;
-            loss += limited > plain ? limited : plain;
-            clipped += limited > plain ? 1 : 0;
-            slope[t] = limited > plain ? 0 : error * row_weight;
+            rl_int cut = rl_below(plain, limited);
+            term[t] = rl_pick(cut, limited, plain);
+            slope[t] = rl_keep(~cut, error * row_weight);
+            clipped -= cut;
             poison += (v - v) + (old - old) + (g - g);
         }
-        sums.loss += 0.5 * (double)loss;
+        sums.loss += 0.5 * (double)rl_sum(term, n);
         sums.clipped += (double)clipped;
         sums.poisoned |= !(poison == 0);
     }
@@ -56,11 +61,13 @@ RL_HOT static struct rl_row_sums value_row(const struct value_call *call, size_t
 
 static enum rl_status explain(const struct value_call *call, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check_reals("vpreds", call->vpreds, call->batch, err);
+    const struct rl_grid *batch = &call->batch;
+    enum rl_status status = rl_grid_check_reals("vpreds", batch, VPREDS, call->vpreds, false, err);
     if (status == RL_OK)
-        status = rl_batch_check_reals("values", call->values, call->batch, err);
-    return status == RL_OK ? rl_batch_check_reals("returns", call->returns, call->batch, err)
-                           : status;
+        status = rl_grid_check_reals("values", batch, VALUES, call->values, false, err);
+    return status == RL_OK
+               ? rl_grid_check_reals("returns", batch, RETURNS, call->returns, false, err)
+               : status;
 }
 
 /*
@@ -70,12 +77,12 @@ static enum rl_status explain(const struct value_call *call, struct rl_error *er
 static enum rl_status check(const struct value_call *call, const struct rl_agg *agg,
                             struct rl_error *err)
 {
-    if (!call->batch || !agg)
-        return rl_fail(err, RL_EINVAL, "batch or aggregation is missing");
+    if (!agg)
+        return rl_fail(err, RL_EINVAL, "aggregation is missing");
     if (!(call->cliprange >= 0) || isinf(call->cliprange))
         return rl_fail(err, RL_EINVAL, "value clip range is %g, negative or not finite",
                        call->cliprange);
-    if (call->batch->n_rows > 0 && call->batch->n_tokens > 0 &&
+    if (call->batch.n_rows > 0 && call->batch.n_tokens > 0 &&
         (!call->vpreds || !call->values || !call->returns))
         return rl_fail(err, RL_EINVAL, "%s is missing",
                        !call->vpreds   ? "vpreds"
@@ -89,18 +96,28 @@ enum rl_status rl_value_loss(const struct rl_batch *batch, const struct rl_agg *
                              const real *returns, real *d_vpreds, struct rl_value_result *out,
                              struct rl_workspace *ws, struct rl_error *err)
 {
-    const struct value_call call = {batch, vpreds, values, returns, d_vpreds, cliprange};
+    struct value_call call = {.vpreds = vpreds,
+                              .values = values,
+                              .returns = returns,
+                              .d_vpreds = d_vpreds,
+                              .cliprange = cliprange};
     struct rl_rows rows;
-    enum rl_status status = out ? check(&call, agg, err) : RL_NEED(err, {"out", out});
+    enum rl_status status = RL_NEED(err, {"out", out});
     if (status == RL_OK)
-        status = rl_rows_begin(&rows, batch, RL_NEEDS_MASK, RL_WEIGHTS_AGG, agg, ws, err);
+        status = rl_grid_of(&call.batch, batch, RL_NEEDS_MASK, err);
+    if (status == RL_OK)
+        status = check(&call, agg, err);
+    if (status == RL_OK)
+        status = rl_rows_begin(&rows, &call.batch, RL_WEIGHTS_AGG, agg, ws, err);
     if (status != RL_OK)
         return status;
 #pragma omp parallel for schedule(static) if (rows.parallel)
-    for (size_t row = 0; row < batch->n_rows; row++)
+    for (size_t row = 0; row < rows.n; row++)
         rows.sums[row] = value_row(&call, row, (real)rl_row_weight(&rows, row));
     const struct rl_row_sums total = rl_rows_total(&rows);
     status = total.poisoned ? explain(&call, err) : RL_OK;
+    if (status == RL_OK && total.poisoned)
+        return rl_fail(err, RL_EVALUE, "a value is not finite; d_vpreds took the place of its array");
     if (status == RL_OK && !isfinite(total.loss))
         return rl_fail(err, RL_EVALUE, "the loss overflows: it is %g", total.loss);
     if (status == RL_OK)

@@ -13,7 +13,7 @@
 #include "support/real.h"
 
 struct task {
-    const struct rl_batch *batch;
+    struct rl_grid batch;
     const uint8_t *event;
     const real *rewards;
 };
@@ -34,15 +34,21 @@ static double normalised(const struct set *set, double reward)
     return (reward - set->mean) / (sqrt(set->squares / set->count) + 1e-8);
 }
 
+/* 0 where there is no event, whatever stands there. */
+static double reward_at(const struct task *task, size_t i)
+{
+    return task->event[i] ? (double)rl_real_at(&task->batch, 0, task->rewards, i) : 0;
+}
+
 /* Sums of both kinds over a group; in the second pass, of squared distances from the mean. */
 static void gather(const struct task *task, const size_t *rows, size_t n, bool second_pass,
                    struct set sets[3])
 {
-    size_t n_tokens = task->batch->n_tokens;
+    const struct rl_grid *batch = &task->batch;
     for (size_t j = 0; j < n; j++)
-        for (size_t i = rows[j] * n_tokens; i < (rows[j] + 1) * n_tokens; i++) {
+        for (size_t i = rl_row_at(batch, rows[j]), end = rl_row_end(batch, rows[j]); i < end; i++) {
             struct set *set = &sets[task->event[i]];
-            double reward = task->event[i] ? (double)task->rewards[i] : 0;
+            double reward = reward_at(task, i);
             if (second_pass) {
                 set->squares += (reward - set->mean) * (reward - set->mean);
                 continue;
@@ -57,7 +63,7 @@ static void gather(const struct task *task, const size_t *rows, size_t n, bool s
 static void run_group(const struct task *task, const size_t *rows, size_t n, real *advantages)
 {
     struct set sets[3];
-    size_t n_tokens = task->batch->n_tokens;
+    const struct rl_grid *batch = &task->batch;
     for (int kind = 0; kind < 3; kind++)
         sets[kind] = (struct set){.least = INFINITY, .most = -INFINITY};
     gather(task, rows, n, false, sets);
@@ -70,48 +76,56 @@ static void run_group(const struct task *task, const size_t *rows, size_t n, rea
          * Token rewards are kept where they fall: each token gets the sum of what follows it, so
          * that a step is credited for its own reward and for what it led to.
          */
-        for (size_t i = (rows[j] + 1) * n_tokens; i-- > rows[j] * n_tokens;) {
+        for (size_t i = rl_row_end(batch, rows[j]); i-- > rl_row_at(batch, rows[j]);) {
             if (task->event[i])
-                sum += normalised(&sets[task->event[i]], (double)task->rewards[i]);
-            advantages[i] = task->batch->mask[i] ? (real)sum : 0;
+                sum += normalised(&sets[task->event[i]], reward_at(task, i));
+            advantages[i] = rl_on(batch, i) ? (real)sum : 0;
         }
     }
 }
 
-static enum rl_status check(const struct task *task, const real *advantages, struct rl_error *err)
+static enum rl_status check_row(const struct task *task, size_t row, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(task->batch, RL_NEEDS_GROUPS, err);
-    if (status != RL_OK)
-        return status;
-    size_t n = task->batch->n_tokens, cells = task->batch->n_rows * n;
-    if (cells && (!task->event || !task->rewards || !advantages))
-        return rl_fail(err, RL_EINVAL, "event, token_level_rewards or advantages is missing");
-    for (size_t i = 0; i < cells; i++) {
-        if (task->event[i] > RL_EVENT_OUTCOME)
-            return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", i / n, i % n,
-                           task->event[i]);
-        if (task->event[i] && !isfinite(task->rewards[i]))
+    for (size_t i = rl_row_at(&task->batch, row), t = 0; t < rl_row_length(&task->batch, row); t++) {
+        if (task->event[i + t] > RL_EVENT_OUTCOME)
+            return rl_fail(err, RL_EVALUE, "event[%zu][%zu] is %u, not 0, 1 or 2", row, t,
+                           task->event[i + t]);
+        if (!isfinite(reward_at(task, i + t)))
             return rl_fail(err, RL_EVALUE,
-                           "token_level_rewards[%zu][%zu] is %g, not a finite number", i / n, i % n,
-                           (double)task->rewards[i]);
+                           "token_level_rewards[%zu][%zu] is %g, not a finite number", row, t,
+                           reward_at(task, i + t));
     }
     return RL_OK;
+}
+
+static enum rl_status check(const struct task *task, const real *advantages, struct rl_error *err)
+{
+    enum rl_status status = RL_OK;
+    if (task->batch.n_rows && task->batch.n_tokens &&
+        (!task->event || !task->rewards || !advantages))
+        return rl_fail(err, RL_EINVAL, "event, token_level_rewards or advantages is missing");
+    for (size_t row = 0; status == RL_OK && row < task->batch.n_rows; row++)
+        status = check_row(task, row, err);
+    return status;
 }
 
 enum rl_status rl_process_advantage(const struct rl_batch *batch, const uint8_t *event,
                                     const real *rewards, real *advantages, struct rl_workspace *ws,
                                     struct rl_error *err)
 {
-    const struct task task = {batch, event, rewards};
-    enum rl_status status = check(&task, advantages, err);
+    struct task task = {.event = event, .rewards = rewards};
+    enum rl_status status = rl_grid_of(&task.batch, batch, RL_NEEDS_GROUPS, err);
+    if (status == RL_OK)
+        status = check(&task, advantages, err);
     if (status != RL_OK)
         return status;
     struct rl_scratch s = rl_scratch_begin(ws);
-    struct rl_groups groups = rl_groups_take(&s, batch->n_rows);
+    struct rl_groups groups = rl_groups_take(&s, task.batch.n_rows);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    rl_groups_build(&groups, batch->group);
+    rl_groups_build(&groups, task.batch.group);
     for (size_t g = 0; g < groups.n; g++)
         run_group(&task, groups.order + groups.start[g], rl_group_size(&groups, g), advantages);
-    return rl_batch_check_reals("advantages", advantages, batch, err);
+    task.batch.bf16 = 0;
+    return rl_grid_check_reals("advantages", &task.batch, 0, advantages, false, err);
 }

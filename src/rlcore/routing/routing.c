@@ -9,14 +9,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "support/grid.h"
 #include "support/hot.h"
 #include "support/scratch.h"
 #include "routing/routing_internal.h"
 
 static enum rl_status check_shape(const char *name, const struct rl_routes *routes,
-                                  const struct rl_batch *batch, struct rl_error *err)
+                                  size_t cells, struct rl_error *err)
 {
-    size_t size = 0, cells = batch->n_rows * batch->n_tokens;
+    size_t size = 0;
     if (routes->n_layers == 0 || routes->top_k == 0 || routes->top_k > routes->n_experts ||
         routes->n_experts > RL_NO_EXPERT)
         return rl_fail(err, RL_EINVAL, "%s: %zu layers with %zu of %zu experts are no routes", name,
@@ -45,26 +46,43 @@ static size_t bad_expert(const uint16_t *place, size_t k, size_t n_experts)
     return k;
 }
 
+/* Token t of a row, which lies at i. */
+static enum rl_status check_token(const char *name, const struct rl_routes *routes, size_t row,
+                                  size_t t, size_t i, struct rl_error *err)
+{
+    size_t k = routes->top_k, layers = routes->n_layers;
+    for (size_t layer = 0; layer < layers; layer++) {
+        const uint16_t *place = routes->experts + (i * layers + layer) * k;
+        size_t bad = bad_expert(place, k, routes->n_experts);
+        if (bad < k)
+            return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name, row, t, layer,
+                           bad, place[bad],
+                           place[bad] >= routes->n_experts ? "no expert"
+                                                           : "an expert named twice");
+    }
+    return RL_OK;
+}
+
+static enum rl_status check_routes(const char *name, const struct rl_routes *routes,
+                                   const struct rl_grid *batch, struct rl_error *err)
+{
+    enum rl_status status = check_shape(name, routes, rl_grid_end(batch), err);
+    for (size_t row = 0; status == RL_OK && row < batch->n_rows; row++)
+        for (size_t i = rl_row_at(batch, row), t = 0;
+             status == RL_OK && t < rl_row_length(batch, row); t++)
+            if (rl_on(batch, i + t))
+                status = check_token(name, routes, row, t, i + t, err);
+    return status;
+}
+
 enum rl_status rl_routes_check(const char *name, const struct rl_routes *routes,
                                const struct rl_batch *batch, struct rl_error *err)
 {
+    struct rl_grid grid;
     if (RL_NEED(err, {"name", name}, {"routes", routes}, {"batch", batch}) != RL_OK)
         return RL_EINVAL;
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_MASK, err);
-    if (status == RL_OK)
-        status = check_shape(name, routes, batch, err);
-    size_t k = routes->top_k, layers = routes->n_layers;
-    for (size_t i = 0; status == RL_OK && i < batch->n_rows * batch->n_tokens; i++)
-        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
-            const uint16_t *place = routes->experts + (i * layers + layer) * k;
-            size_t bad = bad_expert(place, k, routes->n_experts);
-            if (bad < k)
-                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu][%zu][%zu] is %u, %s", name,
-                               i / batch->n_tokens, i % batch->n_tokens, layer, bad, place[bad],
-                               place[bad] >= routes->n_experts ? "no expert"
-                                                               : "an expert named twice");
-        }
-    return status;
+    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
+    return status == RL_OK ? check_routes(name, routes, &grid, err) : status;
 }
 
 /*
@@ -82,12 +100,12 @@ static size_t count_common(const uint16_t *a, const uint16_t *b, size_t k)
     return common;
 }
 
-static enum rl_status check_pair(const struct rl_batch *batch, const struct rl_routes *a,
+static enum rl_status check_pair(const struct rl_grid *batch, const struct rl_routes *a,
                                  const struct rl_routes *b, struct rl_error *err)
 {
-    enum rl_status status = rl_routes_check("routes a", a, batch, err);
+    enum rl_status status = check_routes("routes a", a, batch, err);
     if (status == RL_OK)
-        status = rl_routes_check("routes b", b, batch, err);
+        status = check_routes("routes b", b, batch, err);
     if (status == RL_OK && (a->n_layers != b->n_layers || a->top_k != b->top_k))
         status = rl_fail(err, RL_EINVAL, "routes of %zu layers x %zu experts and of %zu x %zu",
                          a->n_layers, a->top_k, b->n_layers, b->top_k);
@@ -120,30 +138,30 @@ size_t rl_routes_bytes(size_t n_rows, size_t n_layers)
     return s.used;
 }
 
-static void compare_row(const struct rl_batch *batch, const struct rl_routes *a,
+static void compare_row(const struct rl_grid *batch, const struct rl_routes *a,
                         const struct rl_routes *b, size_t row, const struct counts *counts,
                         double *per_token)
 {
-    size_t layers = a->n_layers, k = a->top_k, n = batch->n_tokens;
+    size_t layers = a->n_layers, k = a->top_k;
     for (size_t layer = 0; layer < layers; layer++)
         counts->common[row * layers + layer] = 0;
     counts->exact[row] = counts->tokens[row] = 0;
-    for (size_t i = row * n; i < (row + 1) * n; i++) {
+    for (size_t i = rl_row_at(batch, row), end = rl_row_end(batch, row); i < end; i++) {
         uint64_t of_token = 0;
-        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
+        for (size_t layer = 0; rl_on(batch, i) && layer < layers; layer++) {
             size_t place = (i * layers + layer) * k;
             size_t common = count_common(a->experts + place, b->experts + place, k);
             counts->common[row * layers + layer] += common;
             counts->exact[row] += common == k;
             of_token += common;
         }
-        counts->tokens[row] += batch->mask[i];
+        counts->tokens[row] += rl_on(batch, i);
         if (per_token)
             per_token[i] = (double)of_token / (double)(layers * k);
     }
 }
 
-static void add_up(const struct rl_batch *batch, const struct rl_routes *a,
+static void add_up(const struct rl_grid *batch, const struct rl_routes *a,
                    const struct counts *counts, double *per_layer, struct rl_route_agreement *out)
 {
     uint64_t tokens = 0, exact = 0, all = 0;
@@ -172,19 +190,38 @@ enum rl_status rl_routes_compare(const struct rl_batch *batch, const struct rl_r
     if (RL_NEED(err, {"batch", batch}, {"routes a", a}, {"routes b", b}, {"out", out}) != RL_OK)
         return RL_EINVAL;
     size_t places = 0;
-    enum rl_status status = check_pair(batch, a, b, err);
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
+    if (status == RL_OK)
+        status = check_pair(&grid, a, b, err);
     if (status != RL_OK)
         return status;
-    if (__builtin_mul_overflow(batch->n_rows, a->n_layers, &places))
+    if (__builtin_mul_overflow(grid.n_rows, a->n_layers, &places))
         return rl_fail(err, RL_EINVAL, "the routes are too many");
     struct rl_scratch s = rl_scratch_begin(ws);
-    struct counts counts = take_counts(&s, batch->n_rows, places);
+    struct counts counts = take_counts(&s, grid.n_rows, places);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-#pragma omp parallel for schedule(static) if (places * batch->n_tokens >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        compare_row(batch, a, b, row, &counts, per_token);
-    add_up(batch, a, &counts, per_layer, out);
+#pragma omp parallel for schedule(static) if (places * grid.n_tokens >= RL_PARALLEL_TOKENS)
+    for (size_t row = 0; row < grid.n_rows; row++)
+        compare_row(&grid, a, b, row, &counts, per_token);
+    add_up(&grid, a, &counts, per_layer, out);
+    return RL_OK;
+}
+
+static enum rl_status check_replayed(const struct rl_routes *used,
+                                     const struct rl_routes *recorded, size_t row, size_t t,
+                                     size_t i, struct rl_error *err)
+{
+    size_t layers = used->n_layers, k = used->top_k;
+    for (size_t layer = 0; layer < layers; layer++) {
+        size_t place = (i * layers + layer) * k;
+        if (count_common(used->experts + place, recorded->experts + place, k) < k)
+            return rl_fail(err, RL_EVALUE,
+                           "routes used[%zu][%zu][%zu] are not those recorded: the pass did not "
+                           "replay them",
+                           row, t, layer);
+    }
     return RL_OK;
 }
 
@@ -198,18 +235,15 @@ enum rl_status rl_routes_replayed(const struct rl_batch *batch, const struct rl_
     if (RL_NEED(err, {"batch", batch}, {"routes used", used}, {"routes recorded", recorded}) !=
         RL_OK)
         return RL_EINVAL;
-    size_t layers = used->n_layers, k = used->top_k;
-    enum rl_status status = check_pair(batch, used, recorded, err);
-    for (size_t i = 0; status == RL_OK && i < batch->n_rows * batch->n_tokens; i++)
-        for (size_t layer = 0; batch->mask[i] && layer < layers; layer++) {
-            size_t place = (i * layers + layer) * k;
-            if (count_common(used->experts + place, recorded->experts + place, k) < k)
-                return rl_fail(
-                    err, RL_EVALUE,
-                    "routes used[%zu][%zu][%zu] are not those recorded: the pass did not "
-                    "replay them",
-                    i / batch->n_tokens, i % batch->n_tokens, layer);
-        }
+    struct rl_grid grid;
+    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_MASK, true, err);
+    if (status == RL_OK)
+        status = check_pair(&grid, used, recorded, err);
+    for (size_t row = 0; status == RL_OK && row < grid.n_rows; row++)
+        for (size_t i = rl_row_at(&grid, row), t = 0;
+             status == RL_OK && t < rl_row_length(&grid, row); t++)
+            if (rl_on(&grid, i + t))
+                status = check_replayed(used, recorded, row, t, i + t, err);
     return status;
 }
 
@@ -219,8 +253,7 @@ enum rl_status rl_routes_carry(const struct rl_routes *routes, size_t n_tokens,
 {
     if (RL_NEED(err, {"routes", routes}) != RL_OK)
         return RL_EINVAL;
-    const struct rl_batch all = {.n_rows = 1, .n_tokens = n_tokens};
-    enum rl_status status = check_shape("routes", routes, &all, err);
+    enum rl_status status = check_shape("routes", routes, n_tokens, err);
     if (status == RL_OK && n_out)
         status = RL_NEED(err, {"source", source}, {"out", out});
     size_t size = routes->n_layers * routes->top_k;

@@ -19,6 +19,12 @@ struct chunk {
     real *gradient;
 };
 
+/* Where tokens are put that do not lie as the loops read them. */
+struct copies {
+    uint8_t mask[RL_CHUNK];
+    _Alignas(64) real floats[4][RL_CHUNK];
+};
+
 /* What rl and ref_kl do differently; numbers in the element type. */
 struct rule {
     real low, high; /* out if the difference is below low or above high */
@@ -26,9 +32,11 @@ struct rule {
     real kl_tau, per_scale;
 };
 
-/* A chunk's members as reals; the sum of the weights is not finite if one of them is not. */
+/* A chunk's members; the sum of the weights is not finite if one of them is not. */
 struct members {
-    real on[RL_CHUNK], weight[RL_CHUNK], n;
+    _Alignas(64) rl_int on[RL_CHUNK];
+    _Alignas(64) real weight[RL_CHUNK];
+    rl_int n;
     bool plain;
 };
 
@@ -40,24 +48,27 @@ struct members {
 static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct members *out)
 {
     const struct chunk at = *chunk; /* a copy cannot be what the results are written to */
-    real sum = 0, n = 0, mask[RL_CHUNK];
+    real sum = 0;
+    rl_int n = 0, mask[RL_CHUNK];
     uint8_t bits = 0;
     for (size_t t = 0; t < at.n; t++)
         bits |= at.mask[t];
-    rl_mask_reals(at.mask, at.n, mask);
+    for (size_t t = 0; t < at.n; t++)
+        mask[t] = -(rl_int)(at.mask[t] & 1);
 #pragma omp simd reduction(+ : n)
     for (size_t t = 0; t < (at.weights ? 0 : at.n); t++) {
-        out->weight[t] = out->on[t] = mask[t];
-        n += mask[t];
+        out->weight[t] = rl_keep(mask[t], 1);
+        out->on[t] = mask[t];
+        n -= mask[t];
     }
 #pragma omp simd reduction(+ : sum, n)
     for (size_t t = 0; t < (at.weights ? at.n : 0); t++) {
-        real w = at.weights[t], used = !masked || mask[t] > 0 ? w : 0;
-        real on = (used > 0 ? (real)1 : 0) + (used < 0 ? (real)1 : 0);
+        real w = at.weights[t], used = masked ? rl_keep(mask[t], w) : w;
+        rl_int on = rl_below(0, used) | rl_below(used, 0);
         sum += w;
         out->weight[t] = used;
         out->on[t] = on;
-        n += on;
+        n -= on;
     }
     out->n = n;
     out->plain = bits <= 1 && isfinite(sum);
@@ -65,7 +76,8 @@ static RL_INLINE void members_of(const struct chunk *chunk, bool masked, struct 
 
 /* Ratio and difference of the probabilities of a chunk's members; 1 and 0 elsewhere. */
 struct pairs {
-    real ratio[RL_CHUNK], difference[RL_CHUNK];
+    _Alignas(64) real ratio[RL_CHUNK];
+    _Alignas(64) real difference[RL_CHUNK];
 };
 
 static RL_INLINE real larger(real a, real b)
@@ -90,9 +102,7 @@ static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members 
     real widest = 0, sum = 0;
 #pragma omp simd reduction(max : widest) reduction(+ : sum)
     for (size_t t = 0; t < at.n; t++) {
-        real on = m->on[t], p = at.trainer[t], q = at.inference[t];
-        p = on > 0 ? p : 0;
-        q = on > 0 ? q : 0;
+        real p = rl_keep(m->on[t], at.trainer[t]), q = rl_keep(m->on[t], at.inference[t]);
         real here = larger(size_of(p), size_of(q));
         real r = rl_exp_near(p - q), before = rl_exp_near(q);
         out->ratio[t] = r;
@@ -105,8 +115,17 @@ static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members 
 
 /* What one chunk adds up. */
 struct chunk_sums {
-    real loss, in_kl, out_kl, out, positive, negative, other, nearest;
+    real loss, in_kl, out_kl, other, nearest;
+    rl_int out, positive, negative;
     bool finite;
+};
+
+/* Its terms. */
+struct terms {
+    _Alignas(64) real loss[RL_CHUNK];
+    _Alignas(64) real in_kl[RL_CHUNK];
+    _Alignas(64) real out_kl[RL_CHUNK];
+    _Alignas(64) real other[RL_CHUNK];
 };
 
 /*
@@ -119,33 +138,41 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
 {
     const struct chunk at = *chunk;
     const struct rule k = *rule;
-    real loss = 0, in_kl = 0, out_kl = 0, outs = 0, positive = 0, negative = 0, sum = 0;
-    real nearest = 1;
-#pragma omp simd reduction(+ : loss, in_kl, out_kl, outs, positive, negative, sum) \
-    reduction(min : nearest)
+    struct terms terms;
+    real nearest = 1, poison = 0;
+    rl_int outs = 0, positive = 0, negative = 0;
+#pragma omp simd reduction(+ : outs, positive, negative, poison) reduction(min : nearest)
     for (size_t t = 0; t < at.n; t++) {
-        real on = m->on[t], p = at.trainer[t], q = at.inference[t], a = at.other[t];
-        real r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
-        real l = on > 0 ? p - q : 0;
-        a = ref ? a - p : a;
-        a = on > 0 ? a : 0;
+        rl_int on = m->on[t];
+        real p = at.trainer[t], r = pairs->ratio[t], d = pairs->difference[t], w = m->weight[t];
+        real l = rl_keep(on, p - at.inference[t]);
+        real a = rl_keep(on, ref ? at.other[t] - p : at.other[t]);
         real above = d - k.high, below = k.low - d; /* out if above 0 */
-        real excess = dppo ? (a > 0 ? above : below) : ref ? below : larger(above, below);
-        real out = excess > 0 ? on : 0, near = size_of(excess);
-        real pull = excess > 0 ? 0 : k.tau * a * r, mismatch = r - l - 1;
-        near = on > 0 ? near : 1;
+        rl_int up = rl_below(0, a);
+        real excess = dppo ? rl_pick(up, above, below) : ref ? below : larger(above, below);
+        rl_int beyond = rl_below(0, excess), out = beyond & on;
+        real pull = rl_keep(~beyond, k.tau * a * r), mismatch = r - l - 1;
+        real near = rl_pick(on, size_of(excess), 1);
         gradient[t] = w * (2 * k.kl_tau * l - pull) * k.per_scale;
-        loss += w * (k.kl_tau * l * l - pull);
-        in_kl += excess > 0 ? 0 : mismatch;
-        out_kl += excess > 0 ? mismatch : 0;
-        outs += out;
-        positive += a > 0 ? out : 0;
-        negative += a < 0 ? out : 0;
-        sum += a;
+        terms.loss[t] = w * (k.kl_tau * l * l - pull);
+        terms.in_kl[t] = rl_keep(~beyond, mismatch);
+        terms.out_kl[t] = rl_keep(beyond, mismatch);
+        terms.other[t] = a;
+        outs -= out;
+        positive -= out & up;
+        negative -= out & rl_below(a, 0);
+        poison += a - a;
         nearest = near < nearest ? near : nearest;
     }
-    return (struct chunk_sums){loss,     in_kl, out_kl,  outs,         positive,
-                               negative, sum,   nearest, isfinite(sum)};
+    return (struct chunk_sums){.loss = rl_sum(terms.loss, at.n),
+                               .in_kl = rl_sum(terms.in_kl, at.n),
+                               .out_kl = rl_sum(terms.out_kl, at.n),
+                               .other = ref ? rl_sum(terms.other, at.n) : 0,
+                               .nearest = nearest,
+                               .out = outs,
+                               .positive = positive,
+                               .negative = negative,
+                               .finite = poison == 0};
 }
 
 /*
@@ -233,19 +260,18 @@ RL_HOT static bool run_ce(const struct chunk *chunk, const struct members *m, re
                           struct rl_stream_sums *sums)
 {
     const struct chunk at = *chunk;
-    real loss = 0, sum = 0;
-#pragma omp simd reduction(+ : loss, sum)
+    real loss[RL_CHUNK], other[RL_CHUNK];
     for (size_t t = 0; t < at.n; t++) {
-        real on = m->on[t], p = at.trainer[t];
-        p = on > 0 ? p : 0;
-        loss -= m->weight[t] * p;
-        sum += p;
+        real p = rl_keep(m->on[t], at.trainer[t]);
+        loss[t] = -(m->weight[t] * p);
+        other[t] = p;
     }
+    real sum = rl_sum(other, at.n);
     if (!isfinite(sum))
         return false;
     for (size_t t = 0; t < (at.gradient ? at.n : 0); t++)
         at.gradient[t] -= m->weight[t] * per_scale;
-    sums->loss += (double)loss;
+    sums->loss += (double)rl_sum(loss, at.n);
     sums->other -= (double)sum;
     sums->n += (double)m->n;
     return true;
@@ -270,20 +296,34 @@ static struct rule rl_rule(const struct rl_stream_options *o)
                          .per_scale = (real)(1 / o->rl_scale)};
 }
 
+/* One byte for each token, wherever they are. */
+static const uint8_t *mask_at(const struct rl_grid *batch, size_t i, size_t n, uint8_t *copy)
+{
+    if (batch->mask_step == 1)
+        return batch->mask + i;
+    for (size_t t = 0; t < n; t++)
+        copy[t] = rl_on(batch, i + t);
+    return copy;
+}
+
 static struct chunk chunk_at(const struct rl_streaming *s, enum rl_component component,
-                             const struct rl_stretch *stretch)
+                             const struct rl_stretch *stretch, struct copies *copies)
 {
     const struct rl_streams *in = s->streams;
+    const struct rl_grid *batch = &s->batch;
     const real *const weights[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
-    const real *other = component == RL_COMPONENT_REF_KL ? in->ref : in->advantages;
-    size_t i = s->sequences->start[stretch->sequence] + stretch->from;
-    return (struct chunk){.n = stretch->n,
-                          .mask = s->sequences->loss_mask + i,
-                          .trainer = in->trainer + i,
-                          .inference = in->inference ? in->inference + i : NULL,
-                          .other = other ? other + i : NULL,
-                          .weights = weights[component] ? weights[component] + i : NULL,
-                          .gradient = s->gradient ? s->gradient + i : NULL};
+    bool ref = component == RL_COMPONENT_REF_KL;
+    size_t n = stretch->n, i = rl_row_at(batch, stretch->sequence) + stretch->from;
+    return (struct chunk){
+        .n = n,
+        .mask = mask_at(batch, i, n, copies->mask),
+        .trainer = rl_reals_at(batch, RL_TRAINER, in->trainer, i, n, copies->floats[0]),
+        .inference = rl_reals_at(batch, RL_INFERENCE, in->inference, i, n, copies->floats[1]),
+        .other = rl_reals_at(batch, ref ? RL_REF : RL_STREAM_ADVANTAGES,
+                             ref ? in->ref : in->advantages, i, n, copies->floats[2]),
+        .weights = rl_reals_at(batch, RL_RL_WEIGHTS + (unsigned)component, weights[component], i, n,
+                               copies->floats[3]),
+        .gradient = s->gradient ? s->gradient + i : NULL};
 }
 
 /*
@@ -294,12 +334,13 @@ bool rl_stream_chunk(const struct rl_streaming *s, enum rl_component component,
                      const struct rl_stretch *stretch, struct rl_stream_sums *sums)
 {
     const struct rl_stream_options *o = s->options;
-    const struct chunk at = chunk_at(s, component, stretch);
+    struct copies copies;
+    const struct chunk at = chunk_at(s, component, stretch, &copies);
     struct members m;
     prepare(&at, component == RL_COMPONENT_RL, &m);
     if (!m.plain)
         return false;
-    if (!(m.n > 0))
+    if (m.n == 0)
         return run_nothing(&at, component);
     if (component == RL_COMPONENT_CE)
         return run_ce(&at, &m, (real)(1 / o->ce_scale), sums);

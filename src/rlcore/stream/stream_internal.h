@@ -12,8 +12,19 @@
 #include "support/scratch.h"
 #include "support/real.h"
 
+/* In the order of struct rl_streams. */
+enum {
+    RL_TRAINER,
+    RL_INFERENCE,
+    RL_STREAM_ADVANTAGES,
+    RL_REF,
+    RL_RL_WEIGHTS,
+    RL_CE_WEIGHTS,
+    RL_REF_KL_WEIGHTS
+};
+
 struct rl_streaming {
-    const struct rl_sequences *sequences;
+    struct rl_grid batch; /* a row is a sequence */
     const struct rl_streams *streams;
     const struct rl_stream_options *options;
     real *gradient; /* or NULL */

@@ -21,7 +21,7 @@ struct part {
 
 static void zero_gradient(const struct rl_streaming *s, const struct rl_stretch *stretch)
 {
-    size_t first = s->sequences->start[stretch->sequence] + stretch->from;
+    size_t first = rl_row_at(&s->batch, stretch->sequence) + stretch->from;
     for (size_t j = 0; s->gradient && j < stretch->n; j++)
         s->gradient[first + j] = 0;
 }
@@ -34,7 +34,7 @@ static enum rl_status run_component(const struct rl_streaming *s, enum rl_compon
                                     size_t sequence, struct rl_stream_sums *sums,
                                     struct rl_error *err)
 {
-    size_t n = s->sequences->start[sequence + 1] - s->sequences->start[sequence];
+    size_t n = rl_row_length(&s->batch, sequence);
     enum rl_status status = RL_OK;
     for (size_t t = 0; status == RL_OK && t < n; t += RL_CHUNK) {
         const struct rl_stretch stretch = {sequence, t, n - t < RL_CHUNK ? n - t : RL_CHUNK};
@@ -97,9 +97,9 @@ enum { BLOCK = 64 }; /* sequences that run in parallel, to be added up in their 
 
 static void run_block(const struct rl_streaming *s, size_t first, size_t n, struct part *parts)
 {
-    const size_t *start = s->sequences->start + first;
     /* By tokens and not by sequences: below that, starting threads costs more than the work. */
-    bool parallel = start[n] - start[0] >= RL_PARALLEL_TOKENS;
+    bool parallel = rl_row_end(&s->batch, first + n - 1) - rl_row_at(&s->batch, first) >=
+                    RL_PARALLEL_TOKENS;
     (void)parallel; /* unused without OpenMP */
 #pragma omp parallel for schedule(static) if (parallel)
     for (size_t j = 0; j < n; j++)
@@ -130,8 +130,8 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
      */
     struct part parts[BLOCK];
     enum rl_status status = RL_OK;
-    for (size_t first = 0; status == RL_OK && first < s->sequences->n; first += BLOCK) {
-        size_t n = s->sequences->n - first < BLOCK ? s->sequences->n - first : BLOCK;
+    for (size_t first = 0; status == RL_OK && first < s->batch.n_rows; first += BLOCK) {
+        size_t n = s->batch.n_rows - first < BLOCK ? s->batch.n_rows - first : BLOCK;
         run_block(s, first, n, parts);
         for (size_t j = 0; status == RL_OK && j < n; j++) {
             status = add_part(&parts[j], total, err);
@@ -143,51 +143,47 @@ static enum rl_status run_all(const struct rl_streaming *s, struct rl_stream_met
     return status;
 }
 
-/*
- * Starts are checked one by one: they become pointers into every array, and a step back would make
- * a length of almost 2^64.
- */
-static enum rl_status check_arrays(const struct rl_sequences *sequences,
-                                   const struct rl_streams *streams, struct rl_error *err)
+static enum rl_status check(const struct rl_streams *streams, const struct rl_stream_options *o,
+                            struct rl_error *err)
 {
-    if (sequences->n && !sequences->start)
-        return rl_fail(err, RL_EINVAL, "the starts of the sequences are missing");
-    for (size_t i = 0; i < sequences->n; i++)
-        if (sequences->start[i] > sequences->start[i + 1])
-            return rl_fail(err, RL_EINVAL, "start[%zu] is %zu, after the next", i,
-                           sequences->start[i]);
-    if (sequences->n == 0 || sequences->start[sequences->n] == 0)
-        return RL_OK;
-    if (!sequences->loss_mask || !streams->trainer)
-        return rl_fail(err, RL_EINVAL, "%s is missing",
-                       sequences->loss_mask ? "trainer_logprobs" : "loss_mask");
-    return RL_OK;
-}
-
-static enum rl_status check(const struct rl_sequences *sequences, const struct rl_streams *streams,
-                            const struct rl_stream_options *o, struct rl_error *err)
-{
-    if (!sequences || !streams || !o)
-        return rl_fail(err, RL_EINVAL, "sequences, streams or options are missing");
+    if (!streams || !o)
+        return rl_fail(err, RL_EINVAL, "streams or options are missing");
     if (!(o->rl_scale >= 1) || !(o->ce_scale >= 1) || !(o->ref_kl_scale >= 1))
         return rl_fail(err, RL_EINVAL, "scales are %g, %g, %g: token counts must be at least 1",
                        o->rl_scale, o->ce_scale, o->ref_kl_scale);
     if (o->kind != RL_STREAM_DPPO && o->kind != RL_STREAM_IPO)
         return rl_fail(err, RL_EINVAL, "kind of rl loss %d is unknown", (int)o->kind);
-    return check_arrays(sequences, streams, err);
+    return RL_OK;
 }
 
-enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
-                              const struct rl_streams *streams,
-                              const struct rl_stream_options *options, real *d_trainer,
-                              struct rl_stream_metrics *metrics, struct rl_stream_result *result,
-                              struct rl_error *err)
+/*
+ * Masks of bytes are checked as they are read, where the token is known; wider ones, of which only
+ * the lowest byte is read, before.
+ */
+static enum rl_status open_batch(struct rl_grid *grid, const struct rl_batch *batch,
+                                 struct rl_error *err)
 {
-    if (RL_NEED(err, {"result", result}) != RL_OK)
-        return RL_EINVAL;
-    const struct rl_streaming s = {sequences, streams, options, d_trainer};
+    bool single = sizeof(real) == sizeof(float);
+    enum rl_status status = rl_grid_view(grid, batch, RL_NEEDS_MASK, single, err);
+    return status == RL_OK && grid->mask_step != 1
+               ? rl_grid_open(grid, batch, RL_NEEDS_MASK, single, err)
+               : status;
+}
+
+enum rl_status rl_batch_stream_loss(const struct rl_batch *batch, const struct rl_streams *streams,
+                                    const struct rl_stream_options *options, real *d_trainer,
+                                    struct rl_stream_metrics *metrics,
+                                    struct rl_stream_result *result, struct rl_error *err)
+{
+    struct rl_streaming s = {.streams = streams, .options = options, .gradient = d_trainer};
     struct rl_stream_result total = {0};
-    enum rl_status status = check(sequences, streams, options, err);
+    enum rl_status status = RL_NEED(err, {"result", result});
+    if (status == RL_OK)
+        status = check(streams, options, err);
+    if (status == RL_OK)
+        status = open_batch(&s.batch, batch, err);
+    if (status == RL_OK && s.batch.n_rows && s.batch.n_tokens)
+        status = RL_NEED(err, {"trainer_logprobs", streams->trainer});
     if (status == RL_OK)
         status = run_all(&s, metrics, &total, err);
     if (status != RL_OK)
@@ -203,19 +199,66 @@ enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
     return RL_OK;
 }
 
-/* < and >, and not != 0, which a NaN would pass. */
-static bool is_member(const real *weights, size_t i)
+/* Sequences are the rows of a ragged batch. */
+static struct rl_layout layout_of(const struct rl_sequences *sequences)
 {
-    return weights && (weights[i] < 0 || weights[i] > 0);
+    return (struct rl_layout){.batch = {.n_rows = sequences->n,
+                                        .n_tokens = RL_LAYOUT,
+                                        .mask = sequences->loss_mask},
+                              .size = sizeof(struct rl_layout),
+                              .start = sequences->start};
 }
 
+enum rl_status rl_stream_loss(const struct rl_sequences *sequences,
+                              const struct rl_streams *streams,
+                              const struct rl_stream_options *options, real *d_trainer,
+                              struct rl_stream_metrics *metrics, struct rl_stream_result *result,
+                              struct rl_error *err)
+{
+    if (RL_NEED(err, {"sequences", sequences}) != RL_OK)
+        return RL_EINVAL;
+    if (sequences->n && !sequences->start)
+        return rl_fail(err, RL_EINVAL, "the starts of the sequences are missing");
+    const struct rl_layout layout = layout_of(sequences);
+    return rl_batch_stream_loss(&layout.batch, streams, options, d_trainer, metrics, result, err);
+}
+
+/* < and >, and not != 0, which a NaN would pass. */
+static bool is_member(const struct rl_grid *batch, unsigned k, const real *weights, size_t i)
+{
+    real w = weights ? rl_real_at(batch, k, weights, i) : 0;
+    return w < 0 || w > 0;
+}
+
+static void count_token(const struct rl_grid *batch, const struct rl_streams *streams, size_t i,
+                        struct rl_stream_counts *counts)
+{
+    counts->rl += rl_on(batch, i) && (!streams->rl_weights ||
+                                      is_member(batch, RL_RL_WEIGHTS, streams->rl_weights, i));
+    counts->ce += is_member(batch, RL_CE_WEIGHTS, streams->ce_weights, i);
+    counts->ref_kl += is_member(batch, RL_REF_KL_WEIGHTS, streams->ref_kl_weights, i);
+}
+
+enum rl_status rl_batch_stream_count(const struct rl_batch *batch, const struct rl_streams *streams,
+                                     struct rl_stream_counts *counts, struct rl_error *err)
+{
+    struct rl_grid grid;
+    enum rl_status status = RL_NEED(err, {"streams", streams}, {"counts", counts});
+    if (status == RL_OK)
+        status = open_batch(&grid, batch, err);
+    if (status != RL_OK)
+        return status;
+    for (size_t row = 0; row < grid.n_rows; row++)
+        for (size_t i = rl_row_at(&grid, row), end = rl_row_end(&grid, row); i < end; i++)
+            count_token(&grid, streams, i, counts);
+    return RL_OK;
+}
+
+/* Without a status, since its callers run the loss on the same arrays, which tells them. */
 void rl_stream_count(const struct rl_sequences *sequences, const struct rl_streams *streams,
                      struct rl_stream_counts *counts)
 {
-    for (size_t i = 0; i < (sequences->n ? sequences->start[sequences->n] : 0); i++) {
-        counts->rl +=
-            sequences->loss_mask[i] && (!streams->rl_weights || is_member(streams->rl_weights, i));
-        counts->ce += is_member(streams->ce_weights, i);
-        counts->ref_kl += is_member(streams->ref_kl_weights, i);
-    }
+    const struct rl_layout layout = layout_of(sequences);
+    enum rl_status status = rl_batch_stream_count(&layout.batch, streams, counts, NULL);
+    (void)status;
 }

@@ -27,23 +27,36 @@ static enum rl_status not_finite(const struct place *at, const char *name, doubl
                    at->sequence, at->token, value);
 }
 
-static enum rl_status check(const struct place *at, const char *name, const real *values)
+/* The k-th stream at the token. */
+static double value_at(const struct place *at, unsigned k, const real *values)
+{
+    return (double)rl_real_at(&at->s->batch, k, values, at->i);
+}
+
+static enum rl_status check(const struct place *at, const char *name, unsigned k,
+                            const real *values)
 {
     if (!values)
         return rl_fail(at->err, RL_EINVAL, "%s are missing for %s[%zu][%zu]", name,
                        component_names[at->component], at->sequence, at->token);
-    return isfinite(values[at->i]) ? RL_OK : not_finite(at, name, (double)values[at->i]);
+    double value = value_at(at, k, values);
+    return isfinite(value) ? RL_OK : not_finite(at, name, value);
+}
+
+static double trainer_at(const struct place *at)
+{
+    return value_at(at, RL_TRAINER, at->s->streams->trainer);
 }
 
 /* Both log-probs, and their ratio: one beyond double is refused like any value not finite. */
 static enum rl_status check_pair(const struct place *at)
 {
     const struct rl_streams *in = at->s->streams;
-    enum rl_status status = check(at, "trainer_logprobs", in->trainer);
+    enum rl_status status = check(at, "trainer_logprobs", RL_TRAINER, in->trainer);
     if (status == RL_OK)
-        status = check(at, "inference_logprobs", in->inference);
+        status = check(at, "inference_logprobs", RL_INFERENCE, in->inference);
     double ratio =
-        status == RL_OK ? exp((double)in->trainer[at->i] - (double)in->inference[at->i]) : 1;
+        status == RL_OK ? exp(trainer_at(at) - value_at(at, RL_INFERENCE, in->inference)) : 1;
     return status == RL_OK && !isfinite(ratio) ? not_finite(at, "importance ratio", ratio) : status;
 }
 
@@ -60,7 +73,7 @@ struct pair {
 
 static struct pair pair_at(const struct place *at)
 {
-    double p = (double)at->s->streams->trainer[at->i], q = (double)at->s->streams->inference[at->i];
+    double p = trainer_at(at), q = value_at(at, RL_INFERENCE, at->s->streams->inference);
     return (struct pair){p - q, exp(p - q), exp(p) - exp(q)};
 }
 
@@ -94,10 +107,10 @@ static enum rl_status rl_token(const struct place *at, double weight)
     const struct rl_stream_options *o = at->s->options;
     enum rl_status status = check_pair(at);
     if (status == RL_OK)
-        status = check(at, "advantages", at->s->streams->advantages);
+        status = check(at, "advantages", RL_STREAM_ADVANTAGES, at->s->streams->advantages);
     if (status != RL_OK)
         return status;
-    double advantage = (double)at->s->streams->advantages[at->i];
+    double advantage = value_at(at, RL_STREAM_ADVANTAGES, at->s->streams->advantages);
     struct pair x = pair_at(at);
     bool out = is_out(o, advantage, x.difference);
     add_pair(at, &x, weight, out ? 0 : o->adv_tau * advantage * x.ratio, o->kl_tau, o->rl_scale);
@@ -111,11 +124,11 @@ static enum rl_status rl_token(const struct place *at, double weight)
 
 static enum rl_status ce_token(const struct place *at, double weight)
 {
-    enum rl_status status = check(at, "trainer_logprobs", at->s->streams->trainer);
+    enum rl_status status = check(at, "trainer_logprobs", RL_TRAINER, at->s->streams->trainer);
     if (status != RL_OK)
         return status;
-    at->sums->loss -= weight * (double)at->s->streams->trainer[at->i];
-    at->sums->other -= (double)at->s->streams->trainer[at->i];
+    at->sums->loss -= weight * trainer_at(at);
+    at->sums->other -= trainer_at(at);
     at->sums->n++;
     add_gradient(at, -weight / at->s->options->ce_scale);
     return RL_OK;
@@ -130,10 +143,10 @@ static enum rl_status ref_token(const struct place *at, double weight)
     const real *ref = at->s->streams->ref;
     enum rl_status status = check_pair(at);
     if (status == RL_OK)
-        status = check(at, "ref_logprobs", ref);
+        status = check(at, "ref_logprobs", RL_REF, ref);
     if (status != RL_OK)
         return status;
-    double gap = (double)ref[at->i] - (double)at->s->streams->trainer[at->i];
+    double gap = value_at(at, RL_REF, ref) - trainer_at(at);
     struct pair x = pair_at(at);
     bool out = x.difference < -RL_REF_MASK_LOW;
     add_pair(at, &x, weight, out ? 0 : gap * x.ratio, RL_REF_KL_TAU, at->s->options->ref_kl_scale);
@@ -150,11 +163,13 @@ static enum rl_status weigh(const struct place *at, double *weight)
 {
     const struct rl_streams *in = at->s->streams;
     const real *const streams[] = {in->rl_weights, in->ce_weights, in->ref_kl_weights};
-    uint8_t mask = at->s->sequences->loss_mask[at->i];
+    uint8_t mask = rl_on(&at->s->batch, at->i);
     if (mask > 1)
         return rl_fail(at->err, RL_EVALUE, "loss_mask[%zu][%zu] is %u, not 0 or 1", at->sequence,
                        at->token, mask);
-    *weight = streams[at->component] ? (double)streams[at->component][at->i] : 1;
+    *weight = streams[at->component] ? value_at(at, RL_RL_WEIGHTS + (unsigned)at->component,
+                                                streams[at->component])
+                                     : 1;
     if (!isfinite(*weight))
         return not_finite(at, component_names[at->component], *weight);
     if (at->component == RL_COMPONENT_RL && !mask)
@@ -175,7 +190,7 @@ enum rl_status rl_stream_tokens(const struct rl_streaming *s, enum rl_component 
                                  .component = component,
                                  .sequence = stretch->sequence,
                                  .token = token,
-                                 .i = s->sequences->start[stretch->sequence] + token,
+                                 .i = rl_row_at(&s->batch, stretch->sequence) + token,
                                  .sums = sums,
                                  .err = err};
         double weight = 0;

@@ -1,74 +1,104 @@
 /*
- * batch.c: shape and marker checks that every token-level kernel starts with. Rows are first tested
- * in wide loops; only a batch with a bad row is walked again, token by token, for the message.
+ * batch.c: the checks of mask and turns that every token-level kernel starts with. Rows are first
+ * tested in wide loops; only a batch with a bad row is walked again, token by token, for the message.
  */
 #include <rlcore/batch.h>
 
-#include "support/hot.h"
-#include "support/scratch.h"
+#include "support/grid.h"
 #include "support/turns.h"
 
-/*
- * The product is tested before anything is multiplied by it: every kernel indexes with row *
- * n_tokens + t after this.
- */
-static enum rl_status check_present(const struct rl_batch *batch, unsigned needs,
-                                    struct rl_error *err)
+/* A whole element: once it is checked, only its lowest bytes are read. */
+static int64_t element(const void *array, enum rl_integers type, size_t width, size_t i)
 {
-    size_t cells;
-    if (!batch)
-        return rl_fail(err, RL_EINVAL, "batch is missing");
-    if (__builtin_mul_overflow(batch->n_rows, batch->n_tokens, &cells))
-        return rl_fail(err, RL_EINVAL, "batch of %zu rows x %zu tokens is too large", batch->n_rows,
-                       batch->n_tokens);
-    if (cells && !batch->mask)
-        return rl_fail(err, RL_EINVAL, "response mask is missing");
-    if (cells && (needs & RL_NEEDS_TURNS) && !batch->turn)
-        return rl_fail(err, RL_EINVAL, "turn ids are missing");
-    if (batch->n_rows && (needs & RL_NEEDS_GROUPS) && !batch->group)
-        return rl_fail(err, RL_EINVAL, "group labels are missing");
-    return RL_OK;
+    const unsigned char *at = (const unsigned char *)array + i * width;
+    int64_t wide;
+    int32_t narrow;
+    if (width == 1)
+        return *at;
+    if (type == RL_INTEGERS_64) {
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, at, sizeof narrow);
+    return narrow;
 }
 
-static enum rl_status check_mask_row(const struct rl_batch *batch, size_t row, struct rl_error *err)
+static int64_t mask_at(const struct rl_grid *grid, size_t i)
 {
-    const uint8_t *mask = batch->mask + row * batch->n_tokens;
-    for (size_t t = 0; t < batch->n_tokens; t++)
-        if (mask[t] > 1)
-            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %u, not 0 or 1", row, t,
-                           mask[t]);
-    return RL_OK;
+    return element(grid->from.batch.mask, grid->from.mask_type, grid->mask_step, i);
 }
 
-static enum rl_status check_turn_row(const struct rl_batch *batch, size_t row, struct rl_error *err)
+static int64_t turn_at(const struct rl_grid *grid, size_t i)
 {
-    const uint8_t *mask = batch->mask + row * batch->n_tokens;
-    const int32_t *turn = batch->turn + row * batch->n_tokens;
-    int32_t last = -1;
-    for (size_t t = 0; t < batch->n_tokens; t++) {
-        if (!mask[t]) {
-            if (turn[t] != -1)
-                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d at mask 0, not -1", row, t,
-                               turn[t]);
-            continue;
-        }
-        if (turn[t] != last && turn[t] != last + 1)
-            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d after turn %d", row, t, turn[t],
-                           last);
-        if (turn[t] < 0)
-            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %d at mask 1", row, t, turn[t]);
-        last = turn[t];
+    return element(grid->from.batch.turn, grid->from.turn_type, grid->turn.step, i);
+}
+
+static enum rl_status check_mask_row(const struct rl_grid *grid, size_t row, struct rl_error *err)
+{
+    size_t begin = rl_row_at(grid, row);
+    for (size_t t = 0; t < rl_row_length(grid, row); t++) {
+        int64_t mask = mask_at(grid, begin + t);
+        if (mask < 0 || mask > 1)
+            return rl_fail(err, RL_EVALUE, "response mask[%zu][%zu] is %lld, not 0 or 1", row, t,
+                           (long long)mask);
     }
     return RL_OK;
 }
 
-/* or-ing the bytes finds a 2 anywhere without a test per token. */
-RL_HOT static bool mask_row_holds(const uint8_t *mask, size_t n)
+static enum rl_status check_turn_row(const struct rl_grid *grid, size_t row, struct rl_error *err)
+{
+    size_t begin = rl_row_at(grid, row);
+    int64_t last = -1;
+    for (size_t t = 0; t < rl_row_length(grid, row); t++) {
+        long long turn = (long long)turn_at(grid, begin + t);
+        if (!rl_on(grid, begin + t)) {
+            if (turn != -1)
+                return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld at mask 0, not -1", row,
+                               t, turn);
+            continue;
+        }
+        if (turn != last && turn != last + 1)
+            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld after turn %lld", row, t,
+                           turn, (long long)last);
+        if (turn < 0)
+            return rl_fail(err, RL_EVALUE, "turn id[%zu][%zu] is %lld at mask 1", row, t, turn);
+        last = turn;
+    }
+    return RL_OK;
+}
+
+/* or-ing the elements finds a 2 anywhere without a test per token. */
+RL_HOT static bool bytes_hold(const uint8_t *mask, size_t n)
 {
     uint8_t bits = 0;
     for (size_t t = 0; t < n; t++)
         bits |= mask[t];
     return bits <= 1;
+}
+
+RL_HOT static bool words_hold(const unsigned char *mask, size_t n)
+{
+    uint64_t bits = 0;
+    for (size_t t = 0; t < n; t++) {
+        uint64_t word;
+        memcpy(&word, mask + t * sizeof word, sizeof word);
+        bits |= word;
+    }
+    return bits <= 1;
+}
+
+static bool mask_row_holds(const struct rl_grid *grid, size_t row)
+{
+    size_t begin = rl_row_at(grid, row), n = rl_row_length(grid, row);
+    const unsigned char *mask = (const unsigned char *)grid->from.batch.mask;
+    if (grid->mask_step == 1)
+        return bytes_hold(mask + begin, n);
+    if (grid->mask_step == sizeof(uint64_t))
+        return words_hold(mask + begin * sizeof(uint64_t), n);
+    int64_t bits = 0;
+    for (size_t t = 0; t < n; t++)
+        bits |= mask_at(grid, begin + t);
+    return bits == 0 || bits == 1;
 }
 
 enum { NO_TURN = -2 }; /* an id that no token has: only mask 0 can stand there */
@@ -88,10 +118,11 @@ RL_HOT static bool is_one_turn(const uint8_t *mask, const int32_t *turn, size_t 
  */
 static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
 {
-    size_t begin = rl_turn_next(turn, 0, n, -1);
+    const struct rl_ids ids = {(const unsigned char *)turn, sizeof *turn};
+    size_t begin = rl_turn_next(ids, 0, n, -1);
     bool holds = is_one_turn(mask, turn, begin, NO_TURN);
     for (int32_t current = 0; holds && begin < n; current++) {
-        size_t end = rl_turn_next(turn, begin, n, current);
+        size_t end = rl_turn_next(ids, begin, n, current);
         holds =
             turn[begin] == current && is_one_turn(mask + begin, turn + begin, end - begin, current);
         begin = end;
@@ -99,31 +130,60 @@ static bool turn_row_holds(const uint8_t *mask, const int32_t *turn, size_t n)
     return holds;
 }
 
-static bool rows_hold(const struct rl_batch *batch, bool turns)
+/* Token by token where the wide loops do not fit the layout; both read whole elements. */
+static bool turns_hold(const struct rl_grid *grid, size_t row)
 {
-    size_t n = batch->n_tokens;
+    size_t begin = rl_row_at(grid, row);
+    if (grid->mask_step == 1 && grid->turn.step == sizeof(int32_t))
+        return turn_row_holds(grid->from.batch.mask + begin, grid->from.batch.turn + begin,
+                              rl_row_length(grid, row));
+    return check_turn_row(grid, row, NULL) == RL_OK;
+}
+
+static bool rows_hold(const struct rl_grid *grid, bool turns)
+{
     bool bad = false;
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++) {
-        const uint8_t *mask = batch->mask + row * n;
-        bad = !mask_row_holds(mask, n) ||
-              (turns && !turn_row_holds(mask, batch->turn + row * n, n)) || bad;
-    }
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (rl_grid_parallel(grid))
+    for (size_t row = 0; row < grid->n_rows; row++)
+        bad = !mask_row_holds(grid, row) || (turns && !turns_hold(grid, row)) || bad;
     return !bad;
+}
+
+enum rl_status rl_grid_open(struct rl_grid *grid, const struct rl_batch *batch, unsigned needs,
+                            bool single, struct rl_error *err)
+{
+    enum rl_status status = rl_grid_view(grid, batch, needs, single, err);
+    bool turns = needs & RL_NEEDS_TURNS;
+    if (status != RL_OK || grid->n_tokens == 0 || rows_hold(grid, turns))
+        return status;
+    for (size_t row = 0; status == RL_OK && row < grid->n_rows; row++) {
+        status = check_mask_row(grid, row, err);
+        if (status == RL_OK && turns)
+            status = check_turn_row(grid, row, err);
+    }
+    return status;
 }
 
 enum rl_status rl_batch_check(const struct rl_batch *batch, unsigned needs, struct rl_error *err)
 {
-    enum rl_status status = check_present(batch, needs, err);
-    bool turns = needs & RL_NEEDS_TURNS;
-    if (status != RL_OK || batch->n_tokens == 0 || rows_hold(batch, turns))
-        return status;
-    for (size_t row = 0; status == RL_OK && row < batch->n_rows; row++) {
-        status = check_mask_row(batch, row, err);
-        if (status == RL_OK && turns)
-            status = check_turn_row(batch, row, err);
-    }
-    return status;
+    struct rl_grid grid;
+    return rl_grid_open(&grid, batch, needs, true, err);
+}
+
+RL_HOT static size_t count_bytes(const uint8_t *mask, size_t n)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < n; t++)
+        count += mask[t];
+    return count;
+}
+
+size_t rl_count_on(const struct rl_grid *grid, size_t i, size_t n)
+{
+    size_t count = 0;
+    if (grid->mask_step == 1)
+        return n ? count_bytes(grid->mask + i, n) : 0;
+    for (size_t t = 0; t < n; t++)
+        count += rl_on(grid, i + t);
+    return count;
 }

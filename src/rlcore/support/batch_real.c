@@ -7,51 +7,73 @@
 #include <rlcore/batch.h>
 
 #include "support/hot.h"
-#include "support/scratch.h"
 #include "support/real.h"
 
 /* x - x is 0 for a finite x only. */
-RL_HOT static bool row_is_finite(const real *values, const uint8_t *mask, size_t n)
+RL_HOT static bool chunk_is_finite(const struct rl_grid *grid, unsigned k, const real *array,
+                                   bool everywhere, size_t i, size_t n)
 {
-    real poison = 0;
+    real poison = 0, buffer[RL_CHUNK];
+    rl_int on[RL_CHUNK];
+    const real *values = rl_reals_at(grid, k, array, i, n, buffer);
+    if (everywhere)
+        for (size_t t = 0; t < n; t++)
+            on[t] = -1;
+    else
+        rl_mask_bits(grid, i, n, on);
 #pragma omp simd reduction(+ : poison)
     for (size_t t = 0; t < n; t++) {
-        real x = mask && !mask[t] ? 0 : values[t];
+        real x = rl_keep(on[t], values[t]);
         poison += x - x;
     }
     return poison == 0;
+}
+
+static bool row_is_finite(const struct rl_grid *grid, unsigned k, const real *array,
+                          bool everywhere, size_t row)
+{
+    bool finite = true;
+    for (size_t i = rl_row_at(grid, row), end = rl_row_end(grid, row); i < end; i += RL_CHUNK)
+        finite &= chunk_is_finite(grid, k, array, everywhere, i,
+                                  end - i < RL_CHUNK ? end - i : RL_CHUNK);
+    return finite;
 }
 
 /*
  * Every row is tested even when one is bad: a way out of a parallel loop costs more than the rest
  * of a batch that is refused anyway.
  */
-static bool all_finite(const real *values, const struct rl_batch *batch)
+static bool all_finite(const struct rl_grid *grid, unsigned k, const real *array, bool everywhere)
 {
-    size_t n = batch->n_tokens;
     bool bad = false;
-#pragma omp parallel for schedule(static)                                                          \
-    reduction(||                                                                                   \
-              : bad) if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
-    for (size_t row = 0; row < batch->n_rows; row++)
-        bad =
-            !row_is_finite(values + row * n, batch->mask ? batch->mask + row * n : NULL, n) || bad;
+#pragma omp parallel for schedule(static) reduction(|| : bad) if (rl_grid_parallel(grid))
+    for (size_t row = 0; row < grid->n_rows; row++)
+        bad = !row_is_finite(grid, k, array, everywhere, row) || bad;
     return !bad;
+}
+
+enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
+                                   const real *values, bool everywhere, struct rl_error *err)
+{
+    if (grid->n_rows && grid->n_tokens && !values)
+        return rl_fail(err, RL_EINVAL, "%s is missing", name);
+    if (all_finite(grid, k, values, everywhere))
+        return RL_OK;
+    for (size_t row = 0; row < grid->n_rows; row++)
+        for (size_t i = rl_row_at(grid, row), t = 0; t < rl_row_length(grid, row); t++) {
+            real x = rl_real_at(grid, k, values, i + t);
+            if (!isfinite(x) && (everywhere || rl_on(grid, i + t)))
+                return rl_fail(err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name, row,
+                               t, (double)x);
+        }
+    return RL_OK;
 }
 
 enum rl_status rl_batch_check_reals(const char *name, const real *values,
                                     const struct rl_batch *batch, struct rl_error *err)
 {
-    if (RL_NEED(err, {"batch", batch}) != RL_OK)
-        return RL_EINVAL;
-    size_t cells = batch->n_rows * batch->n_tokens;
-    if (cells && !values)
-        return rl_fail(err, RL_EINVAL, "%s is missing", name);
-    if (cells == 0 || all_finite(values, batch))
-        return RL_OK;
-    for (size_t i = 0; i < cells; i++)
-        if (!isfinite(values[i]) && (!batch->mask || batch->mask[i]))
-            return rl_fail(err, RL_EVALUE, "%s[%zu][%zu] is %g, not a finite number", name,
-                           i / batch->n_tokens, i % batch->n_tokens, (double)values[i]);
-    return RL_OK;
+    struct rl_grid grid;
+    enum rl_status status =
+        rl_grid_view(&grid, batch, RL_NEEDS_NO_MASK, sizeof(real) == sizeof(float), err);
+    return status == RL_OK ? rl_grid_check_reals(name, &grid, 0, values, !grid.mask, err) : status;
 }

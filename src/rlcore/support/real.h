@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "support/grid.h"
 #include "support/hot.h"
 #include "support/single_names.h"
 
@@ -20,6 +22,20 @@ typedef float real;
 typedef double real;
 #define RL_REAL_MAX DBL_MAX
 #endif
+
+/* Integers as wide as a real: loops over elements of one width vectorise. */
+#ifdef RL_SINGLE
+typedef int32_t rl_int;
+#else
+typedef int64_t rl_int;
+#endif
+
+/* The grid of a kernel of this precision. */
+static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_batch *batch,
+                                        unsigned needs, struct rl_error *err)
+{
+    return rl_grid_open(grid, batch, needs, sizeof(real) == sizeof(float), err);
+}
 
 /*
  * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead
@@ -32,14 +48,53 @@ static RL_INLINE void rl_fetch_ahead(const real *at)
         __builtin_prefetch((const void *)(from + line));
 }
 
+/* ---- conditions as bits: all ones for true, 0 for false ---- */
+
 /*
- * The mask as reals, for a buffer of one chunk: loops over values of one width vectorise, loops
- * that mix bytes and reals often do not.
+ * A choice by bits has no branch that a compiler could bring back, and one width: what `?:` asks
+ * for is vectorised or not by the taste of a version.
  */
-static RL_INLINE void rl_mask_reals(const uint8_t *mask, size_t n, real *on)
+static RL_INLINE rl_int rl_below(real a, real b)
 {
-    for (size_t t = 0; t < n; t++)
-        on[t] = mask[t];
+    return -(rl_int)(a < b);
+}
+
+static RL_INLINE rl_int rl_bits_in(real x)
+{
+    rl_int bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static RL_INLINE real rl_real_of(rl_int bits)
+{
+    real x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* x where on, else 0; NaN at 0 is gone as well. */
+static RL_INLINE real rl_keep(rl_int on, real x)
+{
+    return rl_real_of(rl_bits_in(x) & on);
+}
+
+static RL_INLINE real rl_pick(rl_int on, real x, real otherwise)
+{
+    return rl_real_of((rl_bits_in(x) & on) | (rl_bits_in(otherwise) & ~on));
+}
+
+/* The mask of n tokens from i on as such bits, n at most one chunk. */
+static RL_INLINE void rl_mask_bits(const struct rl_grid *grid, size_t i, size_t n, rl_int *on)
+{
+    const uint8_t *mask = grid->mask + i * grid->mask_step;
+    size_t step = grid->mask_step;
+    if (step == 1)
+        for (size_t t = 0; t < n; t++)
+            on[t] = -(rl_int)mask[t];
+    else
+        for (size_t t = 0; t < n; t++)
+            on[t] = -(rl_int)mask[t * step];
 }
 
 /* x limited to [low, high]; NaN stays. Written so that loops over it vectorise. */
@@ -48,5 +103,102 @@ static RL_INLINE real rl_limit(real x, real low, real high)
     x = x < low ? low : x;
     return x > high ? high : x;
 }
+
+/* ---- sums of which every bit is defined ---- */
+
+/*
+ * The sum of at most one chunk, in the order of rlcore/status.h: as many lanes as the widest
+ * registers hold, lane by lane, then halves onto halves. What stands behind n is set to 0.
+ */
+enum { RL_LANES = 64 / sizeof(real), RL_WIDE_LANES = 64 / sizeof(double) };
+
+static RL_INLINE real rl_sum(real *term, size_t n)
+{
+    real lane[RL_LANES];
+    size_t end = (n + RL_LANES - 1) / RL_LANES * RL_LANES;
+    for (size_t t = n; t < end; t++)
+        term[t] = 0;
+    for (size_t j = 0; j < RL_LANES; j++)
+        lane[j] = 0;
+    for (size_t t = 0; t < end; t += RL_LANES)
+        for (size_t j = 0; j < RL_LANES; j++)
+            lane[j] += term[t + j];
+    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
+/* The same of doubles, in either precision. */
+static RL_INLINE double rl_sum_wide(double *term, size_t n)
+{
+    double lane[RL_WIDE_LANES];
+    size_t end = (n + RL_WIDE_LANES - 1) / RL_WIDE_LANES * RL_WIDE_LANES;
+    for (size_t t = n; t < end; t++)
+        term[t] = 0;
+    for (size_t j = 0; j < RL_WIDE_LANES; j++)
+        lane[j] = 0;
+    for (size_t t = 0; t < end; t += RL_WIDE_LANES)
+        for (size_t j = 0; j < RL_WIDE_LANES; j++)
+            lane[j] += term[t + j];
+    for (size_t half = RL_WIDE_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
+/* ---- arrays of reals, or of bfloat16 in their place ---- */
+
+static RL_INLINE bool rl_is_bf16(const struct rl_grid *grid, unsigned k)
+{
+#ifdef RL_SINGLE
+    return grid->bf16 >> k & 1;
+#else
+    (void)grid, (void)k;
+    return false;
+#endif
+}
+
+/* A bfloat16 is the upper half of a float. */
+static RL_INLINE real rl_from_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (real)x;
+}
+
+static RL_INLINE const uint16_t *rl_halves(const real *array)
+{
+    return (const uint16_t *)(const void *)array;
+}
+
+/* Element i of the k-th array of reals of a call. */
+static RL_INLINE real rl_real_at(const struct rl_grid *grid, unsigned k, const real *array,
+                                 size_t i)
+{
+    return rl_is_bf16(grid, k) ? rl_from_bf16(rl_halves(array)[i]) : array[i];
+}
+
+/* n elements from i on, where they lie or, of bfloat16, in the buffer. NULL stays NULL. */
+static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k, const real *array,
+                                         size_t i, size_t n, real *buffer)
+{
+    if (!array)
+        return NULL;
+    if (!rl_is_bf16(grid, k))
+        return array + i;
+    const uint16_t *half = rl_halves(array) + i;
+    for (size_t t = 0; t < n; t++)
+        buffer[t] = rl_from_bf16(half[t]);
+    return buffer;
+}
+
+/*
+ * Every element at mask 1, or everywhere, must be finite: rl_batch_check_reals on the k-th array of
+ * a call.
+ */
+enum rl_status rl_grid_check_reals(const char *name, const struct rl_grid *grid, unsigned k,
+                                   const real *values, bool everywhere, struct rl_error *err);
 
 #endif

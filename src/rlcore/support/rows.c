@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-#include "support/hot.h"
-
 struct totals {
     size_t tokens, rows; /* response tokens, rows that have any */
 };
@@ -37,7 +35,7 @@ static enum rl_status check_agg(const struct rl_agg *agg, struct rl_error *err)
  * step, and that of this batch. Gradients of several workers are averaged afterwards, so a loss
  * that divides by a global count is multiplied by their number.
  */
-static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_batch *batch,
+static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_grid *batch,
                                 struct totals totals, struct rl_rows *r, struct rl_error *err)
 {
     static const char *const what[] = {"response tokens", "rows with response tokens",
@@ -61,7 +59,7 @@ static enum rl_status weigh_agg(const struct rl_agg *agg, const struct rl_batch 
  * The form of the code that A2TGPO's figures come from: rows without a token count in its means,
  * which makes a mean over such a row undefined.
  */
-static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_batch *batch,
+static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_grid *batch,
                                   struct totals totals, struct rl_rows *r, struct rl_error *err)
 {
     bool by_length = mode == RL_AGG_SEQ_MEAN_TOKEN_MEAN;
@@ -79,7 +77,7 @@ static enum rl_status weigh_older(enum rl_agg_mode mode, const struct rl_batch *
 }
 
 static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *agg,
-                            const struct rl_batch *batch, struct totals totals, struct rl_rows *r,
+                            const struct rl_grid *batch, struct totals totals, struct rl_rows *r,
                             struct rl_error *err)
 {
     if (weights == RL_WEIGHTS_PER_ROW) {
@@ -98,21 +96,12 @@ static enum rl_status weigh(enum rl_row_weights weights, const struct rl_agg *ag
                                            : weigh_agg(&used, batch, totals, r, err);
 }
 
-RL_HOT static size_t count_response(const uint8_t *mask, size_t n)
+static struct totals count_rows(const struct rl_grid *batch, size_t *n_response)
 {
-    size_t count = 0;
-    for (size_t t = 0; t < n; t++)
-        count += mask[t];
-    return count;
-}
-
-static struct totals count_rows(const struct rl_batch *batch, size_t *n_response)
-{
-    size_t n = batch->n_tokens, tokens = 0, rows = 0;
-#pragma omp parallel for schedule(static) reduction(+ : tokens, rows) \
-    if (batch->n_rows * n >= RL_PARALLEL_TOKENS)
+    size_t tokens = 0, rows = 0;
+#pragma omp parallel for schedule(static) reduction(+ : tokens, rows) if (rl_grid_parallel(batch))
     for (size_t row = 0; row < batch->n_rows; row++) {
-        n_response[row] = count_response(batch->mask + row * n, n);
+        n_response[row] = rl_count_on(batch, rl_row_at(batch, row), rl_row_length(batch, row));
         tokens += n_response[row];
         rows += n_response[row] > 0;
     }
@@ -154,18 +143,15 @@ size_t rl_rows_bytes(size_t n_rows)
     return s.used;
 }
 
-enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_batch *batch, unsigned needs,
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
                              enum rl_row_weights weights, const struct rl_agg *agg,
                              struct rl_workspace *ws, struct rl_error *err)
 {
-    enum rl_status status = rl_batch_check(batch, needs, err);
-    if (status != RL_OK)
-        return status;
     struct rl_scratch s = rl_scratch_begin(ws);
     *rows = take_rows(&s, batch->n_rows);
     if (!rl_scratch_fits(&s))
         return rl_scratch_short(&s, err);
-    rows->parallel = batch->n_rows * batch->n_tokens >= RL_PARALLEL_TOKENS;
+    rows->parallel = rl_grid_parallel(batch);
     struct totals totals = count_rows(batch, rows->n_response);
     rows->n_tokens = totals.tokens;
     return weigh(weights, agg, batch, totals, rows, err);

@@ -1,9 +1,9 @@
 /*
  * rows.h: the frame of every aggregated loss. A loss reads
  *
- *     status = rl_rows_begin(&rows, batch, RL_NEEDS_MASK, RL_WEIGHTS_AGG, &agg, ws, err);
+ *     status = rl_rows_begin(&rows, &grid, RL_WEIGHTS_AGG, &agg, ws, err);
  *     #pragma omp parallel for schedule(static) if (rows.parallel)
- *     for (size_t row = 0; row < batch->n_rows; row++)
+ *     for (size_t row = 0; row < grid.n_rows; row++)
  *         rows.sums[row] = its own loop over the tokens, rl_row_weight(&rows, row)
  *     total = rl_rows_total(&rows);
  *
@@ -21,6 +21,7 @@
 
 #include <rlcore/loss.h>
 
+#include "support/grid.h"
 #include "support/scratch.h"
 
 /* Sums over the response tokens of one row, later of the batch. */
@@ -60,10 +61,10 @@ struct rl_rows {
 };
 
 /*
- * Check the batch (needs: of rl_batch_check) and the aggregation, take memory and weigh the rows.
- * agg is not read with RL_WEIGHTS_PER_ROW; with RL_WEIGHTS_SEQ_MEAN its mode is not.
+ * Check the aggregation, take memory and weigh the rows of a batch that was opened. agg is not read
+ * with RL_WEIGHTS_PER_ROW; with RL_WEIGHTS_SEQ_MEAN its mode is not.
  */
-enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_batch *batch, unsigned needs,
+enum rl_status rl_rows_begin(struct rl_rows *rows, const struct rl_grid *batch,
                              enum rl_row_weights weights, const struct rl_agg *agg,
                              struct rl_workspace *ws, struct rl_error *err);
 

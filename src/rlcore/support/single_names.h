@@ -36,10 +36,14 @@
 #define rl_a2tgpo_advantage rl_a2tgpo_advantagef
 #define rl_a2tgpo_turn_loss rl_a2tgpo_turn_lossf
 #define rl_adca_advantage rl_adca_advantagef
+#define rl_adca_batch_advantage rl_adca_batch_advantagef
+#define rl_adca_batch_spread rl_adca_batch_spreadf
 #define rl_adca_spread rl_adca_spreadf
 #define rl_agg_loss rl_agg_lossf
 #define rl_algorithm_rows rl_algorithm_rowsf
 #define rl_batch_check_reals rl_batch_check_realsf
+#define rl_batch_stream_count rl_batch_stream_countf
+#define rl_batch_stream_loss rl_batch_stream_lossf
 #define rl_bypass_loss rl_bypass_lossf
 #define rl_cispo_loss rl_cispo_lossf
 #define rl_compose_loss rl_compose_lossf
@@ -65,20 +69,25 @@
 #define rl_stream_count rl_stream_countf
 #define rl_stream_loss rl_stream_lossf
 #define rl_token_baseline rl_token_baselinef
+#define rl_token_kl rl_token_klf
 #define rl_turn_rewards rl_turn_rewardsf
 #define rl_turn_spread rl_turn_spreadf
 #define rl_value_loss rl_value_lossf
 #define rl_whiten rl_whitenf
 
 /* Functions shared between the files of rlcore. */
+#define rl_grid_check_reals rl_grid_check_realsf
 #define rl_loss_begin rl_loss_beginf
 #define rl_loss_end rl_loss_endf
 #define rl_loss_entropy rl_loss_entropyf
 #define rl_loss_explain rl_loss_explainf
+#define rl_loss_overwritten rl_loss_overwrittenf
+#define rl_loss_run rl_loss_runf
 #define rl_stream_chunk rl_stream_chunkf
 #define rl_stream_tokens rl_stream_tokensf
 #define rl_token_chunk_limit rl_token_chunk_limitf
 #define rl_token_chunk_zero rl_token_chunk_zerof
+#define rl_whiten_grid rl_whiten_gridf
 #define rl_two_policies_of rl_two_policies_off
 #define rl_weight_sink_of rl_weight_sink_off
 

@@ -8,51 +8,69 @@
 
 enum { BLOCK = 64 };
 
-/* Turn ids ascend, so a block without a larger id can be passed over whole. */
-static RL_HOT size_t next_turn(const int32_t *turn, size_t from, size_t n, int32_t current)
+/*
+ * Turn ids ascend, so a block without a larger id can be passed over whole. step is a constant in
+ * either call.
+ */
+static RL_INLINE size_t next_turn(struct rl_ids turn, size_t step, size_t from, size_t n,
+                                  int32_t current)
 {
+    const struct rl_ids ids = {turn.at, step};
     for (; n - from >= BLOCK; from += BLOCK) {
         int32_t above = 0;
         for (size_t j = 0; j < BLOCK; j++)
-            above |= turn[from + j] > current;
+            above |= rl_id(ids, from + j) > current;
         if (above)
             break;
     }
-    while (from < n && turn[from] <= current)
+    while (from < n && rl_id(ids, from) <= current)
         from++;
     return from;
 }
 
-size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t current)
+static RL_HOT size_t next_narrow(struct rl_ids turn, size_t from, size_t n, int32_t current)
 {
-    return next_turn(turn, from, n, current);
+    return next_turn(turn, sizeof(int32_t), from, n, current);
+}
+
+static RL_HOT size_t next_wide(struct rl_ids turn, size_t from, size_t n, int32_t current)
+{
+    return next_turn(turn, sizeof(int64_t), from, n, current);
+}
+
+size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current)
+{
+    return turn.step == sizeof(int32_t) ? next_narrow(turn, from, n, current)
+                                        : next_wide(turn, from, n, current);
 }
 
 /*
  * 1 + the largest turn id of a row, which is its last. The last token decides, as ids ascend;
  * padding behind it has none.
  */
-static size_t count_turns(const int32_t *turn, size_t n)
+static size_t count_turns(struct rl_ids turn, size_t n)
 {
-    while (n > 0 && turn[n - 1] < 0)
+    while (n > 0 && rl_id(turn, n - 1) < 0)
         n--;
-    return n > 0 ? (size_t)turn[n - 1] + 1 : 0;
+    return n > 0 ? (size_t)rl_id(turn, n - 1) + 1 : 0;
 }
 
-void rl_turn_count_rows(const struct rl_batch *batch, size_t *start)
+void rl_turn_count_rows(const struct rl_grid *batch, size_t *start)
 {
-    size_t n = batch->n_tokens;
     start[0] = 0;
-    for (size_t row = 0; row < batch->n_rows; row++)
-        start[row + 1] = start[row] + count_turns(batch->turn + row * n, n);
+    for (size_t row = 0; row < batch->n_rows; row++) {
+        struct rl_ids turn = rl_turns_at(batch, rl_row_at(batch, row));
+        start[row + 1] = start[row] + count_turns(turn, rl_row_length(batch, row));
+    }
 }
 
 enum rl_status rl_turn_starts(const struct rl_batch *batch, size_t *start, struct rl_error *err)
 {
+    struct rl_grid grid;
     if (RL_NEED(err, {"starts", start}) != RL_OK)
         return RL_EINVAL;
-    enum rl_status status = rl_batch_check(batch, RL_NEEDS_TURNS, err);
+    enum rl_status status = rl_grid_open(&grid, batch, RL_NEEDS_TURNS, true, err);
     if (status == RL_OK)
-        rl_turn_count_rows(batch, start);
+        rl_turn_count_rows(&grid, start);
     return status;
 }

@@ -12,13 +12,15 @@
 
 #include <rlcore/batch.h>
 
+#include "support/grid.h"
+
 /*
  * First position from `from` on whose turn id is above `current`, n if none: where the next turn
  * begins.
  */
-size_t rl_turn_next(const int32_t *turn, size_t from, size_t n, int32_t current);
+size_t rl_turn_next(struct rl_ids turn, size_t from, size_t n, int32_t current);
 
 /* rl_turn_starts without its checks: start [B+1] where the turns of each row begin. */
-void rl_turn_count_rows(const struct rl_batch *batch, size_t *start);
+void rl_turn_count_rows(const struct rl_grid *batch, size_t *start);
 
 #endif
