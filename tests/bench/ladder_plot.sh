@@ -1,16 +1,18 @@
 #!/bin/sh
 # ladder_plot.sh: the paired differences of several stores as one SVG on stdout.
 #
-# usage: sh tests/bench/ladder_plot.sh [--baseline VARIANT] LINEAGE TITLE STORE [TITLE STORE]...
+# usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
+#        sh tests/bench/ladder_plot.sh --variants LINEAGE TITLE STORE BASELINE,VARIANT.. [TITLE STORE VARIANTS]...
 set -eu
 
 usage()
 {
     cat <<'END'
-usage: sh tests/bench/ladder_plot.sh [--baseline VARIANT] LINEAGE TITLE STORE [TITLE STORE]...
+usage: sh tests/bench/ladder_plot.sh LINEAGE TITLE STORE [TITLE STORE]...
+       sh tests/bench/ladder_plot.sh --variants LINEAGE TITLE STORE BASELINE,VARIANT.. [TITLE STORE VARIANTS]...
 
-Draws what `lineage compare` says of each store, differences to VARIANT (grpo) seed by seed, as one SVG on standard
-output; trials called warm, which others start from, are left out.
+Draws what `lineage compare` says of each store, differences to grpo (with --variants: to the first of each list) seed by
+seed, as one SVG on standard output.
 LINEAGE is the command (build/cli/lineage), a STORE is a directory with trials of several specialists and seeds.
 END
 }
@@ -18,26 +20,38 @@ END
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
-baseline=grpo
-if [ "${1:-}" = --baseline ] && [ $# -gt 1 ]; then
-    baseline=$2
-    shift 2
+each=2
+if [ "${1:-}" = --variants ]; then
+    each=3
+    shift
 fi
-if [ $# -lt 3 ] || [ $(($# % 2)) -eq 0 ]; then
+if [ $# -le $each ] || [ $((($# - 1) % each)) -ne 0 ]; then
     usage >&2
     exit 2
 fi
 lineage=$1
 shift
 
+# STORE and words of the command with commas between: names of variants may have blanks.
+compare()
+(
+    store=$1
+    IFS=,
+    # shellcheck disable=SC2086 # split at the commas
+    set -- $2
+    "$lineage" compare -C "$store" --format tsv "$@"
+)
+
 # TITLE, variant, difference, low, high: the 95 % interval of each comparison.
 rows()
 {
     while [ $# -gt 0 ]; do
-        compared=$("$lineage" compare -C "$2" --baseline "$baseline" --format tsv) || exit
+        variants='--baseline,grpo'
+        [ $each -eq 2 ] || variants=$3
+        compared=$(compare "$2" "$variants") || exit
         printf '%s\n' "$compared" |
-            awk -F '\t' -v title="$1" 'NR > 2 && $7 != "" && $1 != "warm" { print title "\t" $1 "\t" $6 "\t" $7 "\t" $8 }'
-        shift 2
+            awk -F '\t' -v title="$1" 'NR > 2 && $7 != "" { print title "\t" $1 "\t" $6 "\t" $7 "\t" $8 }'
+        shift $each
     done
 }
 

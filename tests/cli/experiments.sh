@@ -30,22 +30,44 @@ must_tell()
         must_have "$page" "$line"
     done <told
 }
-rows ladder-slots
-gains='joint separate turn-group turn-group-v1d v1d-alpha-0 v1d-alpha-0.9 v1d-beta-0'
-for against in "grpo-turn grpo $gains adca" "grpo $gains adca" 'turn-group-v1d v1d-alpha-0 v1d-alpha-0.9 v1d-beta-0'; do
-    # shellcheck disable=SC2086 # names, one word each
-    sh "$bench/ladder_table.sh" "$LINEAGE" ladder-slots $against >told || fail "ladder_table.sh: exit status $?"
+
+# table STORE BASELINE,VARIANT..
+table()
+{
+    store=$1
+    IFS=,
+    # shellcheck disable=SC2086 # names between commas, which may have blanks
+    set -- $2
+    unset IFS
+    sh "$bench/ladder_table.sh" "$LINEAGE" "$store" "$@" >told || fail "ladder_table.sh: exit status $?"
     must_tell
-done
+}
+rows ladder-slots
+gains=joint,separate,turn-group,turn-group-v1d,v1d-alpha-0,v1d-alpha-0.9,v1d-beta-0,v1d-prob,joint-prob,joint-fast,v1d-fast
+hard='joint hard,turn-group-v1d hard,adca hard'
+table ladder-slots "grpo-turn,grpo,$gains,grpo-turn-wide,adca"
+table ladder-slots "grpo,$gains,grpo-turn-wide,adca"
+table ladder-slots turn-group-v1d,v1d-alpha-0,v1d-alpha-0.9,v1d-beta-0,v1d-prob
+table ladder-slots joint,joint-prob,joint-fast
+table ladder-slots "grpo-turn hard,grpo hard,$hard"
+table ladder-slots "grpo hard,$hard"
+rows ledger-acceptance
+table ledger-acceptance grpo,adca
+table ledger-acceptance 'grpo hard,adca hard'
 curves=$shipped/ladder-slots/curves.tsv
-sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)'"$tab" |
+sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)( hard)?'"$tab" |
     sed "s/$tab/ | /g" >told
 must_tell
-sh "$bench/ladder_curves.sh" reach "$curves" grpo adca | sed 's/, 16 seeds.*//' >told
-must_tell
-sh "$bench/ladder_curves.sh" plot 'slots, 16 seeds' "$curves" grpo,grpo-turn,joint,turn-group-v1d,v1d-alpha-0.9,adca >curves.svg
+for hardness in '' ' hard'; do
+    sh "$bench/ladder_curves.sh" reach "$curves" "grpo$hardness" "adca$hardness" | sed 's/, 16 seeds.*//' >told
+    must_tell
+done
+main=grpo,grpo-turn,joint,turn-group-v1d,v1d-alpha-0.9,adca
+sh "$bench/ladder_curves.sh" plot 'slots, 16 seeds' "$curves" "$main" \
+    'slots, hard, 16 seeds' "$curves" "grpo hard,grpo-turn hard,$hard" >curves.svg
 must_match_file curves.svg "$shipped/ladder-curves.svg"
-sh "$bench/ladder_plot.sh" --baseline grpo-turn "$LINEAGE" 'slots, 16 seeds, to GRPO with the turn loss' ladder-slots >differences.svg
+sh "$bench/ladder_plot.sh" --variants "$LINEAGE" slots ladder-slots "grpo-turn,grpo,$gains,grpo-turn-wide,adca" \
+    'slots, hard' ladder-slots "grpo-turn hard,grpo hard,$hard" >differences.svg
 must_match_file differences.svg "$shipped/ladder-differences.svg"
 
 # ---- which sweep ran what: no algorithm and no loss is left out, and what is named has rows ----
