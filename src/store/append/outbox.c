@@ -254,8 +254,9 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
         last = record;
     if (status == LINEAGE_OK)
         status = tsv_parse(reader, &last, &cells, &n, err);
-    if (status == LINEAGE_OK && !(index_layout(a->store->index) &&
-                                  row_read(&a->trial, index_layout(a->store->index), cells, n, a->arena, &fault, reason, &status)))
+    const bool is_row = status == LINEAGE_OK && index_layout(a->store->index) &&
+                        row_read(&a->trial, index_layout(a->store->index), cells, n, a->arena, &fault, reason, &status);
+    if (status == LINEAGE_OK && !is_row)
         status = store_fail(err, LINEAGE_ECORRUPT, "%s: what came with %s is no row", a->store->log->place, a->request->id);
     tsv_reader_free(reader);
     buf_release(&bytes);
@@ -389,7 +390,7 @@ static enum lineage_status make_request(struct appending *a, struct outbox_reque
 
 enum lineage_status outbox_append(struct appending *a, struct lineage_error *err)
 {
-    struct outbox_request request;
+    struct outbox_request request = {0};
     struct lineage_error why = {0};
     enum lineage_status status = make_request(a, &request, err);
     a->request = &request;

@@ -112,22 +112,29 @@ void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_M
     outbox_leave(file);
 }
 
-/* NULL if there is no whole one. */
-static json_t *read_request(int fd)
+/* LINEAGE_ENOTFOUND if there is no whole one; what cannot be read just now is another matter. */
+static enum lineage_status read_request(int fd, json_t **request)
 {
     char head[HEAD_LENGTH + 1] = "";
     unsigned long long digest;
     size_t length;
     struct stat st;
-    if (fs_stat_open(fd, &st) != 0 || fs_read_at(fd, head, HEAD_LENGTH, 0) != HEAD_LENGTH ||
-        sscanf(head, "lineage-outbox 1 %llx %zu", &digest, &length) != 2 || st.st_size < HEAD_LENGTH ||
+    *request = NULL;
+    if (fs_stat_open(fd, &st) != 0)
+        return LINEAGE_EIO;
+    ssize_t n = fs_read_at(fd, head, HEAD_LENGTH, 0);
+    if (n < 0)
+        return LINEAGE_EIO;
+    if (n != HEAD_LENGTH || sscanf(head, "lineage-outbox 1 %llx %zu", &digest, &length) != 2 ||
         length > (size_t)st.st_size - HEAD_LENGTH)
-        return NULL;
+        return LINEAGE_ENOTFOUND;
     char *text = malloc(length + 1);
-    bool whole = text && fs_read_at(fd, text, length, HEAD_LENGTH) == (ssize_t)length && XXH3_64bits(text, length) == digest;
-    json_t *request = whole ? json_loadb(text, length, 0, NULL) : NULL;
+    n = text ? fs_read_at(fd, text, length, HEAD_LENGTH) : -1;
+    enum lineage_status status = !text ? LINEAGE_ENOMEM : n < 0 ? LINEAGE_EIO : LINEAGE_ENOTFOUND;
+    if (n == (ssize_t)length && XXH3_64bits(text, length) == digest) /* as it was written: it can be read, with memory */
+        status = (*request = json_loadb(text, length, 0, NULL)) ? LINEAGE_OK : LINEAGE_ENOMEM;
     free(text);
-    return request;
+    return status;
 }
 
 /* ---- all of them ---- */
@@ -177,38 +184,55 @@ static enum lineage_status list(struct names *names, int dir_fd, struct lineage_
     return room ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
 }
 
+struct walk {
+    int dir_fd;
+    outbox_visit_fn *visit;
+    void *context;
+    size_t *n_held;
+    bool ended; /* by the visitor */
+};
+
 /* Between the list and the lock another command may have delivered it: then it has no name any more. */
-static bool visit_file(int dir_fd, const char *name, outbox_visit_fn *visit, void *context, size_t *n_held)
+static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file, struct lineage_error *err)
 {
-    struct outbox_file file = {.fd = fs_open(dir_fd, name, O_RDWR, 0)};
     struct stat st;
-    bool on = true;
+    json_t *request;
+    if (fs_stat_open(file->fd, &st) == 0 && !st.st_nlink)
+        return LINEAGE_OK;
+    enum lineage_status status = read_request(file->fd, &request);
+    if (status == LINEAGE_OK)
+        walk->ended = !walk->visit(walk->context, file, request);
+    else if (status == LINEAGE_ENOTFOUND)
+        outbox_remove(file, walk->dir_fd);
+    else
+        return store_fail(err, status, "cannot read %s: %s", file->name, lineage_status_text(status));
+    json_decref(request);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status visit_file(struct walk *walk, const char *name, struct lineage_error *err)
+{
+    struct outbox_file file = {.fd = fs_open(walk->dir_fd, name, O_RDWR, 0)};
+    enum lineage_status status = LINEAGE_OK;
     strcpy(file.name, name);
     if (file.fd < 0)
-        return true;
-    if (fs_try_lock(file.fd) != 0) {
-        ++*n_held;
-        outbox_leave(&file);
-        return true;
-    }
-    json_t *request = fs_stat_open(file.fd, &st) == 0 && st.st_nlink ? read_request(file.fd) : NULL;
-    if (request)
-        on = visit(context, &file, request);
-    else if (st.st_nlink)
-        outbox_remove(&file, dir_fd);
-    json_decref(request);
+        return errno == ENOENT ? LINEAGE_OK : failed("open", name, err);
+    if (fs_try_lock(file.fd) != 0)
+        ++*walk->n_held;
+    else
+        status = visit_locked(walk, &file, err);
     outbox_leave(&file);
-    return on;
+    return status;
 }
 
 enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err)
 {
     struct names names = {0};
+    struct walk walk = {.dir_fd = dir_fd, .visit = visit, .context = context, .n_held = n_held};
     *n_held = 0;
     enum lineage_status status = list(&names, dir_fd, err);
-    for (size_t i = 0; status == LINEAGE_OK && i < names.n; i++)
-        if (!visit_file(dir_fd, names.at[i], visit, context, n_held))
-            break;
+    for (size_t i = 0; status == LINEAGE_OK && i < names.n && !walk.ended; i++)
+        status = visit_file(&walk, names.at[i], err);
     free(names.at);
     return status;
 }

@@ -34,8 +34,8 @@ void outbox_remove(struct outbox_file *file, int dir_fd);
 
 /*
  * Call visit for each request that nobody is at work on, oldest first; the file is locked meanwhile, and the request the
- * visitor's to read. False from it ends the walk. Files without a whole request are removed: it was never sent. *n_held counts
- * those that others have locked.
+ * visitor's to read. False from it ends the walk. Files without a whole request are removed: it was never sent. One that cannot
+ * be read for want of memory, or by a failing disk, ends the walk as an error. *n_held counts those that others have locked.
  */
 typedef bool outbox_visit_fn(void *context, struct outbox_file *file, json_t *request);
 enum lineage_status outbox_each(int dir_fd, outbox_visit_fn *visit, void *context, size_t *n_held, struct lineage_error *err);

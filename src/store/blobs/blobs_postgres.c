@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/text.h>
+
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../format/arena.h"
@@ -47,6 +49,14 @@ static enum lineage_status failed(struct carrier *c, const char *doing, const ch
 static enum lineage_status no_memory(struct carrier *c)
 {
     return store_fail(c->err, LINEAGE_ENOMEM, "out of memory");
+}
+
+/* Jansson takes UTF-8 only, and does not say what it was that it could not take. */
+static enum lineage_status not_noted(struct carrier *c, const char *path, const char *what, const char *text)
+{
+    if (lineage_text_is_utf8(path, strlen(path)) && lineage_text_is_utf8(text, strlen(text)))
+        return no_memory(c);
+    return store_fail(c->err, LINEAGE_EINVAL, "%.200s: %s that is to travel must be UTF-8", path, what);
 }
 
 static enum lineage_status open_carrier(struct carrier *c, struct lineage_store *store, struct lineage_error *err)
@@ -112,7 +122,7 @@ static enum lineage_status send_file(struct carrier *c, int dir, const char *nam
         fs_close(fd);
     if (status == LINEAGE_OK && json_array_append_new(c->entries, json_pack("{s:s, s:i, s:O}", "path", path, "mode",
                                                                             (int)(mode & 0777), "chunks", chunks)) != 0)
-        status = store_fail(c->err, LINEAGE_EINVAL, "%.200s: the name of a file that is to travel must be UTF-8", path);
+        status = not_noted(c, path, "the name of a file", "");
     json_decref(chunks);
     return status;
 }
@@ -126,7 +136,7 @@ static enum lineage_status send_link(struct carrier *c, int dir, const char *nam
     target[n] = '\0';
     return json_array_append_new(c->links, json_pack("{s:s, s:s}", "path", path, "link", target)) == 0
                ? LINEAGE_OK
-               : store_fail(c->err, LINEAGE_EINVAL, "%.200s: a link that is to travel must be UTF-8", path);
+               : not_noted(c, path, "a link", target);
 }
 
 static enum lineage_status send_entry(struct carrier *c, int dir, const char *name, const char *path);
@@ -143,7 +153,7 @@ static enum lineage_status send_directory(struct carrier *c, int dir, const char
     if (!list)
         return failed(c, "list", path);
     if (json_array_append_new(c->entries, json_pack("{s:s, s:i}", "path", path, "mode", (int)(mode & 0777))) != 0)
-        status = store_fail(c->err, LINEAGE_EINVAL, "%.200s: the name of a directory that is to travel must be UTF-8", path);
+        status = not_noted(c, path, "the name of a directory", "");
     while (status == LINEAGE_OK && (entry = fs_next(list))) {
         int n = snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", entry);
         status = n < PATH_MAX ? send_entry(c, dirfd(list), entry, below)

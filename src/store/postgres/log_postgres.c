@@ -108,7 +108,7 @@ static uint64_t number_of(const char **digits)
 void postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result)
 {
     size_t length;
-    const char *open_end = pg_text(result, 0, HEAD_OPEN_END, &length), *digest = pg_text(result, 0, HEAD_DIGEST, NULL) + 2;
+    const char *open_end = pg_text(result, 0, HEAD_OPEN_END, &length), *digest = pg_digits(result, 0, HEAD_DIGEST);
     const uint64_t identity[2] = {state->identity[0], state->identity[1]};
     p->seq = pg_int(result, 0, HEAD_SEQ);
     p->size = (uint64_t)pg_int(result, 0, HEAD_SIZE);
@@ -169,7 +169,7 @@ enum lineage_status postgres_was(struct log *log, const struct log_state *before
                               " ORDER BY r.position DESC LIMIT 1",
                               (long long)p->store, (unsigned long long)before->size);
     if (status == LINEAGE_OK && pg_rows(&result)) {
-        const char *digest = pg_text(&result, 0, 1, NULL) + 2;
+        const char *digest = pg_digits(&result, 0, 1);
         const bool torn = pg_int(&result, 0, 2) > 0, ended = (uint64_t)pg_int(&result, 0, 0) == before->size;
         *was = torn || (ended && (uint64_t)before->revision == number_of(&digest));
     }

@@ -40,7 +40,7 @@ static void compare_record(struct comparing *c, const struct pg_result *result, 
     const bool follows = position == c->chain.position;
     digest_chain_add(&c->chain, &record);
     c->chain.position = position + record.length;
-    if (!digest_read(kept, pg_text(result, row, 2, NULL) + 2) || !follows ||
+    if (!digest_read(kept, pg_digits(result, row, 2)) || !follows ||
         memcmp(kept, c->chain.digest, DIGEST_BYTES) != 0) {
         say_broken(c,
                    "record %llu (bytes %llu to %llu): not the bytes that its digest on the server "

@@ -47,12 +47,16 @@ enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length,
         return out->failed ? postgres_no_memory(err) : LINEAGE_OK;
     }
     enum lineage_status status = postgres_find_store(p, err);
+    const uint64_t known = to < p->size ? to : p->size; /* no server takes that back */
     bool more = true;
     while (status == LINEAGE_OK && from < to && more) {
         uint64_t end = to - from > POSTGRES_READ_AT_ONCE ? from + POSTGRES_READ_AT_ONCE : to;
         size_t before = out->length;
         status = read_piece(p, from, end, out, &record, err);
         more = out->length - before == end - from; /* else the log ends */
+        if (status == LINEAGE_OK && !more && from + (out->length - before) < known)
+            status = store_fail(err, LINEAGE_EIO, "%s: the server gives %zu bytes behind %llu and has more", p->name.shown,
+                                out->length - before, (unsigned long long)from);
         from = end;
     }
     buf_release(&record);

@@ -329,6 +329,9 @@ static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seco
             return false;
         PGresult *rows = pg->pq.getResult(pg->connection);
         const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
+        *late = !rows && now() - start_time >= seconds; /* nothing to wait for, and no end of it */
+        if (*late)
+            return false;
         if (rows)
             take_answer(pg, a, rows, err);
         else
@@ -423,6 +426,12 @@ const char *pg_text(const struct pg_result *result, size_t row, size_t column, s
     if (length)
         *length = (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column);
     return result->pg->pq.getvalue(result->rows, (int)row, (int)column);
+}
+
+const char *pg_digits(const struct pg_result *result, size_t row, size_t column)
+{
+    const char *text = pg_text(result, row, column, NULL);
+    return strncmp(text, "\\x", 2) == 0 ? text + 2 : "";
 }
 
 int64_t pg_int(const struct pg_result *result, size_t row, size_t column)

@@ -1,0 +1,27 @@
+#!/bin/sh
+# shellcheck disable=SC2034,SC2154 # shared with shell.sh
+# calls.sh: every call of libpq, every allocation and every call on files made to fail, one at a time, in whatever is done with
+# a store on a server (call_faults.c). Here every 53rd; all of them: STEP=1. ONLY=append: one operation.
+. "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/server.sh"
+trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+XDG_STATE_HOME=$PWD/state
+export XDG_STATE_HOME
+server_start 'fsync = off'
+server_sql postgres 'CREATE DATABASE trials' >/dev/null
+must_run init "$SERVER/trials/calls"
+header | sed "s/\$/${tab}team/" >wider.tsv
+must_run -C "$SERVER/trials/calls" import --exact wider.tsv
+mkdir -p store/work
+echo 'some code' >store/work/main.py
+echo "{\"log\": \"$SERVER/trials/calls\"}" >store/lineage.json
+"$CALL_FAULTS" store "$SERVER/trials" "${STEP:-53}" ${ONLY:+"$ONLY"} >out 2>err
+status=$?
+last="call_faults"
+must_exit 0
+cat out
+must_equal "$(server_sql trials 'SELECT count(*) FROM lineage.record WHERE part = 0')" \
+    "$(server_sql trials "SELECT count(DISTINCT request) FROM lineage.record")" 'one request for each'
+run -C "$SERVER/trials/calls" verify
+must_equal 0 "$(grep -c digest out)" 'digests'
+finish
