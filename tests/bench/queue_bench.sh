@@ -37,26 +37,36 @@ SELECT lineage.renew_trial(1, 1 + :client_id, 1, 'w' || :client_id, 'w' || :clie
 END
 cat >"$XDG_STATE_HOME/append.sql" <<'END'
 BEGIN;
-SELECT seq FROM lineage.claim(1, gen_random_uuid()) \gset
+SELECT seq FROM lineage.claim(1, gen_random_uuid(), -1) \gset
 SELECT lineage.append(1, :seq, gen_random_uuid(), 0, ARRAY[convert_to(repeat('x', 499) || E'\n', 'UTF8')], '');
 COMMIT;
+SELECT lineage.flush();
+END
+cat >"$XDG_STATE_HOME/next.sql" <<'END'
+SELECT * FROM lineage.append_next(1, :known, gen_random_uuid(), convert_to(repeat('x', 496) || E'\n', 'UTF8'), false);
+SELECT lineage.flush();
 END
 cat >"$XDG_STATE_HOME/insert.sql" <<'END'
 INSERT INTO plain VALUES (convert_to(repeat('x', 499) || E'\n', 'UTF8'));
 END
 server_sql bench 'CREATE TABLE plain (bytes bytea)' >/dev/null
+known=0
 
 printf '%-44s%10s%12s%12s\n' what clients per\ second 'ms each'
-for what in list claim renew append insert; do
+for what in list claim renew append next insert; do
     case $what in
     list) said='claim and give up, of one list of 200' ;;
     claim) said='claim and finish, lists of their own' ;;
     renew) said='renew a lease' ;;
-    append) said='append a row of 500 bytes' ;;
+    append) said='append a row of 500 bytes, with a claim' ;;
+    next)
+        said='the same without a claim'
+        known=$(server_sql bench "SELECT a.seq FROM lineage.store s, lineage.append(s.id, s.seq, gen_random_uuid(), 0, ARRAY['x']::bytea[], '', 1, 3, false) a WHERE s.id = 1")
+        ;;
     insert) said='bare INSERT of the same bytes' ;;
     esac
     for clients in 1 8 32; do
-        rate=$("$pg_bin/pgbench" -h "$server/s" -p "$server_port" -U lineage -n -M prepared -c $clients -j 2 -T "$seconds" \
+        rate=$("$pg_bin/pgbench" -h "$server/s" -p "$server_port" -U lineage -n -M prepared -c $clients -j 2 -T "$seconds" -D known="$known" \
             -f "$XDG_STATE_HOME/$what.sql" bench 2>&1 | sed -n 's/^tps = \([0-9.]*\).*/\1/p')
         awk -v said="$said" -v c=$clients -v rate="${rate:-0}" \
             'BEGIN { printf "%-44s%10d%12.0f%12.2f\n", said, c, rate, rate ? 1000 / rate : 0 }'
