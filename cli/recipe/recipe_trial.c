@@ -134,6 +134,19 @@ static char *describe(const struct trainer_recipe *recipe)
     return notes;
 }
 
+/* Most of what is lacking is what somebody wants to measure: it is told, and the trial runs. */
+static void warn(const struct trainer_recipe *recipe)
+{
+    struct trainer_lack lacks[TRAINER_LACKS_MAX];
+    size_t n = trainer_recipe_lacks(recipe, lacks);
+    char line[256];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(line, sizeof line, "%s: warning: without %s: %s", recipe->name,
+                 lacks[i].correction, lacks[i].reason);
+        cli_say(line);
+    }
+}
+
 /* The notes are made before the trial runs: if there is no memory for them it is better not to
  * train. A parent must be known by now, since it decides which settings of the start are the
  * trial's own. */
@@ -158,6 +171,8 @@ bool recipe_trial_init(struct recipe_trial *trial, struct trial_request *request
     request->remark = remark;
     request->context = trial;
     request->keep_artifact = RECIPE_POLICY;
+    if (!request->quiet)
+        warn(recipe);
     return trial->notes != NULL;
 }
 

@@ -172,6 +172,28 @@ static void set_aside(json_t *line, const struct trainer_iteration *it)
     }
 }
 
+/* Of options of the loss, those that did something: telemetry of other recipes stays as it was. */
+static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
+{
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"opsm_dropped", x->opsm_dropped},
+               {"after_tool", x->after_tool},
+               {"after_tool_clip_fraction", x->after_tool_clip_fraction},
+               {"after_tool_ratio", x->after_tool_ratio},
+               {"after_tool_kl", x->after_tool_kl},
+               {"compose_backend", x->backend},
+               {"compose_staleness", x->staleness},
+               {"compose_backend_capped", x->backend_capped},
+               {"compose_staleness_capped", x->staleness_capped},
+               {"compose_ess", x->compose_ess},
+               {"kl_reward", x->kl_reward}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (fabs(all[i].value) > 0)
+            set_real(line, all[i].name, all[i].value);
+}
+
 /* Of mixtures of experts; off-policy how far the sampler is, and how far by its own routes. */
 static void set_routing(json_t *line, const struct trainer_routing *routing)
 {
@@ -199,6 +221,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_speed(line, it);
     set_judge(line, &it->judge);
     set_routing(line, &it->routing);
+    set_offpolicy(line, &it->offpolicy);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
     set_aside(line, it);

@@ -218,7 +218,7 @@ struct trainer_training {
     double temperature;            /* 1; of sampling */
 };
 
-/* "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo", "ipo" */
+/* "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo", "ipo", "compose" */
 enum trainer_loss_name {
     TRAINER_LOSS_PPO,
     TRAINER_LOSS_TURN,
@@ -230,6 +230,7 @@ enum trainer_loss_name {
     TRAINER_LOSS_REINFORCE,
     TRAINER_LOSS_DPPO,
     TRAINER_LOSS_IPO,
+    TRAINER_LOSS_COMPOSE, /* the four factors of rlcore/compose.h; corrects by itself */
     TRAINER_N_LOSSES
 };
 
@@ -241,12 +242,47 @@ enum trainer_aggregation {
     TRAINER_SEQ_MEAN_TOKEN_SUM_NORM
 };
 
+/* Where the distance to the start stands: "loss", "weighted", "reward" */
+enum trainer_kl_place {
+    TRAINER_KL_LOSS,     /* mean of k over the policy's tokens, beside the policy loss */
+    TRAINER_KL_WEIGHTED, /* the same of min(r k, clip(r) k), r the ratio to the old policy */
+    TRAINER_KL_REWARD    /* its sum over a rollout, by the sampler's log-probs, off the reward */
+};
+
+/* What OPSM drops as a whole (rlcore/offpolicy.h): "none", "rollout", "turn" */
+enum trainer_opsm_unit { TRAINER_OPSM_NONE, TRAINER_OPSM_ROLLOUT, TRAINER_OPSM_TURN };
+
+struct trainer_opsm {
+    enum trainer_opsm_unit unit; /* none */
+    bool per_token;              /* true: bounds of the geometric mean of the ratios */
+    double lower, upper;         /* 0.5, 2; of the policy now over the sampler */
+    bool negative_only;          /* true: only what has a negative advantage */
+};
+
+/* Of the loss "compose". */
+struct trainer_compose {
+    double backend_cap;   /* 2 */
+    double staleness_cap; /* 0 = none */
+    bool per_turn;        /* false: each ratio is the mean over its turn */
+};
+
+/* A clip range of its own for what the policy writes after the tool first answered. */
+struct trainer_after_tool {
+    bool own_clip;              /* false */
+    double clip_low, clip_high; /* 0.2, 0.28 */
+};
+
 struct trainer_loss {
     enum trainer_loss_name name;          /* ppo */
     enum trainer_aggregation aggregation; /* token-mean */
     double clip_low, clip_high;           /* 0.2, 0.28 */
     double clip_c;                        /* 3; dual clip of ppo */
     double kl_coef;                       /* 0; weight of k3 against the start checkpoint */
+    enum trainer_kl_place kl_place;       /* loss; kl.place */
+    uint32_t kl_estimator;                /* k3; kl.estimator, enum rl_kl */
+    struct trainer_opsm opsm;             /* opsm.* */
+    struct trainer_compose compose;       /* compose.* */
+    struct trainer_after_tool after_tool; /* after_tool.* */
 };
 
 /* ppo: the loss of the value head's values, and how they are trained. */
@@ -274,7 +310,8 @@ enum trainer_replay {
 enum trainer_correction_name {
     TRAINER_CORRECTION_NONE,     /* "none": the sampler's log-probs in the place of the old ones */
     TRAINER_CORRECTION_TIS,      /* "tis": truncated importance weights, old log-probs recomputed */
-    TRAINER_CORRECTION_DECOUPLED /* "decoupled": the same and rejection, proximal ones recomputed */
+    TRAINER_CORRECTION_DECOUPLED, /* "decoupled": the same and rejection, proximal ones recomputed */
+    TRAINER_CORRECTION_RECOMPUTE  /* "recompute": old log-probs recomputed, without weights */
 };
 struct trainer_correction {
     enum trainer_correction_name name;
@@ -376,6 +413,19 @@ TRAINER_API char *trainer_recipe_text(const struct trainer_recipe *recipe);
 
 /* schema/recipe.schema.json (free), or NULL when out of memory. */
 TRAINER_API char *trainer_recipe_schema(void);
+
+/* A correction that a recipe does without, though the core's plan would have it. */
+struct trainer_lack {
+    const char *correction, *reason; /* constant texts: "importance_weights", why */
+};
+enum { TRAINER_LACKS_MAX = 8 };
+
+/*
+ * What rlcore/correction_plan.h says a recipe needs and what it has, as far as its sampler is not the
+ * learner or its policy a mixture of experts; else nothing is lacking. Returns how many there are.
+ */
+TRAINER_API size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
+                                        struct trainer_lack lacks[TRAINER_LACKS_MAX]);
 
 /* A setting of a recipe: a number (true is 1, false 0), or a word. */
 struct trainer_setting {

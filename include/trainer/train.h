@@ -61,6 +61,17 @@ enum trainer_event_kind {
     TRAINER_EVENT_DONE        /* the final score is known and the checkpoint written */
 };
 
+/* Of the options of a loss; means over the updates. 0 where an option is off. */
+struct trainer_offpolicy {
+    double opsm_dropped; /* share of the tokens */
+    double after_tool;   /* share of the tokens after a tool, with a clip range of their own */
+    double after_tool_clip_fraction, after_tool_ratio, after_tool_kl;
+    double backend, staleness;               /* mean factors of compose before their caps */
+    double backend_capped, staleness_capped; /* shares */
+    double compose_ess;                      /* of its weights */
+    double kl_reward;                        /* mean over the rollouts of what KL took off */
+};
+
 /* Sampler against learner where the policy is a mixture of experts. */
 struct trainer_routing {
     double load;        /* most that an expert got over an even share, worst layer; 0: dense */
@@ -89,6 +100,7 @@ struct trainer_iteration {
     uint64_t gain_tokens, trained_tokens; /* fed for gains and for updates */
     struct trainer_judge_counts judge;    /* of the algorithms that ask one */
     struct trainer_routing routing;
+    struct trainer_offpolicy offpolicy;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
     uint64_t n_valued; /* ppo: values that were trained, over all updates; then: */

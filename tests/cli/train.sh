@@ -53,6 +53,26 @@ must_run train tiny.json -C u -q --format json
 must_equal keep "$(json status)"
 must_equal 1 "$(awk "BEGIN {print ($(json delta_vs_best) > 0.5)}")" "better than the baseline"
 
+# What the core's plan of corrections asks for is warned about, where the sampler is not the learner.
+run train tiny.json -C lacking --set iterations=1 --set sampler.precision=int8
+must_exit 0
+must_have err 'warning: without importance_weights: '
+run train tiny.json -C lacking --set iterations=1 --set sampler.precision=int8 --set correction.name=recompute
+must_exit 0
+must_lack err 'without importance_weights'
+run train tiny.json -C lacking --set iterations=1
+must_exit 0
+must_lack err 'warning'
+# A mixture of experts, its sampler's routes replayed.
+must_run train tiny.json -C routed -q --set iterations=2 --set sampler.precision=int8 \
+    --set model.experts.count=4 --set routing.replay=R3 --set correction.name=tis
+must_have routed/results.tsv 'model.experts.count=4.0'
+for name in expert_load routes_differ experts_common routed_kl replayed_kl; do
+    must_run -C routed sql "SELECT count(*) FROM step_metrics WHERE exp_id = '000' AND key = '$name'" --format tsv
+    must_equal 2 "$(tail -n 1 out)" "$name"
+done
+must_run -C routed rollout 000 --n 1
+
 # Both ends of a mix and pass@k are in telemetry, and in the row if the recipe wants them there.
 must_lack t/results.tsv 'pass_'
 must_run train tiny.json -C ends -q --set row.ends=true --set row.passk=true --set evaluation.seeds=3

@@ -66,6 +66,7 @@ static void fill_token(struct given *g, size_t at, enum kind kind, struct traine
     g->advantage[at] = r->advantage[at] = kind == RL || kind == ECHOED ? between(rng, -2, 2) : 0;
     r->clip_scale[at] = between(rng, 0.8, 1.2);
     r->weight[at] = between(rng, 0.3, 2);
+    r->behaviour[at] = sampled + (r->old[at] - sampled) / 4;
     r->kept[at] = r->mask[at];
     r->rl[at] = r->mask[at] && (kind == RL || kind == ECHOED);
     r->ref_kl[at] = r->mask[at] && kind == DISTILLED;
@@ -402,11 +403,164 @@ static void the_gradient_is_the_central_difference(void **state)
     (void)state;
     const enum trainer_loss_name exact[] = {
         TRAINER_LOSS_PPO,  TRAINER_LOSS_SAPO, TRAINER_LOSS_GPG,      TRAINER_LOSS_GEO_MEAN,
-        TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE};
+        TRAINER_LOSS_DPPO, TRAINER_LOSS_IPO,  TRAINER_LOSS_REINFORCE, TRAINER_LOSS_COMPOSE};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
         check_gradient(exact[i], 0);
         check_gradient(exact[i], 0.5);
     }
+}
+
+static void check_gradient_with(const struct trainer_loss *loss, const char *what)
+{
+    struct given *g = given(mixed, 5);
+    size_t kinks;
+    double error = gradient_error_of(g, loss, &kinks);
+    if (error > 1e-2 || kinks > 12) /* a kink that is hardly crossed is no larger than that */
+        fail_msg("%s: error %g, %zu kinks", what, error, kinks);
+    release(g);
+}
+
+static void options_have_exact_gradients(void **state)
+{
+    (void)state;
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    loss.after_tool = (struct trainer_after_tool){true, 0.05, 0.1};
+    check_gradient_with(&loss, "a range after the tool");
+    loss = loss_of(TRAINER_LOSS_PPO);
+    loss.opsm = (struct trainer_opsm){TRAINER_OPSM_TURN, true, 0.9, 1.1, false};
+    check_gradient_with(&loss, "OPSM");
+    loss = loss_of(TRAINER_LOSS_COMPOSE);
+    loss.compose = (struct trainer_compose){1.01, 1.01, true};
+    check_gradient_with(&loss, "compose, per turn");
+    for (enum rl_kl kind = RL_KL_K1; kind <= RL_KL_K3; kind++)
+        for (int place = TRAINER_KL_LOSS; place <= TRAINER_KL_WEIGHTED; place++) {
+            if (kind == RL_KL_ABS) /* its kink is at 0, among the tokens */
+                continue;
+            loss = loss_of(TRAINER_LOSS_PPO);
+            loss.kl_coef = 1;
+            loss.kl_estimator = kind;
+            loss.kl_place = (enum trainer_kl_place)place;
+            check_gradient_with(&loss, place == TRAINER_KL_LOSS ? "KL" : "KL, weighted");
+        }
+}
+
+/* min(r k, clip(r) k), summed by hand; in the reward nothing is left of it here. */
+static void a_penalty_may_be_weighted_or_elsewhere(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    double plain = evaluate(g, &loss).loss, n = 0, sum = 0, capped = 0;
+    loss.kl_coef = 0.7;
+    loss.kl_place = TRAINER_KL_REWARD;
+    assert_true(evaluate(g, &loss).loss == plain);
+    loss.kl_place = TRAINER_KL_WEIGHTED;
+    double weighted = evaluate(g, &loss).loss;
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        if (!g->b->written[i])
+            continue;
+        double now = (double)g->log_prob[g->b->tokens[i]], d = (double)g->b->start[i] - now;
+        double ratio = exp(now - (double)g->b->old[i]), k = exp(d) - d - 1;
+        n++;
+        capped += ratio > 1 + loss.clip_high;
+        sum += fmin(ratio, 1 + loss.clip_high) * k;
+    }
+    assert_true(capped > 0 && capped < n);
+    assert_near(weighted - plain, 0.7 * sum / n, 1e-6);
+    release(g);
+}
+
+static void after_the_tool_a_range_of_its_own(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    float whole[ROWS * WIDTH];
+    struct objective_result plain = evaluate(g, &loss);
+    memcpy(whole, g->b->d_log_prob, sizeof whole);
+    assert_true(plain.told.share == 0);
+    loss.after_tool = (struct trainer_after_tool){true, loss.clip_low, loss.clip_high};
+    struct objective_result same = evaluate(g, &loss);
+    assert_near(same.loss, plain.loss, 1e-6);
+    assert_near(same.clip_fraction, plain.clip_fraction, 1e-6);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
+    double told = 0, all = 0;
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) {
+        all += g->b->mask[i];
+        told += g->b->mask[i] && g->b->turn[i] > 0;
+    }
+    assert_near(same.told.share, told / all, 1e-12);
+    loss.after_tool.clip_low = loss.after_tool.clip_high = 0.01;
+    struct objective_result narrow = evaluate(g, &loss);
+    assert_true(narrow.told.clip_fraction > same.told.clip_fraction + 0.1);
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* before the tool nothing changes */
+        if (g->b->mask[i] && g->b->turn[i] == 0)
+            assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
+    release(g);
+}
+
+static double dropped(enum trainer_opsm_unit unit, bool negative_only, double low, double high)
+{
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
+    float whole[ROWS * WIDTH];
+    double gone = 0, all = 0;
+    (void)evaluate(g, &loss);
+    memcpy(whole, g->b->d_log_prob, sizeof whole);
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++)
+        all += g->b->mask[i];
+    loss.opsm = (struct trainer_opsm){unit, true, low, high, negative_only};
+    double share = evaluate(g, &loss).dropped;
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) {
+        gone += g->b->written[i] && !g->b->mask[i];
+        if (!g->b->mask[i] && !(g->b->ce[i] > 0) && !(g->b->ref_kl[i] > 0))
+            assert_true(g->b->d_log_prob[i] == 0);
+    }
+    assert_near(share, gone / all, 1e-12);
+    if (!(gone > 0))
+        assert_memory_equal(whole, g->b->d_log_prob, sizeof whole);
+    release(g);
+    return share;
+}
+
+static void opsm_drops_what_leaves_its_bounds(void **state)
+{
+    (void)state;
+    double rows = dropped(TRAINER_OPSM_ROLLOUT, false, 0.95, 1.05);
+    double turns = dropped(TRAINER_OPSM_TURN, false, 0.95, 1.05);
+    double negative = dropped(TRAINER_OPSM_TURN, true, 0.95, 1.05);
+    assert_true(rows > 0 && rows < 1 && turns > 0 && turns < 1 && turns != rows);
+    assert_true(negative > 0 && negative < turns);
+    assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 0, 1e9) == 0);
+    assert_true(dropped(TRAINER_OPSM_ROLLOUT, false, 1e8, 1e9) == 1); /* nothing is left */
+}
+
+/* One policy behind all four: PPO. Else factors are the means of what they are made of. */
+static void composing_keeps_the_factors_apart(void **state)
+{
+    (void)state;
+    struct given *g = given(mixed, 5);
+    struct trainer_loss loss = loss_of(TRAINER_LOSS_COMPOSE);
+    struct objective_result apart = evaluate(g, &loss);
+    double n = 0, backend = 0, staleness = 0;
+    for (size_t i = 0; i < g->b->n_rl * WIDTH; i++)
+        if (g->b->mask[i]) {
+            n++;
+            backend += exp((double)g->b->behaviour[i] - (double)g->b->sampled[i]);
+            staleness += exp((double)g->b->old[i] - (double)g->b->behaviour[i]);
+        }
+    assert_near(apart.composed.backend, backend / n, 1e-5);
+    assert_near(apart.composed.staleness, staleness / n, 1e-5);
+    assert_true(apart.composed.ess > 0.5 && apart.composed.ess < 1);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) {
+        g->r->behaviour[i] = g->r->old[i] = g->r->log_prob[i];
+        g->r->weight[i] = 1;
+    }
+    double composed = evaluate(g, &loss).loss;
+    loss.name = TRAINER_LOSS_PPO;
+    assert_near(composed, evaluate(g, &loss).loss, 1e-7);
+    release(g);
 }
 
 /* k3 against the start, over all tokens of the policy, whatever else the loss is. */
@@ -556,6 +710,11 @@ int main(void)
         cmocka_unit_test(the_turn_loss_is_that_of_the_core),
         cmocka_unit_test(streams_take_the_samplers_log_probs),
         cmocka_unit_test(the_gradient_is_the_central_difference),
+        cmocka_unit_test(options_have_exact_gradients),
+        cmocka_unit_test(a_penalty_may_be_weighted_or_elsewhere),
+        cmocka_unit_test(after_the_tool_a_range_of_its_own),
+        cmocka_unit_test(opsm_drops_what_leaves_its_bounds),
+        cmocka_unit_test(composing_keeps_the_factors_apart),
         cmocka_unit_test(the_penalty_is_added_to_every_loss),
         cmocka_unit_test(a_teachers_square_distance_is_added),
         cmocka_unit_test(components_do_not_meet),

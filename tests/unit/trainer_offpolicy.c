@@ -309,6 +309,92 @@ static void without_correction_the_samplers_log_probs_are_old(void **state)
     closed(run);
 }
 
+/* The learner's log-probs of the rollouts by given weights; free. */
+static float *scored(struct run *run, const float *params)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
+    float *log_prob = calloc(r->n * r->width, sizeof *log_prob);
+    assert_int_equal(learner_score(&run->learner, params, &rows, log_prob, NULL), TRAINER_OK);
+    return log_prob;
+}
+
+static void assert_scores(const struct trainer_rollouts *r, const float *a, const float *b)
+{
+    for (size_t i = 0; i < r->n * r->width; i++)
+        assert_true(!r->mask[i] || (a[i] >= b[i] && a[i] <= b[i]));
+}
+
+static void recomputing_weighs_nothing(void **state)
+{
+    struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_RECOMPUTE);
+    struct trainer_iteration metrics;
+    check_recipe(&recipe);
+    struct run *run = third_iteration(&recipe, *state, &metrics);
+    const struct trainer_rollouts *r = run->rollouts;
+    float *own = scored(run, run->learner.params);
+    assert_scores(r, r->old, own);
+    assert_true(metrics.weight_mean == 1 && metrics.rejected == 0 && metrics.mismatch_kl > 1e-3);
+    assert_memory_equal(r->kept, r->mask, r->n * r->width);
+    free(own);
+    closed(run);
+}
+
+/* Behaviour: the weights of two iterations ago as they were, not as the sampler has them. */
+static void composing_scores_three_policies(void **state)
+{
+    struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
+    struct trainer_iteration metrics;
+    recipe.loss.name = TRAINER_LOSS_COMPOSE;
+    check_recipe(&recipe);
+    struct run *run = third_iteration(&recipe, *state, &metrics);
+    const struct trainer_rollouts *r = run->rollouts;
+    assert_memory_equal(run->behaviour, *state, run->learner.n_params * sizeof(float));
+    float *own = scored(run, run->learner.params), *then = scored(run, *state);
+    assert_scores(r, r->old, own);
+    assert_scores(r, r->behaviour, then);
+    struct trainer_error err;
+    assert_int_equal(run_update(run, 2, &metrics, &err), TRAINER_OK);
+    assert_true(fabs(metrics.offpolicy.staleness - 1) > 1e-4);
+    assert_true(fabs(metrics.offpolicy.backend - 1) > 1e-6);
+    assert_true(metrics.offpolicy.compose_ess < 0.9999);
+    free(own);
+    free(then);
+    closed(run);
+}
+
+/* The penalty of a rollout is a sum over its tokens, and credit is assigned from what is left. */
+static void a_penalty_in_the_reward_changes_credit(void **state)
+{
+    struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_NONE);
+    struct trainer_iteration metrics = {0};
+    struct trainer_error err;
+    recipe.sampler = (struct trainer_sampler){TRAINER_FLOAT, 0, -1};
+    recipe.loss.kl_coef = 0.5;
+    recipe.loss.kl_place = TRAINER_KL_REWARD;
+    check_recipe(&recipe);
+    struct run *run = opened(&recipe, *state);
+    for (size_t i = 0; i < run->learner.n_params; i++)
+        run->start[i] = 0.9f * run->learner.params[i];
+    if (run_collect(run, 0, &metrics, &err) != TRAINER_OK)
+        fail_msg("%s", err.text);
+    const struct trainer_rollouts *r = run->rollouts;
+    double sum = 0;
+    for (size_t i = 0; i < r->n * r->width; i++) {
+        double d = (double)r->start[i] - (double)r->log_prob[i];
+        sum += r->mask[i] ? exp(d) - d - 1 : 0;
+    }
+    assert_true(sum > 0.01);
+    assert_near(metrics.offpolicy.kl_reward, 0.5 * sum / (double)r->n, 1e-4 * sum);
+    float *with = malloc(r->n * r->width * sizeof *with);
+    memcpy(with, r->advantage, r->n * r->width * sizeof *with);
+    recipe.loss.kl_place = TRAINER_KL_LOSS;
+    assert_int_equal(run_collect(run, 0, &metrics, &err), TRAINER_OK);
+    assert_true(memcmp(with, r->advantage, r->n * r->width * sizeof *with) != 0);
+    free(with);
+    closed(run);
+}
+
 static void check_weights(const float *params, bool sequence_level, double cap)
 {
     struct trainer_recipe recipe = off_policy_recipe(TRAINER_CORRECTION_TIS);
@@ -421,6 +507,9 @@ int main(void)
         cmocka_unit_test(admission_bounds_staleness),
         cmocka_unit_test(on_policy_nothing_is_corrected),
         cmocka_unit_test(without_correction_the_samplers_log_probs_are_old),
+        cmocka_unit_test(recomputing_weighs_nothing),
+        cmocka_unit_test(composing_scores_three_policies),
+        cmocka_unit_test(a_penalty_in_the_reward_changes_credit),
         cmocka_unit_test(weights_are_truncated_at_the_cap),
         cmocka_unit_test(decoupling_rejects),
         cmocka_unit_test(temperature_is_scored_anew),

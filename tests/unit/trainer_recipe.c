@@ -113,6 +113,10 @@ static const char everything[] =
     " 'model': {'width': 96, 'layers': 3, 'heads': 4, 'mlp': 100, 'rope_base': 10.5,"
     "  'previous_token': false, 'experts': {'count': 8, 'per_token': 3, 'renormalise': false,"
     "  'balance': 0.5}},"
+    " 'kl': {'place': 'weighted', 'estimator': 'k2'},"
+    " 'opsm': {'unit': 'turn', 'per_token': false, 'lower': 0.1, 'upper': 9, 'negative_only': false},"
+    " 'compose': {'backend_cap': 5, 'staleness_cap': 6, 'per_turn': true},"
+    " 'after_tool': {'own_clip': true, 'clip_low': 0.11, 'clip_high': 0.12},"
     " 'routing': {'replay': 'R3'},"
     " 'start': {'checkpoint': 'a/b.ckpt', 'warm_start': {'steps': 1, 'batch': 2,"
     "  'lr': 0.1, 'matrix_rate': 0.03, 'warmup': 4, 'k_min': 1, 'k_max': 6, 'demonstrator': "
@@ -133,7 +137,7 @@ static const char everything[] =
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
-    " 'loss': {'name': 'turn', 'aggregation': 'seq-mean-token-sum-norm', 'clip_low': 0.24,"
+    " 'loss': {'name': 'cispo', 'aggregation': 'seq-mean-token-sum-norm', 'clip_low': 0.24,"
     "  'clip_high': 0.25, 'clip_c': 2.6, 'kl_coef': 0.27},"
     " 'value': {'coef': 0.7, 'cliprange': 0.3, 'lr': 0.01},"
     " 'sampler': {'precision': 'int8', 'staleness': 4, 'max_staleness': 5},"
@@ -394,6 +398,13 @@ static void settings_that_do_not_go_together_are_refused(void **state)
     accepted("{'training': {'minibatch': 512}, 'environments': [{}, {}]}");
     assert_refused("{'training': {'iterations': 1000000, 'epochs': 1000, 'minibatch': 1}}",
                    "are more than 2147483647");
+    assert_refused("{'loss': {'name': 'ipo'}, 'opsm': {'unit': 'turn'}}", "opsm.unit");
+    assert_refused("{'opsm': {'lower': 3}}", "opsm.lower 3 is above opsm.upper 2");
+    assert_refused("{'loss': {'name': 'gspo'}, 'after_tool': {'own_clip': true}}", "after_tool");
+    assert_refused("{'loss': {'name': 'compose'}, 'correction': {'name': 'tis'}}",
+                   "must be none with loss.name compose");
+    assert_refused("{'kl': {'place': 'reward'}}", "kl.place needs loss.kl_coef");
+    assert_refused("{'routing': {'replay': 'R2'}}", "routing.replay needs model.experts.count");
     assert_refused("{'loss': {'name': 'dppo', 'aggregation': 'seq-mean-token-sum'}}",
                    "must be token-mean with loss.name dppo");
     assert_refused("{'loss': {'name': 'ipo'}, 'correction': {'name': 'tis'}}",
@@ -607,7 +618,7 @@ static void every_setting_is_visited_under_its_path(void **state)
     assert_int_equal(v.n, settings);
     assert_true(v.alpha == 0.31 && v.k_min == 2 && v.learning_rate == 0.15 &&
                 v.previous_token == 0);
-    assert_string_equal(v.loss, "turn");
+    assert_string_equal(v.loss, "cispo");
     assert_false(v.strange);
 }
 
@@ -720,6 +731,40 @@ static void an_unknown_setting_is_refused_with_the_nearest(void **state)
     }
 }
 
+static bool lacks(const struct trainer_recipe *recipe, const char *correction)
+{
+    struct trainer_lack found[TRAINER_LACKS_MAX];
+    size_t n = trainer_recipe_lacks(recipe, found);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(found[i].correction, correction) == 0)
+            return found[i].reason[0] != 0;
+    return false;
+}
+
+static void what_a_recipe_lacks_is_the_cores_plan_less_what_it_has(void **state)
+{
+    (void)state;
+    struct trainer_recipe r = accepted("{}");
+    struct trainer_lack found[TRAINER_LACKS_MAX];
+    assert_int_equal(trainer_recipe_lacks(&r, found), 0);
+    r = accepted("{'sampler': {'precision': 'int8'}}");
+    assert_true(lacks(&r, "importance_weights") && lacks(&r, "turn_ratios"));
+    assert_false(lacks(&r, "admission") || lacks(&r, "clip") || lacks(&r, "routing_replay_r3"));
+    r = accepted("{'sampler': {'precision': 'int8'}, 'correction': {'name': 'recompute'}}");
+    assert_false(lacks(&r, "importance_weights"));
+    r = accepted("{'sampler': {'staleness': 4}, 'loss': {'name': 'reinforce'}}");
+    assert_true(lacks(&r, "admission") && lacks(&r, "decoupled_ppo") && lacks(&r, "clip"));
+    r = accepted("{'sampler': {'staleness': 4, 'max_staleness': 4}, 'loss': {'name': 'compose'},"
+                 " 'compose': {'per_turn': true}}");
+    assert_int_equal(trainer_recipe_lacks(&r, found), 0);
+    r = accepted("{'model': {'experts': {'count': 4}}}"); /* 8 updates of an iteration's rollouts */
+    assert_true(lacks(&r, "routing_replay_r3"));
+    r = accepted("{'model': {'experts': {'count': 4}}, 'training': {'epochs': 1, 'minibatch': 128}}");
+    assert_true(lacks(&r, "routing_replay_r2") && !lacks(&r, "routing_replay_r3"));
+    r = accepted("{'model': {'experts': {'count': 4}}, 'routing': {'replay': 'R3'}}");
+    assert_false(lacks(&r, "routing_replay_r3"));
+}
+
 /* Every name leads to its setting, and no two settings share one. */
 static void names_lead_to_their_settings(void **state)
 {
@@ -771,6 +816,7 @@ int main(void)
         cmocka_unit_test(a_setting_has_one_name),
         cmocka_unit_test(an_unknown_setting_is_refused_with_the_nearest),
         cmocka_unit_test(names_lead_to_their_settings),
+        cmocka_unit_test(what_a_recipe_lacks_is_the_cores_plan_less_what_it_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

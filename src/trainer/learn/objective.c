@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include <rlcore/a2tgpo.h>
+#include <rlcore/compose.h>
 #include <rlcore/loss.h>
+#include <rlcore/offpolicy.h>
 #include <rlcore/stream_loss.h>
 
 #include "support/carve.h"
@@ -26,7 +28,7 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     float **const reals[] = {&b->old,        &b->sampled,    &b->log_prob,  &b->entropy,
                              &b->advantage,  &b->clip_scale, &b->weight,    &b->rl,
                              &b->ce,         &b->ref_kl,     &b->reference, &b->start,
-                             &b->d_log_prob, &b->d_part,     &b->kd};
+                             &b->d_log_prob, &b->d_part,     &b->kd,         &b->behaviour};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     b->tokens = carve(block, n, sizeof(int32_t));
@@ -34,6 +36,8 @@ static void carve_minibatch(struct minibatch *b, struct carve *block)
     b->mask = carve(block, n, 1);
     b->written = carve(block, n, 1);
     b->wanted = carve(block, n, 1);
+    b->told = carve(block, n, 1);
+    b->part = carve(block, n, 1);
     b->length = carve(block, b->capacity, sizeof(int32_t));
     b->first = carve(block, b->capacity + 1, sizeof(size_t));
     b->row = carve(block, b->capacity, sizeof(size_t));
@@ -76,7 +80,7 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
         {b->old, r->old},       {b->sampled, r->log_prob},      {b->advantage, r->advantage},
         {b->weight, r->weight}, {b->clip_scale, r->clip_scale}, {b->rl, r->rl},
         {b->ce, r->ce},         {b->ref_kl, r->ref_kl},         {b->reference, r->reference},
-        {b->start, r->start},   {b->kd, r->kd}};
+        {b->start, r->start},   {b->kd, r->kd},         {b->behaviour, r->behaviour}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         memcpy(pairs[i].to + to, pairs[i].from + from, b->width * sizeof(float));
 }
@@ -88,6 +92,7 @@ static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, 
     int32_t turn = -1, before = -1;
     for (size_t t = 0; t < b->width; t++) {
         b->written[to + t] = r->mask[from + t];
+        b->told[to + t] = r->mask[from + t] && r->turn[from + t] > 0;
         b->mask[to + t] = r->mask[from + t] && r->kept[from + t] && b->rl[to + t] > 0;
         b->wanted[to + t] = r->mask[from + t] || b->ce[to + t] > 0;
         if (b->mask[to + t] && r->turn[from + t] != before) {
@@ -187,24 +192,171 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
 }
 
 /*
+ * The four factors of an asynchronous run of experts, kept apart (rlcore/compose.h). Routes were
+ * replayed in the forward pass already, and are compared where log-probs are (run/replay.c).
+ */
+static enum rl_status composed_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                    const struct rl_batch *batch, struct workspace *workspace,
+                                    struct objective_result *result, struct rl_loss_result *out,
+                                    struct rl_error *core)
+{
+    const struct rl_compose_inputf in = {.log_prob = b->log_prob,
+                                         .proximal = b->old,
+                                         .behaviour = b->behaviour,
+                                         .sampler = b->sampled,
+                                         .advantages = b->advantage};
+    const struct rl_compose_outputf to = {.mask = b->part, .d_log_prob = b->d_log_prob};
+    double cap = loss->compose.staleness_cap;
+    struct rl_compose_options options;
+    struct rl_compose_result composed;
+    enum rl_status status;
+    rl_compose_options_of(&options, NULL);
+    options.loss.agg.mode = (enum rl_agg_mode)loss->aggregation;
+    options.loss.clip_low = loss->clip_low;
+    options.loss.clip_high = loss->clip_high;
+    options.loss.clip_c = loss->clip_c;
+    options.backend_cap = loss->compose.backend_cap;
+    options.staleness_cap = cap > 0 ? cap : INFINITY;
+    options.per_turn = loss->compose.per_turn;
+    CORE_CALL(status, workspace,
+              rl_compose_lossf(batch, &in, &options, &to, &composed, &workspace->ws, core));
+    if (status != RL_OK)
+        return status;
+    *out = composed.loss;
+    result->composed = (struct objective_composed){composed.backend.mean, composed.staleness.mean,
+                                                   composed.backend.capped,
+                                                   composed.staleness.capped, composed.weight_ess};
+    return RL_OK;
+}
+
+static size_t count(const uint8_t *mask, size_t n)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += mask[i];
+    return sum;
+}
+
+/* One of the two parts of the tokens; their number is that of both. The gradient is added. */
+static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                struct rl_loss_options options, bool told,
+                                struct workspace *workspace, struct rl_loss_result *out,
+                                struct rl_error *core)
+{
+    struct rl_batch batch = {b->n_rl, b->width, b->part, b->turn, NULL};
+    struct rl_loss_inputf in = {b->log_prob, b->old, b->advantage, b->weight, b->entropy};
+    size_t cells = b->n_rl * b->width;
+    enum rl_status status = RL_OK;
+    *out = (struct rl_loss_result){0};
+    options.agg.batch_num_tokens = (double)count(b->mask, cells);
+    for (size_t i = 0; i < cells; i++)
+        b->part[i] = b->mask[i] && b->told[i] == told;
+    if (count(b->part, cells) == 0)
+        return RL_OK;
+    CORE_CALL(status, workspace,
+              policy_losses[loss->name](&batch, &in, &options, b->d_part, out, &workspace->ws,
+                                        core));
+    for (size_t i = 0; i < cells && status == RL_OK; i++)
+        b->d_log_prob[i] += b->part[i] ? b->d_part[i] : 0;
+    return status;
+}
+
+/*
+ * What stands after the tool's words depends on what they were, and drifts further than what stands
+ * before them: it may have a range of its own. Both parts share one mean over all tokens.
+ */
+static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss *loss,
+                                 const struct rl_loss_options *options,
+                                 struct workspace *workspace, struct objective_result *result,
+                                 struct rl_loss_result *out, struct rl_error *core)
+{
+    struct rl_loss_options own = *options;
+    struct rl_loss_result told;
+    own.clip_low = loss->after_tool.clip_low;
+    own.clip_high = loss->after_tool.clip_high;
+    enum rl_status status = part_loss(b, loss, *options, false, workspace, out, core);
+    if (status == RL_OK)
+        status = part_loss(b, loss, own, true, workspace, &told, core);
+    if (status != RL_OK)
+        return status;
+    double n = (double)(out->n_tokens + told.n_tokens), share = (double)told.n_tokens / fmax(1, n);
+    result->told =
+        (struct objective_told){share, told.pg_clipfrac, told.ratio_mean, told.ppo_kl};
+    out->loss += told.loss;
+    out->pg_clipfrac = (1 - share) * out->pg_clipfrac + share * told.pg_clipfrac;
+    return RL_OK;
+}
+
+/* Turns count on without a gap where one was dropped. */
+static void number_turns(struct minibatch *b)
+{
+    for (size_t row = 0; row < b->n_rl; row++) {
+        int32_t turn = -1, before = -1;
+        for (size_t i = row * b->width; i < (row + 1) * b->width; i++) {
+            if (b->mask[i] && b->turn[i] != before) {
+                before = b->turn[i];
+                turn++;
+            }
+            b->turn[i] = b->mask[i] ? turn : -1;
+        }
+    }
+}
+
+/*
+ * By the policy as it is now, so that what an update of this iteration has pushed too far from the
+ * sampler is left alone by the next.
+ */
+static enum rl_status mask_units(struct minibatch *b, const struct trainer_opsm *opsm,
+                                 struct objective_result *result, struct rl_error *core)
+{
+    struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
+    const struct rl_opsm_options options = {
+        .unit = opsm->unit == TRAINER_OPSM_TURN ? RL_OPSM_TURN : RL_OPSM_ROW,
+        .per_token = opsm->per_token,
+        .lower = opsm->lower,
+        .upper = opsm->upper,
+        .negative_only = opsm->negative_only};
+    struct rl_opsm_result out;
+    double n = (double)count(b->mask, b->n_rl * b->width);
+    enum rl_status status =
+        rl_opsmf(&batch, &options, b->log_prob, b->sampled,
+                 opsm->negative_only ? b->advantage : NULL, b->part, NULL, &out, core);
+    if (status != RL_OK)
+        return status;
+    memcpy(b->mask, b->part, b->n_rl * b->width);
+    number_turns(b);
+    result->dropped = (double)out.n_tokens_dropped / fmax(1, n);
+    return RL_OK;
+}
+
+/*
  * Clip ranges are the recipe's (0.2 and 0.28: the upper one wider, DAPO, arXiv 2503.14476); clip_c
  * is PPO's dual clip (arXiv 1912.09729).
  */
 static enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
-                                  struct workspace *workspace, struct rl_loss_result *out,
-                                  struct rl_error *core)
+                                  struct workspace *workspace, struct objective_result *result,
+                                  struct rl_loss_result *out, struct rl_error *core)
 {
     struct rl_batch batch = {b->n_rl, b->width, b->mask, b->turn, NULL};
     struct rl_loss_inputf in = {b->log_prob, b->old, b->advantage, b->weight, b->entropy};
     struct rl_loss_options options;
     enum rl_status status;
+    if (loss->opsm.unit != TRAINER_OPSM_NONE) {
+        status = mask_units(b, &loss->opsm, result, core);
+        if (status != RL_OK || count(b->mask, b->n_rl * b->width) == 0)
+            return status;
+    }
     if (loss->name == TRAINER_LOSS_TURN)
         return turn_loss(b, loss, &batch, &in, workspace, out, core);
+    if (loss->name == TRAINER_LOSS_COMPOSE)
+        return composed_loss(b, loss, &batch, workspace, result, out, core);
     rl_loss_options_init(&options);
     options.agg.mode = (enum rl_agg_mode)loss->aggregation;
     options.clip_low = loss->clip_low;
     options.clip_high = loss->clip_high;
     options.clip_c = loss->clip_c;
+    if (loss->after_tool.own_clip)
+        return split_loss(b, loss, &options, workspace, result, out, core);
     CORE_CALL(
         status, workspace,
         policy_losses[loss->name](&batch, &in, &options, b->d_log_prob, out, &workspace->ws, core));
@@ -310,13 +462,34 @@ static void teach(struct minibatch *b, const struct trainer_loss *loss,
 /* ---- distance to the start ---------------------------------------------------------------- */
 
 /*
+ * k and its gradient, token by token, become those of min(r k, clip(r) k): r the ratio to the old
+ * policy, which makes of a mean over old samples one over the policy's own. Where the clip is the
+ * smaller one, r has no gradient.
+ */
+static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl,
+                     float *d_kl)
+{
+    for (size_t i = 0, at = 0; i < b->n * b->width; i++) {
+        if (!b->written[i])
+            continue;
+        double l = fmin(fmax((double)b->log_prob[i] - (double)b->old[i], -20), 20);
+        double ratio = exp(l), k = (double)kl[at], d = (double)d_kl[at];
+        double clipped = fmin(fmax(ratio, 1 - loss->clip_low), 1 + loss->clip_high);
+        bool free = ratio * k <= clipped * k;
+        kl[at] = (float)((free ? ratio : clipped) * k);
+        d_kl[at++] = (float)(free ? ratio * (k + d) : clipped * d);
+    }
+}
+
+/*
  * Mean of k3 over the policy's tokens, which are first moved together. k3 (Schulman,
  * "Approximating KL divergence", 2020) has low variance and is never negative, so that a mean of
  * few tokens cannot reward moving away.
  */
-static enum rl_status kl_penalty(struct minibatch *b, double coef, double *value,
-                                 struct rl_error *core)
+static enum rl_status kl_penalty(struct minibatch *b, const struct trainer_loss *loss,
+                                 double *value, struct rl_error *core)
 {
+    double coef = loss->kl_coef;
     size_t n = 0;
     float *now = b->d_part, *then = b->entropy; /* entropy has been read */
     for (size_t i = 0; i < b->n * b->width; i++)
@@ -324,7 +497,10 @@ static enum rl_status kl_penalty(struct minibatch *b, double coef, double *value
             now[n] = b->log_prob[i];
             then[n++] = b->start[i];
         }
-    enum rl_status status = rl_kl_penaltyf(RL_KL_K3, false, n, now, then, then, now, core);
+    enum rl_status status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then,
+                                           then, now, core);
+    if (status == RL_OK && loss->kl_place == TRAINER_KL_WEIGHTED)
+        weigh_kl(b, loss, then, now);
     for (size_t i = 0, at = 0; i < b->n * b->width && status == RL_OK; i++)
         if (b->written[i]) {
             *value += coef * (double)then[at] / (double)n;
@@ -366,7 +542,7 @@ enum trainer_status objective(struct minibatch *b, const struct trainer_loss *lo
     memset(b->d_log_prob, 0, b->n * b->width * sizeof *b->d_log_prob);
     measure(b, result);
     if (b->n_rl > 0 && !rl_is_stream(loss))
-        status = policy_loss(b, loss, workspace, &out, &core);
+        status = policy_loss(b, loss, workspace, result, &out, &core);
     result->loss = out.loss;
     result->clip_fraction = out.pg_clipfrac;
     weigh_rl_stream(b, loss);
@@ -375,8 +551,8 @@ enum trainer_status objective(struct minibatch *b, const struct trainer_loss *lo
         status = stream_loss(b, loss, &result->loss, &core);
     if (status == RL_OK && has_members(b, b->kd))
         teach(b, loss, result);
-    if (status == RL_OK && loss->kl_coef > 0)
-        status = kl_penalty(b, loss->kl_coef, &result->loss, &core);
+    if (status == RL_OK && loss->kl_coef > 0 && loss->kl_place != TRAINER_KL_REWARD)
+        status = kl_penalty(b, loss, &result->loss, &core);
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "loss", status, &core);
 }
 

@@ -15,6 +15,9 @@ struct minibatch {
     uint8_t *mask;    /* tokens of the rl component */
     uint8_t *written; /* tokens of the policy */
     uint8_t *wanted;  /* tokens of any component */
+    uint8_t *told;    /* tokens of the policy after the tool first answered */
+    uint8_t *part;    /* scratch: some of mask */
+    float *behaviour;
     float *old, *sampled, *log_prob, *entropy, *advantage, *clip_scale, *weight, *rl, *ce, *ref_kl,
         *reference, *start;
     float *kd; /* weights of a teacher's square distance */
@@ -32,7 +35,22 @@ struct minibatch *minibatch_new(size_t rows, size_t width); /* NULL when out of 
 void minibatch_gather(struct minibatch *batch, const struct trainer_rollouts *rollouts,
                       const size_t *row, size_t n);
 
+/* Of tokens after a tool where they have a clip range of their own. */
+struct objective_told {
+    double share; /* of the rl component's tokens */
+    double clip_fraction, ratio, kl;
+};
+
+struct objective_composed {
+    double backend, staleness;               /* mean factors before their caps */
+    double backend_capped, staleness_capped; /* shares */
+    double ess;                              /* of the weights */
+};
+
 struct objective_result {
+    double dropped; /* by OPSM, share of the rl component's tokens */
+    struct objective_told told;
+    struct objective_composed composed;
     double loss, clip_fraction, kl, entropy;
     double value_loss, value_clip_fraction;
     uint64_t n_valued;

@@ -204,8 +204,8 @@ static enum trainer_status check_updates(const struct trainer_recipe *recipe,
  * The stream losses of prime-rl mask by the ratio to the sampler: a second correction counts
  * twice.
  */
-static enum trainer_status check_loss(const struct trainer_recipe *recipe,
-                                      struct trainer_error *err)
+static enum trainer_status check_stream_loss(const struct trainer_recipe *recipe,
+                                             struct trainer_error *err)
 {
     enum trainer_loss_name name = recipe->loss.name;
     const char *text = name == TRAINER_LOSS_IPO ? "ipo" : "dppo";
@@ -260,6 +260,29 @@ static enum trainer_status check_correction(const struct trainer_correction *cor
     if (!correction->reject[0] || !correction->reject_threshold[0])
         REFUSE("correction.reject and correction.reject_threshold need each other");
     return check_rejection(correction, err);
+}
+
+/* A range or a bound that the loss does not read is refused: its row would say that it was on. */
+static enum trainer_status check_loss(const struct trainer_recipe *recipe,
+                                      struct trainer_error *err)
+{
+    const struct trainer_loss *loss = &recipe->loss;
+    bool streams = loss->name == TRAINER_LOSS_DPPO || loss->name == TRAINER_LOSS_IPO;
+    if (loss->opsm.unit != TRAINER_OPSM_NONE && streams)
+        REFUSE("opsm.unit must be none with loss.name dppo and ipo, which mask by themselves");
+    if (loss->opsm.lower > loss->opsm.upper)
+        REFUSE("opsm.lower %g is above opsm.upper %g", loss->opsm.lower, loss->opsm.upper);
+    if (loss->after_tool.own_clip &&
+        ((loss->name != TRAINER_LOSS_PPO && loss->name != TRAINER_LOSS_CISPO) ||
+         (loss->aggregation != TRAINER_TOKEN_MEAN &&
+          loss->aggregation != TRAINER_SEQ_MEAN_TOKEN_SUM_NORM)))
+        REFUSE("after_tool.own_clip needs loss.name ppo or cispo, and loss.aggregation token-mean or "
+               "seq-mean-token-sum-norm");
+    if (loss->name == TRAINER_LOSS_COMPOSE && recipe->correction.name != TRAINER_CORRECTION_NONE)
+        REFUSE("correction.name must be none with loss.name compose, which corrects by itself");
+    if (loss->kl_place != TRAINER_KL_LOSS && !(loss->kl_coef > 0))
+        REFUSE("kl.place needs loss.kl_coef above 0");
+    return check_stream_loss(recipe, err);
 }
 
 static enum trainer_status check_routing(const struct trainer_recipe *recipe,

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <rlcore/loss.h>
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 #define FROM(x)                                                                                    \
@@ -77,11 +79,14 @@ static const char *const adca_schemes[] = {"decouple", "allocation", NULL};
 static const char *const adca_outcomes[] = {"last_step", "all_steps", "only", NULL};
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
-                                     "geo_mean", "reinforce", "dppo", "ipo",   NULL};
+                                     "geo_mean", "reinforce", "dppo", "ipo",   "compose", NULL};
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
                                            "seq-mean-token-mean", "seq-mean-token-sum-norm", NULL};
 static const char *const precisions[] = {"float", "bf16", "int8", NULL};
-static const char *const corrections[] = {"none", "tis", "decoupled", NULL};
+static const char *const corrections[] = {"none", "tis", "decoupled", "recompute", NULL};
+static const char *const kl_places[] = {"loss", "weighted", "reward", NULL};
+static const char *const kl_estimators[] = {"k1", "abs", "k2", "k3", NULL};
+static const char *const opsm_units[] = {"none", "rollout", "turn", NULL};
 static const char *const replays[] = {"none", "R2", "R3", NULL};
 static const char *const levels[] = {"token", "sequence", NULL};
 static const char *const judge_skips[] = {"none", "small_adv", "all_neg", NULL};
@@ -219,7 +224,7 @@ static const struct recipe_field root[] = {
 
     OBJECT("correction", "What is done about rollouts that the learner did not sample."),
     CHOICE("correction.name", correction.name, corrections, TRAINER_CORRECTION_NONE,
-           "Nothing, truncated importance sampling, or decoupled PPO."),
+           "Nothing, truncated importance sampling, decoupled PPO, or old log-probs recomputed."),
     CHOICE("correction.level", correction.sequence_level, levels, false,
            "Importance weights per token or per sequence."),
     REAL("correction.cap", correction.cap, 2, ABOVE(0), NO_LIMIT, "Largest importance weight."),
@@ -227,6 +232,35 @@ static const struct recipe_field root[] = {
          "Rejection by decoupled, e.g. 'token_k1,seq_max_k2'."),
     TEXT("correction.reject_threshold", correction.reject_threshold, "",
          "Its bounds, one for all or one each, e.g. '0.5_2,1.5'."),
+
+    LATER_OBJECT("kl", "How loss.kl_coef is used."),
+    CHOICE("kl.place", loss.kl_place, kl_places, TRAINER_KL_LOSS,
+           "In the loss; there weighted by min(r k, clip(r) k); or off the reward."),
+    CHOICE("kl.estimator", loss.kl_estimator, kl_estimators, RL_KL_K3, "Of a token's KL."),
+
+    LATER_OBJECT("opsm", "Off-policy sequence masking: by the policy now over the sampler."),
+    CHOICE("opsm.unit", loss.opsm.unit, opsm_units, TRAINER_OPSM_NONE, "What is dropped as a whole."),
+    BOOL("opsm.per_token", loss.opsm.per_token, true,
+         "The geometric mean of the ratios is bounded, else their product."),
+    REAL("opsm.lower", loss.opsm.lower, 0.5, FROM(0), NO_LIMIT, "Smallest ratio that is kept."),
+    REAL("opsm.upper", loss.opsm.upper, 2, ABOVE(0), NO_LIMIT, "Largest ratio that is kept."),
+    BOOL("opsm.negative_only", loss.opsm.negative_only, true,
+         "Only what has a negative advantage is dropped."),
+
+    LATER_OBJECT("compose", "Of the loss compose: engine, staleness and update apart."),
+    REAL("compose.backend_cap", loss.compose.backend_cap, 2, ABOVE(0), NO_LIMIT,
+         "Largest weight learner / sampler at the sampler's weights."),
+    REAL("compose.staleness_cap", loss.compose.staleness_cap, 0, FROM(0), NO_LIMIT,
+         "Largest weight of the learner before the updates over the sampler's weights; 0 = none."),
+    BOOL("compose.per_turn", loss.compose.per_turn, false, "One ratio per turn."),
+
+    LATER_OBJECT("after_tool", "What the policy writes after the tool first answered."),
+    BOOL("after_tool.own_clip", loss.after_tool.own_clip, false,
+         "A clip range of its own, and telemetry; with ppo or cispo, means over tokens."),
+    REAL("after_tool.clip_low", loss.after_tool.clip_low, 0.2, FROM(0), NO_LIMIT,
+         "Clip range below 1."),
+    REAL("after_tool.clip_high", loss.after_tool.clip_high, 0.28, FROM(0), NO_LIMIT,
+         "Clip range above 1."),
 
     LATER_OBJECT("routing", "Where the tokens of a mixture of experts go in training."),
     CHOICE("routing.replay", replay, replays, TRAINER_REPLAY_NONE,

@@ -16,7 +16,7 @@ static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
     float **const reals[] = {&r->log_prob, &r->rewards,   &r->advantage, &r->clip_scale,
                              &r->old,      &r->reference, &r->start,     &r->weight,
                              &r->rl,       &r->ce,        &r->ref_kl,
-                             &r->kd};
+                             &r->kd,       &r->behaviour};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve(block, n, sizeof(float));
     r->tokens = carve(block, n, sizeof(int32_t));

@@ -20,6 +20,7 @@ struct trainer_rollouts {
     float *old; /* log-probs in the ratio: the sampler's, or the learner's before the updates */
     float *reference;        /* log-probs of the frozen or shown teacher */
     float *start;            /* log-probs of the policy that training started from */
+    float *behaviour;        /* log-probs of the sampler's weights in the learner's engine */
     float *weight;           /* off-policy importance weights */
     float *rl, *ce, *ref_kl; /* weight streams */
     float *kd;               /* weights of what a teacher's square distance trains */

@@ -81,6 +81,7 @@ static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
     size_t n = run->learner.n_params, kept = (size_t)recipe->sampler.staleness + 1;
     int32_t age = 0;
     *weights = run->learner.params;
+    run->behaviour = NULL;
     if (!run_is_off_policy(recipe))
         return TRAINER_OK;
     memcpy(run->history + (size_t)iteration % kept * n, run->learner.params, n * sizeof(float));
@@ -88,6 +89,7 @@ static enum trainer_status sampler_weights(struct run *run, int32_t iteration,
     const float *source = run->history + (size_t)(iteration - age) % kept * n;
     trainer_policy_lower(&recipe->model, recipe->sampler.precision, source, run->lowered);
     *weights = run->lowered;
+    run->behaviour = age > 0 ? source : NULL;
     *staleness = age;
     return status;
 }
@@ -218,9 +220,11 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
         return status;
     struct rl_turn_stat scale;
     run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};
+    run->memory.kl_reward = 0;
     run->memory.distillation = (struct trainer_distillation){.groups = 0};
     status = assign_credit(run, iteration, &scale, err);
     metrics->judge = run->memory.judging.counts;
+    metrics->offpolicy.kl_reward = run->memory.kl_reward / (double)run->rollouts->n;
     metrics->distillation = run->memory.distillation;
     metrics->clip_scale_mean = scale.mean;
     metrics->clip_scale_std = scale.std;

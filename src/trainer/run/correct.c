@@ -84,6 +84,25 @@ static enum rl_status correct(struct run *run, const struct rl_batch *batch, str
 }
 
 /*
+ * What the weights that sampled say in the learner's engine: against the sampler that is the engine,
+ * against the learner the staleness. Routes are replayed there as well.
+ */
+static enum trainer_status recall_behaviour(struct run *run, struct trainer_error *err)
+{
+    struct trainer_rollouts *r = run->rollouts;
+    struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
+    if (!run->behaviour) {
+        memcpy(r->behaviour, r->old, r->n * r->width * sizeof *r->old);
+        return TRAINER_OK;
+    }
+    run->learner.replay = run->recipe->replay == TRAINER_REPLAY_R3 ? run->routing.sampled : NULL;
+    enum trainer_status status =
+        learner_score(&run->learner, run->behaviour, &rows, r->behaviour, err);
+    run->learner.replay = NULL;
+    return status;
+}
+
+/*
  * At another temperature the sampler's log-probs are of a sharper or flatter policy than the
  * learner's: its own are kept as the old ones. Off-policy without a correction the sampler's come
  * back, since plain PPO's ratio is to whoever sampled; the pass was for the diagnosis.
@@ -93,7 +112,10 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
 {
     const struct trainer_recipe *recipe = run->recipe;
     struct trainer_rollouts *r = run->rollouts;
-    bool corrects = recipe->correction.name != TRAINER_CORRECTION_NONE;
+    bool composes = recipe->loss.name == TRAINER_LOSS_COMPOSE;
+    bool weighs = recipe->correction.name == TRAINER_CORRECTION_TIS ||
+                  recipe->correction.name == TRAINER_CORRECTION_DECOUPLED;
+    bool corrects = composes || recipe->correction.name != TRAINER_CORRECTION_NONE;
     bool tempered = fabs(recipe->training.temperature - 1) > 0;
     struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
     struct rl_error core;
@@ -105,9 +127,11 @@ enum trainer_status run_correct(struct run *run, struct trainer_iteration *metri
         if (scored != TRAINER_OK)
             return scored;
         status = diagnose(run, &batch, metrics, &core);
-        if (status == RL_OK && corrects)
+        if (composes && (scored = recall_behaviour(run, err)) != TRAINER_OK)
+            return scored;
+        if (status == RL_OK && weighs)
             status = correct(run, &batch, &core);
-        else if (!tempered)
+        else if (!tempered && !corrects)
             memcpy(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     }
     measure(r, metrics);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <rlcore/length.h>
+#include <rlcore/loss.h>
 #include <rlcore/passk.h>
 #include <rlcore/process.h>
 
@@ -105,16 +106,50 @@ static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 }
 
 /*
+ * The sum over the policy's tokens of the distance to the start, by the log-probs of sampling: as
+ * verl has it where KL is in the reward. Rows that credit writes later are room until then.
+ */
+static enum rl_status penalise_distance(struct credit *c, double *taken, struct rl_error *core)
+{
+    const struct trainer_loss *loss = &c->task->recipe->loss;
+    struct trainer_rollouts *r = c->r;
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
+        size_t at = (c->task->first + i) * r->width, n = 0;
+        float *now = r->rewards + at, *then = r->advantage + at;
+        for (size_t t = 0; t < r->width; t++)
+            if (r->mask[at + t]) {
+                now[n] = r->log_prob[at + t];
+                then[n++] = r->start[at + t];
+            }
+        status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then, now, NULL,
+                                core);
+        double sum = 0;
+        for (size_t t = 0; t < n && status == RL_OK; t++)
+            sum += (double)now[t];
+        c->outcome[i] -= loss->kl_coef * sum;
+        *taken += loss->kl_coef * sum;
+    }
+    return status;
+}
+
+/*
  * Into a copy: the reward itself stays what the environment said, and stands in rows and curves.
  */
-static enum rl_status set_outcomes(struct credit *c, double *anchors, struct rl_error *core)
+static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward,
+                                   struct rl_error *core)
 {
+    const struct trainer_loss *loss = &c->task->recipe->loss;
     for (size_t i = 0; i < c->task->n; i++)
         c->outcome[i] = c->r->reward[c->task->first + i];
     enum rl_status status = c->settings->length_penalty == TRAINER_LENGTH_NONE
                                 ? RL_OK
                                 : penalise_length(c, anchors, core);
-    return status == RL_OK && c->settings->passk.k > 1 ? reward_blocks(c, core) : status;
+    if (status == RL_OK && c->settings->passk.k > 1)
+        status = reward_blocks(c, core);
+    return status == RL_OK && loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_REWARD
+               ? penalise_distance(c, kl_reward, core)
+               : status;
 }
 
 /*
@@ -294,7 +329,7 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
     struct rl_error core = {RL_OK, "out of memory"};
     if (!take_memory(&c))
         return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
-    enum rl_status status = set_outcomes(&c, memory->anchor[task->task], &core);
+    enum rl_status status = set_outcomes(&c, memory->anchor[task->task], &memory->kl_reward, &core);
     if (status == RL_OK)
         status = set_turns(&c, &core);
     enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;

@@ -19,6 +19,7 @@ struct credit_memory {
     double
         *anchor[TRAINER_ENVS_MAX]; /* [pool] lengths, NaN while unset; NULL: no pool of questions */
     struct judging judging;
+    double kl_reward; /* sum over the rollouts of an iteration of what KL took off */
     struct trainer_distillation distillation; /* of this iteration */
 };
 

@@ -26,6 +26,7 @@ struct run {
     struct trainer_judge_counts judged; /* sums over iterations */
     size_t *order;  /* [rows] */
     float *history; /* [staleness + 1][n_params] learner's weights, iteration by iteration */
+    const float *behaviour; /* in history: of which the sampler's are made; NULL: the learner's */
     float *lowered; /* weights of a sampler that is not the learner */
     float *start;   /* weights that training started from, with a KL penalty */
     float *teacher[TRAINER_ENVS_MAX];

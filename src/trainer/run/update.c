@@ -87,6 +87,36 @@ static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
     return status;
 }
 
+static void add_options(struct trainer_offpolicy *to, const struct objective_result *result)
+{
+    to->opsm_dropped += result->dropped;
+    to->after_tool += result->told.share;
+    to->after_tool_clip_fraction += result->told.clip_fraction;
+    to->after_tool_ratio += result->told.ratio;
+    to->after_tool_kl += result->told.kl;
+    to->backend += result->composed.backend;
+    to->staleness += result->composed.staleness;
+    to->backend_capped += result->composed.backend_capped;
+    to->staleness_capped += result->composed.staleness_capped;
+    to->compose_ess += result->composed.ess;
+}
+
+static void mean_options(struct trainer_offpolicy *x, double n)
+{
+    double *const sums[] = {&x->opsm_dropped,
+                            &x->after_tool,
+                            &x->after_tool_clip_fraction,
+                            &x->after_tool_ratio,
+                            &x->after_tool_kl,
+                            &x->backend,
+                            &x->staleness,
+                            &x->backend_capped,
+                            &x->staleness_capped,
+                            &x->compose_ess};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i] /= n;
+}
+
 static void add(struct trainer_iteration *metrics, const struct objective_result *result,
                 double norm)
 {
@@ -98,6 +128,7 @@ static void add(struct trainer_iteration *metrics, const struct objective_result
     metrics->value_loss += result->value_loss;
     metrics->value_clip_fraction += result->value_clip_fraction;
     metrics->n_valued += result->n_valued;
+    add_options(&metrics->offpolicy, result);
     metrics->distillation.loss += result->distilled;
     metrics->distillation.clipped += result->distill_clipped;
 }
@@ -112,6 +143,7 @@ static void take_means(struct trainer_iteration *metrics, double n)
     metrics->kl /= n;
     metrics->value_loss /= n;
     metrics->value_clip_fraction /= n;
+    mean_options(&metrics->offpolicy, n);
     metrics->distillation.loss /= n;
     metrics->distillation.clipped /= n;
 }

@@ -1,0 +1,80 @@
+/*
+ * recipe_lacks.c: a recipe against the core's plan of corrections. Most lacks are what somebody wants
+ * to measure: they are told, and nothing is refused.
+ */
+#include <math.h>
+
+#include <rlcore/correction_plan.h>
+#include <trainer/recipe.h>
+
+static double rollouts_of(const struct trainer_recipe *recipe)
+{
+    double rows = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        rows += (double)recipe->tasks[i].questions * recipe->training.group_size;
+    return rows;
+}
+
+static bool has_turns(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        any = any || (recipe->tasks[i].env.kind != TRAINER_REVERSE &&
+                      recipe->tasks[i].env.max_turns > 0);
+    return any;
+}
+
+/* Every epoch goes through the rollouts: updates per batch of samples are what off-policiness counts. */
+static struct rl_setting setting_of(const struct trainer_recipe *recipe)
+{
+    double updates = fmax(1, rollouts_of(recipe) / recipe->training.minibatch) *
+                     recipe->training.epochs;
+    return (struct rl_setting){.other_engine = recipe->sampler.precision != TRAINER_FLOAT,
+                               .asynchronous = recipe->sampler.staleness > 0,
+                               .mixture = recipe->model.experts > 0,
+                               .agentic = has_turns(recipe),
+                               .global_batch = updates,
+                               .mini_batch = 1};
+}
+
+static bool has(const struct trainer_recipe *recipe, enum rl_correction correction)
+{
+    enum trainer_loss_name loss = recipe->loss.name;
+    enum trainer_correction_name name = recipe->correction.name;
+    bool composes = loss == TRAINER_LOSS_COMPOSE;
+    bool streams = loss == TRAINER_LOSS_DPPO || loss == TRAINER_LOSS_IPO;
+    switch (correction) {
+    case RL_CORRECT_WEIGHTS: return composes || streams || name != TRAINER_CORRECTION_NONE;
+    case RL_CORRECT_CLIP: return loss != TRAINER_LOSS_GPG && loss != TRAINER_LOSS_REINFORCE;
+    case RL_CORRECT_ADMISSION: return recipe->sampler.max_staleness >= 0;
+    case RL_CORRECT_DECOUPLED:
+        return composes || name == TRAINER_CORRECTION_TIS || name == TRAINER_CORRECTION_DECOUPLED;
+    case RL_CORRECT_R2: return recipe->replay != TRAINER_REPLAY_NONE;
+    case RL_CORRECT_R3: return recipe->replay == TRAINER_REPLAY_R3;
+    case RL_CORRECT_TOOL_MASK: return true; /* what the tool wrote is never in the mask */
+    case RL_CORRECT_TURN_RATIOS:
+        return loss == TRAINER_LOSS_TURN || (composes && recipe->loss.compose.per_turn);
+    case RL_CORRECTIONS: break;
+    }
+    return true;
+}
+
+_Static_assert(TRAINER_LACKS_MAX >= (int)RL_CORRECTIONS, "room for all");
+
+size_t trainer_recipe_lacks(const struct trainer_recipe *recipe,
+                            struct trainer_lack lacks[TRAINER_LACKS_MAX])
+{
+    struct rl_setting setting = setting_of(recipe);
+    struct rl_correction_plan plan;
+    struct rl_error core;
+    size_t n = 0;
+    if (!setting.other_engine && !setting.asynchronous && !setting.mixture)
+        return 0;
+    if (rl_correction_plan(&setting, &plan, &core) != RL_OK)
+        return 0;
+    for (int c = 0; c < RL_CORRECTIONS; c++)
+        if (plan.advice[c].needed && !has(recipe, (enum rl_correction)c))
+            lacks[n++] = (struct trainer_lack){rl_correction_name((enum rl_correction)c),
+                                               plan.advice[c].reason};
+    return n;
+}
