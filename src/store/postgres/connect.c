@@ -110,7 +110,7 @@ static enum verdict judge_text(const char *text, char *words, size_t size)
         char alone[400];
         const char *shown;
         connect_first_line(alone, sizeof alone, line);
-        enum verdict one = judge_line(alone, &shown);
+        enum verdict one = *line == '\t' ? NOT_REACHED : judge_line(alone, &shown); /* indented is advice */
         if (one != NOT_REACHED && (one == LOST || verdict == NOT_REACHED)) {
             verdict = one;
             connect_first_line(words, size, shown);
