@@ -38,7 +38,8 @@ enum rl_case_type {
     RL_CASE_FLOAT32,
     RL_CASE_INT64,
     RL_CASE_INT32,
-    RL_CASE_UINT8, /* and booleans of one byte */
+    RL_CASE_UINT8,    /* and booleans of one byte */
+    RL_CASE_BFLOAT16, /* the upper half of a float32 */
 };
 
 enum { RL_CASE_DIMS_MAX = 4 };
@@ -68,6 +69,10 @@ struct rl_case;
  * is read in place, others are converted; masks may be of any type. Shapes must agree with each
  * other. Inputs are not modified.
  *
+ * Kernels whose description says "layouts" read response masks (loss_mask) of int32 and int64, turn
+ * ids of int64 and, if single, bfloat16 in place as well, and take ragged arrays wherever [B][T] is
+ * asked for: then of all of them, with the same starts; results [B][T] come ragged too.
+ *
  * RL_EINVAL with a sentence that names input and index if the family is unknown or has no single
  * form, for values that are no JSON object, for a missing, misshapen or mistyped input; else what the
  * kernel says. On success *done is the caller's until rl_case_release.
@@ -84,8 +89,8 @@ RL_API RL_NODISCARD enum rl_status rl_case_run_json(struct rl_case **done, const
                                                     const char *values, struct rl_error *err);
 
 /*
- * What there is, as JSON text of a list: {"family", "summary", "single": whether in float too,
- * "inputs": [{"name", "kind", "optional", "shape", "choices", "text"}], "outputs": [{"name", "shape"}]}.
+ * What there is, as JSON text of a list: {"family", "summary", "single": whether in float too, "layouts": whether in any
+ * layout, "inputs": [{"name", "kind", "optional", "shape", "choices", "text"}], "outputs": [{"name", "shape"}]}.
  * Kinds are those of src/rlcase/case_inputs.def in lower case; shape is "" for what is no array.
  */
 RL_API RL_NODISCARD enum rl_status rl_case_describe(struct rl_case **done, struct rl_error *err);

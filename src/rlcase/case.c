@@ -100,6 +100,7 @@ static enum rl_status start(struct rl_case **done, const char *family, bool sing
     made->call.arrays = arrays;
     made->call.n_arrays = n;
     made->call.keeps_arrays = keeps_arrays;
+    made->call.lays_out = kernel->layouts;
     enum rl_status status = json_is_object(made->inputs) ? run(made, kernel, err)
                             : made->inputs               ? refuse(err, "values is not a JSON object")
                                                          : refuse(err, "values is not JSON: %.120s", error.text);

@@ -35,8 +35,10 @@ static void run(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, rewards);
     do
-        status = rl_a2tgpo_advantage(&batch, &options, rewards, advantages, clip_scale, &stats,
+        status = rl_a2tgpo_advantage(laid, &options, rewards, advantages, clip_scale, &stats,
                                      &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
@@ -58,5 +60,6 @@ const struct case_kernel case_a2tgpo_advantage = {
     .outputs =
         "advantages [B][T], ig_clip_scale [B][T], ig_clip_scale_mean, "
         "ig_clip_scale_std",
+    .layouts = true,
     .run = run,
 };

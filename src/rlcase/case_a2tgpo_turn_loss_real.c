@@ -26,8 +26,10 @@ static void run(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, in.log_prob, in.old_log_prob, in.advantages, NULL, NULL, scale);
     do
-        status = rl_a2tgpo_turn_loss(&batch, &in, dynamic ? scale : NULL, &options, d_log_prob,
+        status = rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob,
                                      turn_ratio, &out, &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
@@ -49,5 +51,6 @@ const struct case_kernel case_a2tgpo_turn_loss = {
     .outputs =
         "loss, pg_clipfrac, pg_clipfrac_lower, ppo_kl, d_log_prob [B][T], turn_ratio "
         "[B][T]",
+    .layouts = true,
     .run = run,
 };

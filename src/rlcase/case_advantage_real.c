@@ -17,6 +17,11 @@ struct problem {
     real *advantages, *returns;
 };
 
+static const struct rl_batch *laid(struct problem *p, const real *second)
+{
+    return CASE_LAY_OUT(p->call, &p->batch, p->rewards, second);
+}
+
 /* Returns are the advantages for these: verl prints both, and its cases compare both. */
 static enum rl_status group(struct problem *p, int estimator)
 {
@@ -28,7 +33,7 @@ static enum rl_status group(struct problem *p, int estimator)
     if (p->call->failed)
         return RL_EINVAL;
     enum rl_status status =
-        rl_outcome_advantage(&p->batch, &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
+        rl_outcome_advantage(laid(p, NULL), &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
     if (status == RL_OK)
         memcpy(p->returns, p->advantages, p->b.n * p->t.n * sizeof *p->returns);
     return status;
@@ -40,7 +45,7 @@ static enum rl_status reinforce(struct problem *p)
     bool through = case_bool_or(p->call, "through_holes", false);
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_reinforce_plus_plus(&p->batch, gamma, through, p->rewards, p->advantages, p->returns,
+    return rl_reinforce_plus_plus(laid(p, NULL), gamma, through, p->rewards, p->advantages, p->returns,
                                   &p->call->ws, &p->call->err);
 }
 
@@ -49,7 +54,7 @@ static enum rl_status remax(struct problem *p)
     const real *baselines = case_real_list(p->call, "reward_baselines", &p->b);
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_remax(&p->batch, p->rewards, baselines, p->advantages, p->returns, &p->call->err);
+    return rl_remax(laid(p, NULL), p->rewards, baselines, p->advantages, p->returns, &p->call->err);
 }
 
 /* Without a discount unless a case has one, as episodes here are short and end with their
@@ -60,7 +65,7 @@ static enum rl_status gae(struct problem *p)
     const real *values = case_reals(p->call, "values", &p->b, &p->t);
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_gae(&p->batch, gamma, lam, p->rewards, values, p->advantages, p->returns,
+    return rl_gae(laid(p, values), gamma, lam, p->rewards, values, p->advantages, p->returns,
                   &p->call->ws, &p->call->err);
 }
 
@@ -79,7 +84,9 @@ static enum rl_status token_baseline(struct problem *p, bool compact)
     };
     if (p->call->failed)
         return RL_EINVAL;
-    return rl_token_baseline(&p->batch, &in, &o, p->advantages, p->returns, &p->call->ws,
+    const struct rl_batch *batch = CASE_LAY_OUT(p->call, &p->batch, in.rewards, in.old_log_prob,
+                                                in.sum_pi_squared, in.weights);
+    return rl_token_baseline(batch, &in, &o, p->advantages, p->returns, &p->call->ws,
                              &p->call->err);
 }
 
@@ -144,5 +151,6 @@ const struct case_kernel case_advantage = {
         "sum_pi_squared?, rollout_is_weights?, handle_zero_tail?, through_holes?",
     .outputs =
         "advantages [B][T], returns [B][T]",
+    .layouts = true,
     .run = run,
 };

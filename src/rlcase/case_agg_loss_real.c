@@ -21,8 +21,10 @@ static void run(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, losses);
     do
-        status = rl_agg_loss(&batch, &agg, losses, d_losses, &loss, &call->ws, &call->err);
+        status = rl_agg_loss(laid, &agg, losses, d_losses, &loss, &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
         return;
@@ -38,5 +40,6 @@ const struct case_kernel case_agg_loss = {
         "global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, d_loss_mat [B][T]",
+    .layouts = true,
     .run = run,
 };

@@ -12,7 +12,7 @@
 
 static size_t size_of(enum rl_case_type type)
 {
-    static const size_t sizes[] = {sizeof(double), sizeof(float), sizeof(int64_t), sizeof(int32_t), 1};
+    static const size_t sizes[] = {sizeof(double), sizeof(float), sizeof(int64_t), sizeof(int32_t), 1, 2};
     return sizes[type];
 }
 
@@ -25,6 +25,14 @@ const struct rl_case_array *case_array(const struct case_call *call, const char 
     return NULL;
 }
 
+static double from_half(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
 /* An element as a double. Integers beyond 2^53 are read by whole_at and never come here. */
 static double real_at(const struct rl_case_array *array, size_t i)
 {
@@ -33,6 +41,7 @@ static double real_at(const struct rl_case_array *array, size_t i)
     case RL_CASE_FLOAT32: return (double)((const float *)array->data)[i];
     case RL_CASE_INT64: return (double)((const int64_t *)array->data)[i];
     case RL_CASE_INT32: return ((const int32_t *)array->data)[i];
+    case RL_CASE_BFLOAT16: return from_half(((const uint16_t *)array->data)[i]);
     case RL_CASE_UINT8: break;
     }
     return ((const uint8_t *)array->data)[i];
@@ -41,7 +50,8 @@ static double real_at(const struct rl_case_array *array, size_t i)
 /* Whole numbers only: 0.5 as a mask or 1.7 as a group is a mistake and not a rounding. */
 static bool whole_at(const struct rl_case_array *array, size_t i, int64_t low, int64_t high, int64_t *out)
 {
-    bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32;
+    bool real = array->type == RL_CASE_FLOAT64 || array->type == RL_CASE_FLOAT32 ||
+                array->type == RL_CASE_BFLOAT16;
     double value = real_at(array, i);
     if (real && (!(fabs(value) <= 0x1p53) || value != floor(value)))
         return false;
@@ -56,7 +66,8 @@ static const char *wanted(enum rl_case_type type)
     case RL_CASE_INT32: return "a 32-bit whole number";
     case RL_CASE_INT64: return "a whole number";
     case RL_CASE_FLOAT64:
-    case RL_CASE_FLOAT32: break;
+    case RL_CASE_FLOAT32:
+    case RL_CASE_BFLOAT16: break;
     }
     return "a number";
 }
@@ -109,15 +120,67 @@ static void *convert(struct case_call *call, const struct rl_case_array *array, 
     return out;
 }
 
-static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n)
+/* Whether the kernel reads the array as it is, beside those of the very type. */
+static bool fits_batch(const struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
+{
+    bool wide = array->type == RL_CASE_INT64 || array->type == RL_CASE_INT32;
+    if (!call->lays_out)
+        return false;
+    if (type == RL_CASE_UINT8)
+        return wide && (strcmp(array->name, "response_mask") == 0 || strcmp(array->name, "loss_mask") == 0);
+    if (type == RL_CASE_INT32)
+        return array->type == RL_CASE_INT64 && strcmp(array->name, "turn_id") == 0;
+    return type == RL_CASE_FLOAT32 && array->type == RL_CASE_BFLOAT16;
+}
+
+static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n,
+                      bool of_batch)
 {
     if (!array->data && n > 0) {
         case_fail(call, "inputs.%s has no data", array->name);
         return NULL;
     }
-    if (array->type != type || !array->data)
+    if ((array->type != type && !(of_batch && fits_batch(call, array, type))) || !array->data)
         return convert(call, array, type, n);
     return (void *)(uintptr_t)array->data; /* kernels read inputs only */
+}
+
+/* Rows that go back or past the end would make the kernel read what is not there. */
+static bool is_ragged(const struct rl_case_array *array)
+{
+    bool sound = array->start && array->n_dims == 1 && array->start[0] == 0 &&
+                 array->start[array->n_rows] == array->shape[0];
+    for (size_t i = 0; sound && i < array->n_rows; i++)
+        sound = array->start[i] <= array->start[i + 1];
+    return sound;
+}
+
+static bool same_starts(const struct case_call *call, const struct rl_case_array *array)
+{
+    return !call->start || memcmp(call->start, array->start, (array->n_rows + 1) * sizeof *array->start) == 0;
+}
+
+/* A [B][T] input as rows of their own lengths; T is the longest. */
+static void *ragged_batch(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
+                          struct case_dim *const dims[])
+{
+    size_t longest = 0;
+    if (!is_ragged(array)) {
+        case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length",
+                  array->name);
+        return NULL;
+    }
+    for (size_t i = 0; i < array->n_rows; i++)
+        longest = array->start[i + 1] - array->start[i] > longest ? array->start[i + 1] - array->start[i] : longest;
+    if (!case_agree(call, array->name, "entries", array->n_rows, dims[0]))
+        return NULL;
+    if (call->padded || !same_starts(call, array)) {
+        case_fail(call, "inputs.%s has rows of other lengths than the inputs before it", array->name);
+        return NULL;
+    }
+    call->start = array->start;
+    *dims[1] = (struct case_dim){longest, true};
+    return elements(call, array, type, array->shape[0], true);
 }
 
 void *case_array_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
@@ -125,6 +188,8 @@ void *case_array_as(struct case_call *call, const struct rl_case_array *array, e
 {
     static const char *const what[] = {"entries", "positions in a row", "layers", "experts of a token"};
     size_t n = 1;
+    if (call->lays_out && n_dims == 2 && array->start)
+        return ragged_batch(call, array, type, dims);
     if (array->n_dims != n_dims || array->start) {
         case_fail(call, "inputs.%s has %zu dimensions%s where %zu are expected", array->name, array->n_dims,
                   array->start ? " and is ragged" : "", n_dims);
@@ -138,18 +203,56 @@ void *case_array_as(struct case_call *call, const struct rl_case_array *array, e
             return NULL;
         }
     }
-    return elements(call, array, type, n);
+    if (call->start && n_dims == 2) {
+        case_fail(call, "inputs.%s is not ragged, the inputs before it are", array->name);
+        return NULL;
+    }
+    call->padded |= n_dims == 2;
+    return elements(call, array, type, n, n_dims == 2);
 }
 
-/* Rows that go back or past the end would make the kernel read what is not there. */
+/* ---- the batch as it lies ---- */
+
+static const struct rl_case_array *array_at(const struct case_call *call, const void *data)
+{
+    for (size_t i = 0; data && i < call->n_arrays; i++)
+        if (call->arrays[i].data == data)
+            return &call->arrays[i];
+    return NULL;
+}
+
+/* Converted arrays lie in memory of the call, and are of the usual type. */
+static enum rl_integers integers_at(const struct case_call *call, const void *data)
+{
+    const struct rl_case_array *array = array_at(call, data);
+    if (!array)
+        return RL_INTEGERS;
+    return array->type == RL_CASE_INT64   ? RL_INTEGERS_64
+           : array->type == RL_CASE_INT32 ? RL_INTEGERS_32
+                                          : RL_INTEGERS;
+}
+
+const struct rl_batch *case_lay_out(struct case_call *call, const struct rl_batch *batch,
+                                    const void *const *reals, unsigned n)
+{
+    call->layout = (struct rl_layout){.batch = *batch,
+                                      .size = sizeof call->layout,
+                                      .n_tokens = batch->n_tokens,
+                                      .start = call->start,
+                                      .mask_type = integers_at(call, batch->mask),
+                                      .turn_type = integers_at(call, batch->turn)};
+    call->layout.batch.n_tokens = RL_LAYOUT;
+    for (unsigned k = 0; k < n; k++) {
+        const struct rl_case_array *array = array_at(call, reals[k]);
+        call->layout.bf16 |= array && array->type == RL_CASE_BFLOAT16 ? RL_BF16(k) : 0;
+    }
+    return &call->layout.batch;
+}
+
 void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
 {
-    bool sound = array->start && array->n_dims == 1 && array->start[0] == 0 &&
-                 array->start[array->n_rows] == array->shape[0];
-    for (size_t i = 0; sound && i < array->n_rows; i++)
-        sound = array->start[i] <= array->start[i + 1];
-    if (sound)
-        return elements(call, array, type, array->shape[0]);
+    if (is_ragged(array))
+        return elements(call, array, type, array->shape[0], false);
     case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length", array->name);
     return NULL;
 }
@@ -202,4 +305,15 @@ void case_keep(struct case_call *call, const struct rl_case_array *array)
     if (array->start)
         kept->start = own(call, array->start, (array->n_rows + 1) * sizeof *array->start);
     call->n_results += !call->failed;
+}
+
+void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b,
+                     size_t t)
+{
+    const struct rl_case_array padded = {name, type, 2, {b, t}, values, NULL, 0};
+    if (!call->start) {
+        case_keep(call, &padded);
+        return;
+    }
+    case_keep(call, &(struct rl_case_array){name, type, 1, {call->start[b]}, values, call->start, b});
 }

@@ -355,7 +355,7 @@ void case_put_mask(struct case_call *call, const char *name, const uint8_t *mask
                    size_t t)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){name, RL_CASE_UINT8, 2, {b, t}, mask, NULL, 0});
+        case_keep_batch(call, name, RL_CASE_UINT8, mask, b, t);
         return;
     }
     json_t *rows = json_array();

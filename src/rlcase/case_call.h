@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <rlcase/case.h>
+#include <rlcore/batch.h>
 
 struct case_block;
 
@@ -26,6 +27,10 @@ struct case_call {
     const json_t *inputs; /* borrowed: the case's `inputs` object */
     const struct rl_case_array *arrays; /* borrowed: inputs that are arrays, looked up first */
     size_t n_arrays;
+    bool lays_out;       /* the kernel takes batches of any layout */
+    const size_t *start; /* borrowed: where the rows of a ragged batch begin; NULL: not ragged */
+    bool padded;         /* some [B][T] array was not ragged */
+    struct rl_layout layout;
     bool keeps_arrays; /* arrays among the results go to results and not, as lists, into outputs */
     struct rl_case_array results[CASE_RESULTS_MAX];
     size_t n_results;
@@ -46,6 +51,7 @@ struct case_kernel {
      */
     const char *inputs;
     const char *outputs; /* NAME or NAME [shape] */
+    bool layouts;        /* its arrays go through case_lay_out */
     void (*run)(struct case_call *call);
 };
 
@@ -122,9 +128,24 @@ void *case_array_as(struct case_call *call, const struct rl_case_array *array,
 void *case_ragged_as(struct case_call *call, const struct rl_case_array *array,
                      enum rl_case_type type);
 
+/*
+ * The batch as its arrays lie, for a kernel with `layouts`: wide masks and turns, ragged rows,
+ * bfloat16 among the n arrays of reals that the kernel reads, in its order. Lives as long as the
+ * call.
+ */
+const struct rl_batch *case_lay_out(struct case_call *call, const struct rl_batch *batch,
+                                    const void *const *reals, unsigned n);
+#define CASE_LAY_OUT(call, batch, ...)                                                             \
+    case_lay_out(call, batch, (const void *const[]){__VA_ARGS__},                                  \
+                 sizeof((const void *const[]){__VA_ARGS__}) / sizeof(const void *))
+
 /* Take an array among the results; memory of the call is taken over, other memory copied. Values that
  * are not finite make the call fail, as they do in JSON. */
 void case_keep(struct case_call *call, const struct rl_case_array *array);
+
+/* The same for a result [B][T], ragged if the batch is. */
+void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type,
+                     const void *values, size_t b, size_t t);
 
 /* Whether the block of the call's memory that begins there is its own. */
 bool case_owns(const struct case_call *call, const void *data);

@@ -58,6 +58,8 @@ static void read_routes(struct case_call *call, struct compose_case *c)
     for (size_t i = 0; i < 3; i++) {
         if (!case_present(call, names[i]))
             continue;
+        if (call->start)
+            case_fail(call, "inputs.%s: routes are of padded batches, this one is ragged", names[i]);
         c->routes[i] = case_routes(call, names[i], c->b.n, c->t.n);
         *to[i] = &c->routes[i];
     }
@@ -136,9 +138,12 @@ static void run(struct case_call *call)
     make_room(call, &c);
     if (call->failed)
         return;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &c.batch, c.in.log_prob, c.in.proximal, c.in.behaviour, c.in.sampler,
+                     c.in.advantages);
     do
         status =
-            rl_compose_loss(&c.batch, &c.in, &c.options, &c.out, &result, &call->ws, &call->err);
+            rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
         return;
@@ -166,5 +171,6 @@ const struct case_kernel case_compose_loss = {
     .outputs =
         "loss, d_log_prob [B][T], backend [B][T], staleness [B][T], ratio [B][T], "
         "modified_response_mask [B][T], metrics",
+    .layouts = true,
     .run = run,
 };

@@ -127,9 +127,9 @@ json_t *case_describe(void)
     json_t *list = json_array();
     for (size_t i = 0; case_kernels_double[i]; i++) {
         const struct case_kernel *kernel = case_kernels_double[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:o, s:o}", "family", kernel->family, "summary",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:b, s:b, s:o, s:o}", "family", kernel->family, "summary",
                                               kernel->summary, "single", case_find(kernel->family, true) != NULL,
-                                              "inputs", describe_inputs(kernel->inputs), "outputs",
+                                              "layouts", kernel->layouts, "inputs", describe_inputs(kernel->inputs), "outputs",
                                               describe_outputs(kernel->outputs)));
     }
     return list;

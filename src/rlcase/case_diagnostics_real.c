@@ -42,8 +42,10 @@ static void run_diagnostics(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, train, rollout);
     do
-        status = rl_diagnose(&batch, train, rollout, low, high, &d, &call->ws, &call->err);
+        status = rl_diagnose(laid, train, rollout, low, high, &d, &call->ws, &call->err);
     while (case_again(call, status));
     if (!call->failed)
         put_diagnostics(call, &d);
@@ -60,5 +62,6 @@ const struct case_kernel case_diagnostics = {
         "kl, k3, chi2_token, chi2_seq, ess, ratio_mean, ratio_min, ratio_max, "
         "clip_low_fraction, clip_high_fraction, ratio_percentiles [99], n_tokens, "
         "n_rows, n_clamped",
+    .layouts = true,
     .run = run_diagnostics,
 };

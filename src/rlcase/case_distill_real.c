@@ -5,6 +5,7 @@
 
 struct distill_case {
     struct rl_batch batch;
+    const struct rl_batch *laid; /* as its arrays lie */
     struct rl_distill_options options;
     const real *log_prob, *teacher, *rl_advantages;
     const double *rewards;
@@ -31,6 +32,7 @@ static struct distill_case read_case(struct case_call *call)
     c.options.kd_coef = case_number(call, "kd_coef");
     c.batch.n_rows = c.b = b.n;
     c.batch.n_tokens = c.t = t.n;
+    c.laid = CASE_LAY_OUT(call, &c.batch, c.log_prob, c.teacher, c.rl_advantages);
     return c;
 }
 
@@ -47,7 +49,7 @@ static void run(struct case_call *call)
     enum rl_status status;
     while (!call->failed) {
         status =
-            rl_distill(&c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards,
+            rl_distill(c.laid, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards,
                        advantages, d_log_prob, pass_rate, eligible, &result, &call->ws, &call->err);
         if (!case_again(call, status))
             break;
@@ -74,5 +76,6 @@ const struct case_kernel case_distill = {
     .outputs =
         "eligible [B], advantages [B][T], d_log_prob [B][T], pass_rate [B], "
         "eligible_tokens, kd_loss",
+    .layouts = true,
     .run = run,
 };

@@ -24,9 +24,11 @@ static void run_bypass(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, log_prob, rollout, advantages);
     do {
         metrics.n = 0;
-        status = rl_bypass_loss(&batch, kind, &correction, &options, log_prob, rollout, advantages,
+        status = rl_bypass_loss(laid, kind, &correction, &options, log_prob, rollout, advantages,
                                 d_log_prob, &out, &metrics, &call->ws, &call->err);
     } while (case_again(call, status));
     if (call->failed)
@@ -80,9 +82,11 @@ static void run_decoupled(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, log_prob, proximal, rollout, advantages);
     do {
         metrics.n = 0;
-        status = rl_decoupled_loss(&batch, &correction, &options, log_prob, proximal, rollout,
+        status = rl_decoupled_loss(laid, &correction, &options, log_prob, proximal, rollout,
                                    advantages, weights, mask, d_log_prob, &out, &metrics, &call->ws,
                                    &call->err);
     } while (case_again(call, status));
@@ -105,6 +109,7 @@ const struct case_kernel case_bypass_loss = {
         "global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, d_log_prob [B][T], metrics",
+    .layouts = true,
     .run = run_bypass,
 };
 
@@ -120,5 +125,6 @@ const struct case_kernel case_decoupled_loss = {
     .outputs =
         "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, rollout_is_weights [B][T], "
         "modified_response_mask [B][T], d_log_prob [B][T], metrics",
+    .layouts = true,
     .run = run_decoupled,
 };

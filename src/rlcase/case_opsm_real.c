@@ -34,7 +34,9 @@ static void run_opsm(struct case_call *call)
     struct rl_opsm_result result;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
-    if (call->failed || case_again(call, rl_opsm(&batch, &options, train, rollout, advantages, mask,
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, train, rollout, advantages);
+    if (call->failed || case_again(call, rl_opsm(laid, &options, train, rollout, advantages, mask,
                                                  ratio, &result, &call->err)))
         return;
     if (call->failed)
@@ -56,5 +58,6 @@ const struct case_kernel case_opsm = {
     .outputs =
         "modified_response_mask [B][T], ratio [B][T], n_units, n_dropped, "
         "n_tokens_dropped",
+    .layouts = true,
     .run = run_opsm,
 };

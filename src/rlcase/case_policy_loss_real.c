@@ -58,8 +58,10 @@ static void run(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, in.log_prob, in.old_log_prob, in.advantages, in.weights);
     do
-        status = losses[loss].run(&batch, &in, &options, d_log_prob, &out, &call->ws, &call->err);
+        status = losses[loss].run(laid, &in, &options, d_log_prob, &out, &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
         return;
@@ -78,5 +80,6 @@ const struct case_kernel case_policy_loss = {
         "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, ppo_kl, pg_clipfrac, pg_clipfrac_lower, d_log_prob [B][T]",
+    .layouts = true,
     .run = run,
 };

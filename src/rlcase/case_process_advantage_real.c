@@ -8,8 +8,9 @@
 static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
 {
     const int32_t *ids = case_ids(call, "event", b, t);
-    uint8_t *out = case_alloc(call, b->n * t->n, sizeof *out);
-    for (size_t i = 0; ids && out && i < b->n * t->n; i++) {
+    size_t n = call->start ? call->start[b->n] : b->n * t->n;
+    uint8_t *out = case_alloc(call, n, sizeof *out);
+    for (size_t i = 0; ids && out && i < n; i++) {
         if (ids[i] < 0 || ids[i] > RL_EVENT_OUTCOME)
             case_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i / t->n, i % t->n,
                       ids[i]);
@@ -31,8 +32,10 @@ static void run(struct case_call *call)
     batch.n_tokens = t.n;
     if (call->failed)
         return;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, rewards);
     do
-        status = rl_process_advantage(&batch, event, rewards, advantages, &call->ws, &call->err);
+        status = rl_process_advantage(laid, event, rewards, advantages, &call->ws, &call->err);
     while (case_again(call, status));
     if (!call->failed)
         case_put_reals(call, "advantages", advantages, b.n, t.n);
@@ -45,5 +48,6 @@ const struct case_kernel case_process_advantage = {
         "response_mask, event, token_level_rewards, group_index",
     .outputs =
         "advantages [B][T]",
+    .layouts = true,
     .run = run,
 };

@@ -80,7 +80,7 @@ void case_put_reals(struct case_call *call, const char *name, const real *values
                     size_t t)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){name, OWN_TYPE, 2, {b, t}, values, NULL, 0});
+        case_keep_batch(call, name, OWN_TYPE, values, b, t);
         return;
     }
     json_t *rows = json_array();

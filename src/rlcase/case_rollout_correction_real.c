@@ -4,6 +4,7 @@
 
 struct two_policies {
     struct rl_batch batch;
+    const struct rl_batch *laid; /* as its arrays lie */
     const real *train, *rollout;
 };
 
@@ -16,6 +17,7 @@ static struct two_policies read_policies(struct case_call *call, struct case_dim
                              .rollout = case_reals(call, "rollout_log_prob", b, t)};
     p.batch.n_rows = b->n;
     p.batch.n_tokens = t->n;
+    p.laid = CASE_LAY_OUT(call, &p.batch, p.train, p.rollout);
     return p;
 }
 
@@ -25,7 +27,7 @@ static void run_metrics(struct case_call *call)
     struct two_policies p = read_policies(call, &b, &t);
     struct rl_metrics metrics = case_metrics(call);
     if (!call->failed)
-        case_again(call, rl_offpolicy_metrics(&p.batch, p.train, p.rollout, &metrics, &call->err));
+        case_again(call, rl_offpolicy_metrics(p.laid, p.train, p.rollout, &metrics, &call->err));
     if (!call->failed)
         case_put_metrics(call, &metrics);
 }
@@ -46,7 +48,7 @@ static void run_correction(struct case_call *call)
     do {
         /* A second call with more workspace counts its metrics anew. */
         metrics.n = 0;
-        status = rl_rollout_correction(&p.batch, &options, p.train, p.rollout, weights, mask,
+        status = rl_rollout_correction(p.laid, &options, p.train, p.rollout, weights, mask,
                                        &metrics, &call->ws, &call->err);
     } while (case_again(call, status));
     if (call->failed)
@@ -67,6 +69,7 @@ const struct case_kernel case_offpolicy_metrics = {
         "response_mask, train_log_prob, rollout_log_prob",
     .outputs =
         "metrics",
+    .layouts = true,
     .run = run_metrics,
 };
 
@@ -79,5 +82,6 @@ const struct case_kernel case_rollout_correction = {
         "rollout_rs_threshold?",
     .outputs =
         "rollout_is_weights [B][T], modified_response_mask [B][T], metrics",
+    .layouts = true,
     .run = run_correction,
 };

@@ -23,14 +23,15 @@ static void run(struct case_call *call)
     size_t n = 0;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
-    if (call->failed || case_again(call, rl_turn_starts(&batch, start, &call->err)) || call->failed)
+    const struct rl_batch *laid = CASE_LAY_OUT(call, &batch, rewards);
+    if (call->failed || case_again(call, rl_turn_starts(laid, start, &call->err)) || call->failed)
         return;
     struct rl_turns turns = {b.n, start, batch.group};
     double *values = case_alloc(call, start[b.n], sizeof *values);
     double *out[3];
     for (int i = 0; i < 3; i++)
         out[i] = case_alloc(call, MAX_TURNS, sizeof *out[i]);
-    if (call->failed || case_again(call, rl_turn_rewards(&batch, start, rewards, values, NULL, &call->err)) ||
+    if (call->failed || case_again(call, rl_turn_rewards(laid, start, rewards, values, NULL, &call->err)) ||
         call->failed || case_again(call, rl_turn_statistics(&turns, values, stats, MAX_TURNS, &n, &call->err)) ||
         call->failed)
         return;
@@ -53,5 +54,6 @@ const struct case_kernel case_turn_statistics = {
     .summary = "information gain of each turn index over a batch: mean, std, count",
     .inputs = "response_mask, turn_id, token_level_rewards, group_index?",
     .outputs = "mean [K], std [K], count [K]",
+    .layouts = true,
     .run = run,
 };

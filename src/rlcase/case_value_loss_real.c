@@ -20,8 +20,10 @@ static void run(struct case_call *call)
         return;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;
+    const struct rl_batch *laid =
+        CASE_LAY_OUT(call, &batch, vpreds, values, returns);
     do
-        status = rl_value_loss(&batch, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
+        status = rl_value_loss(laid, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
                                &call->ws, &call->err);
     while (case_again(call, status));
     if (call->failed)
@@ -39,5 +41,6 @@ const struct case_kernel case_value_loss = {
         "dp_size?, batch_num_tokens?, global_batch_size?, loss_scale_factor?",
     .outputs =
         "loss, vf_clipfrac, d_vpreds [B][T]",
+    .layouts = true,
     .run = run,
 };

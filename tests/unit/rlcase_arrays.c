@@ -194,6 +194,52 @@ static void the_description_is_whole(void **state)
     rl_case_release(NULL);
 }
 
+/* The same numbers as int64 masks, bfloat16 and ragged rows: the same bits. */
+static void batches_are_read_as_they_lie(void **state)
+{
+    (void)state;
+    static const float p[B * T] = {-1, -0.5, 0, -2, -1, -0.125}, q[B * T] = {-1.5, -0.5, 0, -1, -1, -0.25},
+                       a[B * T] = {1, 1, 0, -1, -1, -1};
+    static const int64_t wide[] = {1, 1, 1, 1, 1};
+    const size_t start[B + 1] = {0, 2, 5};
+    uint16_t half[3][B * T];
+    const float *const from[3] = {p, q, a};
+    size_t n, at = 0;
+    for (size_t i = 0; i < B * T; i++)
+        for (size_t k = 0; i != 2 && k < 3; k++) {
+            uint32_t bits;
+            memcpy(&bits, &from[k][i], sizeof bits);
+            half[k][i < 2 ? i : i - 1] = (uint16_t)(bits >> 16);
+        }
+    struct rl_case *padded, *ragged;
+    struct rl_case_array one[] = {array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT32, p),
+                                  array("old_log_prob", RL_CASE_FLOAT32, q), array("advantages", RL_CASE_FLOAT32, a)};
+    struct rl_case_array other[] = {array("response_mask", RL_CASE_INT64, wide),
+                                    array("log_prob", RL_CASE_BFLOAT16, half[0]),
+                                    array("old_log_prob", RL_CASE_BFLOAT16, half[1]),
+                                    array("advantages", RL_CASE_BFLOAT16, half[2])};
+    for (size_t k = 0; k < 4; k++) {
+        other[k].n_dims = 1;
+        other[k].shape[0] = start[B];
+        other[k].start = start;
+        other[k].n_rows = B;
+    }
+    assert_int_equal(rl_case_run(&padded, "policy_loss", true, values, one, 4, NULL), RL_OK);
+    assert_int_equal(rl_case_run(&ragged, "policy_loss", true, values, other, 4, NULL), RL_OK);
+    assert_string_equal(rl_case_values(padded), rl_case_values(ragged));
+    const struct rl_case_array *d = find(ragged, "d_log_prob");
+    assert_int_equal(d->n_rows, B);
+    for (n = 0; n < B * T; n++)
+        if (mask[n])
+            assert_memory_equal((const float *)find(padded, "d_log_prob")->data + n, (const float *)d->data + at++,
+                                sizeof(float));
+    assert_int_equal(at, d->shape[0]);
+    rl_case_release(padded);
+    rl_case_release(ragged);
+    other[2] = one[2];
+    assert_refused("policy_loss", true, values, other, 4, "inputs.old_log_prob is not ragged, the inputs before it are");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +247,7 @@ int main(void)
         cmocka_unit_test(what_is_misshapen_is_refused_by_name),
         cmocka_unit_test(rows_of_their_own_lengths),
         cmocka_unit_test(the_description_is_whole),
+        cmocka_unit_test(batches_are_read_as_they_lie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
