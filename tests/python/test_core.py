@@ -130,6 +130,28 @@ def test_types_and_layouts():
     assert core.policy_loss(**mixed).d_log_prob.dtype == np.float64
 
 
+def test_what_pytorch_has_goes_in_as_it_is():
+    torch = pytest.importorskip("torch")
+    given = {
+        name: torch.from_numpy(np.array(value)).to(torch.bfloat16) if name in BATCHED else value
+        for name, value in batch(np.float32).items()
+    }
+    given["response_mask"] = torch.from_numpy(batch()["response_mask"].astype(np.int64))
+    wide = {name: value.float() if name in BATCHED else value for name, value in given.items()}
+    half, single = core.policy_loss(**given), core.policy_loss(**wide)
+    assert half.d_log_prob.dtype == torch.float32 and half.loss == single.loss
+    assert (half.d_log_prob == single.d_log_prob).all()
+    lengths = given["response_mask"].sum(dim=1)
+    packed = {
+        name: torch.cat([row[:n] for row, n in zip(value, lengths)]) if name in BATCHED else value
+        for name, value in given.items()
+    }
+    del packed["response_mask"]
+    ragged = core.policy_loss(**packed, cu_seqlens=[0, *lengths.cumsum(0).tolist()])
+    assert ragged.loss == single.loss
+    assert (ragged.d_log_prob == half.d_log_prob[given["response_mask"] != 0]).all()
+
+
 def test_inputs_stay_as_they_are():
     given = batch()
     before = {name: np.copy(value) for name, value in given.items()}

@@ -16,7 +16,7 @@ from . import _library
 
 Array = npt.NDArray[Any]
 
-FLOAT64, FLOAT32, INT64, INT32, UINT8 = range(5)
+FLOAT64, FLOAT32, INT64, INT32, UINT8, BFLOAT16 = range(6)
 _DTYPES = [np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8)]
 _CTYPES = [ctypes.c_double, ctypes.c_float, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint8]
 _DIMS_MAX = 4
@@ -30,6 +30,17 @@ class CoreError(ValueError):
         place = re.search(r"(?:inputs\.)?([A-Za-z_]\w*)((?:\[\d+\])+)|inputs\.(\w+)", text)
         self.argument: Optional[str] = (place.group(1) or place.group(3)) if place else None
         self.index = tuple(map(int, re.findall(r"\d+", place.group(2)))) if place and place.group(2) else ()
+
+
+class BFloat16(np.ndarray):  # type: ignore[type-arg]
+    """Upper halves of float32 numbers, held as uint16: NumPy has no such type."""
+
+
+def widened(array: "Array") -> "Array":
+    """The same numbers as float32, if they are bfloat16."""
+    if not isinstance(array, BFloat16):
+        return array
+    return (array.view(np.ndarray).astype(np.uint32) << 16).view(np.float32)
 
 
 class _Error(ctypes.Structure):
@@ -125,11 +136,14 @@ def _struct(name: str, value: "Array | Ragged", alive: "list[Any]") -> _Array:
     data = value.values if isinstance(value, Ragged) else value
     if data.ndim > _DIMS_MAX:
         raise CoreError(name, f"inputs.{name} has {data.ndim} dimensions")
-    if data.dtype != np.bool_ and data.dtype not in _DTYPES:
-        data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64)
+    out.type = BFLOAT16 if isinstance(data, BFloat16) else UINT8
+    if out.type != BFLOAT16:
+        if data.dtype != np.bool_ and data.dtype not in _DTYPES:
+            data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64)
+        out.type = _type_of(data)
     data = np.ascontiguousarray(data)
     alive.append(data)
-    out.type, out.n_dims = _type_of(data), data.ndim
+    out.n_dims = data.ndim
     out.shape[: data.ndim] = data.shape
     out.data = data.ctypes.data
     if isinstance(value, Ragged):

@@ -12,12 +12,14 @@ library is here without a new package. All arguments are keywords.
 
 **Arrays.** NumPy arrays, PyTorch tensors or nested lists. What is C-contiguous and has the kernel's
 type (float64 or float32, uint8 or bool masks, int32 turn and step ids, int64 groups and counts) is read
-where it lies; other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
+where it lies; with kernels whose description says ``layouts`` so are response masks and turns of int64 (what
+PyTorch makes) and bfloat16. Other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
 kernel runs in single precision where it has that form; with any float64 among them in double. Tensors on
 a GPU come through pinned memory, and results go back to that device. Inputs are never modified.
 
 **Ragged batches.** Where the shape is [B][T], rows may be lists of different lengths, or flat arrays with
-``cu_seqlens`` ([B + 1], where each row begins); results then come in the same form. Without
+``cu_seqlens`` ([B + 1], where each row begins), which those kernels read in place; results then come in the
+same form. Without
 ``response_mask`` every token counts there.
 
 **Results** are a :class:`Result`: a dict whose entries are attributes too. If any array was a tensor, the
@@ -35,7 +37,7 @@ from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
 
-from ._case import CoreError, Ragged, describe, run
+from ._case import BFloat16, CoreError, Ragged, describe, run, widened
 
 __all__ = ["CoreError", "Ragged", "Result", "group_numbers", "kernels", "run_kernel", "turns_from_mask"]
 
@@ -69,15 +71,18 @@ def _to_numpy(tensor: Any) -> np.ndarray:
     """Without a copy on the CPU; from another device through pinned memory."""
     torch = sys.modules["torch"]
     tensor = tensor.detach()
-    if tensor.dtype in (torch.float16, torch.bfloat16):
+    if tensor.dtype == torch.float16:
         tensor = tensor.float()
+    half = tensor.dtype == torch.bfloat16
+    if half:
+        tensor = tensor.view(torch.int16)
     if tensor.device.type != "cpu":
         pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
         pinned.copy_(tensor, non_blocking=True)
         if tensor.device.type == "cuda":
             torch.cuda.current_stream(tensor.device).synchronize()
         tensor = pinned
-    return tensor.numpy()
+    return tensor.numpy().view(np.uint16).view(BFloat16) if half else tensor.numpy()
 
 
 def _to_tensor(array: np.ndarray, device: Any) -> Any:
@@ -99,7 +104,9 @@ def _as_array(name: str, value: Any) -> np.ndarray:
     if _is_tensor(value):
         return _to_numpy(value)
     if _is_list(value) and any(_is_tensor(item) for item in value):
-        value = [_to_numpy(item) if _is_tensor(item) else item for item in value]
+        value = [widened(_to_numpy(item)) if _is_tensor(item) else item for item in value]
+    if isinstance(value, BFloat16):
+        return value
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -119,7 +126,7 @@ def _is_ragged(value: Any) -> bool:
 
 
 def _flatten(name: str, rows: Any) -> Ragged:
-    arrays = [_as_array(name, row) for row in rows]
+    arrays = [widened(_as_array(name, row)) for row in rows]
     start = np.zeros(len(arrays) + 1, dtype=np.int64)
     np.cumsum([len(row) for row in arrays], out=start[1:])
     return Ragged(np.concatenate(arrays) if arrays else np.empty(0), start)
@@ -152,17 +159,26 @@ class _Form:
             lengths = np.diff(self.start)
             self.valid = np.arange(lengths.max(initial=0)) < lengths[:, None]
 
-    def pad(self, name: str, kind: str, value: Any) -> np.ndarray:
-        """[B][T] of the rows, filled up with what counts nowhere."""
+    def rows(self, name: str, value: Any) -> Ragged:
+        """The rows of one input, which must be as long as those of the others."""
         assert self.start is not None
         flat = _flatten(name, value) if self.lists else Ragged(_as_array(name, value), self.start)
         if len(flat.start) != len(self.start) or (flat.start != self.start).any() or len(flat.values) != self.start[-1]:
             raise CoreError(name, f"inputs.{name} has rows of other lengths")
+        return flat
+
+    def pad(self, name: str, kind: str, value: Any) -> np.ndarray:
+        """[B][T] of the rows, filled up with what counts nowhere."""
+        assert self.start is not None
+        flat = self.rows(name, value)
+        flat = Ragged(widened(flat.values), flat.start)
         padded = np.full(self.valid.shape, _PADDING.get(kind, 0), dtype=flat.values.dtype)
         padded[self.valid] = flat.values
         return padded
 
-    def unpad(self, array: np.ndarray) -> Any:
+    def unpad(self, array: "np.ndarray | Ragged") -> Any:
+        if isinstance(array, Ragged):
+            return array.rows() if self.lists else array.values
         if self.start is None or array.shape != self.valid.shape:
             return array
         flat = array[self.valid]
@@ -170,7 +186,7 @@ class _Form:
 
 
 def _gather(
-    family: str, spec: Mapping[str, Any], given: Mapping[str, Any], form: _Form
+    family: str, spec: Mapping[str, Any], given: Mapping[str, Any], form: _Form, in_place: bool
 ) -> "tuple[dict[str, Any], dict[str, Any]]":
     values: "dict[str, Any]" = {}
     arrays: "dict[str, Any]" = {}
@@ -182,18 +198,25 @@ def _gather(
             values[name] = _to_numpy(value).tolist() if _is_tensor(value) else value
         elif item["kind"] == "ragged":
             arrays[name] = _ragged(name, value, form.start if form.start is not None and not form.lists else None)
+        elif in_place and item["shape"] == _BATCH:
+            arrays[name] = form.rows(name, value)
         elif form.start is not None and item["shape"] == _BATCH:
             arrays[name] = form.pad(name, item["kind"], value)
         else:
             arrays[name] = _as_array(name, value)
     if form.start is not None and "response_mask" in spec and "response_mask" not in arrays:
-        arrays["response_mask"] = form.valid
+        everything = np.ones(form.start[-1], dtype=np.uint8)
+        arrays["response_mask"] = Ragged(everything, form.start) if in_place else form.valid
     return values, arrays
+
+
+def _dtype(array: np.ndarray) -> Any:
+    return np.dtype(np.float32) if isinstance(array, BFloat16) else array.dtype
 
 
 def _is_single(spec: Mapping[str, Any], arrays: Mapping[str, Any]) -> bool:
     reals = [
-        (value.values if isinstance(value, Ragged) else value).dtype
+        _dtype(value.values if isinstance(value, Ragged) else value)
         for name, value in arrays.items()
         if spec[name]["kind"] == "reals" or (spec[name]["kind"] == "ragged" and name not in ("step_flags", "loss_mask"))
     ]
@@ -214,7 +237,8 @@ def _deliver(value: Any, form: _Form, device: Any) -> Any:
         if device is None:
             return value
         return Ragged(_to_tensor(value.values, device), value.start)
-    value = form.unpad(value)
+    if not _is_list(value):
+        value = form.unpad(value)
     if device is None:
         return value
     return [_to_tensor(row, device) for row in value] if _is_list(value) else _to_tensor(value, device)
@@ -245,13 +269,16 @@ def run_kernel(family: str, /, *, cu_seqlens: Any = None, **given: Any) -> Resul
         if name not in spec:
             raise TypeError(f"{family}() takes no argument {name!r}; it takes {', '.join(spec)}")
     form = _Form(family, spec, given, cu_seqlens)
-    values, arrays = _gather(family, spec, given, form)
+    # Routes lie token by token in a padded batch and have no ragged form.
+    routes = any(spec[name]["kind"] == "routes" and value is not None for name, value in given.items())
+    in_place = form.start is not None and kernel["layouts"] and not routes
+    values, arrays = _gather(family, spec, given, form, in_place)
     single = kernel["single"] and _is_single(spec, arrays)
     numbers, results = run(family, single, values, arrays)
     device = _device(given)
     out = Result(numbers)
     for name, value in results.items():
-        out[name] = _deliver(value, form, device)
+        out[name] = _deliver(form.unpad(value) if in_place else value, form, device)
     return out
 
 
