@@ -3,8 +3,8 @@
  *
  *     core_bench [--json]
  *
- * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, double precision, 1 and 2
- * threads. Each kernel runs for a fifth of a second, at least 6 times, and the best run counts.
+ * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, 1 and 2 threads; double
+ * precision, float where the name ends in f, and float of bfloat16 log-probs and advantages. Each kernel runs for a fifth of a second, at least 6 times, and the best run counts.
  * Successive runs take different batches, so that a batch comes from memory and not from the cache.
  * Next to the time: tokens per second, and the share of memory bandwidth: bytes that must move
  * (each input read once, each output written once) / time / the rate of a copy of long arrays
@@ -37,6 +37,13 @@ enum { ROWS = 256, TOKENS = 2048, GROUP = 8, TURNS = 9, BATCHES = 6, COPY_ARRAYS
 
 static const size_t cells = (size_t)ROWS * TOKENS;
 
+/* What the float kernels read, and its upper halves. */
+struct singles {
+    float *log_prob, *old_log_prob, *ref_log_prob, *advantages, *weights, *values, *rewards;
+    float *out, *out2;
+    uint16_t *half[3]; /* log_prob, old_log_prob, advantages */
+};
+
 struct bench {
     struct random_batch *data; /* the batch of this run and its outputs */
     double *out, *out2;
@@ -48,6 +55,7 @@ struct bench {
     size_t *starts; /* of rows as sequences, or of their steps */
     double *step_values, *step_sums;
     uint8_t *flags;
+    struct singles single, all_singles[BATCHES];
     struct random_batch *all_data[BATCHES];
     double *all_out[BATCHES], *all_out2[BATCHES];
 };
@@ -254,8 +262,108 @@ static enum rl_status value(struct bench *b, struct rl_error *err)
                          b->data->advantages, b->data->ref_log_prob, b->out, &result, &b->ws, err);
 }
 
+/* ---- float ---- */
+
+typedef enum rl_status policy_lossf(const struct rl_batch *, const struct rl_loss_inputf *,
+                                    const struct rl_loss_options *, float *,
+                                    struct rl_loss_result *, struct rl_workspace *,
+                                    struct rl_error *);
+
+static enum rl_status run_lossf(policy_lossf *loss, struct bench *b, struct rl_error *err)
+{
+    const struct rl_loss_inputf in = {.log_prob = b->single.log_prob,
+                                      .old_log_prob = b->single.old_log_prob,
+                                      .advantages = b->single.advantages};
+    struct rl_loss_result result;
+    return loss(&b->data->batch, &in, &b->options, b->single.out, &result, &b->ws, err);
+}
+
+static enum rl_status ppof(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_ppo_lossf, b, err);
+}
+
+static enum rl_status gspof(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_gspo_lossf, b, err);
+}
+
+static enum rl_status cispof(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_cispo_lossf, b, err);
+}
+
+static enum rl_status sapof(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_sapo_lossf, b, err);
+}
+
+static enum rl_status reinforcef(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_reinforce_lossf, b, err);
+}
+
+static enum rl_status geo_meanf(struct bench *b, struct rl_error *err)
+{
+    return run_lossf(rl_geo_mean_lossf, b, err);
+}
+
+static enum rl_status ppo_half(struct bench *b, struct rl_error *err)
+{
+    struct rl_layout layout = {.batch = b->data->batch,
+                               .size = sizeof layout,
+                               .n_tokens = TOKENS,
+                               .bf16 = RL_BF16(0) | RL_BF16(1) | RL_BF16(2)};
+    const struct rl_loss_inputf in = {.log_prob = (const float *)(const void *)b->single.half[0],
+                                      .old_log_prob = (const float *)(const void *)b->single.half[1],
+                                      .advantages = (const float *)(const void *)b->single.half[2]};
+    struct rl_loss_result result;
+    layout.batch.n_tokens = RL_LAYOUT;
+    return rl_ppo_lossf(&layout.batch, &in, &b->options, b->single.out, &result, &b->ws, err);
+}
+
+static enum rl_status turn_lossf(struct bench *b, struct rl_error *err)
+{
+    const struct rl_loss_inputf in = {.log_prob = b->single.log_prob,
+                                      .old_log_prob = b->single.old_log_prob,
+                                      .advantages = b->single.advantages};
+    struct rl_turn_loss_options options;
+    struct rl_loss_result result;
+    rl_turn_loss_options_init(&options);
+    return rl_a2tgpo_turn_lossf(&b->data->batch, &in, b->single.weights, &options, b->single.out,
+                                NULL, &result, &b->ws, err);
+}
+
+static enum rl_status grpof(struct bench *b, struct rl_error *err)
+{
+    struct rl_outcome_options options;
+    rl_outcome_options_init(&options);
+    return rl_outcome_advantagef(&b->data->batch, &options, b->single.rewards, b->single.out,
+                                 &b->ws, err);
+}
+
+static enum rl_status gaef(struct bench *b, struct rl_error *err)
+{
+    return rl_gaef(&b->data->batch, 0.99, 0.95, b->single.rewards, b->single.values, b->single.out,
+                   b->single.out2, &b->ws, err);
+}
+
+static enum rl_status k3f(struct bench *b, struct rl_error *err)
+{
+    return rl_kl_penaltyf(RL_KL_K3, false, cells, b->single.log_prob, b->single.ref_log_prob,
+                          b->single.out, b->single.out2, err);
+}
+
+static enum rl_status valuef(struct bench *b, struct rl_error *err)
+{
+    struct rl_value_result result;
+    return rl_value_lossf(&b->data->batch, &b->options.agg, 0.2, b->single.values,
+                          b->single.advantages, b->single.ref_log_prob, b->single.out, &result,
+                          &b->ws, err);
+}
+
 /*
- * Bytes per token: mask 1, turn id 4, a double 8. reference: PyTorch on 2 threads of a like
+ * Bytes per token: mask 1, turn id 4, a double 8, a float 4, a bfloat16 2. reference: PyTorch on 2 threads of a like
  * machine.
  */
 static const struct entry {
@@ -285,6 +393,18 @@ static const struct entry {
     {"compose_loss", compose, 2 + 6 * 8, ""},
     {"kl_penalty_k3", k3, 4 * 8, ""},
     {"value_loss", value, 1 + 4 * 8, ""},
+    {"ppo_lossf", ppof, 1 + 4 * 4, ""},
+    {"ppo_lossf_bf16", ppo_half, 1 + 3 * 2 + 4, ""},
+    {"gspo_lossf", gspof, 1 + 4 * 4, ""},
+    {"cispo_lossf", cispof, 1 + 4 * 4, ""},
+    {"sapo_lossf", sapof, 1 + 4 * 4, ""},
+    {"reinforce_lossf", reinforcef, 1 + 4 * 4, ""},
+    {"geo_mean_lossf", geo_meanf, 1 + 4 * 4, ""},
+    {"a2tgpo_turn_lossf", turn_lossf, 1 + 4 + 5 * 4, ""},
+    {"grpo_advantagef", grpof, 1 + 2 * 4, ""},
+    {"gae_advantagef", gaef, 1 + 4 * 4, ""},
+    {"kl_penalty_k3f", k3f, 4 * 4, ""},
+    {"value_lossf", valuef, 1 + 4 * 4, ""},
 };
 
 static double now(void)
@@ -305,6 +425,44 @@ static void take_batch(struct bench *b, size_t i)
     b->data = b->all_data[i % BATCHES];
     b->out = b->all_out[i % BATCHES];
     b->out2 = b->all_out2[i % BATCHES];
+    b->single = b->all_singles[i % BATCHES];
+}
+
+static uint16_t *halves_of(const float *values)
+{
+    uint16_t *out = test_alloc(cells, sizeof *out);
+    for (size_t i = 0; i < cells; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        out[i] = (uint16_t)(bits >> 16);
+    }
+    return out;
+}
+
+static struct singles singles_of(const struct random_batch *r)
+{
+    struct singles s = {.log_prob = floats_of(r->log_prob, cells),
+                        .old_log_prob = floats_of(r->old_log_prob, cells),
+                        .ref_log_prob = floats_of(r->ref_log_prob, cells),
+                        .advantages = floats_of(r->advantages, cells),
+                        .weights = floats_of(r->weights, cells),
+                        .values = floats_of(r->values, cells),
+                        .rewards = floats_of(r->turn_rewards, cells),
+                        .out = floats_of(r->values, cells),
+                        .out2 = floats_of(r->values, cells)};
+    s.half[0] = halves_of(s.log_prob);
+    s.half[1] = halves_of(s.old_log_prob);
+    s.half[2] = halves_of(s.advantages);
+    return s;
+}
+
+static void free_singles(const struct singles *s)
+{
+    void *const all[] = {s->log_prob, s->old_log_prob, s->ref_log_prob, s->advantages, s->weights,
+                         s->values,   s->rewards,      s->out,          s->out2,       s->half[0],
+                         s->half[1],  s->half[2]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
 }
 
 static void make_batches(struct bench *b)
@@ -320,6 +478,7 @@ static void make_batches(struct bench *b)
         b->all_out2[i] = test_alloc(cells, sizeof *b->out2);
         memset(b->all_out[i], 1, cells * sizeof *b->out);
         memset(b->all_out2[i], 1, cells * sizeof *b->out2);
+        b->all_singles[i] = singles_of(b->all_data[i]);
     }
     take_batch(b, 0);
 }
@@ -330,6 +489,7 @@ static void free_batches(struct bench *b)
         random_batch_free(b->all_data[i]);
         free(b->all_out[i]);
         free(b->all_out2[i]);
+        free_singles(&b->all_singles[i]);
     }
 }
 
