@@ -224,6 +224,10 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_offpolicy(line, &it->offpolicy);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
+    if (it->allocation.questions) {
+        set_real(line, "pass_rate_chosen", it->allocation.chosen);
+        set_real(line, "pass_rate_pool", it->allocation.pool);
+    }
     set_aside(line, it);
     set_values(line, it);
     set_turns(line, it->gain, it->n_gain);

@@ -189,6 +189,8 @@ struct trainer_task {
     struct trainer_env env; /* keys beside "algorithm": name, questions, k_min, ... */
     int32_t questions;      /* 32 per iteration */
     int32_t pool; /* 0: new ones in every iteration; else the first .. of this many in turn */
+    double hardness; /* "allocation.hardness", 0; above: drawn from the pool with weights
+                        (1 - pass rate)^hardness, rates being fitted to what was last seen */
     struct trainer_algorithm algorithm;
 };
 

@@ -52,6 +52,12 @@ struct trainer_distillation {
     double loss, clipped; /* K2, means over the updates: the loss, share of tokens it left alone */
 };
 
+/* Questions drawn by allocation.hardness: pass rates as the fit has them, before they are asked. */
+struct trainer_allocation {
+    uint64_t questions;  /* drawn; 0: none were */
+    double chosen, pool; /* mean pass rate of those drawn, of all in their pools */
+};
+
 enum trainer_event_kind {
     TRAINER_EVENT_START,      /* model and memory are known, nothing is trained yet */
     TRAINER_EVENT_WARM,       /* a step of the warm start */
@@ -103,6 +109,7 @@ struct trainer_iteration {
     struct trainer_offpolicy offpolicy;
     struct trainer_end_of_mix end_of_mix[TRAINER_N_DIFFICULTIES];
     struct trainer_distillation distillation;
+    struct trainer_allocation allocation;
     uint64_t n_valued; /* ppo: values that were trained, over all updates; then: */
     double value_loss, value_clip_fraction;                    /* means over the updates */
     double explained_variance, value_mean, return_mean;        /* of values at sampling */

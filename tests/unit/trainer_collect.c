@@ -141,6 +141,68 @@ static void a_pool_is_gone_round(void **state)
     closed(second);
 }
 
+/* None twice; with half of a pool known to be easy, the other half is drawn more often. */
+static void hard_questions_are_drawn_more_often(void **state)
+{
+    struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
+    struct allocation a = {0};
+    size_t drawn[2] = {0};
+    task.pool = 40;
+    task.questions = 8;
+    for (int hardness = 0; hardness <= 4; hardness += 4) {
+        struct trainer_allocation told = {0};
+        task.hardness = hardness > 0 ? hardness : 1e-9; /* almost flat */
+        assert_int_equal(allocation_open(&a, &task, NULL), TRAINER_OK);
+        for (size_t i = 0; i < 40; i++) {
+            a.asked[i] = 8;
+            a.right[i] = i < 20 ? 6 + (int64_t)(i % 3) : (int64_t)(i % 3);
+        }
+        drawn[0] = drawn[1] = 0;
+        for (uint64_t seed = 0; seed < 200; seed++) {
+            uint8_t seen[40] = {0};
+            assert_int_equal(allocation_draw(&a, &task, seed, &told, NULL), TRAINER_OK);
+            for (int32_t q = 0; q < task.questions; q++) {
+                assert_in_range(a.chosen[q], 0, 39);
+                assert_false(seen[a.chosen[q]]++);
+                drawn[a.chosen[q] >= 20]++;
+            }
+        }
+        assert_int_equal(told.questions, 1600);
+        assert_near(told.pool, 0.5, 0.05);
+        assert_true(hardness ? drawn[1] > 1500 && told.chosen < 0.25
+                             : drawn[1] > 700 && drawn[1] < 900 && fabs(told.chosen - told.pool) < 0.03);
+        allocation_close(&a);
+    }
+}
+
+/* Counts are those of the last visit, under the numbers that were asked. */
+static void a_pools_pass_rates_are_the_last_seen(void **state)
+{
+    struct place *place = *state;
+    size_t g = (size_t)place->recipe.training.group_size;
+    place->recipe.tasks[0].pool = 6;
+    place->recipe.tasks[0].hardness = 2;
+    struct run *run = collected(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_GRPO, 3);
+    const struct trainer_rollouts *r = run->rollouts;
+    const struct allocation *a = &run->allocation[0];
+    int64_t asked = 0;
+    for (size_t q = 0; q < 4; q++) {
+        int64_t right = 0;
+        for (size_t i = q * g; i < (q + 1) * g; i++) {
+            assert_int_equal(r->number[i], a->chosen[q]);
+            assert_true(r->episode[i].question == r->episode[q * g].question);
+            right += r->reward[i] > 0;
+        }
+        assert_int_equal(a->asked[a->chosen[q]], g);
+        assert_int_equal(a->right[a->chosen[q]], right);
+    }
+    for (size_t i = 0; i < 6; i++)
+        asked += a->asked[i];
+    assert_int_equal(asked, 4 * g);
+    assert_int_equal(run->allocation[1].pool, 0);
+    closed(run);
+}
+
 static void a_teacher_scores_what_the_learner_says(void **state)
 {
     struct place *place = *state;
@@ -476,6 +538,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, renew_recipe)
     const struct CMUnitTest tests[] = {
+        TEST(hard_questions_are_drawn_more_often),
+        TEST(a_pools_pass_rates_are_the_last_seen),
         TEST(a_teacher_scores_what_the_learner_says),
         TEST(a_source_says_what_the_learner_is_to_say),
         TEST(the_start_scores_all_tasks),

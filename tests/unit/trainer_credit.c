@@ -69,6 +69,7 @@ static void make_row(struct trainer_rollouts *r, size_t row, size_t i)
     r->reward[row] = outcomes[i];
     r->group[row] = (int64_t)(i / GROUP);
     r->task[row] = 1;
+    r->number[row] = (int32_t)(i / GROUP);
     r->episode[row] = (struct trainer_episode){
         .turn = searches[i], .good = good[i], .done = true, .reward = outcomes[i]};
 }
@@ -538,6 +539,8 @@ static void anchors_of_a_pool_are_kept(void **state)
     memcpy(first, kept, sizeof first);
     lengthen(c);
     response_lengths(c, length);
+    for (size_t i = 0; i < ROWS; i++)
+        c->r->number[FIRST + i] = i < GROUP ? 2 : 0;
     assign(c, 1); /* 2 and 0 */
     assert_true(kept[0] == first[0] && kept[1] == first[1] && kept[2] > 0);
     for (size_t i = GROUP; i < ROWS; i++) { /* the second group is question 0 */

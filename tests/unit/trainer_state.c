@@ -158,6 +158,11 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     recipe.training.iterations = 25; /* the last tenth begins before the stop */
     recipe.evaluation.every = 0;
     assert_goes_on(place, &recipe, 24, 0, 0, "judged, and late gains");
+    recipe = warm_recipe(place);
+    recipe.tasks[0].pool = 6;
+    recipe.tasks[0].hardness = 3;
+    check_recipe(&recipe);
+    assert_goes_on(place, &recipe, 4, 0, 2, "pass rates of a pool");
     recipe = small_recipe(TRAINER_HOPWORLD); /* right now and then, by ways of several lengths */
     recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
     recipe.warm_start.steps = 300;

@@ -150,6 +150,8 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
         if (task->pool > 0 && task->pool < task->questions)
             REFUSE("%s.pool.questions is %d, but an iteration has %d questions", name, task->pool,
                    task->questions);
+        if (task->hardness > 0 && task->pool == 0)
+            REFUSE("%s.allocation.hardness needs pool.questions", name);
         status = check_algorithm(&task->algorithm, recipe->training.group_size, err);
         if (status == TRAINER_OK)
             status = trainer_env_check(&task->env, err);

@@ -340,6 +340,10 @@ static const struct recipe_field task[] = {
     INT("pool.questions", pool, 0, FROM(0), TO(1048576),
         "Iterations go round a pool of so many; 0 = every iteration has new ones."),
 
+    LATER_OBJECT("allocation", "Which questions of a pool are asked."),
+    REAL("allocation.hardness", hardness, 0, FROM(0), TO(64),
+         "Drawn with weights (1 - pass rate)^hardness, by a Beta-binomial fit; 0 = in turn."),
+
     OBJECT("algorithm", "Where advantages come from, and what a rollout trains."),
     {"algorithm.name", RECIPE_ALGORITHM, AT(algorithm.name), RL_ALGORITHM_GRPO, FROM(0),
      TO(RL_N_ALGORITHMS - 1), NULL, NULL, "Which algorithm."},

@@ -36,6 +36,7 @@ static void carve_rows(struct trainer_rollouts *r, struct carve *block)
     r->value = carve(block, n * ROLLOUT_VALUES, sizeof(double));
     r->reward = carve(block, n, sizeof(double));
     r->group = carve(block, n, sizeof(int64_t));
+    r->number = carve(block, n, sizeof(int32_t));
     r->baseline = carve(block, n, sizeof(double));
     r->branch_of = carve(block, n, sizeof(int64_t));
     r->n_shared = carve(block, n, sizeof(int32_t));
@@ -101,13 +102,16 @@ static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *pl
                       size_t question, size_t noise_row)
 {
     size_t at = row * r->width;
-    size_t number = plan->pool > 0 ? (plan->first + question) % plan->pool : question;
+    size_t number = plan->numbers  ? (size_t)plan->numbers[question]
+                    : plan->pool > 0 ? (plan->first + question) % plan->pool
+                                     : question;
     uint64_t asked = trainer_seed(plan->question_seed, 'q' + (uint64_t)plan->task, number);
     uint64_t noise = trainer_seed(plan->noise_seed, 'n', noise_row);
     clear_row(r, row);
     size_t n = trainer_env_reset(plan->env, asked, noise, &r->episode[row], r->tokens + at);
     r->length[row] = r->prompt[row] = r->boundary[row * ROLLOUT_VALUES] = (int32_t)n;
     r->task[row] = plan->task;
+    r->number[row] = (int32_t)number;
     r->group[row] = (int64_t)plan->task << 32 | (int64_t)question;
 }
 
@@ -166,6 +170,7 @@ void rollouts_add_continued(struct trainer_rollouts *r, const struct trainer_env
     r->boundary[to * ROLLOUT_VALUES] = r->prompt[to];
     r->task[to] = from->task[row];
     r->group[to] = from->group[row];
+    r->number[to] = from->number[row];
     replay(r, env, to);
     if (!r->episode[to].done)
         r->episode[to].noise = noise;

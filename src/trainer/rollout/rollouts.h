@@ -32,6 +32,7 @@ struct trainer_rollouts {
     double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
     int64_t *group;
+    int32_t *number; /* of its question in the plan's pool */
     double *baseline;      /* outcome of the prompt's greedy rollout */
     int64_t *branch_of;    /* rows of one number branch from one row .. */
     int32_t *n_shared;     /* .. after so many turns */
@@ -57,6 +58,7 @@ struct rollouts_plan {
     size_t questions, group_size;
     uint64_t question_seed; /* question i is a function of it and i */
     size_t first, pool;     /* question q is number (first + q) mod pool; pool 0: number q */
+    const int32_t *numbers; /* [questions] those numbers instead, or NULL */
     uint64_t noise_seed;    /* chances of tool and sampling, of it and the row */
 };
 

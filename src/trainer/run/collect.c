@@ -117,6 +117,21 @@ static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_
         .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
 }
 
+/* In turn, unless the recipe wants hard ones more often. */
+static enum trainer_status draw_questions(struct run *run, struct rollouts_plan *plan,
+                                          int32_t iteration, struct trainer_iteration *metrics,
+                                          struct trainer_error *err)
+{
+    struct allocation *allocation = &run->allocation[plan->task];
+    uint64_t seed = trainer_seed(run->recipe->seed, 'h', (uint64_t)iteration);
+    if (allocation->pool == 0)
+        return TRAINER_OK;
+    plan->numbers = allocation->chosen;
+    return allocation_draw(allocation, &run->recipe->tasks[plan->task],
+                           trainer_seed(seed, 't', (uint64_t)plan->task), &metrics->allocation,
+                           err);
+}
+
 /* Rows of all tasks, started and with what has to be sampled beside them. */
 static enum trainer_status begin_rows(struct run *run, int32_t iteration,
                                       const struct sampler_job *job,
@@ -127,6 +142,9 @@ static enum trainer_status begin_rows(struct run *run, int32_t iteration,
     for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
         struct rollouts_plan plan = plan_for(run->recipe, task, iteration);
         unsigned needs = recipe_needs(run->recipe, task);
+        status = draw_questions(run, &plan, iteration, metrics, err);
+        if (status != TRAINER_OK)
+            return status;
         if (needs & RL_NEED_AGENTS) {
             status = aside_branch(run, &plan, first, job, metrics, err);
         } else {
@@ -159,6 +177,7 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
         struct rl_turn_stat part = {credit_tokens(run->rollouts, first, n),
                                     stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
         rl_turn_stat_merge(scale, &part);
+        allocation_learn(&run->allocation[task], run->rollouts, first, n);
         first += n;
     }
     return status;

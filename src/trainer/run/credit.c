@@ -47,12 +47,10 @@ static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
  */
 static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
-    const struct trainer_task *task = &c->task->recipe->tasks[c->task->task];
     size_t g = (size_t)c->task->recipe->training.group_size;
-    size_t number = (size_t)c->task->iteration * (size_t)task->questions;
     enum rl_status status = RL_OK;
-    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g, number++) {
-        double unset = NAN, *value = kept ? &kept[number % (size_t)task->pool] : &unset;
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g) {
+        double unset = NAN, *value = kept ? &kept[c->r->number[c->task->first + i]] : &unset;
         status = rl_length_anchor(g, c->outcome + i, c->length + i, value, core);
         for (size_t j = 0; j < g; j++)
             c->anchor[i + j] = *value;

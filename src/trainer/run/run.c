@@ -70,12 +70,13 @@ static double spare_params(const struct trainer_recipe *recipe)
     return sets * (double)trainer_model_parameters(&recipe->model) * sizeof(float);
 }
 
-static double anchor_bytes(const struct trainer_recipe *recipe)
+/* What is kept for the questions of pools. */
+static double pool_bytes(const struct trainer_recipe *recipe)
 {
     double n = 0;
     for (int32_t i = 0; i < recipe->n_tasks; i++)
-        n += recipe->tasks[i].pool;
-    return n * sizeof(double);
+        n += recipe->tasks[i].pool * (double)sizeof(double) + allocation_bytes(&recipe->tasks[i]);
+    return n;
 }
 
 /*
@@ -111,7 +112,7 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
            aside_bytes(recipe) + routing_bytes(recipe, rows) + values_bytes(recipe) +
-           spare_params(recipe) + anchor_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
+           spare_params(recipe) + pool_bytes(recipe) + (shows(recipe) ? 13 * tokens : 0) +
            16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
 }
 
@@ -238,8 +239,11 @@ static enum trainer_status open_rows(struct run *run, struct trainer_error *err)
         whole =
             whole && run->shown && run->shown_wanted && run->shown_log_prob && run->shown_length;
     }
-    return whole ? routing_open(&run->routing, recipe, run->rollouts, err)
-                 : trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
+    enum trainer_status status = whole ? routing_open(&run->routing, recipe, run->rollouts, err)
+                                       : trainer_no_memory(err, 2 * rollouts_bytes(rows, width));
+    for (int32_t task = 0; task < recipe->n_tasks && status == TRAINER_OK; task++)
+        status = allocation_open(&run->allocation[task], &recipe->tasks[task], err);
+    return status;
 }
 
 /*
@@ -277,6 +281,7 @@ void run_close(struct run *run)
     for (int32_t i = 0; i < TRAINER_ENVS_MAX; i++) {
         free(run->teacher[i]);
         free(run->memory.anchor[i]);
+        allocation_close(&run->allocation[i]);
     }
     void *const blocks[] = {run->history,      run->lowered,        run->start,       run->rollouts,
                             run->evaluation,   run->minibatch,      run->order,       run->shown,
@@ -631,8 +636,10 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
     few.loss.kl_coef = 0;
     few.sampler.staleness = 0;
     few.judge.endpoint[0] = 0;
-    for (int32_t i = 0; i < few.n_tasks; i++)
+    for (int32_t i = 0; i < few.n_tasks; i++) {
         few.tasks[i].questions = n_questions;
+        few.tasks[i].hardness = 0;
+    }
     struct run run = {.recipe = &few};
     enum trainer_status status = run_open(&run, err);
     *rollouts = NULL;

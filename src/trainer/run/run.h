@@ -2,6 +2,7 @@
 #ifndef TRAINER_RUN_H
 #define TRAINER_RUN_H
 
+#include "run/allocation.h"
 #include "run/credit.h"
 #include "run/replay.h"
 #include "learn/learner.h"
@@ -23,6 +24,7 @@ struct run {
     void *values; /* memory of values.h */
     struct workspace workspace;
     struct credit_memory memory;
+    struct allocation allocation[TRAINER_ENVS_MAX];
     struct trainer_judge_counts judged; /* sums over iterations */
     size_t *order;  /* [rows] */
     float *history; /* [staleness + 1][n_params] learner's weights, iteration by iteration */

@@ -34,7 +34,7 @@ struct block {
     size_t bytes;
 };
 
-enum { BLOCKS = 5 + TRAINER_ENVS_MAX };
+enum { BLOCKS = 5 + 3 * TRAINER_ENVS_MAX };
 
 static size_t find_blocks(struct run *run, struct block blocks[BLOCKS])
 {
@@ -52,6 +52,13 @@ static size_t find_blocks(struct run *run, struct block blocks[BLOCKS])
         if (run->memory.anchor[task])
             blocks[used++] = (struct block){run->memory.anchor[task],
                                             (size_t)run->recipe->tasks[task].pool * sizeof(double)};
+    for (int32_t task = 0; task < run->recipe->n_tasks; task++) {
+        const struct allocation *a = &run->allocation[task];
+        if (a->pool > 0) {
+            blocks[used++] = (struct block){a->asked, a->pool * sizeof *a->asked};
+            blocks[used++] = (struct block){a->right, a->pool * sizeof *a->right};
+        }
+    }
     return used;
 }
 

@@ -2,7 +2,7 @@
  * state.h: a run between two iterations, in a file from which it goes on as if it had never stopped.
  *
  * Beside the weights: the optimizer's moments, weights of earlier iterations that a stale sampler still
- * plays, those of the start where a penalty holds on to them, baselines and anchors, and the sums that
+ * plays, those of the start where a penalty holds on to them, baselines, anchors, pass rates of a pool, and the sums that
  * the last event tells. Questions, chances and shuffles are functions of seed and iteration and need no
  * place. Numbers lie in the file as in memory: it is for the program that wrote it, on machines of one
  * kind; a policy for others is a checkpoint.
