@@ -173,18 +173,18 @@ static enum rl_status by_process(const struct rows *r)
  */
 static enum rl_status by_prefixes(const struct rows *r)
 {
-    size_t n = r->batch->n_tokens;
     lay_rewards(r, NULL);
-    for (size_t i = 0; i < r->batch->n_rows; i++) {
+    for (size_t i = 0; i < r->grid->n_rows; i++) {
         size_t first = r->in->turn_start[i], last = r->in->turn_start[i + 1] - 1;
         for (size_t k = first; k <= last; k++)
             if (!isfinite(r->in->gain[k]) || !isfinite(r->in->outcome[i]))
                 return rl_fail(r->err, RL_EVALUE, "row %zu, turn %zu: a value that is not finite",
                                i, k - first);
-        for (size_t t = i * n; t < (i + 1) * n; t++) {
-            size_t k = first + (size_t)(r->batch->mask[t] ? r->batch->turn[t] : 0);
+        for (size_t t = rl_row_at(r->grid, i), end = rl_row_end(r->grid, i); t < end; t++) {
+            bool on = rl_on(r->grid, t);
+            size_t k = first + (size_t)(on ? rl_id(rl_turns_at(r->grid, t), 0) : 0);
             double gained = k == last ? r->in->outcome[i] - r->in->gain[k] : r->in->gain[k];
-            r->advantages[t] = r->batch->mask[t] ? (real)gained : 0;
+            r->advantages[t] = on ? (real)gained : 0;
         }
     }
     return RL_OK;
