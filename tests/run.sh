@@ -22,7 +22,7 @@ fi
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$here/cli/install-deps.sh"
 # shellcheck disable=SC2086
-need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev clang libclang-rt-dev libomp-dev python3-numpy git
+need_packages $build_packages libcmocka-dev sqlite3 zlib1g-dev libgfortran-12-dev clang libclang-rt-dev libomp-dev g++ python3-numpy git
 if [ "$without" = none ] && ! command -v npm >/dev/null; then
     need_packages nodejs npm # clients of `lineage mcp`
 fi

@@ -14,7 +14,8 @@ set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 add_library(project_flags INTERFACE)
 target_compile_definitions(project_flags INTERFACE _POSIX_C_SOURCE=200809L)
 target_compile_options(project_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
   -Wvla -Wformat=2 -Wcast-qual
   # Results must not depend on whether the compiler fuses a*b+c.
   -ffp-contract=off)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# example.sh: the C program shown in schema/CORE.md, and `lineage core` on the same numbers.
+# example.sh: the C program shown in schema/CORE.md, the C++ program, and `lineage core` on the same
+# numbers.
 . "$SOURCE/tests/support/shell.sh"
 
 examples=$SOURCE/tests/examples
@@ -35,13 +36,13 @@ column()
 {
     "$JSON_GET" "$2" <"$1" | tr -d '[]' | tr ',' '\n'
 }
-# must_agree WANTED GOT: columns of numbers within a rounding error, and at least one of them not 0.
+# must_agree WANTED GOT [SQUARE]: columns of numbers within a rounding error, and at least one of them not 0.
 must_agree()
 {
     checks=$((checks + 1))
-    paste -d ' ' "$1" "$2" | awk '{ for (i = 1; 2 * i <= NF; i++) {
+    paste -d ' ' "$1" "$2" | awk -v square="${3:-1e-24}" '{ for (i = 1; 2 * i <= NF; i++) {
             d = $i - $(i + NF / 2); seen += $i != 0
-            if (NF % 2 || $i "" == "" || d * d > 1e-24) bad = 1 } }
+            if (NF % 2 || $i "" == "" || d * d > square) bad = 1 } }
         END { exit bad || !seen }' || fail "$last: '$(cat "$2")' is not '$(cat "$1")'"
 }
 
@@ -59,4 +60,31 @@ must_agree loss core
 column out d_log_prob >gradient
 cut -d ' ' -f 3 tokens >wanted
 must_agree wanted gradient
+
+# The same batch padded, in double.
+cat >padded.json <<'END'
+{"loss": "vanilla", "loss_agg_mode": "token-mean",
+ "response_mask": [[1, 1, 0, 1], [1, 1, 0, 0], [1, 1, 0, 0]],
+ "log_prob": [[-0.5, -1.25, 0, -0.375], [-2, -0.125, 0, 0], [-1, -0.75, 0, 0]],
+ "old_log_prob": [[-0.75, -1, 0, -0.375], [-1.5, -0.25, 0, 0], [-1.625, -0.75, 0, 0]],
+ "advantages": [[1, 1, 0, 1], [-0.5, -0.5, 0, 0], [0.25, 0.25, 0, 0]]}
+END
+must_run core policy_loss padded.json
+printf '%s %s\n' "$(json loss)" "$(json pg_clipfrac)" >core
+column out d_log_prob | sed '7,8d;12d' >gradient
+# as_padded PROGRAM...: prints the loss and the nine gradients of the packed batch.
+as_padded()
+{
+    last=$*
+    "$@" >program || fail "$last fails"
+    sed -n 1p program >loss
+    tail -n +2 program >tokens
+    must_agree core loss 1e-14
+    must_agree gradient tokens 1e-14
+}
+if [ -n "${EXAMPLE_LAYOUTS:-}" ]; then
+    as_padded "$EXAMPLE_LAYOUTS"
+else
+    echo 'SKIP the C++ example: there is no C++ compiler'
+fi
 finish
