@@ -143,10 +143,10 @@ static enum lineage_status judge(struct appending *a, enum lineage_status status
         return status;
     if (!pg_is_connected(p->pg) || a->committed || strcmp(sqlstate, "LN002") == 0 || strcmp(sqlstate, "23505") == 0)
         return find_out(p, state, err);
+    p->log.lost = strcmp(sqlstate, "LN001") == 0; /* now: the next statement forgets the SQLSTATE */
     if (p->claim == CLAIMED)
         postgres_end(p, "ROLLBACK");
     p->claim = NO_CLAIM;
-    p->log.lost = strcmp(sqlstate, "LN001") == 0;
     p->crowded = p->log.lost;
     return p->log.lost ? LINEAGE_EAWAY : status;
 }

@@ -418,14 +418,16 @@ size_t pg_rows(const struct pg_result *result)
 
 bool pg_is_null(const struct pg_result *result, size_t row, size_t column)
 {
-    return result->pg->pq.getisnull(result->rows, (int)row, (int)column);
+    return !result->rows || result->pg->pq.getisnull(result->rows, (int)row, (int)column);
 }
 
+/* libpq has NULL for a cell that is not in the answer. */
 const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length)
 {
+    const char *text = result->rows ? result->pg->pq.getvalue(result->rows, (int)row, (int)column) : NULL;
     if (length)
-        *length = (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column);
-    return result->pg->pq.getvalue(result->rows, (int)row, (int)column);
+        *length = text ? (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column) : 0;
+    return text ? text : "";
 }
 
 const char *pg_digits(const struct pg_result *result, size_t row, size_t column)

@@ -18,7 +18,8 @@
 
 struct pg;
 
-/* What a statement answered; zeroed is nothing. Text format, NULL as "" unless pg_is_null. */
+/* What a statement answered; zeroed is nothing. Text format, NULL as "" unless pg_is_null; a cell that is not in the answer is
+ * NULL. */
 struct pg_result {
     struct pg *pg;
     void *rows;
