@@ -44,7 +44,7 @@ enum rl_case_type {
 
 enum { RL_CASE_DIMS_MAX = 4 };
 
-/* An array, contiguous and row-major, or rows of their own lengths. */
+/* An array, row-major; rows of a matrix may lie further apart than they are wide, or be of their own lengths. */
 struct rl_case_array {
     const char *name;
     enum rl_case_type type;
@@ -57,6 +57,7 @@ struct rl_case_array {
      */
     const size_t *start;
     size_t n_rows;
+    size_t stride; /* of two dimensions: elements from one row to the next, not below shape[1]; 0: shape[1] */
 };
 
 /* The results of a call. */
@@ -71,7 +72,9 @@ struct rl_case;
  *
  * Kernels whose description says "layouts" read response masks (loss_mask) of int32 and int64, turn
  * ids of int64 and, if single, bfloat16 in place as well, and take ragged arrays wherever [B][T] is
- * asked for: then of all of them, with the same starts; results [B][T] come ragged too.
+ * asked for: then of all of them, with the same starts; results [B][T] come ragged too. They read matrices
+ * of one stride, the one that most of a call's have, in place; those of another stride are copied, and
+ * results [B][T] have that stride. What lies between rows is not read.
  *
  * RL_EINVAL with a sentence that names input and index if the family is unknown or has no single
  * form, for values that are no JSON object, for a missing, misshapen or mistyped input; else what the

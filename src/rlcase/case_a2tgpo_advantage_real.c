@@ -27,8 +27,8 @@ static void run(struct case_call *call)
                              .turn = case_ids(call, "turn_id", &b, &t),
                              .group = case_integers(call, "group_index", &b)};
     const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
-    real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
-    real *clip_scale = case_alloc(call, b.n * t.n, sizeof *clip_scale);
+    real *advantages = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *advantages);
+    real *clip_scale = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *clip_scale);
     struct rl_a2tgpo_stats stats;
     enum rl_status status;
     if (call->failed)

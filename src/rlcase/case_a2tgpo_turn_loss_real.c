@@ -18,8 +18,8 @@ static void run(struct case_call *call)
                                .old_log_prob = case_reals(call, "old_log_prob", &b, &t),
                                .advantages = case_reals(call, "advantages", &b, &t)};
     const real *scale = case_reals_or_null(call, "ig_clip_scale", &b, &t);
-    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    real *turn_ratio = case_alloc(call, b.n * t.n, sizeof *turn_ratio);
+    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
+    real *turn_ratio = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *turn_ratio);
     struct rl_loss_result out;
     enum rl_status status;
     if (call->failed)

@@ -35,7 +35,7 @@ static enum rl_status group(struct problem *p, int estimator)
     enum rl_status status =
         rl_outcome_advantage(laid(p, NULL), &o, p->rewards, p->advantages, &p->call->ws, &p->call->err);
     if (status == RL_OK)
-        memcpy(p->returns, p->advantages, p->b.n * p->t.n * sizeof *p->returns);
+        memcpy(p->returns, p->advantages, case_batch_size(p->call, p->b.n, p->t.n) * sizeof *p->returns);
     return status;
 }
 
@@ -128,8 +128,8 @@ static void run(struct case_call *call)
     p.batch.group =
         case_present(call, "group_index") ? case_integers(call, "group_index", &p.b) : NULL;
     p.rewards = case_reals(call, "token_level_rewards", &p.b, &p.t);
-    p.advantages = case_alloc(call, p.b.n * p.t.n, sizeof *p.advantages);
-    p.returns = case_alloc(call, p.b.n * p.t.n, sizeof *p.returns);
+    p.advantages = case_alloc(call, case_batch_size(call, p.b.n, p.t.n), sizeof *p.advantages);
+    p.returns = case_alloc(call, case_batch_size(call, p.b.n, p.t.n), sizeof *p.returns);
     p.batch.n_rows = p.b.n;
     p.batch.n_tokens = p.t.n;
     if (call->failed)

@@ -14,7 +14,7 @@ static void run(struct case_call *call)
     struct rl_agg agg = case_agg(call);
     struct rl_batch batch = {.mask = case_mask(call, "loss_mask", &b, &t)};
     const real *losses = case_reals(call, "loss_mat", &b, &t);
-    real *d_losses = case_alloc(call, b.n * t.n, sizeof *d_losses);
+    real *d_losses = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_losses);
     double loss = 0;
     enum rl_status status;
     if (call->failed)

@@ -72,10 +72,16 @@ static const char *wanted(enum rl_case_type type)
     return "a number";
 }
 
+/* Elements from one row of a matrix to the next. */
+static size_t stride_of(const struct rl_case_array *array)
+{
+    return array->stride ? array->stride : array->shape[1];
+}
+
 /* Element i of the whole array, as the indices that the caller knows it by. */
 static void fail_at(struct case_call *call, const struct rl_case_array *array, size_t i, enum rl_case_type type)
 {
-    size_t width = array->n_dims > 1 && array->shape[1] ? array->shape[1] : 0;
+    size_t width = array->n_dims == 2 ? stride_of(array) : 0;
     if (array->n_dims == 2 && width)
         case_fail(call, "inputs.%s[%zu][%zu] is not %s", array->name, i / width, i % width, wanted(type));
     else
@@ -83,40 +89,52 @@ static void fail_at(struct case_call *call, const struct rl_case_array *array, s
 }
 
 /* The value is stored also where it is no good: the call fails with it, and nobody reads on. */
-static bool convert_whole(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out)
+static bool convert_whole(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out, size_t to)
 {
     int64_t value = 0;
     if (type == RL_CASE_UINT8) {
         bool good = whole_at(array, i, 0, 1, &value);
-        ((uint8_t *)out)[i] = (uint8_t)value;
+        ((uint8_t *)out)[to] = (uint8_t)value;
         return good;
     }
     if (type == RL_CASE_INT32) {
         bool good = whole_at(array, i, INT32_MIN, INT32_MAX, &value);
-        ((int32_t *)out)[i] = (int32_t)value;
+        ((int32_t *)out)[to] = (int32_t)value;
         return good;
     }
     bool good = whole_at(array, i, INT64_MIN, INT64_MAX, &value);
-    ((int64_t *)out)[i] = value;
+    ((int64_t *)out)[to] = value;
     return good;
 }
 
-static void *convert(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n)
+static bool convert_one(const struct rl_case_array *array, size_t i, enum rl_case_type type, void *out, size_t to)
 {
-    void *out = case_alloc(call, n, size_of(type));
-    for (size_t i = 0; out && i < n; i++) {
-        bool good = true;
-        if (type == RL_CASE_FLOAT64)
-            ((double *)out)[i] = real_at(array, i);
-        else if (type == RL_CASE_FLOAT32)
-            ((float *)out)[i] = (float)real_at(array, i);
-        else
-            good = convert_whole(array, i, type, out);
-        if (!good) {
-            fail_at(call, array, i, type);
-            return NULL;
-        }
-    }
+    if (type != RL_CASE_FLOAT64 && type != RL_CASE_FLOAT32)
+        return convert_whole(array, i, type, out, to);
+    if (type == RL_CASE_FLOAT64)
+        ((double *)out)[to] = real_at(array, i);
+    else
+        ((float *)out)[to] = (float)real_at(array, i);
+    return true;
+}
+
+/* Rows of width elements, from one every from elements to one every to. */
+struct rows {
+    size_t n, width, from, to;
+};
+
+static void *convert(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
+                     struct rows rows)
+{
+    size_t n;
+    bool huge = __builtin_mul_overflow(rows.n, rows.to, &n);
+    void *out = case_alloc(call, huge ? SIZE_MAX : n, size_of(type));
+    for (size_t i = 0; out && i < rows.n; i++)
+        for (size_t j = 0; j < rows.width; j++)
+            if (!convert_one(array, i * rows.from + j, type, out, i * rows.to + j)) {
+                fail_at(call, array, i * rows.from + j, type);
+                return NULL;
+            }
     return out;
 }
 
@@ -133,16 +151,56 @@ static bool fits_batch(const struct case_call *call, const struct rl_case_array 
     return type == RL_CASE_FLOAT32 && array->type == RL_CASE_BFLOAT16;
 }
 
-static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type, size_t n,
-                      bool of_batch)
+static void *elements(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
+                      struct rows rows, bool of_batch)
 {
-    if (!array->data && n > 0) {
+    bool empty = !rows.n || !rows.width;
+    bool lies_right = rows.from == rows.to && (array->type == type || (of_batch && fits_batch(call, array, type)));
+    if (!array->data && !empty) {
         case_fail(call, "inputs.%s has no data", array->name);
         return NULL;
     }
-    if ((array->type != type && !(of_batch && fits_batch(call, array, type))) || !array->data)
-        return convert(call, array, type, n);
+    if (!lies_right || !array->data)
+        return convert(call, array, type, rows);
     return (void *)(uintptr_t)array->data; /* kernels read inputs only */
+}
+
+static struct rows one_row(size_t n)
+{
+    return (struct rows){1, n, n, n};
+}
+
+/*
+ * One stride serves a whole call, its outputs too: the one that most of its matrices have, so that
+ * the fewest are copied.
+ */
+void case_find_stride(struct case_call *call)
+{
+    size_t most = 0;
+    if (!call->lays_out || case_present(call, "sampler_routes") || case_present(call, "training_routes") ||
+        case_present(call, "used_routes"))
+        return; /* routes lie token by token in a packed batch */
+    for (size_t i = 0; i < call->n_arrays; i++) {
+        const struct rl_case_array *array = &call->arrays[i];
+        size_t n = 0;
+        for (size_t k = 0; k < call->n_arrays; k++)
+            n += call->arrays[k].n_dims == 2 && stride_of(&call->arrays[k]) == stride_of(array);
+        if (array->n_dims == 2 && n > most) {
+            most = n;
+            call->stride = array->stride > array->shape[1] ? array->stride : 0;
+        }
+    }
+}
+
+size_t case_stride(const struct case_call *call, size_t t)
+{
+    return call->stride > t ? call->stride : t;
+}
+
+size_t case_batch_size(struct case_call *call, size_t b, size_t t)
+{
+    size_t n;
+    return __builtin_mul_overflow(b, case_stride(call, t), &n) ? SIZE_MAX : n;
 }
 
 /* Rows that go back or past the end would make the kernel read what is not there. */
@@ -180,7 +238,27 @@ static void *ragged_batch(struct case_call *call, const struct rl_case_array *ar
     }
     call->start = array->start;
     *dims[1] = (struct case_dim){longest, true};
-    return elements(call, array, type, array->shape[0], true);
+    return elements(call, array, type, one_row(array->shape[0]), true);
+}
+
+static void *matrix(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
+{
+    struct rows rows = {array->shape[0], array->shape[1], stride_of(array), array->shape[1]};
+    if (call->lays_out)
+        rows.to = case_stride(call, rows.width);
+    if (rows.from < rows.width) {
+        case_fail(call, "inputs.%s has rows of %zu elements that begin %zu apart", array->name, rows.width, rows.from);
+        return NULL;
+    }
+    return elements(call, array, type, rows, true);
+}
+
+bool case_padded(struct case_call *call, const char *name)
+{
+    if (call->start)
+        case_fail(call, "inputs.%s is not ragged, the inputs before it are", name);
+    call->padded = true;
+    return !call->start;
 }
 
 void *case_array_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type,
@@ -203,12 +281,13 @@ void *case_array_as(struct case_call *call, const struct rl_case_array *array, e
             return NULL;
         }
     }
-    if (call->start && n_dims == 2) {
-        case_fail(call, "inputs.%s is not ragged, the inputs before it are", array->name);
+    if (n_dims == 2)
+        return case_padded(call, array->name) ? matrix(call, array, type) : NULL;
+    if (array->stride) {
+        case_fail(call, "inputs.%s has a stride, which is for two dimensions", array->name);
         return NULL;
     }
-    call->padded |= n_dims == 2;
-    return elements(call, array, type, n, n_dims == 2);
+    return elements(call, array, type, one_row(n), false);
 }
 
 /* ---- the batch as it lies ---- */
@@ -239,6 +318,7 @@ const struct rl_batch *case_lay_out(struct case_call *call, const struct rl_batc
                                       .size = sizeof call->layout,
                                       .n_tokens = batch->n_tokens,
                                       .start = call->start,
+                                      .stride = call->start ? 0 : case_stride(call, batch->n_tokens),
                                       .mask_type = integers_at(call, batch->mask),
                                       .turn_type = integers_at(call, batch->turn)};
     call->layout.batch.n_tokens = RL_LAYOUT;
@@ -252,7 +332,7 @@ const struct rl_batch *case_lay_out(struct case_call *call, const struct rl_batc
 void *case_ragged_as(struct case_call *call, const struct rl_case_array *array, enum rl_case_type type)
 {
     if (is_ragged(array))
-        return elements(call, array, type, array->shape[0], false);
+        return elements(call, array, type, one_row(array->shape[0]), false);
     case_fail(call, "inputs.%s is not ragged: its rows must begin at 0, ascend, and end at its length", array->name);
     return NULL;
 }
@@ -294,7 +374,7 @@ void case_keep(struct case_call *call, const struct rl_case_array *array)
         return;
     }
     for (size_t i = 0; i < array->n_dims; i++)
-        n *= array->shape[i];
+        n *= i == 1 && array->stride ? array->stride : array->shape[i];
     if (!all_finite(array, n)) {
         case_fail(call, "result %s is not finite", array->name);
         return;
@@ -310,10 +390,12 @@ void case_keep(struct case_call *call, const struct rl_case_array *array)
 void case_keep_batch(struct case_call *call, const char *name, enum rl_case_type type, const void *values, size_t b,
                      size_t t)
 {
-    const struct rl_case_array padded = {name, type, 2, {b, t}, values, NULL, 0};
+    const struct rl_case_array padded = {
+        .name = name, .type = type, .n_dims = 2, .shape = {b, t}, .data = values, .stride = call->stride};
     if (!call->start) {
         case_keep(call, &padded);
         return;
     }
-    case_keep(call, &(struct rl_case_array){name, type, 1, {call->start[b]}, values, call->start, b});
+    case_keep(call, &(struct rl_case_array){.name = name, .type = type, .n_dims = 1, .shape = {call->start[b]},
+                                            .data = values, .start = call->start, .n_rows = b});
 }

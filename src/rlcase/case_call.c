@@ -281,16 +281,18 @@ uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b,
         return case_array_as(call, given, RL_CASE_UINT8, 2, (struct case_dim *const[]){b, t});
     const json_t *rows = list(call, name, b);
     uint8_t *out = NULL;
+    if (rows && !case_padded(call, name))
+        return NULL;
     for (size_t i = 0; rows && i < b->n; i++) {
         const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc(call, b->n * t->n, sizeof *out))))
+        if (!row || (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out))))
             return NULL;
         for (size_t j = 0; j < t->n; j++) {
             const json_t *item = json_array_get(row, j);
             int64_t bit = json_is_true(item);
             if (!json_is_boolean(item) && (!as_integer(item, &bit) || bit < 0 || bit > 1))
                 case_fail(call, "inputs.%s[%zu][%zu] is not 0 or 1", name, i, j);
-            out[i * t->n + j] = (uint8_t)bit;
+            out[i * case_stride(call, t->n) + j] = (uint8_t)bit;
         }
     }
     return out;
@@ -304,15 +306,17 @@ int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, 
         return case_array_as(call, given, RL_CASE_INT32, 2, (struct case_dim *const[]){b, t});
     const json_t *rows = list(call, name, b);
     int32_t *out = NULL;
+    if (rows && !case_padded(call, name))
+        return NULL;
     for (size_t i = 0; rows && i < b->n; i++) {
         const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc(call, b->n * t->n, sizeof *out))))
+        if (!row || (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out))))
             return NULL;
         for (size_t j = 0; j < t->n; j++) {
             int64_t id = 0;
             if (!as_integer(json_array_get(row, j), &id) || id < INT32_MIN || id > INT32_MAX)
                 case_fail(call, "inputs.%s[%zu][%zu] is not a 32-bit whole number", name, i, j);
-            out[i * t->n + j] = (int32_t)id;
+            out[i * case_stride(call, t->n) + j] = (int32_t)id;
         }
     }
     return out;
@@ -341,7 +345,8 @@ void case_put_number(struct case_call *call, const char *name, double value)
 void case_put_numbers(struct case_call *call, const char *name, const double *values, size_t n)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){name, RL_CASE_FLOAT64, 1, {n}, values, NULL, 0});
+        case_keep(call, &(struct rl_case_array){
+                            .name = name, .type = RL_CASE_FLOAT64, .n_dims = 1, .shape = {n}, .data = values});
         return;
     }
     json_t *array = json_array();

@@ -30,6 +30,7 @@ struct case_call {
     bool lays_out;       /* the kernel takes batches of any layout */
     const size_t *start; /* borrowed: where the rows of a ragged batch begin; NULL: not ragged */
     bool padded;         /* some [B][T] array was not ragged */
+    size_t stride;       /* elements between rows of [B][T] arrays; 0: T */
     struct rl_layout layout;
     bool keeps_arrays; /* arrays among the results go to results and not, as lists, into outputs */
     struct rl_case_array results[CASE_RESULTS_MAX];
@@ -123,6 +124,16 @@ bool case_agree(struct case_call *call, const char *name, const char *what, size
  * the call failed. */
 void *case_array_as(struct case_call *call, const struct rl_case_array *array,
                     enum rl_case_type type, size_t n_dims, struct case_dim *const dims[]);
+
+/* Choose the stride of the call's batches, before any input is read. */
+void case_find_stride(struct case_call *call);
+
+/* Elements from one row of a batch to the next, and of a whole one, inputs or outputs. */
+size_t case_stride(const struct case_call *call, size_t t);
+size_t case_batch_size(struct case_call *call, size_t b, size_t t);
+
+/* Take note of an input [B][T] that is not ragged; false marks the call failed. */
+bool case_padded(struct case_call *call, const char *name);
 
 /* All elements of a ragged array as a type; NULL marks the call failed. */
 void *case_ragged_as(struct case_call *call, const struct rl_case_array *array,

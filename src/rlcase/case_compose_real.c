@@ -87,7 +87,7 @@ static void read_case(struct case_call *call, struct compose_case *c)
 /* Every factor's array is there whatever is switched on: a factor that does not apply is 1. */
 static void make_room(struct case_call *call, struct compose_case *c)
 {
-    size_t cells = c->b.n * c->t.n;
+    size_t cells = case_batch_size(call, c->b.n, c->t.n);
     c->out.mask = case_alloc(call, cells, sizeof *c->out.mask);
     c->out.d_log_prob = case_alloc(call, cells, sizeof *c->out.d_log_prob);
     c->out.backend = case_alloc(call, cells, sizeof *c->out.backend);

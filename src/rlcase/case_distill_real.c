@@ -40,8 +40,8 @@ static struct distill_case read_case(struct case_call *call)
 static void run(struct case_call *call)
 {
     struct distill_case c = read_case(call);
-    real *advantages = case_alloc(call, c.b * c.t, sizeof *advantages);
-    real *d_log_prob = case_alloc(call, c.b * c.t, sizeof *d_log_prob);
+    real *advantages = case_alloc(call, case_batch_size(call, c.b, c.t), sizeof *advantages);
+    real *d_log_prob = case_alloc(call, case_batch_size(call, c.b, c.t), sizeof *d_log_prob);
     double *pass_rate = case_alloc(call, c.b, sizeof *pass_rate);
     uint8_t *eligible = case_alloc(call, c.b, sizeof *eligible);
     json_t *list = json_array();

@@ -17,7 +17,7 @@ static void run_bypass(struct case_call *call)
     const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
     const real *advantages = case_reals(call, "advantages", &b, &t);
     struct rl_metrics metrics = case_metrics(call);
-    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
     struct rl_loss_result out;
     enum rl_status status;
     if (call->failed)
@@ -73,9 +73,9 @@ static void run_decoupled(struct case_call *call)
     const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
     const real *advantages = case_reals(call, "advantages", &b, &t);
     struct rl_metrics metrics = case_metrics(call);
-    real *weights = case_alloc(call, b.n * t.n, sizeof *weights);
-    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    uint8_t *mask = case_alloc(call, b.n * t.n, sizeof *mask);
+    real *weights = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *weights);
+    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
+    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
     struct rl_loss_result out;
     enum rl_status status;
     if (call->failed)

@@ -29,8 +29,8 @@ static void run_opsm(struct case_call *call)
     if (options.unit == RL_OPSM_TURN)
         batch.turn = case_ids(call, "turn_id", &b, &t);
     const real *advantages = options.negative_only ? case_reals(call, "advantages", &b, &t) : NULL;
-    uint8_t *mask = case_alloc(call, b.n * t.n, sizeof *mask);
-    real *ratio = case_alloc(call, b.n * t.n, sizeof *ratio);
+    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
+    real *ratio = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *ratio);
     struct rl_opsm_result result;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;

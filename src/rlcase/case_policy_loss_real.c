@@ -51,7 +51,7 @@ static void run(struct case_call *call)
         .advantages = case_reals(call, "advantages", &b, &t),
         .weights = case_reals_or_null(call, "rollout_is_weights", &b, &t),
     };
-    real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
+    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
     struct rl_loss_result out;
     enum rl_status status;
     if (call->failed)

@@ -8,13 +8,15 @@
 static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct case_dim *t)
 {
     const int32_t *ids = case_ids(call, "event", b, t);
-    size_t n = call->start ? call->start[b->n] : b->n * t->n;
-    uint8_t *out = case_alloc(call, n, sizeof *out);
-    for (size_t i = 0; ids && out && i < n; i++) {
-        if (ids[i] < 0 || ids[i] > RL_EVENT_OUTCOME)
-            case_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i / t->n, i % t->n,
-                      ids[i]);
-        out[i] = (uint8_t)ids[i];
+    const size_t *start = call->start;
+    uint8_t *out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out);
+    for (size_t i = 0; ids && out && i < b->n; i++) {
+        size_t at = start ? start[i] : i * case_stride(call, t->n);
+        for (size_t j = 0; j < (start ? start[i + 1] - at : t->n); j++) {
+            if (ids[at + j] < 0 || ids[at + j] > RL_EVENT_OUTCOME)
+                case_fail(call, "inputs.event[%zu][%zu] is %d, not 0, 1 or 2", i, j, ids[at + j]);
+            out[at + j] = (uint8_t)ids[at + j];
+        }
     }
     return out;
 }
@@ -26,7 +28,7 @@ static void run(struct case_call *call)
                              .group = case_integers(call, "group_index", &b)};
     const uint8_t *event = read_events(call, &b, &t);
     const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
-    real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
+    real *advantages = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *advantages);
     enum rl_status status;
     batch.n_rows = b.n;
     batch.n_tokens = t.n;

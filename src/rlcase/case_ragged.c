@@ -74,7 +74,8 @@ void case_ragged_put(struct case_call *call, const char *name, const double *val
                      const size_t *start, size_t b)
 {
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){name, RL_CASE_FLOAT64, 1, {start[b]}, values, start, b});
+        case_keep(call, &(struct rl_case_array){.name = name, .type = RL_CASE_FLOAT64, .n_dims = 1,
+                                                .shape = {start[b]}, .data = values, .start = start, .n_rows = b});
         return;
     }
     json_t *rows = json_array();

@@ -29,9 +29,9 @@ static real *read_rows(struct case_call *call, const char *name, const json_t *r
             return NULL;
         }
         *t = (struct case_dim){json_array_size(row), true};
-        if (!out && !(out = case_alloc(call, b->n * t->n, sizeof *out)))
+        if (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out)))
             return NULL;
-        read_row(call, name, row, i, out + i * t->n);
+        read_row(call, name, row, i, out + i * case_stride(call, t->n));
     }
     return out;
 }
@@ -47,6 +47,8 @@ real *case_reals(struct case_call *call, const char *name, struct case_dim *b, s
         case_fail(call, "inputs.%s is missing or not a list", name);
         return NULL;
     }
+    if (!case_padded(call, name))
+        return NULL;
     if (b->known && json_array_size(rows) != b->n) {
         case_fail(call, "inputs.%s has %zu rows where %zu are expected", name,
                   json_array_size(rows), b->n);

@@ -40,8 +40,8 @@ static void run_correction(struct case_call *call)
     struct two_policies p = read_policies(call, &b, &t);
     struct rl_correction_options options = case_correction_options(call);
     struct rl_metrics metrics = case_metrics(call);
-    real *weights = case_alloc(call, b.n * t.n, sizeof *weights);
-    uint8_t *mask = case_alloc(call, b.n * t.n, sizeof *mask);
+    real *weights = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *weights);
+    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
     enum rl_status status;
     if (call->failed)
         return;

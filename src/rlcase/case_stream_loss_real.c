@@ -150,8 +150,10 @@ static void put_result(struct case_call *call, const struct rl_stream_result *re
         call, "components",
         json_pack("{s:f, s:f, s:f}", "rl", result->rl, "ce", result->ce, "ref_kl", result->ref_kl));
     if (call->keeps_arrays) {
-        case_keep(call, &(struct rl_case_array){"d_trainer_logprobs", OWN_TYPE, 1, {shape->start[shape->n]},
-                                                gradient, shape->start, shape->n});
+        case_keep(call, &(struct rl_case_array){
+                            .name = "d_trainer_logprobs", .type = OWN_TYPE, .n_dims = 1,
+                            .shape = {shape->start[shape->n]}, .data = gradient, .start = shape->start,
+                            .n_rows = shape->n});
         return;
     }
     json_t *rows = json_array();

@@ -13,7 +13,7 @@ static void run(struct case_call *call)
     const real *vpreds = case_reals(call, "vpreds", &b, &t);
     const real *values = case_reals(call, "values", &b, &t);
     const real *returns = case_reals(call, "returns", &b, &t);
-    real *d_vpreds = case_alloc(call, b.n * t.n, sizeof *d_vpreds);
+    real *d_vpreds = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_vpreds);
     struct rl_value_result out;
     enum rl_status status;
     if (call->failed)

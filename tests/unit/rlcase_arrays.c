@@ -240,6 +240,52 @@ static void batches_are_read_as_they_lie(void **state)
     assert_refused("policy_loss", true, values, other, 4, "inputs.old_log_prob is not ragged, the inputs before it are");
 }
 
+/* Columns of wider matrices; between them is poison. A matrix of another stride is copied. */
+static void rows_may_lie_apart(void **state)
+{
+    (void)state;
+    enum { STRIDE = 5 };
+    double p[B * STRIDE], q[B * STRIDE], a[B * STRIDE];
+    int64_t wide[B * STRIDE];
+    for (size_t i = 0; i < B * STRIDE; i++) {
+        size_t from = i / STRIDE * T + i % STRIDE;
+        bool inside = i % STRIDE < T;
+        p[i] = inside ? log_prob[from] : NAN;
+        q[i] = inside ? old_log_prob[from] : NAN;
+        a[i] = inside ? advantages[from] : NAN;
+        wide[i] = inside ? mask[from] : 7;
+    }
+    struct rl_case *packed, *apart;
+    struct rl_case_array one[] = {
+        array("response_mask", RL_CASE_UINT8, mask), array("log_prob", RL_CASE_FLOAT64, log_prob),
+        array("old_log_prob", RL_CASE_FLOAT64, old_log_prob), array("advantages", RL_CASE_FLOAT64, advantages)};
+    struct rl_case_array other[] = {array("response_mask", RL_CASE_INT64, wide), array("log_prob", RL_CASE_FLOAT64, p),
+                                    array("old_log_prob", RL_CASE_FLOAT64, q), array("advantages", RL_CASE_FLOAT64, a)};
+    for (size_t k = 0; k < 4; k++)
+        other[k].stride = STRIDE;
+    assert_int_equal(rl_case_run(&packed, "policy_loss", false, values, one, 4, NULL), RL_OK);
+    for (size_t copied = 0; copied < 4; copied++) {
+        if (copied)
+            other[copied] = one[copied];
+        assert_int_equal(rl_case_run(&apart, "policy_loss", false, values, other, 4, NULL), RL_OK);
+        assert_string_equal(rl_case_values(packed), rl_case_values(apart));
+        const struct rl_case_array *d = find(apart, "d_log_prob"), *want = find(packed, "d_log_prob");
+        assert_int_equal(want->stride, 0);
+        assert_int_equal(d->stride, copied < 3 ? STRIDE : 0); /* what most of them have; two and two: the first's */
+        for (size_t i = 0; i < B; i++)
+            assert_memory_equal((const double *)d->data + i * (d->stride ? d->stride : T),
+                                (const double *)want->data + i * T, T * sizeof(double));
+        rl_case_release(apart);
+    }
+    rl_case_release(packed);
+    other[0].stride = T - 1;
+    assert_refused("policy_loss", false, values, other, 4, "inputs.response_mask has rows of 3 elements");
+    other[0] = array("response_mask", RL_CASE_INT64, wide);
+    other[0].stride = STRIDE;
+    wide[STRIDE + 1] = 2;
+    assert_refused("policy_loss", false, values, other, 4, "inputs.response_mask[1][1]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +294,7 @@ int main(void)
         cmocka_unit_test(rows_of_their_own_lengths),
         cmocka_unit_test(the_description_is_whole),
         cmocka_unit_test(batches_are_read_as_they_lie),
+        cmocka_unit_test(rows_may_lie_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
