@@ -152,6 +152,55 @@ def test_what_pytorch_has_goes_in_as_it_is():
     assert (ragged.d_log_prob == half.d_log_prob[given["response_mask"] != 0]).all()
 
 
+def cut(value, gap, poison):
+    """The same numbers as columns of something wider."""
+    wide = np.full((len(value), gap + value.shape[1] + 1), poison, dtype=value.dtype)
+    wide[:, gap:-1] = value
+    return wide[:, gap:-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_slices_are_read_where_they_lie(dtype):
+    given = batch(dtype)
+    want = core.policy_loss(**given)
+    slices = {name: cut(given[name], 3, np.nan) for name in BATCHED}
+    mask = cut(given["response_mask"].astype(np.int64), 3, 77)
+    got = core.policy_loss(**{**given, **slices, "response_mask": mask})
+    assert got.loss == want.loss and (got.d_log_prob == want.d_log_prob).all()
+    assert got.d_log_prob.strides == slices["log_prob"].strides, "no copy was made: the result lies as the inputs do"
+    # Of several strides one is kept, others and kernels without layouts get copies.
+    mixed = {**given, "log_prob": slices["log_prob"], "advantages": cut(given["advantages"], 1, np.nan)}
+    assert core.policy_loss(**mixed).loss == want.loss
+    kl, wanted = (
+        core.kl_penalty(kl_penalty="k3", log_prob=x["log_prob"], ref_log_prob=x["old_log_prob"]).kl for x in (slices, given)
+    )
+    assert (kl == wanted).all()
+    hole = cut(given["log_prob"], 3, np.nan)
+    hole[1, 1] = np.inf
+    error = refused(**{**given, **slices, "log_prob": hole, "response_mask": mask})
+    assert (error.argument, error.index) == ("log_prob", (1, 1))
+    error = refused(**{**given, **slices, "response_mask": cut(np.array([[1] * 5, [1] * 5, [1, 1, 2, 1, 1]]), 3, 77)})
+    assert (error.argument, error.index) == ("response_mask", (2, 2))
+    turns = cut(np.where(given["response_mask"], 0, -1), 3, 77)
+    turns[1, 1] = 2
+    with pytest.raises(core.CoreError) as info:
+        core.turn_statistics(response_mask=mask, turn_id=turns, token_level_rewards=slices["advantages"])
+    assert (info.value.argument, info.value.index) == ("turn_id", (1, 1))
+
+
+def test_slices_of_tensors():
+    torch = pytest.importorskip("torch")
+    given = batch(np.float32)
+    for kind in (torch.float32, torch.bfloat16):
+        whole = {name: torch.from_numpy(given[name]).to(kind) for name in BATCHED}
+        slices = {name: torch.nn.functional.pad(value, (3, 2), value=torch.nan)[:, 3:8] for name, value in whole.items()}
+        rest = {name: value for name, value in given.items() if name not in BATCHED}
+        rest["response_mask"] = torch.nn.functional.pad(torch.from_numpy(given["response_mask"]).long(), (3, 2))[:, 3:8]
+        want, got = core.policy_loss(**rest, **whole), core.policy_loss(**rest, **slices)
+        assert got.loss == want.loss and torch.equal(got.d_log_prob, want.d_log_prob)
+        assert got.d_log_prob.stride() == (10, 1)
+
+
 def test_inputs_stay_as_they_are():
     given = batch()
     before = {name: np.copy(value) for name, value in given.items()}

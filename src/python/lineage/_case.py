@@ -56,6 +56,7 @@ class _Array(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("start", ctypes.POINTER(ctypes.c_size_t)),
         ("n_rows", ctypes.c_size_t),
+        ("stride", ctypes.c_size_t),
     ]
 
 
@@ -102,6 +103,9 @@ class _Done:
 
     def _view(self, array: _Array) -> "Array | Ragged":
         shape = tuple(array.shape[: array.n_dims])
+        if array.stride:  # rows as far apart as those of the inputs
+            wide = (shape[0], array.stride)
+            return self._memory(array.data, _CTYPES[array.type], math.prod(wide)).reshape(wide)[:, : shape[1]]
         data = self._memory(array.data, _CTYPES[array.type], math.prod(shape)).reshape(shape)
         if not array.start:
             return data
@@ -131,6 +135,14 @@ def _type_of(array: "Array") -> int:
     return _DTYPES.index(array.dtype)
 
 
+def _stride_of(array: "Array") -> int:
+    """Elements from one row to the next of a slice like x[:, 3:40]; 0 if it lies otherwise."""
+    if array.ndim != 2 or not array.size or array.flags.c_contiguous or array.strides[1] != array.itemsize:
+        return 0
+    stride, rest = divmod(array.strides[0], array.itemsize)
+    return stride if not rest and stride >= array.shape[1] else 0
+
+
 def _struct(name: str, value: "Array | Ragged", alive: "list[Any]") -> _Array:
     out = _Array(name=name.encode())
     data = value.values if isinstance(value, Ragged) else value
@@ -141,7 +153,9 @@ def _struct(name: str, value: "Array | Ragged", alive: "list[Any]") -> _Array:
         if data.dtype != np.bool_ and data.dtype not in _DTYPES:
             data = data.astype(np.float64 if data.dtype.kind == "f" else np.int64)
         out.type = _type_of(data)
-    data = np.ascontiguousarray(data)
+    out.stride = _stride_of(data)
+    if not out.stride:
+        data = np.ascontiguousarray(data)
     alive.append(data)
     out.n_dims = data.ndim
     out.shape[: data.ndim] = data.shape

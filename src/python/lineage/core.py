@@ -13,7 +13,8 @@ library is here without a new package. All arguments are keywords.
 **Arrays.** NumPy arrays, PyTorch tensors or nested lists. What is C-contiguous and has the kernel's
 type (float64 or float32, uint8 or bool masks, int32 turn and step ids, int64 groups and counts) is read
 where it lies; with kernels whose description says ``layouts`` so are response masks and turns of int64 (what
-PyTorch makes) and bfloat16. Other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
+PyTorch makes), bfloat16, and slices like ``x[:, 3:40]``, all of one stride (results then have it too; of
+several strides the one that most arrays have is read in place). Other types and layouts are converted. With float32 (or float16, bfloat16) reals only, the
 kernel runs in single precision where it has that form; with any float64 among them in double. Tensors on
 a GPU come through pinned memory, and results go back to that device. Inputs are never modified.
 
