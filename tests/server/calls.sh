@@ -1,7 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2034,SC2154 # shared with shell.sh
 # calls.sh: every call of libpq, every allocation and every call on files made to fail, one at a time, in whatever is done with
-# a store on a server (call_faults.c). Here every 53rd; all of them: STEP=1. ONLY=append: one operation.
+# a store on a server (call_faults.c). Here every 53rd, under sanitizers every 97th; all of them: STEP=1. ONLY=append: one operation.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
@@ -15,7 +15,8 @@ must_run -C "$SERVER/trials/calls" import --exact wider.tsv
 mkdir -p store/work
 echo 'some code' >store/work/main.py
 echo "{\"log\": \"$SERVER/trials/calls\"}" >store/lineage.json
-"$CALL_FAULTS" store "$SERVER/trials" "${STEP:-53}" ${ONLY:+"$ONLY"} >out 2>err
+[ "$INSTRUMENTED" = sanitizers ] && coarse=97 || coarse=53
+"$CALL_FAULTS" store "$SERVER/trials" "${STEP:-$coarse}" ${ONLY:+"$ONLY"} >out 2>err
 status=$?
 last="call_faults"
 must_exit 0

@@ -421,12 +421,12 @@ bool pg_is_null(const struct pg_result *result, size_t row, size_t column)
     return !result->rows || result->pg->pq.getisnull(result->rows, (int)row, (int)column);
 }
 
-/* libpq has NULL for a cell that is not in the answer. */
+/* libpq has NULL, of no length, for a cell that is not in the answer. */
 const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length)
 {
-    const char *text = result->rows ? result->pg->pq.getvalue(result->rows, (int)row, (int)column) : NULL;
     if (length)
-        *length = text ? (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column) : 0;
+        *length = result->rows ? (size_t)result->pg->pq.getlength(result->rows, (int)row, (int)column) : 0;
+    const char *text = result->rows ? result->pg->pq.getvalue(result->rows, (int)row, (int)column) : NULL;
     return text ? text : "";
 }
 
