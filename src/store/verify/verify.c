@@ -176,7 +176,8 @@ static enum lineage_status check_digests(struct verifying *v, struct lineage_err
 /* A log on a server out of which somebody took records cannot be read through; the digests say from where on. */
 static bool is_explained(struct verifying *v)
 {
-    return check_digests(v, NULL) == LINEAGE_OK && v->n > 0;
+    const size_t before = v->n;
+    return check_digests(v, NULL) == LINEAGE_OK && v->n > before;
 }
 
 /* What a kill left: nobody's, and taken away by the next append. A copy under way is locked, and
@@ -237,13 +238,6 @@ static enum lineage_status check_store(struct verifying *v, struct index *on_dis
     return status == LINEAGE_OK ? check_digests(v, err) : status;
 }
 
-/* A log that has lost records cannot be read through, and its digests say what is gone: that is the answer then. */
-static enum lineage_status explain_unreadable(struct verifying *v)
-{
-    const size_t before = v->n;
-    return check_digests(v, NULL) == LINEAGE_OK && v->n > before ? LINEAGE_OK : LINEAGE_EIO;
-}
-
 /*
  * Rows are asked for in lineage.db, once it is known to say what the log says; else in a mirror made in memory for the
  * purpose, so that lineage.db is judged and not mended.
@@ -266,8 +260,6 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     v.store = sound ? store : apart;
     if (status == LINEAGE_OK)
         status = check_store(&v, sound ? NULL : store->index, err);
-    if (status == LINEAGE_EIO && apart)
-        status = explain_unreadable(&v);
     if (sound)
         index_leave_sound(store->index);
     *n_findings = v.n;
