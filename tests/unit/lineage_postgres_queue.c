@@ -1,6 +1,7 @@
 /* Claims, and trees of files, on a server that answers as the test has written down (support/libpq_script.h). */
 #include "support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -352,6 +353,49 @@ static void what_cannot_travel_is_told(void **unused)
     end();
 }
 
+/* The call that fails, counted down; 0: none does. */
+static int file_fault(void *context, const char *call)
+{
+    long *left = context;
+    (void)call;
+    return *left > 0 && --*left == 0 ? ENOSPC : 0;
+}
+
+/* Every call on files, one at a time: what was not brought whole is not there, and nothing is told to be sent that was not. */
+static void files_that_fail_on_the_way(void **unused)
+{
+    static const char tree[] = "[{\"path\":\"\",\"mode\":448},{\"path\":\"a\",\"mode\":420,\"chunks\":[\"" ABC "\"]},{\"path\":\"l\",\"link\":\"a\"}]";
+    size_t failures[2] = {0};
+    (void)unused;
+    begin_known();
+    assert_int_equal(mkdirat(store.dir_fd, "tree", 0700), 0);
+    put_file("tree/a", "abc");
+    assert_int_equal(symlinkat("a", store.dir_fd, "tree/l"), 0);
+    for (int bringing = 0; bringing < 2; bringing++) {
+        bool struck = true;
+        for (long n = 1; struck; n++) {
+            long left = n;
+            fs_remove_tree(store.dir_fd, "snapshots/one");
+            unlinkat(store.dir_fd, "snapshots/one", AT_REMOVEDIR);
+            if (bringing)
+                SCRIPT({MANIFEST, ROWS, tree}, {CHUNK, ROWS, "\\x616263"});
+            else
+                SCRIPT({"has_chunk", ROWS, "t"}, {"name_blob", ROWS, "t"});
+            fs_set_fault(file_fault, &left);
+            enum lineage_status status = bringing ? blobs_bring(&store, "snapshots/one", &err) : blobs_send(&store, "tree", "snapshots/one", &err);
+            fs_set_fault(NULL, NULL);
+            struck = left == 0;
+            failures[bringing] += status != LINEAGE_OK;
+            assert_true(status == LINEAGE_OK || (struck && status == LINEAGE_EIO));
+            if (bringing)
+                assert_int_equal(faccessat(store.dir_fd, "snapshots/one/a", F_OK, 0) == 0, status == LINEAGE_OK);
+        }
+    }
+    assert_true(failures[0] >= 5);
+    assert_true(failures[1] >= 6);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_claim_is_the_first_that_is_free),
@@ -361,6 +405,7 @@ int main(void)
                                        cmocka_unit_test(waiting_listens_until_a_claim_is_had),
                                        cmocka_unit_test(what_comes_from_a_server_is_not_believed),
                                        cmocka_unit_test(what_is_there_is_not_sent),
-                                       cmocka_unit_test(what_cannot_travel_is_told)};
+                                       cmocka_unit_test(what_cannot_travel_is_told),
+                                       cmocka_unit_test(files_that_fail_on_the_way)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,8 @@ static enum lineage_status send_directory(struct carrier *c, int dir, const char
         status = n < PATH_MAX ? send_entry(c, dirfd(list), entry, below)
                               : store_fail(c->err, LINEAGE_ELIMIT, "%.200s: too long a path", path);
     }
+    if (status == LINEAGE_OK && errno) /* of the list that ended: a part of a tree must not go by the name of the whole */
+        status = failed(c, "list", path);
     closedir(list);
     c->depth--;
     return status;
