@@ -101,20 +101,26 @@ static void put(void *memory, enum rl_case_type type, size_t at, double value)
     }
 }
 
-/* What stands between rows is poison: not a number, and no mask. */
+/*
+ * What stands between rows is poison: not a number, and no mask. Strided arrays begin one element
+ * into their block, as the columns of a slice do: an array is aligned as its own type only. Blocks
+ * end with the last row.
+ */
 static void lay(struct laid *x, const char *name, const json_t *rows, enum rl_case_type type, enum layout layout)
 {
-    size_t stride = x->t + GAP, n = x->b * stride;
-    void *memory = calloc(n + 1, sizeof(double));
+    size_t stride = x->t + GAP, first = layout == STRIDED;
+    size_t n = layout == RAGGED ? x->start[x->b] : (x->b - 1) * stride + x->t;
+    size_t size = type == RL_CASE_BFLOAT16 ? sizeof(uint16_t) : type == RL_CASE_FLOAT32 ? sizeof(float) : sizeof(double);
+    unsigned char *memory = malloc((first + n) * size), *data = memory + first * size;
     for (size_t at = 0; at < n; at++)
-        put(memory, type, at, type == RL_CASE_INT64 ? 77 : (double)NAN);
+        put(data, type, at, type == RL_CASE_INT64 ? 77 : (double)NAN);
     for (size_t i = 0; i < x->b; i++) {
         size_t at = layout == RAGGED ? x->start[i] : i * stride;
         size_t width = layout == RAGGED ? x->start[i + 1] - x->start[i] : x->t;
         for (size_t j = 0; j < width; j++)
-            put(memory, type, at + j, number(rows, i, j));
+            put(data, type, at + j, number(rows, i, j));
     }
-    struct rl_case_array array = {.name = name, .type = type, .n_dims = 2, .shape = {x->b, x->t}, .data = memory};
+    struct rl_case_array array = {.name = name, .type = type, .n_dims = 2, .shape = {x->b, x->t}, .data = data};
     if (layout == RAGGED) {
         array.n_dims = 1;
         array.shape[0] = x->start[x->b];

@@ -238,6 +238,10 @@ static void batches_are_read_as_they_lie(void **state)
     rl_case_release(ragged);
     other[2] = one[2];
     assert_refused("policy_loss", true, values, other, 4, "inputs.old_log_prob is not ragged, the inputs before it are");
+    assert_refused("policy_loss", true,
+                   "{\"loss\": \"vanilla\", \"loss_agg_mode\": \"token-mean\","
+                   " \"advantages\": [[1, 1, 0], [-1, -1, -1]], \"old_log_prob\": [[0, 0, 0], [0, 0, 0]]}",
+                   other, 2, "inputs.old_log_prob is not ragged, the inputs before it are");
 }
 
 /* Columns of wider matrices; between them is poison. A matrix of another stride is copied. */
