@@ -1,6 +1,7 @@
 /* What waits for a server: requests are in their files whole or not at all, and one process at a time delivers one. */
 #include "support/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "append/outbox_file.h"
+#include "files/fs.h"
 #include "support/files.h"
 
 static int open_dir(const char *dir)
@@ -164,10 +166,43 @@ static void a_request_on_its_way_is_left_alone(void **state)
     remove_dir(dir);
 }
 
+static int listing_fails(void *context, const char *call)
+{
+    long *left = context;
+    return strcmp(call, "list") == 0 && --*left == 0 ? EIO : 0;
+}
+
+/* Before it begins, and at each name: what waits is never said to be nothing, or less than there is. */
+static void a_list_that_fails_is_no_empty_one(void **state)
+{
+    size_t n_held, failures = 0;
+    long left = 0;
+    (void)state;
+    char *dir = make_dir();
+    int fd = open_dir(dir);
+    put(fd, "a");
+    put(fd, "b");
+    for (long n = 1; left == 0; n++) {
+        struct seen seen = {0, ""};
+        struct lineage_error err = {0};
+        left = n;
+        fs_set_fault(listing_fails, &left);
+        enum lineage_status status = outbox_each(fd, see, &seen, &n_held, &err);
+        fs_set_fault(NULL, NULL);
+        failures += status == LINEAGE_EIO;
+        assert_int_equal(status, left == 0 ? LINEAGE_EIO : LINEAGE_OK);
+        assert_int_equal(seen.n, left == 0 ? 0 : 2);
+    }
+    assert_true(failures >= 3);
+    close(fd);
+    remove_dir(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_come_in_the_order_they_were_made_in), cmocka_unit_test(a_damaged_request_is_none),
-        cmocka_unit_test(a_file_is_used_again), cmocka_unit_test(a_request_on_its_way_is_left_alone)};
+        cmocka_unit_test(a_file_is_used_again), cmocka_unit_test(a_request_on_its_way_is_left_alone),
+        cmocka_unit_test(a_list_that_fails_is_no_empty_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,10 +178,15 @@ static enum lineage_status list(struct names *names, int dir_fd, struct lineage_
         return failed("list", PLACE_OUTBOX, err);
     while (room && (name = fs_next(dir)))
         room = add_name(names, name);
+    enum lineage_status status = LINEAGE_OK;
+    if (!room)
+        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    else if (errno)
+        status = failed("list", PLACE_OUTBOX, err);
     closedir(dir);
     if (names->n)
         qsort(names->at, names->n, sizeof *names->at, by_text);
-    return room ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return status;
 }
 
 struct walk {
