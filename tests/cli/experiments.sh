@@ -54,6 +54,10 @@ table ladder-slots "grpo hard,$hard"
 rows ledger-acceptance
 table ledger-acceptance grpo,adca
 table ledger-acceptance 'grpo hard,adca hard'
+rows staleness
+table staleness fresh,naive-1,decoupled-1,naive-4,decoupled-4,naive-8,decoupled-8,naive-never,decoupled-never
+rows routing
+table routing float,none,tis,R2,R3
 curves=$shipped/ladder-slots/curves.tsv
 sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)( hard)?'"$tab" |
     sed "s/$tab/ | /g" >told
