@@ -56,6 +56,8 @@ table ledger-acceptance grpo,adca
 table ledger-acceptance 'grpo hard,adca hard'
 rows staleness
 table staleness fresh,naive-1,decoupled-1,naive-4,decoupled-4,naive-8,decoupled-8,naive-never,decoupled-never
+rows off-policy-options
+table off-policy-options naive,recompute,tis,compose,compose-turn,compose-opsm,opsm,opsm-turn,after-tool,kl-loss,kl-weighted,kl-reward
 rows routing
 table routing float,none,tis,R2,R3
 curves=$shipped/ladder-slots/curves.tsv
