@@ -119,22 +119,29 @@ static void print_step(const struct progress *progress, const struct trial_event
     free(text);
 }
 
-/* The end: the score, and all that was measured with it. Clip scales are left out: they are
- * statistics for the row, and the line is for a glance. */
+enum { AT_A_GLANCE = 5 };
+
+/* The end: the score, and the first of what was measured with it; the line is for a glance, and telemetry has them all. Clip
+ * scales are left out: they are statistics for the row. */
 static void print_final(const struct progress *progress, const struct trial_event *event)
 {
     const char *name, *comma = " ";
     json_t *value;
+    size_t n = 0;
     fprintf(stderr, "%s:", progress->name);
     if (event->has_score) {
         fprintf(stderr, " %s %.3f", progress->score_label, event->score);
         comma = ", ";
     }
     json_object_foreach((json_t *)(uintptr_t)event->line, name, value)
-        if (trial_wire_is_metric(name, value) && strncmp(name, "ig_clip_scale", 13) != 0) {
+        if (trial_wire_is_metric(name, value) && strncmp(name, "ig_clip_scale", 13) != 0 && n++ < AT_A_GLANCE) {
             fprintf(stderr, "%s%.40s %.3f", comma, name, json_number_value(value));
             comma = ", ";
         }
+    if (n > AT_A_GLANCE) {
+        fprintf(stderr, "%s%zu more", comma, n - AT_A_GLANCE);
+        comma = ", ";
+    }
     if (event->train_s >= 0)
         fprintf(stderr, "%strained %.1f s", comma, event->train_s);
     if (event->eval_s >= 0)
