@@ -8,6 +8,7 @@
 #include "support/error.h"
 #include "policy/layout.h"
 #include "run/run.h"
+#include "support/opened_run.h"
 #include "support/small_recipe.h"
 
 /* ---- lower precision ---- */
@@ -161,24 +162,6 @@ static void float_is_left_alone(void **state)
 
 /* ---- a run, step by step ---- */
 
-static struct run *opened(const struct trainer_recipe *recipe, const float *params)
-{
-    struct run *run = calloc(1, sizeof *run);
-    struct trainer_error err;
-    run->recipe = recipe;
-    if (run_open(run, &err) != TRAINER_OK)
-        fail_msg("%s", err.text);
-    memcpy(run->learner.params, params, run->learner.n_params * sizeof *params);
-    learner_restart(&run->learner, 0.9, 0.95, 0);
-    return run;
-}
-
-static void closed(struct run *run)
-{
-    run_close(run);
-    free(run);
-}
-
 static struct trainer_iteration collect_and_correct(struct run *run, int32_t iteration)
 {
     struct trainer_iteration metrics = {0};
@@ -223,7 +206,7 @@ static void check_staleness(const float *params, int32_t staleness, int32_t max_
     recipe.sampler.precision = precision;
     recipe.training.learning_rate = 1e-2;
     check_recipe(&recipe);
-    struct run *run = opened(&recipe, params);
+    struct run *run = opened_run(&recipe, params);
     size_t n = run->learner.n_params;
     float *history = malloc(ITERATIONS * n * sizeof *history), *low = malloc(n * sizeof *low);
     for (int32_t i = 0; i < ITERATIONS; i++) {
@@ -241,7 +224,7 @@ static void check_staleness(const float *params, int32_t staleness, int32_t max_
     }
     free(history);
     free(low);
-    closed(run);
+    close_run(run);
 }
 
 static void the_sampler_is_so_many_iterations_behind(void **state)
@@ -261,7 +244,7 @@ static void admission_bounds_staleness(void **state)
 static void on_policy_nothing_is_corrected(void **state)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     struct trainer_iteration metrics = collect_and_correct(run, 0);
     const struct trainer_rollouts *r = run->rollouts;
     assert_null(run->lowered);
@@ -269,7 +252,7 @@ static void on_policy_nothing_is_corrected(void **state)
     assert_memory_equal(r->kept, r->mask, r->n * r->width);
     assert_true(metrics.weight_mean == 1 && metrics.rejected == 0 && metrics.staleness == 0);
     assert_sampled_by(run, run->learner.params);
-    closed(run);
+    close_run(run);
 }
 
 /* int8 and weights two updates old: far enough away that caps act. */
@@ -287,7 +270,7 @@ static struct trainer_recipe off_policy_recipe(enum trainer_correction_name name
 static struct run *third_iteration(const struct trainer_recipe *recipe, const float *params,
                                    struct trainer_iteration *metrics)
 {
-    struct run *run = opened(recipe, params);
+    struct run *run = opened_run(recipe, params);
     for (int32_t i = 0; i < 3; i++) {
         *metrics = collect_and_correct(run, i);
         if (i < 2)
@@ -306,7 +289,7 @@ static void without_correction_the_samplers_log_probs_are_old(void **state)
     assert_memory_equal(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     assert_true(metrics.mismatch_kl > 1e-3 && metrics.mismatch_ess < 0.999);
     assert_true(metrics.weight_mean == 1 && metrics.rejected == 0);
-    closed(run);
+    close_run(run);
 }
 
 /* The learner's log-probs of the rollouts by given weights; free. */
@@ -337,7 +320,7 @@ static void recomputing_weighs_nothing(void **state)
     assert_true(metrics.weight_mean == 1 && metrics.rejected == 0 && metrics.mismatch_kl > 1e-3);
     assert_memory_equal(r->kept, r->mask, r->n * r->width);
     free(own);
-    closed(run);
+    close_run(run);
 }
 
 /* Behaviour: the weights of two iterations ago as they were, not as the sampler has them. */
@@ -360,7 +343,7 @@ static void composing_scores_three_policies(void **state)
     assert_true(metrics.offpolicy.compose_ess < 0.9999);
     free(own);
     free(then);
-    closed(run);
+    close_run(run);
 }
 
 /* The penalty of a rollout is a sum over its tokens, and credit is assigned from what is left. */
@@ -373,7 +356,7 @@ static void a_penalty_in_the_reward_changes_credit(void **state)
     recipe.loss.kl_coef = 0.5;
     recipe.loss.kl_place = TRAINER_KL_REWARD;
     check_recipe(&recipe);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     for (size_t i = 0; i < run->learner.n_params; i++)
         run->start[i] = 0.9f * run->learner.params[i];
     if (run_collect(run, 0, &metrics, &err) != TRAINER_OK)
@@ -392,7 +375,7 @@ static void a_penalty_in_the_reward_changes_credit(void **state)
     assert_int_equal(run_collect(run, 0, &metrics, &err), TRAINER_OK);
     assert_true(memcmp(with, r->advantage, r->n * r->width * sizeof *with) != 0);
     free(with);
-    closed(run);
+    close_run(run);
 }
 
 static void check_weights(const float *params, bool sequence_level, double cap)
@@ -425,7 +408,7 @@ static void check_weights(const float *params, bool sequence_level, double cap)
     assert_true(capped > 0 && below > 0);
     assert_near(metrics.weight_mean, sum / (double)(capped + below), 1e-4);
     assert_true(metrics.rejected == 0);
-    closed(run);
+    close_run(run);
 }
 
 static void weights_are_truncated_at_the_cap(void **state)
@@ -459,7 +442,7 @@ static void decoupling_rejects(void **state)
     assert_true(rejected > 0 && rejected < n);
     assert_near(metrics.rejected, rejected / n, 1e-12);
     update(run, 2);
-    closed(run);
+    close_run(run);
 }
 
 /* Tempered sampling is another policy: the ratio is against what the learner would say. */
@@ -468,7 +451,7 @@ static void temperature_is_scored_anew(void **state)
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     recipe.training.temperature = 0.5;
     check_recipe(&recipe);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     struct trainer_iteration metrics = collect_and_correct(run, 0);
     struct trainer_rollouts *r = run->rollouts;
     struct learner_rows rows = {r->n, r->width, r->tokens, r->length, r->mask};
@@ -480,7 +463,7 @@ static void temperature_is_scored_anew(void **state)
             assert_near((double)r->old[i], (double)log_prob[i], 1e-6);
     assert_true(metrics.mismatch_kl > 1e-3);
     free(log_prob);
-    closed(run);
+    close_run(run);
 }
 
 static int warm_up(void **state)

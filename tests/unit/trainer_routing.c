@@ -12,6 +12,7 @@
 
 #include "policy/layout.h"
 #include "run/run.h"
+#include "support/opened_run.h"
 #include "support/small_recipe.h"
 
 static struct trainer_recipe mixture(enum trainer_precision precision, enum trainer_replay replay)
@@ -25,24 +26,6 @@ static struct trainer_recipe mixture(enum trainer_precision precision, enum trai
     recipe.replay = replay;
     check_recipe(&recipe);
     return recipe;
-}
-
-static struct run *opened(const struct trainer_recipe *recipe, const float *params)
-{
-    struct run *run = calloc(1, sizeof *run);
-    struct trainer_error err;
-    run->recipe = recipe;
-    if (run_open(run, &err) != TRAINER_OK)
-        fail_msg("%s", err.text);
-    memcpy(run->learner.params, params, run->learner.n_params * sizeof *params);
-    learner_restart(&run->learner, 0.9, 0.95, 0);
-    return run;
-}
-
-static void closed(struct run *run)
-{
-    run_close(run);
-    free(run);
 }
 
 static struct trainer_iteration collect_and_correct(struct run *run)
@@ -95,7 +78,7 @@ static void assert_complete(const struct run *run, const uint16_t *experts)
 static void a_sampler_of_the_same_weights_routes_alike(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_FLOAT, TRAINER_REPLAY_R3);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     struct trainer_iteration metrics = collect_and_correct(run);
     assert_complete(run, run->routing.sampled);
     assert_complete(run, run->routing.trained);
@@ -104,7 +87,7 @@ static void a_sampler_of_the_same_weights_routes_alike(void **state)
     float *replayed = scored(run, run->routing.sampled, NULL);
     assert_true(largest_gap(run->rollouts, replayed, run->rollouts->log_prob) < 2e-5);
     free(replayed);
-    closed(run);
+    close_run(run);
 }
 
 /* What is left behind is what int8 does to the outputs of the right experts. */
@@ -113,7 +96,7 @@ static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **stat
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
     recipe.correction.name = TRAINER_CORRECTION_TIS; /* the old log-probs are the learner's */
     check_recipe(&recipe);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     struct trainer_iteration metrics = collect_and_correct(run);
     assert_complete(run, run->routing.sampled);
     assert_true(metrics.routing.differ > 0.005 && metrics.routing.common < 1);
@@ -125,14 +108,14 @@ static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **stat
     assert_true(largest_gap(r, own, r->log_prob) > largest_gap(r, replayed, r->log_prob));
     free(own);
     free(replayed);
-    closed(run);
+    close_run(run);
 }
 
 /* What was to be replayed was: the core compares the routes of the pass with those recorded. */
 static void replay_uses_what_was_recorded(void **state)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     collect_and_correct(run);
     const struct trainer_rollouts *r = run->rollouts;
     const struct rl_batch batch = {r->n, r->width, r->mask, r->turn, r->group};
@@ -145,7 +128,7 @@ static void replay_uses_what_was_recorded(void **state)
     free(scored(run, NULL, used));
     assert_int_equal(rl_routes_replayed(&batch, &a, &b, &err), RL_EVALUE);
     free(used);
-    closed(run);
+    close_run(run);
 }
 
 /* Parameters after an iteration of two epochs. */
@@ -154,14 +137,14 @@ static float *trained(const float *params, enum trainer_replay replay)
     struct trainer_recipe recipe = mixture(TRAINER_INT8, replay);
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
-    struct run *run = opened(&recipe, params);
+    struct run *run = opened_run(&recipe, params);
     collect_and_correct(run);
     if (run_update(run, 0, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     assert_true(metrics.grad_norm > 0);
     float *after = malloc(run->learner.n_params * sizeof *after);
     memcpy(after, run->learner.params, run->learner.n_params * sizeof *after);
-    closed(run);
+    close_run(run);
     return after;
 }
 
@@ -186,7 +169,7 @@ static void an_expert_that_no_route_names_stays_as_it_is(void **state)
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
     recipe.balance = 0;
-    struct run *run = opened(&recipe, *state);
+    struct run *run = opened_run(&recipe, *state);
     collect_and_correct(run);
     size_t n = run->rollouts->n * run->rollouts->width * run->rollouts->places;
     for (size_t i = 0; i < n; i++) /* everything to experts 0 and 3 */
@@ -206,7 +189,7 @@ static void an_expert_that_no_route_names_stays_as_it_is(void **state)
         }
     }
     free(before);
-    closed(run);
+    close_run(run);
 }
 
 static void replay_needs_experts_and_its_memory_is_counted(void **state)
