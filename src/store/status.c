@@ -75,6 +75,11 @@ enum lineage_status store_fail_errno(struct lineage_error *err, enum lineage_sta
     return status;
 }
 
+enum lineage_status store_no_memory(struct lineage_error *err)
+{
+    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+}
+
 enum lineage_status store_give(struct lineage_error *err, const struct lineage_error *why)
 {
     if (err)

@@ -40,16 +40,6 @@
 #include "../files/telemetry.h"
 #include "verdict.h"
 
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-}
-
-static bool is_empty(const char *text)
-{
-    return !text || !*text;
-}
-
 static enum lineage_status format_text(struct appending *a, const char **out, struct lineage_error *err,
                                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -62,7 +52,7 @@ static enum lineage_status format_text(struct appending *a, const char **out, st
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
     *out = arena_text(a->arena, text, (size_t)length);
-    return *out ? LINEAGE_OK : no_memory(err);
+    return *out ? LINEAGE_OK : store_no_memory(err);
 }
 
 static void place_score(struct appending *a)
@@ -140,7 +130,7 @@ static enum lineage_status give_next_id(struct appending *a, struct lineage_erro
     for (uint64_t left = state->next_id; left || sizeof text - at < width; left /= 10)
         text[--at] = (char)('0' + left % 10);
     a->trial.exp_id = arena_text(a->arena, text + at, sizeof text - at);
-    return a->trial.exp_id ? LINEAGE_OK : no_memory(err);
+    return a->trial.exp_id ? LINEAGE_OK : store_no_memory(err);
 }
 
 /*
@@ -209,7 +199,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     if (status == LINEAGE_OK)
         status = check_cycle(a, err);
     if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, without_prefix(a->trial.parent_exp)))
-        status = no_memory(err);
+        status = store_no_memory(err);
     return status;
 }
 
@@ -227,7 +217,7 @@ enum lineage_status appending_give_timestamp(struct appending *a, struct lineage
         a->timestamp = arena_text(a->arena, state->timestamp, strlen(state->timestamp));
     }
     a->trial.timestamp = a->timestamp;
-    return a->timestamp ? LINEAGE_OK : no_memory(err);
+    return a->timestamp ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* NAN is "not given" in the options, for 0 is a threshold that one may want. */
@@ -267,7 +257,7 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     enum lineage_status status = LINEAGE_OK;
     if (text.failed || (text.length <= LINEAGE_CELL_MAX &&
                         !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
-        status = no_memory(err);
+        status = store_no_memory(err);
     buf_release(&text);
     return status;
 }
@@ -294,7 +284,7 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
         if (!state->has_best)
             a->trial.baseline_exp = a->trial.status == LINEAGE_BASELINE ? a->trial.exp_id : NULL;
         else if (!(a->trial.baseline_exp = arena_text(a->arena, state->best_id, strlen(state->best_id))))
-            status = no_memory(err);
+            status = store_no_memory(err);
     }
     if (!a->trial.delta_vs_best.present && state->has_best && a->trial.score.present)
         a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->trial.score.value, state->best)};
@@ -420,7 +410,7 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
         row_write_header(bytes);
     size_t row = bytes->length;
     row_write(bytes, &a->trial, layout);
-    enum lineage_status status = bytes->failed ? no_memory(err) : LINEAGE_OK;
+    enum lineage_status status = bytes->failed ? store_no_memory(err) : LINEAGE_OK;
     append_tell(a->store, &a->trial);
     if (status == LINEAGE_OK && memchr(bytes->data + row, '\n', bytes->length - row - 1))
         status = log_append_many(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
@@ -666,7 +656,7 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
     row_write(&batch->out, &a->trial, index_layout(a->store->index));
     if (batch->rows)
         batch->rows[i] = a->trial;
-    return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : no_memory(err);
+    return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
@@ -752,7 +742,7 @@ static enum lineage_status make_room(struct batch *batch, bool rows, struct line
 {
     batch->notes = calloc(batch->n, sizeof *batch->notes);
     batch->rows = rows ? calloc(batch->n, sizeof *batch->rows) : NULL;
-    return batch->notes && (!rows || batch->rows) ? LINEAGE_OK : no_memory(err);
+    return batch->notes && (!rows || batch->rows) ? LINEAGE_OK : store_no_memory(err);
 }
 
 static void release_batch(struct batch *batch)
@@ -853,7 +843,7 @@ static enum lineage_status append_batch_on_server(struct batch *batch, struct li
     struct outbox_request request = {0};
     struct lineage_error why = {0};
     bool *by_score = calloc(batch->n, sizeof *by_score);
-    enum lineage_status status = by_score ? make_batch_request(batch, &request, by_score, err) : no_memory(err);
+    enum lineage_status status = by_score ? make_batch_request(batch, &request, by_score, err) : store_no_memory(err);
     batch->row.request = &request;
     if (status == LINEAGE_OK) {
         status = try_batch_until_known(batch, &why);
@@ -926,7 +916,7 @@ enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outb
 {
     bool *by_score = calloc(n, sizeof *by_score);
     if (!by_score)
-        return no_memory(err);
+        return store_no_memory(err);
     for (size_t i = 0; i < n; i++)
         by_score[i] = json_is_true(json_array_get(json_object_get(request->about, "auto"), i));
     enum lineage_status status = append_many(store, trials, n, by_score, options, NULL, request, err);

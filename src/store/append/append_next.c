@@ -18,11 +18,6 @@
 #include "../index/index.h"
 #include "../log/log.h"
 
-static bool is_empty(const char *text)
-{
-    return !text || !*text;
-}
-
 /* By the row as it was given. */
 static bool may_do(const struct appending *a)
 {
@@ -65,7 +60,7 @@ static enum lineage_status check_ancestors(struct appending *a, bool *there, str
         status = index_chain_ends(a->store->index, seq, INDEX_CHAIN_KEPT, 0, 1, &ends, a->arena, err);
     *there = status == LINEAGE_OK && ends.end == LINEAGE_CHAIN_ROOT;
     if (*there && !id_set_add(rooted, parent))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     return status;
 }
 
@@ -78,7 +73,7 @@ static enum lineage_status write_rest(struct appending *a, const char **rest, si
     row_write(bytes, &a->trial, index_layout(a->store->index));
     *rest = NULL;
     if (bytes->failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     if (bytes->length > id && memcmp(bytes->data, a->trial.exp_id, id) == 0 && bytes->data[id] == '\t') {
         *rest = bytes->data + id;
         *length = bytes->length - id;
@@ -106,7 +101,7 @@ static enum lineage_status note(struct appending *a, const char *id, struct line
     const bool between = a->end.records == store->append->end.records;
     a->trial.exp_id = arena_text(a->arena, id, strlen(id));
     if (!a->trial.exp_id)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     if (between)
         append_note_apart(store, &a->trial);
     else

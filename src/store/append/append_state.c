@@ -139,7 +139,8 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 
 /*
  * What the index read before the claim is nearly all there is. Only where the log became another one, or much longer, in
- * between it must read on under the claim, as where the server was lost in between; and where rows that it has read are gone, all of it. This claim may not be told:
+ * between it must read on under the claim, as where the server was lost in between; and where rows that it has read are gone,
+ * all of it. This claim may not be told:
  * whoever held the one before it may have taken them back.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)

@@ -23,6 +23,11 @@ struct appending {
     bool kept;                      /* in the outbox, for the server is away */
 };
 
+static inline bool is_empty(const char *text)
+{
+    return !text || !*text;
+}
+
 /* Make ready: the state of the handle, an arena. */
 enum lineage_status appending_begin(struct appending *a, struct lineage_error *err);
 

@@ -29,11 +29,6 @@
 /* What breaks more often than this in a row is as good as away. */
 enum { TIMES_TRIED = 4 };
 
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-}
-
 /* ---- a request ---------------------------------------------------------------------------------------------------- */
 
 /* A UUID of version 4, as RFC 9562 has it. */
@@ -125,7 +120,7 @@ enum lineage_status outbox_request_make(struct outbox_request *request, struct l
     write_id(request);
     request->about = write_about(request, rows, n, auto_status, options, many);
     if (!request->about)
-        return no_memory(err);
+        return store_no_memory(err);
     return outbox_write(request->file, store->dir_fd, request->about, !options->no_sync, err);
 }
 
@@ -246,7 +241,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     char reason[160];
     size_t n;
     struct tsv_reader *reader = tsv_reader_new();
-    enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : no_memory(err);
+    enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = index_sync(a->store->index, err); /* for the layout, where the header came with it */
     tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
@@ -368,7 +363,7 @@ static enum lineage_status keep(struct appending *a, const struct lineage_error 
     a->trial.exp_id = arena_text(a->arena, a->request->id, strlen(a->request->id));
     a->trial.snapshot_path = a->snapshot && a->snapshot->path[0] ? a->snapshot->path : NULL;
     if (status == LINEAGE_OK && !a->trial.exp_id)
-        status = no_memory(err);
+        status = store_no_memory(err);
     return status;
 }
 

@@ -68,7 +68,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     struct buf bytes = {0};
     if (status != LINEAGE_OK || !text) {
         lineage_free(text);
-        return status == LINEAGE_OK ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : status;
+        return status == LINEAGE_OK ? store_no_memory(err) : status;
     }
     size_t length = strlen(text);
     snprintf(head, sizeof head, HEAD, (unsigned long long)XXH3_64bits(text, length), length);
@@ -76,7 +76,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     buf_puts(&bytes, text);
     lineage_free(text);
     if (bytes.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     else if (fs_write_at(file->fd, bytes.data, bytes.length, 0) != 0 || (sync && fs_sync_data(file->fd) != 0))
         status = failed("write", file->name, err);
     buf_release(&bytes);
@@ -180,7 +180,7 @@ static enum lineage_status list(struct names *names, int dir_fd, struct lineage_
         room = add_name(names, name);
     enum lineage_status status = LINEAGE_OK;
     if (!room)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     else if (errno)
         status = failed("list", PLACE_OUTBOX, err);
     closedir(dir);

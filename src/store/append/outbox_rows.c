@@ -57,7 +57,7 @@ enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lin
         return LINEAGE_OK;
     struct tsv_reader *reader = tsv_reader_new();
     bool wider = write_header(&rows->header, trials, n);
-    enum lineage_status status = !reader || rows->header.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    enum lineage_status status = !reader || rows->header.failed ? store_no_memory(err) : LINEAGE_OK;
     if (status == LINEAGE_OK && wider)
         status = parse_header(&rows->layout, reader, &rows->header, err);
     if (!wider)
@@ -69,7 +69,7 @@ enum lineage_status outbox_rows_begin(struct outbox_rows *rows, const struct lin
 enum lineage_status outbox_rows_add(struct outbox_rows *rows, const struct lineage_trial *trial, struct lineage_error *err)
 {
     row_write(&rows->records, trial, rows->header.length ? &rows->layout : NULL);
-    return rows->records.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    return rows->records.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
 void outbox_rows_release(struct outbox_rows *rows)
@@ -115,7 +115,7 @@ enum lineage_status outbox_rows_read(const json_t *about, struct arena *arena, s
     else
         row_write_header(&header);
     enum lineage_status status =
-        reader && *trials && !header.failed ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        reader && *trials && !header.failed ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = parse_header(&layout, reader, &header, err);
     if (status == LINEAGE_OK)

@@ -21,11 +21,6 @@
 /* More than anybody types, and enough below SQLite's limits for the statement that they become. */
 enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
 
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-}
-
 /* ---- trials into groups ---- */
 
 /* A crash may have left a score of the step that it reached, and a run that was cut short
@@ -130,7 +125,7 @@ static enum lineage_status add_trial(struct comparing *c, struct group *g, const
     else if (!seed_of(c, trial, &seen))
         g->variant.without_seed++;
     else if (!note_score(g, &seen) || !note_settings(c, g, trial))
-        return no_memory(err);
+        return store_no_memory(err);
     else
         g->variant.n_trials++;
     return LINEAGE_OK;
@@ -171,7 +166,7 @@ static struct group *new_group(struct comparing *c, const char *name, struct lin
 {
     char *copy = arena_text(c->arena, name, strlen(name));
     if (!copy) {
-        (void)no_memory(err);
+        (void)store_no_memory(err);
         return NULL;
     }
     if (c->n == LINEAGE_COMPARE_MAX_VARIANTS) {
@@ -206,7 +201,7 @@ static struct group *group_by_value(struct comparing *c, const char *by, const s
     g->value = param->value;
     g->text = param->text ? arena_text(c->arena, param->text, strlen(param->text)) : NULL;
     if (param->text && !g->text)
-        (void)no_memory(err);
+        (void)store_no_memory(err);
     return param->text && !g->text ? NULL : g;
 }
 
@@ -317,7 +312,7 @@ static enum lineage_status take_text(struct comparing *c, struct lineage_conditi
                           value);
     const char **texts = arena_alloc(c->arena, 1, sizeof *texts);
     if (!texts || !(texts[0] = arena_text(c->arena, own, strlen(own))))
-        return no_memory(err);
+        return store_no_memory(err);
     *condition = (struct lineage_condition){.name = name, .texts = texts, .n_texts = 1};
     return LINEAGE_OK;
 }
@@ -402,7 +397,7 @@ static enum lineage_status collect_text(struct comparing *c, const char *text, s
     if (!g)
         return err->status;
     if (!pieces)
-        return no_memory(err);
+        return store_no_memory(err);
     enum lineage_status status = is_specialist(c, text, &specialist, err);
     if (status != LINEAGE_OK)
         return status;
@@ -422,7 +417,7 @@ static enum lineage_status split_over(struct comparing *c, struct lineage_error 
     const char *text = c->options->over ? c->options->over : "seed";
     char *copy = arena_text(c->arena, text, strlen(text)), *rest;
     if (!copy)
-        return no_memory(err);
+        return store_no_memory(err);
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
         if (c->n_over == LINEAGE_COMPARE_MAX_OVER)
             return store_fail(err, LINEAGE_ELIMIT, "trials are paired by at most %d parameters",
@@ -478,7 +473,7 @@ enum lineage_status variants_collect(struct comparing *c, struct lineage_error *
     c->groups = calloc(LINEAGE_COMPARE_MAX_VARIANTS, sizeof *c->groups);
     c->named = arena_alloc(c->arena, 2 * MAX_CONDITIONS * (LINEAGE_COMPARE_MAX_VARIANTS + 1), sizeof *c->named);
     if (!c->groups || !c->named)
-        return no_memory(err);
+        return store_no_memory(err);
     if (o->n_conditions > MAX_CONDITIONS)
         return store_fail(err, LINEAGE_ELIMIT, "more than %d conditions", MAX_CONDITIONS);
     enum lineage_status status = split_over(c, err);

@@ -210,7 +210,7 @@ enum lineage_status log_postgres_open(struct log **log, int dir_fd, const char *
     struct log_postgres *p = calloc(1, sizeof *p);
     *log = NULL;
     if (!p)
-        return postgres_no_memory(err);
+        return store_no_memory(err);
     p->log.kind = &kind;
     p->dir_fd = dir_fd;
     enum lineage_status status = server_name_parse(&p->name, name, err);

@@ -99,7 +99,7 @@ static enum lineage_status send_calls(struct appending *a, struct pg_result *res
         more = next_call(a);
         end_call(a, !more);
         if (a->sql.failed)
-            return postgres_no_memory(err);
+            return store_no_memory(err);
         pg_clear(result);
         status = more ? pg_query(a->p->pg, result, a->seconds, a->sql.data, err) : send_last(a, result, err);
     }
@@ -166,7 +166,7 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     buf_add(&a.joined, p->open_end.data, p->open_end.length);
     buf_add(&a.joined, bytes, length);
     tsv_scanner_init(&a.scanner, a.joined.data, a.joined.length, 0, 1);
-    status = a.joined.failed ? postgres_no_memory(err) : send_calls(&a, &result, err);
+    status = a.joined.failed ? store_no_memory(err) : send_calls(&a, &result, err);
     if (status == LINEAGE_OK) {
         postgres_take_state(p, state, &result);
         buf_add(&p->open_end, a.joined.data + a.scanner.position, a.joined.length - a.scanner.position);
@@ -224,7 +224,7 @@ enum lineage_status postgres_append_next(struct log *log, struct log_state *stat
     buf_add_hex(&a.sql, rest, length);
     buf_add_hex(&a.joined, log->request, sizeof log->request);
     enum lineage_status status =
-        a.sql.failed || a.joined.failed ? postgres_no_memory(err) : send_next(&a, &result, state, kept, err);
+        a.sql.failed || a.joined.failed ? store_no_memory(err) : send_next(&a, &result, state, kept, err);
     pg_tell_waiting(p->pg, NULL, NULL);
     log->lost = status == LINEAGE_OK && pg_is_null(&result, 0, HEAD_SEQ);
     if (log->lost)

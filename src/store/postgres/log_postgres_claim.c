@@ -47,7 +47,7 @@ static enum lineage_status take_claim(struct log_postgres *p, struct pg_result *
     buf_printf(&sql, ", %lld) s WHERE t.id = %lld", p->session == pg_connections(p->pg) ? (long long)p->seq : -1LL,
                (long long)p->store);
     pg_tell_waiting(p->pg, postgres_tell_waiting, p);
-    enum lineage_status status = sql.failed ? postgres_no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
+    enum lineage_status status = sql.failed ? store_no_memory(err) : pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     if (status == LINEAGE_EAWAY && was_connected && !pg_is_connected(p->pg))
         status = pg_query(p->pg, result, PG_PATIENCE, sql.data, err);
     pg_tell_waiting(p->pg, NULL, NULL);

@@ -77,7 +77,7 @@ enum lineage_status postgres_check_digests(struct log *log, struct log_digests *
             compare_record(&c, &result, i);
         pg_clear(&result);
         if (c.record.failed)
-            status = postgres_no_memory(err);
+            status = store_no_memory(err);
     }
     if (status == LINEAGE_OK && c.chain.position < size)
         say_broken(&c, "the store has %llu records in %llu bytes, of which those behind byte %llu are gone",

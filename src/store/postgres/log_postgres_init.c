@@ -32,7 +32,7 @@ enum lineage_status log_postgres_settings(struct log *log, struct buf *out, stru
     if (status == LINEAGE_OK && pg_rows(&result))
         buf_puts(out, pg_text(&result, 0, 0, NULL));
     pg_clear(&result);
-    return status == LINEAGE_OK && out->failed ? postgres_no_memory(err) : status;
+    return status == LINEAGE_OK && out->failed ? store_no_memory(err) : status;
 }
 
 enum lineage_status log_postgres_set_settings(struct log *log, const char *before, const char *after,
@@ -84,7 +84,7 @@ static enum lineage_status migrate(struct pg *pg, struct lineage_error *err)
         buf_reset(&sql);
         buf_puts(&sql, schema_migrations[i]);
         buf_printf(&sql, "\nINSERT INTO lineage.version (version) VALUES (%d)", i + 1);
-        status = sql.failed ? postgres_no_memory(err) : pg_query(pg, NULL, PG_PATIENCE, sql.data, err);
+        status = sql.failed ? store_no_memory(err) : pg_query(pg, NULL, PG_PATIENCE, sql.data, err);
     }
     if (status == LINEAGE_OK)
         status = pg_query(pg, NULL, PG_PATIENCE, schema_grants, err);
@@ -129,7 +129,7 @@ static enum lineage_status make_store(struct pg *pg, const struct server_name *n
                         2, params, err);
     }
     if (status == LINEAGE_OK && (!pg_rows(&result) || !(*there = strdup(pg_text(&result, 0, 0, NULL)))))
-        status = postgres_no_memory(err);
+        status = store_no_memory(err);
     pg_clear(&result);
     return status;
 }

@@ -34,11 +34,6 @@ static inline struct log_postgres *postgres_of(struct log *log)
     return (struct log_postgres *)log; /* its first member */
 }
 
-static inline enum lineage_status postgres_no_memory(struct lineage_error *err)
-{
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
-}
-
 /* ---- log_postgres.c: the store, its state, statements about it ---- */
 
 /* Add a bytea as the server prints it, \x and digits. */

@@ -32,7 +32,7 @@ static enum lineage_status read_piece(struct log_postgres *p, uint64_t from, uin
                      "BY 1",
                      store, last, store, first, store, last);
     if (status == LINEAGE_OK && !take_records(&result, from, to, out, record))
-        status = postgres_no_memory(err);
+        status = store_no_memory(err);
     pg_clear(&result);
     return status;
 }
@@ -44,7 +44,7 @@ enum lineage_status postgres_read(struct log *log, uint64_t from, size_t length,
     uint64_t to = from > INT64_MAX - length ? INT64_MAX : from + length;
     if (p->claim == CLAIMED && p->has_newer && from >= p->newer_from && to <= p->size) {
         buf_add(out, p->newer.data + (from - p->newer_from), length);
-        return out->failed ? postgres_no_memory(err) : LINEAGE_OK;
+        return out->failed ? store_no_memory(err) : LINEAGE_OK;
     }
     enum lineage_status status = postgres_find_store(p, err);
     const uint64_t known = to < p->size ? to : p->size; /* no server takes that back */
@@ -74,14 +74,14 @@ enum lineage_status postgres_find(struct log *log, struct buf *bytes, struct lin
     postgres_add_request(&sql, log);
     buf_puts(&sql, " ORDER BY r.seq");
     enum lineage_status status =
-        sql.failed ? postgres_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
+        sql.failed ? store_no_memory(err) : pg_query(p->pg, &result, PG_PATIENCE, sql.data, err);
     for (size_t i = 0; status == LINEAGE_OK && i < pg_rows(&result); i++) {
         size_t length;
         const char *text = pg_text(&result, i, 0, &length);
         postgres_add_bytes(bytes, text, length);
     }
     if (status == LINEAGE_OK && bytes->failed)
-        status = postgres_no_memory(err);
+        status = store_no_memory(err);
     pg_clear(&result);
     buf_release(&sql);
     return status;

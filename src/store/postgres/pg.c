@@ -38,7 +38,7 @@ enum lineage_status pg_open(struct pg **out, const char *uri, const char *shown,
     *out = NULL;
     if (!pg || !(pg->uri = strdup(uri)) || !(pg->shown = strdup(shown))) {
         pg_close(pg);
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     }
     enum lineage_status status = libpq_load(&pg->pq, err);
     if (status == LINEAGE_OK)

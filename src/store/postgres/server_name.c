@@ -126,7 +126,7 @@ enum lineage_status server_name_parse(struct server_name *name, const char *text
     *name = (struct server_name){.store = "default"};
     enum lineage_status status = take_apart(name, text, &uri, err);
     if (status == LINEAGE_OK && (uri.failed || !(name->shown = strdup(text))))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         name->uri = uri.data;
     else
@@ -186,7 +186,7 @@ static enum lineage_status find_dir(struct buf *path, const char *text, struct l
         buf_printf(path, "%s%s/lineage/%s-%016llx", has_state ? state : home, has_state ? "" : "/.local/state", name.store,
                    digest);
     server_name_release(&name);
-    return status == LINEAGE_OK && path->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : status;
+    return status == LINEAGE_OK && path->failed ? store_no_memory(err) : status;
 }
 
 static enum lineage_status write_settings(const char *dir, const char *text, struct lineage_error *err)
@@ -199,7 +199,7 @@ static enum lineage_status write_settings(const char *dir, const char *text, str
         return store_fail_errno(err, LINEAGE_EIO, "cannot open %s", dir);
     if (fs_stat(fd, PLACE_CONFIG, 0, &st) != 0) {
         server_name_settings(&settings, text);
-        status = settings.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+        status = settings.failed ? store_no_memory(err)
                                  : fs_replace(fd, PLACE_CONFIG, settings.data, settings.length, true, err);
     }
     buf_release(&settings);
