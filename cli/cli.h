@@ -208,6 +208,9 @@ bool cli_is_store(const char *dir);
 /* Make a store, with its parent directories; those are taken back if it cannot be made. An exit status. */
 int cli_store_create(const char *dir, const struct lineage_config *config);
 
+/* Seconds of a monotonic clock. Nothing waits, ends or shows progress by the time of day, which may be set at any moment. */
+double cli_now(void);
+
 /* ---- output -------------------------------------------------------------------------------------- */
 
 /* JSON with shortest numbers on out, indented if indent is true, with a newline. */

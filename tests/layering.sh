@@ -16,16 +16,17 @@ include/rlcase             *                           include/rlcore
 
 # The store: bytes at the bottom, answers at the top. store.c opens one and so knows its parts.
 src/store/fail.h           *                           include/lineage
+src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
 src/store/files            fs.h places.h snapshot.h telemetry.h torn.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
-src/store/log              log.h log_file.h digest_chain.h   include/lineage src/store/fail.h src/store/format src/store/files
-src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/format src/store/files src/store/log
+src/store/log              log.h log_file.h digest_chain.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
+src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
-src/store/mirror           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/mirror           -                           include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/index
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/blobs
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index
-src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres
+src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
@@ -114,6 +115,7 @@ abi.c           the layout of the structs, one for each library
 abi.h           the layout of the structs, one for each library
 blobs.h         the public header, and what an append needs
 status.c        the texts of it
+clock.h         one for the store and one for the trainer
 fail.h          filling the error of a library, one for the store and one for the core
 render.h        the public header, and what its printers share
 snapshot.h      the public header, and the files behind it

@@ -1,5 +1,4 @@
 /* cmd_mcp.c: `lineage mcp`. */
-#include <time.h>
 #include <unistd.h>
 
 #include "mcp/mcp.h"
@@ -13,9 +12,7 @@ struct mcp_options {
 static bool in_vain(void *context)
 {
     struct mcp_server *server = context;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    server->overdue = server->deadline > 0 && (double)t.tv_sec + (double)t.tv_nsec * 1e-9 > server->deadline;
+    server->overdue = server->deadline > 0 && cli_now() > server->deadline;
     return server->overdue || (server->inbox && mcp_inbox_cancelled(server->inbox));
 }
 

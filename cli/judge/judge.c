@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli.h"
 #include "judge/judge_internal.h"
 #include "judge/trajectory.h"
 #include "judge/wording.h"
@@ -23,13 +23,6 @@ struct round {
     judge_settled_fn *settled;
     void *context;
 };
-
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- open and close ---- */
 
@@ -194,7 +187,7 @@ static bool take_finished(struct round *round)
         CURLcode result = message->data.result;
         judge->curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &slot);
         struct judge_errand *errand = ((struct judge_slot *)(void *)slot)->errand;
-        outcome_take(judge, (struct judge_slot *)(void *)slot, result, clock_now());
+        outcome_take(judge, (struct judge_slot *)(void *)slot, result, cli_now());
         any = true;
         if (errand->settled)
             finish(round, errand);
@@ -207,7 +200,7 @@ static bool turn(struct round *round, double next)
 {
     struct judge *judge = round->judge;
     int running, ready;
-    double wait = fmin(1, fmax(0, next - clock_now()));
+    double wait = fmin(1, fmax(0, next - cli_now()));
     bool good = judge->curl.multi_perform(judge->multi, &running) == CURLM_OK;
     if (!take_finished(round) && good)
         good = judge->curl.multi_poll(judge->multi, NULL, 0, (int)ceil(wait * 1000), &ready) == CURLM_OK;
@@ -217,7 +210,7 @@ static bool turn(struct round *round, double next)
 static bool go_round(struct round *round)
 {
     double next;
-    while ((next = send_due(round, clock_now())) >= 0)
+    while ((next = send_due(round, cli_now())) >= 0)
         if (!turn(round, next))
             return false;
     return true;

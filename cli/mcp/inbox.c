@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -48,14 +47,6 @@ struct mcp_inbox {
     bool cancelled;
     double started;
 };
-
-/* Not the wall clock: progress must increase even when the time of day is set back. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ---- out, under the lock ---- */
 
@@ -171,7 +162,7 @@ static int tell_progress(struct mcp_inbox *inbox)
     int wait = -1;
     pthread_mutex_lock(&inbox->lock);
     if (inbox->token && !inbox->cancelled) {
-        double seconds = now() - inbox->started;
+        double seconds = cli_now() - inbox->started;
         wait = PROGRESS_MS;
         if (seconds * 1000 >= PROGRESS_MS * 0.9)
             deliver(inbox, json_pack("{s:s, s:s, s:{s:O, s:f, s:s}}", "jsonrpc", "2.0", "method",
@@ -212,7 +203,7 @@ static void *read_input(void *context)
     mcp_lines_release(&lines);
     pthread_mutex_lock(&inbox->lock);
     inbox->ended = true;
-    inbox->ended_at = now();
+    inbox->ended_at = cli_now();
     pthread_cond_broadcast(&inbox->arrived);
     pthread_mutex_unlock(&inbox->lock);
     return NULL;
@@ -263,7 +254,7 @@ static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
     inbox->cancelled = false;
     inbox->id = message->kind == MCP_REQUEST ? message->id : NULL;
     inbox->token = inbox->id ? progress_token(message) : NULL;
-    inbox->started = now();
+    inbox->started = cli_now();
     if (inbox->token && write(inbox->wake[1], "", 1) < 0)
         return; /* a full pipe wakes the reader as well */
 }
@@ -293,7 +284,7 @@ bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
-    bool cancelled = inbox->cancelled || inbox->broken || (inbox->ended && now() - inbox->ended_at > GRACE_S);
+    bool cancelled = inbox->cancelled || inbox->broken || (inbox->ended && cli_now() - inbox->ended_at > GRACE_S);
     pthread_mutex_unlock(&inbox->lock);
     return cancelled;
 }

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * The order is sent, and stays: clients keep the list in a model's prompt, where another order is another prompt.
@@ -105,14 +104,6 @@ static json_t *tool_error(const char *text)
     return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(text), "isError", 1);
 }
 
-/* A deadline by the wall clock would fire, or never fire, when the time of day is set. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Rows that are new are read before the time of the question begins: after a long import that takes long, cannot be
  * given up, and is not the question's fault. What fails here fails again, with its message, in the tool. */
 static void catch_up(struct mcp_server *server)
@@ -130,7 +121,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     call->server->overdue = false;
     /* Set anew for each call, and cleared after it: the store's interrupt handler reads it during every later
      * statement too. */
-    call->server->deadline = now() + tool->patience_s;
+    call->server->deadline = cli_now() + tool->patience_s;
     call->code = 0;
     if (mcp_check_arguments(call, tool->arguments, call->arguments))
         value = tool->call(call);

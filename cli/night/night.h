@@ -172,7 +172,6 @@ enum { NIGHT_SLOTS_MAX = 64 };
 /* Beside CLI_GO_ON and CLI_OK. NIGHT_WAIT: what is to be run next depends on what is at work; NIGHT_AGAIN: it was run. */
 enum { NIGHT_WAIT = -2, NIGHT_AGAIN = -3 };
 
-double night_now(void);                                   /* seconds, monotonic */
 double night_seconds_left(const struct night *night);     /* INFINITY without --hours */
 
 /* Knowledge and pace after a trial that ended with a status; the status to go on with. */

@@ -152,13 +152,13 @@ void night_claims_wait(struct night *night, double seconds, struct pollfd *fds, 
 {
     struct lineage_error err;
     bool news = false;
-    double began = night_now();
+    double began = cli_now();
     pause_for(fmin(night->pause, seconds), fds, n);
     if (is_any_ready(fds, n))
         return;
     bool told = !night->unanswered && lineage_queue_wait(night->claims, fmin(fmax(seconds - night->pause, 0), night->lease),
                                                          fds, n, &news, &err) == LINEAGE_OK;
-    bool idle = told && night_now() - began > night->pause + LONGEST_PAUSE;
+    bool idle = told && cli_now() - began > night->pause + LONGEST_PAUSE;
     night->pause = idle ? 0 : fmin(fmax(2 * night->pause, LEAST_PAUSE), told ? LONGEST_PAUSE : LONGEST_PAUSE_AWAY);
 }
 

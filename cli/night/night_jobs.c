@@ -86,7 +86,7 @@ static int begin(struct night_jobs *jobs, size_t slot, size_t i, bool warms_up, 
         if (pid < 0)
             status = cli_error(CLI_SYSTEM, "cannot start a process: %s", strerror(errno));
         else
-            jobs->slot[slot] = (struct night_job){pid, pipe_fds[0], i, warms_up, night_now()};
+            jobs->slot[slot] = (struct night_job){pid, pipe_fds[0], i, warms_up, cli_now()};
         night_claim_leave(night, i);
         int opened = reopen(night, dir, direction, metric);
         status = status == CLI_GO_ON ? opened : status;
@@ -143,7 +143,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
         if (!trial->exp_id)
             return cli_error(CLI_SYSTEM, "out of memory");
     }
-    return night_after_trial(night, job.i, report.status, &report.ending, job.warms_up, night_now() - job.began);
+    return night_after_trial(night, job.i, report.status, &report.ending, job.warms_up, cli_now() - job.began);
 }
 
 /* A signal to this process alone has its children end, too: they look at the same pipe. */

@@ -14,7 +14,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <lineage/render.h>
 
@@ -23,14 +22,6 @@
 #include "night/night_planner.h"
 #include "night/night_turn.h"
 #include "report/page_file.h"
-
-/* Not the time of day: a clock that is set during the night would end it early or never. */
-double night_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* After every trial, and before the first: whoever looks during the night finds what is known by then. */
 static int write_knowledge(const struct night *night)
@@ -175,7 +166,7 @@ static int next_trial(struct night *night, size_t *i)
 /* No trial is begun that would run into the morning. */
 static bool has_time(struct night *night, double forecast)
 {
-    double left = night->hours * 3600 - (night_now() - night->began);
+    double left = night->hours * 3600 - (cli_now() - night->began);
     if (forecast <= left)
         return true;
     fprintf(stderr, "lineage: the next trial takes about %.0f s%s, %.0f s are left\n",
@@ -188,7 +179,7 @@ static bool has_time(struct night *night, double forecast)
 
 double night_seconds_left(const struct night *night)
 {
-    return fmax(0, night->hours * 3600 - (night_now() - night->began));
+    return fmax(0, night->hours * 3600 - (cli_now() - night->began));
 }
 
 /* ---- what became of it ---- */
@@ -229,13 +220,13 @@ int night_after_trial(struct night *night, size_t i, int status, const struct ni
 static int run_here(struct night *night, size_t i, bool warms_up)
 {
     struct night_ending ending = {0};
-    double start = night_now();
+    double start = cli_now();
     night->trials[i].at_work = true;
     night->at_work++;
     int status = night_take_turn(night, i, night_slot_environment(night, 0), &ending);
     night->trials[i].at_work = false;
     night->at_work--;
-    return night_after_trial(night, i, status, &ending, warms_up, night_now() - start);
+    return night_after_trial(night, i, status, &ending, warms_up, cli_now() - start);
 }
 
 /* False once the hours are over. */
@@ -283,7 +274,7 @@ static int step(struct night *night, struct night_jobs *jobs)
 int night_run(struct night *night)
 {
     struct night_jobs jobs = {.night = night};
-    night->began = night_now();
+    night->began = cli_now();
     int status = write_knowledge(night);
     while (status == CLI_GO_ON)
         status = step(night, &jobs);

@@ -111,7 +111,7 @@ static bool talk(struct call *call, double end, const struct interrupts *interru
         struct pollfd fds[3] = {{.fd = call->from, .events = POLLIN},
                                 {.fd = call->to, .events = POLLOUT},
                                 {.fd = interrupts->fd, .events = POLLIN}};
-        double left = end - night_now();
+        double left = end - cli_now();
         if (left <= 0)
             return false;
         if (poll(fds, 3, (int)fmin(ceil(left * 1000), 60000)) < 0 && errno != EINTR)
@@ -165,7 +165,7 @@ char *planner_call(const char *command, const char *text, size_t length, double 
         return NULL;
     }
     sigaction(SIGPIPE, &ignore, &before);
-    bool in_time = talk(&call, night_now() + seconds, interrupts);
+    bool in_time = talk(&call, cli_now() + seconds, interrupts);
     shut(&call.to);
     shut(&call.from);
     bool left = in_time && reap(&call, &state);

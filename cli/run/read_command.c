@@ -15,19 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 extern char **environ;
 
 enum { PIECE = 1 << 16 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t count(const char *const *list)
 {
@@ -79,10 +73,10 @@ static pid_t start(const char *const *argv, const char *const *environment, int 
 /* To the end of the pipe; false if it takes too long, or prints too much. */
 static bool read_all(int fd, double seconds, size_t max, char **text, size_t *length)
 {
-    double end = now() + seconds;
+    double end = cli_now() + seconds;
     for (;;) {
         struct pollfd wait = {fd, POLLIN, 0};
-        double left = end - now();
+        double left = end - cli_now();
         char *grown = realloc(*text, *length + PIECE + 1);
         if (!grown)
             return false;

@@ -18,9 +18,9 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "trial/process_tree.h"
 #include "trial/trial_cgroup.h"
 #include "trial/trial_watch.h"
@@ -45,13 +45,6 @@ struct guarding {
     bool child_reaped, none_left, at_once, outside;
     sigset_t before; /* of the process that made this one, for the command */
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Less than a pipe takes in one piece, so that it never arrives in two. */
 static ssize_t put(int fd, const void *data, size_t length)
@@ -212,12 +205,12 @@ static bool signal_all(const struct guarding *g, int number)
 
 static void ask_politely(struct guarding *g)
 {
-    double end = now() + g->command->grace;
+    double end = cli_now() + g->command->grace;
     reap(g);
     if (g->none_left || g->at_once || g->command->grace <= 0)
         return;
     signal_all(g, SIGTERM);
-    for (double left; !g->none_left && !g->at_once && (left = end - now()) > 0;) {
+    for (double left; !g->none_left && !g->at_once && (left = end - cli_now()) > 0;) {
         wait_for_news(g, left > 1 ? 1000 : (int)(left * 1000) + 1);
         reap(g);
     }
@@ -226,10 +219,10 @@ static void ask_politely(struct guarding *g)
 /* Round after round, as what forks may have forked between being looked for and being killed. */
 static void kill_all(struct guarding *g)
 {
-    double began = now();
+    double began = cli_now();
     bool seen = true;
     g->at_once = true;
-    for (reap(g); !g->none_left && now() - began < (seen ? KILL_SECONDS : BLIND_SECONDS); reap(g)) {
+    for (reap(g); !g->none_left && cli_now() - began < (seen ? KILL_SECONDS : BLIND_SECONDS); reap(g)) {
         if (g->command->group >= 0)
             trial_cgroup_kill(g->command->group);
         seen = signal_all(g, SIGKILL);
@@ -416,7 +409,7 @@ void guardian_listen(struct guardian *guardian)
 /* What a killed guardian left came to this process, which has no other children but those it waits for itself. */
 static void clear_away_orphans(struct guardian *guardian)
 {
-    double began = now();
+    double began = cli_now();
     for (;;) {
         struct process_tree tree;
         bool seen = process_tree_read(&tree, getpid());
@@ -426,7 +419,7 @@ static void clear_away_orphans(struct guardian *guardian)
         while (waitpid(-1, NULL, WNOHANG) > 0)
             continue;
         guardian->unseen = seen ? (int)left : -1;
-        if (!seen || !left || now() - began > KILL_SECONDS)
+        if (!seen || !left || cli_now() - began > KILL_SECONDS)
             return;
         poll(NULL, 0, ROUND_MS);
     }

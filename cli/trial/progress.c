@@ -33,13 +33,6 @@ void progress_begin(struct progress *progress, const char *name, const char *sco
     free(safe);
 }
 
-static double since(const struct timespec *then)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)(t.tv_sec - then->tv_sec) + 1e-9 * (double)(t.tv_nsec - then->tv_nsec);
-}
-
 /* Bounded, because a first step that took a minute may promise a year. */
 static void format_time(char text[32], double seconds)
 {
@@ -63,7 +56,7 @@ static void compose_time_left(FILE *out, const struct progress *progress, const 
     int64_t done = event->step - progress->first, to_go = event->steps - event->step;
     if (done <= 0 || to_go <= 0)
         return;
-    format_time(left, since(&progress->began) / (double)done * (double)to_go);
+    format_time(left, (cli_now() - progress->began) / (double)done * (double)to_go);
     fprintf(out, ", %s left", left);
 }
 
@@ -172,8 +165,8 @@ static bool is_tenth(struct progress *progress, const struct trial_event *event)
  * its end. */
 static bool is_worth_a_line(struct progress *progress, const struct trial_event *event)
 {
-    if (!event->steps && since(&progress->told) >= SECONDS_BETWEEN_LINES) {
-        clock_gettime(CLOCK_MONOTONIC, &progress->told);
+    if (!event->steps && cli_now() - progress->told >= SECONDS_BETWEEN_LINES) {
+        progress->told = cli_now();
         return true;
     }
     if (event->has_score)
@@ -200,7 +193,7 @@ static void measure(struct progress *progress, const struct trial_event *event)
         take_phase(progress, event->phase);
     if (event->has_step && progress->first < 0) {
         progress->first = event->step;
-        clock_gettime(CLOCK_MONOTONIC, &progress->began);
+        progress->began = cli_now();
     }
     if (event->has_score) {
         progress->score = event->score;
@@ -217,7 +210,7 @@ static bool is_phase(const struct trial_event *event, const char *phase)
  * trial prints would wipe that out. */
 static bool is_too_soon(const struct progress *progress)
 {
-    return progress->rapid && progress->terminal && (progress->in_line || since(&progress->told) < 0.1);
+    return progress->rapid && progress->terminal && (progress->in_line || cli_now() - progress->told < 0.1);
 }
 
 /* A failure is not shown here: the command prints its reason when the row is there. The line is
@@ -232,7 +225,7 @@ void progress_event(struct progress *progress, const struct trial_event *event)
         return;
     if (progress->terminal) {
         progress->drawn = true;
-        clock_gettime(CLOCK_MONOTONIC, &progress->told);
+        progress->told = cli_now();
     }
     if (progress->terminal && (step || done || evaluating || event->text))
         fputs("\r\033[K", stderr);

@@ -5,8 +5,6 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include <time.h>
-
 #include "trial/trial_wire.h"
 
 struct progress {
@@ -14,7 +12,7 @@ struct progress {
     const char *score_label;
     bool quiet, terminal;
     char phase[32];
-    struct timespec began, told; /* of this phase; the latest line about a trial without a known end */
+    double began, told; /* seconds of cli_now: of this phase; the latest line about a trial without a known end */
     int64_t first;         /* step of this phase that was seen first */
     bool has_score, scores_on_the_way;
     double score; /* the latest */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <lineage/queue.h>
@@ -25,13 +24,6 @@ static void say(struct work *work, const json_t *line)
 {
     if (work->said && json_dumpf(line, work->said, JSON_COMPACT) == 0)
         putc('\n', work->said);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static const char *job_of(const struct work *work)
@@ -63,7 +55,7 @@ static char *make_about(const struct work *work)
 static void tell(struct work *work)
 {
     const struct trial_alive *alive = &work->request->alive;
-    double time = now();
+    double time = cli_now();
     if (!alive->tell || (work->told > 0 && time - work->told < alive->every))
         return;
     work->told = time;
@@ -90,7 +82,7 @@ static void begin_saying(struct work *work, const char *name)
     work->said = fopen(workdir_file(path, &work->dir, RUNNING_EVENTS), "we");
     say(work, line);
     json_decref(line);
-    work->began = now();
+    work->began = cli_now();
     on_turn(work);
 }
 

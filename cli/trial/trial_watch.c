@@ -14,7 +14,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -63,14 +62,6 @@ struct watch {
     size_t read; /* bytes of output in this round */
 };
 
-/* Monotonic, as a clock that is set by the network must not end a trial. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void finish(struct watch *w, enum trial_end end)
 {
     w->outcome->end = end;
@@ -85,7 +76,7 @@ static void begin_evaluation(struct watch *w, const struct trial_event *event)
 {
     double limit = w->job->train_seconds;
     w->evaluating = true;
-    w->phase_began = now();
+    w->phase_began = cli_now();
     w->phase_limit = w->job->eval_seconds;
     if (limit > 0 && event->train_s > limit)
         finish(w, TRIAL_TRAIN_OVERRUN);
@@ -216,7 +207,7 @@ static size_t read_some(struct watch *w, struct reader *reader, int *fd)
         *fd = -1;
         return 0;
     }
-    w->heard = now();
+    w->heard = cli_now();
     reader->length += (size_t)n;
     return (size_t)n;
 }
@@ -248,7 +239,7 @@ static bool read_output(struct watch *w)
  * holds. */
 static int time_left(const struct watch *w)
 {
-    double left = w->phase_began + w->phase_limit - now();
+    double left = w->phase_began + w->phase_limit - cli_now();
     if (w->phase_limit <= 0)
         return -1;
     return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
@@ -257,7 +248,7 @@ static int time_left(const struct watch *w)
 /* The same of silence. */
 static int silence_left(const struct watch *w)
 {
-    double left = w->heard + w->job->silence_seconds - now();
+    double left = w->heard + w->job->silence_seconds - cli_now();
     if (w->job->silence_seconds <= 0)
         return -1;
     return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
@@ -372,9 +363,9 @@ static void keep_watch(struct watch *w)
     while (!w->stop) {
         if (!wait_for_news(w, &interrupted, patience(w)))
             continue;
-        if (memory_interval(w) > 0 && now() - looked >= 1e-3 * memory_interval(w)) {
+        if (memory_interval(w) > 0 && cli_now() - looked >= 1e-3 * memory_interval(w)) {
             look_at_memory(w);
-            looked = now();
+            looked = cli_now();
         }
         trial_process_look(&w->process);
         take_a_breath(w);
@@ -477,7 +468,7 @@ static bool is_impatient(const struct watch *w)
 static bool clear_away(struct watch *w)
 {
     bool interrupted = true; /* no further look at that descriptor, which stays readable */
-    double ended = now();
+    double ended = cli_now();
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
@@ -492,7 +483,7 @@ static bool clear_away(struct watch *w)
         continue;
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
-    w->outcome->total_s = (w->stop ? now() : ended) - w->began;
+    w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;
     if (!w->stop)
         judge(w, w->process.state);
     settle_group(w);
@@ -508,7 +499,7 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
         return false;
     peers_init(&w.peers);
     metric_lines_init(&w.metrics, job->metrics, job->n_metrics, job->score_name);
-    w.began = w.phase_began = w.heard = now();
+    w.began = w.phase_began = w.heard = cli_now();
     keep_watch(&w);
     bool ok = clear_away(&w);
     trial_process_release(&w.process);

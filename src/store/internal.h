@@ -3,6 +3,7 @@
  * those below.
  *
  *   fail.h     how everything says that it failed
+ *   clock.h    what waits go by
  *   format/    bytes <-> trials: text, numbers, TSV, header mapping, notes, configuration; knows no files
  *   files/     system calls on files (fs.h), where a store's files are (places.h), telemetry, snapshots
  *   log/       the rows as an append-only log of bytes: log.h the interface, log_file.c results.tsv

@@ -11,9 +11,9 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "../files/fs.h"
 
 enum { LOOK_MS = 1000 };
@@ -48,13 +48,6 @@ static void sleep_until_told(const struct log_watch *watch, int milliseconds)
         ;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* The watch is on the file before it is looked at, or what is written in between would be told a second late. */
 static enum lineage_status look(struct log_watch *watch, struct log *log, int dir_fd, bool *news, struct lineage_error *err)
 {
@@ -76,14 +69,14 @@ static enum lineage_status look(struct log_watch *watch, struct log *log, int di
 enum lineage_status log_watch_wait(struct log_watch *watch, struct log *log, int dir_fd, int milliseconds, bool *news,
                                    struct lineage_error *err)
 {
-    const int64_t until = now_ms() + milliseconds;
+    const int64_t until = clock_now_ms() + milliseconds;
     const bool first = !watch->begun;
     if (first)
         begin(watch, dir_fd);
     for (;;) {
         enum lineage_status status = look(watch, log, dir_fd, news, err);
         *news = *news || first;
-        int64_t left = milliseconds < 0 ? LOOK_MS : until - now_ms();
+        int64_t left = milliseconds < 0 ? LOOK_MS : until - clock_now_ms();
         if (status != LINEAGE_OK || *news || left <= 0)
             return status;
         sleep_until_told(watch, left < LOOK_MS ? (int)left : LOOK_MS);

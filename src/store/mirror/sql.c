@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../clock.h"
 #include "mirror_internal.h"
 
 /* printf and replace can make a value of any length within one step, between two looks at the
@@ -39,7 +39,7 @@ static const char *const readable[] = {
 struct asking {
     struct index *mirror;
     struct lineage_sql_limits limits;
-    struct timespec start;
+    double start; /* by clock_now */
     int64_t memory_at_start;
     enum { WITHIN, CANCELLED, TOO_LONG, TOO_LARGE } ended;
     char refused[64]; /* the function or table that is not to be used */
@@ -86,13 +86,6 @@ static int allow(void *context, int action, const char *a, const char *b, const 
     }
 }
 
-static double seconds_since(const struct timespec *start)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) * 1e-9;
-}
-
 /*
  * SQLite counts the memory of the process, not of a statement: what was added since is put down to
  * this one. Asked between steps of the virtual machine, so that neither a thread nor a signal is
@@ -104,7 +97,7 @@ static int look(void *context)
     const struct lineage_open_options *options = &asking->mirror->store->options;
     if (options->cancelled && options->cancelled(options->context))
         asking->ended = CANCELLED;
-    else if (seconds_since(&asking->start) > asking->limits.seconds)
+    else if (clock_now() - asking->start > asking->limits.seconds)
         asking->ended = TOO_LONG;
     else if (sqlite3_memory_used() - asking->memory_at_start > (int64_t)asking->limits.bytes)
         asking->ended = TOO_LARGE;
@@ -126,7 +119,7 @@ static void begin(struct asking *asking)
     asking->limits.bytes = given->bytes ? given->bytes : LINEAGE_SQL_BYTES;
     asking->limits.rows = given->rows ? given->rows : LINEAGE_SQL_ROWS;
     asking->memory_at_start = sqlite3_memory_used();
-    clock_gettime(CLOCK_MONOTONIC, &asking->start);
+    asking->start = clock_now();
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
     sqlite3_set_authorizer(db, allow, asking);
     sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);

@@ -2,7 +2,8 @@
 #include "log_postgres_parts.h"
 
 #include <poll.h>
-#include <time.h>
+
+#include "../clock.h"
 
 enum { LOOK_MS = 30000 }; /* a server that is gone without a word is noticed by asking it */
 
@@ -34,18 +35,11 @@ static enum lineage_status look_for_news(struct log_postgres *p, bool *news, str
     return LINEAGE_OK;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* A NOTIFY only says that it is worth a look: it may be of a transaction that was looked at already, and two of them one. */
 enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news, struct lineage_error *err)
 {
     struct log_postgres *p = postgres_of(log);
-    const int64_t until = now_ms() + milliseconds;
+    const int64_t until = clock_now_ms() + milliseconds;
     const bool first = !p->listening;
     bool look = false, again = false;
     for (;;) {
@@ -55,7 +49,7 @@ enum lineage_status postgres_wait(struct log *log, int milliseconds, bool *news,
         if (status == LINEAGE_OK && look)
             status = look_for_news(p, news, err);
         *news = *news || (first && status == LINEAGE_OK);
-        int64_t left = milliseconds < 0 ? LOOK_MS : until - now_ms();
+        int64_t left = milliseconds < 0 ? LOOK_MS : until - clock_now_ms();
         if (status != LINEAGE_OK || *news)
             return status;
         if (!pg_is_connected(p->pg) && !again) { /* that was the server saying goodbye: it may be back */

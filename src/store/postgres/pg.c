@@ -12,9 +12,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "connect.h"
 
 struct pg {
@@ -106,13 +106,6 @@ static const char session[] =
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
     "DO $$ BEGIN SET client_connection_check_interval = '5s'; EXCEPTION WHEN OTHERS THEN NULL; END $$";
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* A command has several questions, and each would wait for a server that hangs. */
 #define SECONDS_AWAY 1.0
 
@@ -122,13 +115,13 @@ enum lineage_status pg_connect(struct pg *pg, bool *fresh, struct lineage_error 
         *fresh = false;
     if (pg_is_connected(pg))
         return LINEAGE_OK;
-    if (pg->why.status != LINEAGE_OK && now() - pg->failed < SECONDS_AWAY)
+    if (pg->why.status != LINEAGE_OK && clock_now() - pg->failed < SECONDS_AWAY)
         return store_give(err, &pg->why);
     pg_disconnect(pg);
     pg->connection = connect_server(&pg->pq, pg->uri, pg->shown, &pg->why);
     pg->owner = getpid();
     if (!pg->connection) {
-        pg->failed = now();
+        pg->failed = clock_now();
         return store_give(err, &pg->why);
     }
     pg->why.status = LINEAGE_OK;
@@ -160,7 +153,7 @@ static bool wait_for_answer(struct pg *pg, double start_time, double seconds, bo
             return false;
         if (!writing && !pg->pq.isBusy(pg->connection))
             return true;
-        double past = now() - start_time;
+        double past = clock_now() - start_time;
         *late = past >= seconds;
         if (*late)
             return false;
@@ -209,7 +202,7 @@ static enum lineage_status collect(struct pg *pg, struct pg_result *out, double 
 {
     struct pg_result kept = {0};
     enum lineage_status status = LINEAGE_OK;
-    double start_time = now();
+    double start_time = clock_now();
     bool told = false, late = false, ended = false;
     while (!ended && wait_for_answer(pg, start_time, seconds, &told, &late)) {
         PGresult *rows = pg->pq.getResult(pg->connection);
@@ -322,14 +315,14 @@ static void end_answer(struct pg *pg, struct answers *a)
 /* libpq ends the answer to a statement with NULL, and a piece of the pipeline with a result that has no NULL behind it. */
 static bool take_answers(struct pg *pg, struct answers *a, size_t n, double seconds, bool *late, struct lineage_error *err)
 {
-    const double start_time = now();
+    const double start_time = clock_now();
     bool told = false;
     while (a->at < n) {
         if (!wait_for_answer(pg, start_time, seconds, &told, late))
             return false;
         PGresult *rows = pg->pq.getResult(pg->connection);
         const bool piece = rows && pg->pq.resultStatus(rows) == PGRES_PIPELINE_SYNC;
-        *late = !rows && now() - start_time >= seconds; /* nothing to wait for, and no end of it */
+        *late = !rows && clock_now() - start_time >= seconds; /* nothing to wait for, and no end of it */
         if (*late)
             return false;
         if (rows)

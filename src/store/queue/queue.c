@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "../log/log.h"
 #include "queue_kind.h"
 
@@ -90,13 +90,6 @@ struct waiting {
     bool over; /* the time is, or a descriptor is ready */
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
 {
     w->lease = INFINITY;
@@ -108,7 +101,7 @@ static enum lineage_status look(struct lineage_queue *queue, struct waiting *w, 
 static enum lineage_status sleep_until(struct lineage_queue *queue, struct waiting *w, bool *news, struct lineage_error *err)
 {
     const int own = queue->kind->descriptor(queue);
-    const double left = *news ? 0 : fmax(w->until - now(), 0), lease = w->lease + MOMENT_SECONDS;
+    const double left = *news ? 0 : fmax(w->until - clock_now(), 0), lease = w->lease + MOMENT_SECONDS;
     const double pause = fmin(fmin(left, lease), own < 0 ? LOOK_SECONDS : LONGEST_SECONDS);
     w->fds[w->n] = (struct pollfd){.fd = own, .events = POLLIN};
     int ready = poll(w->fds, w->n + 1, (int)ceil(1000 * pause));
@@ -122,7 +115,7 @@ static enum lineage_status sleep_until(struct lineage_queue *queue, struct waiti
 enum lineage_status lineage_queue_wait(struct lineage_queue *queue, double seconds, struct pollfd *fds, size_t n, bool *news,
                                        struct lineage_error *err)
 {
-    struct waiting w = {.fds = calloc(n + 1, sizeof *w.fds), .n = n, .until = now() + seconds};
+    struct waiting w = {.fds = calloc(n + 1, sizeof *w.fds), .n = n, .until = clock_now() + seconds};
     *news = false;
     enum lineage_status status = w.fds ? store_check_owner(queue->store, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
     if (n && w.fds)

@@ -32,6 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../clock.h"
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../log/log.h"
@@ -53,13 +54,6 @@ struct queue_files {
 static struct queue_files *files_of(struct lineage_queue *queue)
 {
     return (struct queue_files *)queue; /* its first member */
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static enum lineage_status failed(const struct queue_files *files, const char *doing, struct lineage_error *err)
@@ -142,7 +136,8 @@ static void read_claim(const struct queue_files *files, int fd, struct lineage_c
     copy_text(claim->night, sizeof claim->night, object, "night");
     copy_text(claim->about, sizeof claim->about, object, "about");
     claim->attempt = (uint64_t)json_integer_value(json_object_get(object, "attempt"));
-    claim->left = boot && strcmp(boot, files->boot) == 0 ? json_number_value(json_object_get(object, "until")) - now() : 0;
+    const bool this_boot = boot && strcmp(boot, files->boot) == 0;
+    claim->left = this_boot ? json_number_value(json_object_get(object, "until")) - clock_now() : 0;
     claim->free = claim->left < 0;
     json_decref(object);
 }
@@ -151,7 +146,7 @@ static enum lineage_status write_claim(const struct queue_files *files, int fd, 
                                        double lease, struct lineage_error *err)
 {
     json_t *object = json_pack("{s:s, s:s, s:I, s:s, s:f, s:s}", "worker", claim->worker, "night", claim->night, "attempt",
-                               (json_int_t)claim->attempt, "boot", files->boot, "until", now() + lease, "about",
+                               (json_int_t)claim->attempt, "boot", files->boot, "until", clock_now() + lease, "about",
                                claim->about);
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
     size_t length = text ? strlen(text) : 0;

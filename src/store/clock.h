@@ -1,0 +1,20 @@
+/* clock.h: seconds by which the store waits and gives up; nobody sets this clock, as they do the time of day. */
+#ifndef STORE_CLOCK_H
+#define STORE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline int64_t clock_now_ms(void)
+{
+    return (int64_t)(1e3 * clock_now());
+}
+
+#endif
