@@ -20,7 +20,7 @@ enum lineage_status lineage_store_path(char **path, const struct lineage_store *
         return store_fail(err, LINEAGE_EINVAL, "a store has no place number %d", (int)place);
     buf_printf(&text, "%s/%s", store->dir, names[place]);
     if (text.failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     *path = text.data;
     return LINEAGE_OK;
 }
@@ -44,7 +44,7 @@ enum lineage_status lineage_snapshot_path(char **path, struct lineage_store *sto
                           relative, trial->exp_id, store->dir);
     buf_printf(&text, "%s/%s", store->dir, relative);
     if (text.failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     *path = text.data;
     return LINEAGE_OK;
 }

@@ -76,7 +76,7 @@ static enum lineage_status write_config(int dir_fd, const struct lineage_config 
     }
     config_write(&text, config);
     if (text.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     else
         status = fs_replace(dir_fd, PLACE_CONFIG, text.data, text.length, true, err);
     buf_release(&text);
@@ -100,8 +100,7 @@ static enum lineage_status create_on_server(const char *log, const struct lineag
     struct lineage_config in_force;
     char *there = NULL;
     config_write(&text, config);
-    enum lineage_status status = text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
-                                             : log_postgres_create(log, text.data, &there, err);
+    enum lineage_status status = text.failed ? store_no_memory(err) : log_postgres_create(log, text.data, &there, err);
     if (status == LINEAGE_OK)
         status = config_parse(&in_force, NULL, there, strlen(there), err);
     if (status == LINEAGE_OK && !same_config(&in_force, config))
@@ -164,7 +163,7 @@ static enum lineage_status write_settings(struct lineage_store *store, const str
     enum lineage_status status = LINEAGE_OK;
     config_write(&text, config);
     if (text.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     else if (log_has_requests(store->log))
         status = log_postgres_set_settings(store->log, before->data, text.data, err);
     else
@@ -267,7 +266,7 @@ static enum lineage_status find_dir(struct lineage_store *store, const char *dir
     if (server_name_is(dir))
         return server_name_make_dir(&store->dir, dir, err);
     store->dir = strdup(dir);
-    return store->dir ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return store->dir ? LINEAGE_OK : store_no_memory(err);
 }
 
 enum lineage_status lineage_store_open(struct lineage_store **out, const char *dir,
@@ -277,7 +276,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     char *server = NULL;
     *out = NULL;
     if (!store)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     store->dir_fd = -1;
     store->owner = getpid();
     enum lineage_status status = find_dir(store, dir, err);

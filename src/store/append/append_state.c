@@ -58,7 +58,7 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
         return LINEAGE_OK;
     store->append = calloc(1, sizeof *store->append);
     if (!store->append)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     store->append->outbox.fd = -1;
     return LINEAGE_OK;
 }
@@ -93,7 +93,7 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
         free(state->best_id);
         state->best_id = strdup(best.exp_id);
         if (!state->best_id)
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
     }
     lineage_trial_release(&best);
     return status;

@@ -50,7 +50,7 @@ static const char *find_taken(struct importing *in, const char *id, enum lineage
                                                     : arena_text(&in->arena, prefixed.data, prefixed.length);
     buf_release(&prefixed);
     if (!other)
-        *status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        *status = store_no_memory(err);
     const char *const spellings[] = {id, other};
     for (size_t i = 0; *status == LINEAGE_OK && i < 2; i++) {
         bool found = id_set_has(&in->taken, spellings[i]);
@@ -85,12 +85,12 @@ static enum lineage_status make_unique(struct importing *in, struct lineage_tria
         trial->exp_id = text.failed ? NULL : arena_text(&in->arena, text.data, text.length);
         buf_release(&text);
         if (!trial->exp_id)
-            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            return store_no_memory(err);
     }
     if (status == LINEAGE_OK && trial->exp_id != id)
         tell(in, "id", record, trial->exp_id, "imported under this id, because its own was used before");
     if (status == LINEAGE_OK && !id_set_add(&in->taken, trial->exp_id))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     return status;
 }
 
@@ -131,7 +131,7 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     compare_with_best(in, trial);
     row_write(&in->out, trial, NULL);
     in->stats->n_rows++;
-    return in->out.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    return in->out.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
 /* A damaged record is left out and said, not copied: every row of the canonical file can then be
@@ -156,7 +156,7 @@ static enum lineage_status import_record(struct importing *in, struct tsv_reader
     arena_reset(&in->arena);
     bool is_row = row_read(&trial, &in->layout, cells, n, &in->arena, &fault, reason, &status);
     if (status != LINEAGE_OK)
-        return store_fail(err, status, "out of memory");
+        return store_no_memory(err);
     if (fault != ROW_SOUND)
         tell(in, "row", record, fault != ROW_NOT_UTF8 && n ? cells[0].text : "", reason);
     in->stats->n_left_out += !is_row;
@@ -169,7 +169,7 @@ static enum lineage_status import_records(struct importing *in, const struct buf
     struct tsv_scanner scanner;
     struct tsv_record record;
     struct tsv_reader *reader = tsv_reader_new();
-    enum lineage_status status = reader ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
     tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         if (record.content)

@@ -60,7 +60,7 @@ static enum lineage_status write_out(struct buf *line, const struct lineage_rema
     bool made = text && !line->failed;
     free(text);
     json_decref(json);
-    return made ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return made ? LINEAGE_OK : store_no_memory(err);
 }
 
 /*

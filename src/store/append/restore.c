@@ -31,7 +31,7 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
         return status;
     bool is_row = row_read(&trial, index_layout(store->index), cells, n, arena, &fault, reason, &status);
     if (status != LINEAGE_OK)
-        return store_fail(err, status, "out of memory");
+        return store_no_memory(err);
     if (!is_row || fault != ROW_SOUND || record->in_quotes)
         return store_fail(err, LINEAGE_EINVAL, "line %llu is no sound row: %s", (unsigned long long)record->line,
                           record->in_quotes ? "a quote is never closed" : reason);
@@ -49,7 +49,7 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
     struct tsv_record record;
     struct arena arena = {0};
     struct tsv_reader *reader = tsv_reader_new();
-    enum lineage_status status = reader ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
     if (status == LINEAGE_OK && !index_layout(store->index))
         status = store_fail(err, LINEAGE_EINVAL, "%s has no header yet", store->log->place);
     tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
@@ -62,7 +62,7 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
         ++*n_rows;
     }
     if (status == LINEAGE_OK && out->failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     tsv_reader_free(reader);
     arena_release(&arena);
     return status;

@@ -30,7 +30,7 @@ static enum lineage_status open_tail(struct tail *tail, uint64_t from, struct li
     tail->from = from;
     tail->bytes.length = 0;
     if (!tail->reader && !(tail->reader = tsv_reader_new()))
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     if (tail->end->size > from)
         status = log_read(tail->store->log, from, (size_t)(tail->end->size - from), &tail->bytes, err);
     return status;
@@ -77,7 +77,7 @@ static enum lineage_status read_record(struct tail *tail, const struct tsv_recor
     int id = layout->column[0];
     if (status == LINEAGE_OK && out->fault != ROW_NOT_UTF8 && id >= 0 && (size_t)id < n)
         out->id = cells[id].text;
-    return status == LINEAGE_OK ? LINEAGE_OK : store_fail(err, status, "out of memory");
+    return status == LINEAGE_OK ? LINEAGE_OK : store_no_memory(err);
 }
 
 /*
@@ -237,7 +237,7 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
         status = awaits_parent(tail, read.trial.parent_exp, &awaits, err);
     state->parents_behind = state->parents_behind || awaits;
     if (status == LINEAGE_OK && !append_note_row(tail->store, &read.trial))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     return status;
 }
 

@@ -98,7 +98,7 @@ enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days
         status = index_each_snapshot(store->index, add_name, &names, err);
     buf_puts(&names, "}");
     if (status == LINEAGE_OK && names.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = blobs_clean_server(store, names.data, days, stats, err);
     buf_release(&names);

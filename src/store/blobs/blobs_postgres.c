@@ -48,7 +48,7 @@ static enum lineage_status failed(struct carrier *c, const char *doing, const ch
 
 static enum lineage_status no_memory(struct carrier *c)
 {
-    return store_fail(c->err, LINEAGE_ENOMEM, "out of memory");
+    return store_no_memory(c->err);
 }
 
 /* Jansson takes UTF-8 only, and does not say what it was that it could not take. */

@@ -43,7 +43,7 @@ static enum lineage_status test_group(const struct group *baseline, struct group
 {
     double scale, *differences = calloc(g->n_seen + 1, sizeof *differences);
     if (!differences)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     size_t n = pair_up(baseline, g, differences, &scale);
     paired_test(&g->variant, differences, n, scale, confidence);
     g->variant.unpaired = baseline->n_seen + g->n_seen - 2 * n;
@@ -55,7 +55,7 @@ static enum lineage_status describe(struct group *g, struct lineage_error *err)
 {
     double *scores = calloc(g->n_seen + 1, sizeof *scores);
     if (!scores)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     for (size_t i = 0; i < g->n_seen; i++)
         scores[i] = g->seen[i].score;
     g->variant.n_seeds = g->n_seen;
@@ -116,7 +116,7 @@ static enum lineage_status list_confounded(const struct comparing *c, struct lin
         most += c->groups[i].variant.n_settings;
     const char **names = arena_alloc(c->arena, most + 1, sizeof *names);
     if (!names)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     for (size_t i = 0; i < c->n; i++)
         for (size_t j = 0; j < c->groups[i].variant.n_settings; j++) {
             const struct lineage_variant_setting *setting = &c->groups[i].variant.settings[j];
@@ -137,7 +137,7 @@ static enum lineage_status give(const struct comparing *c, struct lineage_compar
 {
     out->variants = arena_alloc(c->arena, c->n, sizeof *out->variants);
     if (!out->variants)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     out->n_variants = c->n;
     for (size_t i = 0; i < c->n; i++)
         out->variants[i] = c->groups[i].variant;
@@ -181,7 +181,7 @@ enum lineage_status lineage_compare(struct lineage_store *store, const struct li
         return store_fail(err, LINEAGE_EINVAL, "a confidence lies between 0 and 1, as 0.95 does");
     struct arena *arena = calloc(1, sizeof *arena);
     if (!arena)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     out->memory = arena;
     struct comparing c = {.store = store, .options = options, .arena = arena};
     enum lineage_status status = compare(&c, out, err ? err : &local);

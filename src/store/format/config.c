@@ -125,7 +125,7 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
                                                    "log on a server are kept there");
     if (status == LINEAGE_OK && log && json_object_get(root, "log") &&
         !(*log = strdup(json_string_value(json_object_get(root, "log")))))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     json_decref(root);
     return status;
 }

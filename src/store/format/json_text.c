@@ -14,6 +14,6 @@ enum lineage_status json_text_parse(json_t **root, const char *name, enum lineag
     if (*root)
         return LINEAGE_OK;
     if (errno == ENOMEM)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return store_fail(err, malformed, "%s:%d:%d: %s", name, error.line, error.column, error.text);
 }

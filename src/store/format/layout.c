@@ -88,7 +88,7 @@ static enum lineage_status choose_metric(struct row_layout *layout, const char *
     if (layout->score < 0 && metric && *metric)
         return store_fail(err, LINEAGE_EINVAL, "results.tsv: no column '%s' to take the score from", metric);
     layout->metric = strdup(name);
-    return layout->metric ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return layout->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
 enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
@@ -98,7 +98,7 @@ enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_
     *layout = (struct row_layout){.score = -1};
     if (!copy_names(layout, cells, n)) {
         row_layout_release(layout);
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     }
     map_columns(layout);
     map_autoresearch(layout);

@@ -509,7 +509,7 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
             break;
     }
     if (b.failed || !keep_params(&b) || !keep_turns(&b))
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return LINEAGE_OK;
 }
 
@@ -553,7 +553,7 @@ enum lineage_status lineage_notes_parse(struct lineage_trial *trial, const char 
 {
     struct arena *arena = trial_memory(trial);
     if (!arena)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return notes_parse(trial, notes, arena, err);
 }
 
@@ -707,5 +707,5 @@ enum lineage_status row_compose_notes(const char **notes, const struct lineage_t
     else
         buf_truncate(scratch, scratch->length - 2);
     *notes = scratch->failed ? NULL : arena_text(arena, scratch->data, scratch->length);
-    return *notes ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return *notes ? LINEAGE_OK : store_no_memory(err);
 }

@@ -215,7 +215,7 @@ enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_t
     out->memory = NULL;
     struct arena *arena = trial_memory(out);
     if (!arena)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
         if (trial_columns[i].kind == LINEAGE_COLUMN_TEXT)
             *trial_text_member(out, i) = copy(arena, lineage_trial_text(in, i), &ok);
@@ -223,5 +223,5 @@ enum lineage_status trial_copy(struct lineage_trial *out, const struct lineage_t
     if (ok)
         return LINEAGE_OK;
     lineage_trial_release(out);
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return store_no_memory(err);
 }

@@ -25,7 +25,7 @@ static enum lineage_status begin(struct lineage_cursor **cursor, struct lineage_
 {
     *cursor = calloc(1, sizeof **cursor);
     if (!*cursor)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     (*cursor)->index = store->index;
     return index_sync(store->index, err);
 }

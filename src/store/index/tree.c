@@ -114,7 +114,7 @@ static enum lineage_status link_all(struct tree *tree, struct lineage_error *err
     tree->n = (size_t)index_position(tree->store->index)->rows + 1; /* and perhaps a provisional row */
     tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
     if (!tree->nodes)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return index_each_parent(tree->store->index, link_one, tree, err);
 }
 

@@ -357,7 +357,7 @@ enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *lo
     struct log_state state;
     enum lineage_status status = digest_file_check(file, log, digests, &whole, err);
     if (status == LINEAGE_OK && whole.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status == LINEAGE_OK && digests->is_broken)
         fs_unmark(file->dir_fd, log->name, NOTE);
     if (status == LINEAGE_OK && digests->is_broken)

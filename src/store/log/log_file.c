@@ -443,7 +443,7 @@ static enum lineage_status stage(struct log_file *file, uint64_t size, const cha
     buf_printf(&staged, "%020llu\n", (unsigned long long)size);
     buf_add(&staged, bytes, length);
     enum lineage_status status = staged.failed
-                                     ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                     ? store_no_memory(err)
                                      : fs_replace_alone(file->dir_fd, PLACE_IMPORT, staged.data, staged.length, sync, err);
     buf_release(&staged);
     return status;
@@ -618,7 +618,7 @@ enum lineage_status log_file_open(struct log **log, int dir_fd, const char *dir,
     if (!file || place.failed) {
         buf_release(&place);
         free(file);
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     }
     *file = (struct log_file){.log = {.kind = &kind, .name = PLACE_RESULTS, .place = place.data},
                               .dir_fd = dir_fd,

@@ -46,7 +46,7 @@ enum lineage_status builder_collect(struct index_seqs *found, const struct build
     bind_all(stmt, b);
     while (status == LINEAGE_OK && (status = mirror_step(b->mirror, stmt, err)) == LINEAGE_OK)
         if (!add_seq(found, sqlite3_column_int64(stmt, 0)))
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
     sqlite3_finalize(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }

@@ -110,7 +110,7 @@ static enum lineage_status read_step(struct index *mirror, int64_t seq, struct s
         step->kept = sqlite3_column_int(stmt, 1);
         step->id = strdup(mirror_text(stmt, 2));
         if (!step->parent || !step->id)
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
     }
     sqlite3_reset(stmt);
     return status;
@@ -136,7 +136,7 @@ static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
         walk->links[walk->n - 1].passed_over++;
         return LINEAGE_OK;
     }
-    return add_link(walk, seq) ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return add_link(walk, seq) ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* By the id as it stands in the row, since the name that led there may be another spelling of
@@ -172,8 +172,7 @@ static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *s
     }
     if (status != LINEAGE_OK || visit(walk, *seq, &again))
         return status;
-    status =
-        again ? end_in_cycle(walk, *seq, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    status = again ? end_in_cycle(walk, *seq, err) : store_no_memory(err);
     *seq = 0;
     return status;
 }
@@ -199,7 +198,7 @@ static enum lineage_status load_links(struct walk *walk, struct lineage_error *e
     chain->trials = calloc(walk->n, sizeof *chain->trials);
     chain->passed_over = calloc(walk->n, sizeof *chain->passed_over);
     if (!chain->trials || !chain->passed_over || !chain->end_id)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < walk->n; i++) {
         const struct link *link = &walk->links[walk->n - 1 - i];
         status = index_load(walk->mirror, link->seq, &chain->trials[i], err);
@@ -220,9 +219,7 @@ static enum lineage_status load_ends(struct walk *walk, size_t first, size_t las
     ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
     ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
     ends->end_id = end_id ? arena_text(arena, end_id, strlen(end_id)) : NULL;
-    enum lineage_status status = ends->trials && ends->passed_over && ends->end_id
-                                     ? LINEAGE_OK
-                                     : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = ends->trials && ends->passed_over && ends->end_id ? LINEAGE_OK : store_no_memory(err);
     for (size_t i = 0; status == LINEAGE_OK && i < ends->n; i++) {
         size_t from_root = i < ends->first ? i : walk->n - ends->n + i;
         const struct link *link = &walk->links[walk->n - 1 - from_root];
@@ -261,7 +258,7 @@ static enum lineage_status walk_up(struct walk *walk, int64_t seq, struct lineag
     bool again;
     enum lineage_status status = LINEAGE_OK;
     if (!visit(walk, seq, &again))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     while (status == LINEAGE_OK && seq)
         status = climb(walk, &seq, err);
     return status;

@@ -245,7 +245,7 @@ static enum lineage_status open_on_disk(struct index *mirror, enum mirror_file *
     const char *vfs = checked_pages_vfs();
     char *path = mirror_file_path(mirror, mirror->frozen);
     if (status == LINEAGE_OK && (!path || !vfs))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = open_connection(mirror, path,
                                  mirror->frozen ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READWRITE, vfs, err);

@@ -145,7 +145,7 @@ static enum lineage_status start_parser(struct ingest *in, const struct tsv_reco
     if (status != LINEAGE_OK || !mirror->has_layout)
         return status;
     in->parser = row_parser_new(&mirror->layout, mirror->reader, in->much);
-    return in->parser ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return in->parser ? LINEAGE_OK : store_no_memory(err);
 }
 
 /*
@@ -169,7 +169,7 @@ static enum lineage_status cut_records(struct ingest *in, struct row_batch *batc
         if (is_header)
             status = start_parser(in, &record, err);
         if (status == LINEAGE_OK && !row_batch_add(batch, &record, scanner.line, is_header))
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
         if (record.terminated) {
             reading->offset = record.offset + record.length;
             reading->line = scanner.line;
@@ -298,7 +298,7 @@ enum lineage_status mirror_ingest(struct index *mirror, const struct log_state *
     in.tally = tally_new(mirror, there == 0, in.much);
     in.params = param_batch_new();
     if (!in.tally || !in.params)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     else
         status = there == 0 || (in.much && coming > there) ? ingest_in_bulk(&in, err)
                                                                   : ingest_bytes(&in, err);

@@ -119,7 +119,7 @@ static enum lineage_status load_extras(struct index *mirror, struct lineage_tria
     trial->extras = extras;
     trial->n_extras = layout->n_extras;
     if (!ok)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -136,7 +136,7 @@ enum lineage_status mirror_trial(struct index *mirror, sqlite3_stmt *stmt,
     trial->line = (uint64_t)sqlite3_column_int64(stmt, 1);
     load_columns(stmt, trial, arena, &ok);
     if (!ok)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     enum lineage_status status = mirror_label(mirror, stmt, LABEL_AT, &trial->status, err);
     if (status == LINEAGE_OK)
         status = notes_parse(trial, trial->notes, arena, err);
@@ -168,8 +168,7 @@ enum lineage_status index_load(struct index *mirror, int64_t seq, struct lineage
 {
     *trial = (struct lineage_trial){0};
     struct arena *arena = trial_memory(trial);
-    enum lineage_status status = arena ? index_borrow(mirror, seq, trial, arena, err)
-                                       : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = arena ? index_borrow(mirror, seq, trial, arena, err) : store_no_memory(err);
     if (status != LINEAGE_OK)
         lineage_trial_release(trial);
     return status;

@@ -39,7 +39,7 @@ enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, s
     mirror->has_layout = false;
     tsv_scanner_init(&scanner, mirror->header.data, length, 0, 1);
     if (mirror->header.failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     bool found = tsv_scan(&scanner, &record);
     assert(found); /* it was a record, and not an empty one */
     (void)found;

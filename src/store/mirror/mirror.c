@@ -229,7 +229,7 @@ enum lineage_status index_open(struct index **out, struct lineage_store *store,
     *out = NULL;
     if (!mirror || !(mirror->reader = tsv_reader_new())) {
         index_close(mirror);
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     }
     mirror->store = store;
     status = mirror_connect(mirror, !store->options.no_mirror, &why);

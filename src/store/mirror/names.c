@@ -71,7 +71,7 @@ static enum lineage_status unknown_name(struct index *mirror, const char *name,
     struct buf known = {0};
     enum lineage_status status = list_known(mirror, &known, err);
     if (status == LINEAGE_OK)
-        status = known.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+        status = known.failed ? store_no_memory(err)
                               : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s", name,
                                            known.data);
     buf_release(&known);

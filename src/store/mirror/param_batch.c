@@ -108,7 +108,7 @@ enum lineage_status param_batch_add(struct param_batch *batch, struct index *mir
         status = param_batch_flush(batch, mirror, err);
     for (size_t i = 0; status == LINEAGE_OK && i < trial->n_params; i++)
         if ((trial->params[i].text || !isnan(trial->params[i].value)) && !add_one(batch, &trial->params[i], trial))
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
     return status;
 }
 

@@ -66,7 +66,7 @@ static enum lineage_status add_rows(struct growing *list, struct index *mirror, 
     enum lineage_status status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         if (!grow(list))
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
         else {
             list->items[list->n] = (struct lineage_trial){0};
             status = mirror_trial(mirror, stmt, &list->items[list->n], list->arena, err);
@@ -102,7 +102,7 @@ static enum lineage_status keep_list(struct growing *list, enum lineage_status s
         if (*trials)
             memcpy(*trials, list->items, list->n * sizeof **trials);
         else
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
         *n = *trials ? list->n : 0;
     }
     free(list->items);
@@ -200,7 +200,7 @@ enum lineage_status index_label_counts(struct index *mirror, struct index_label_
     *n = 0;
     enum lineage_status status = count_rows(mirror, "SELECT count(*) FROM label_counts", &there, err);
     if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, there, sizeof **counts)))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = mirror_prepare(mirror, &stmt,
                                 "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
@@ -212,7 +212,7 @@ enum lineage_status index_label_counts(struct index *mirror, struct index_label_
             break;
         count->n = (uint64_t)sqlite3_column_int64(stmt, 2);
         if (!(count->specialist = text_of(stmt, 0, arena))) {
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
             break;
         }
         ++*n;
@@ -234,15 +234,14 @@ enum lineage_status index_param_names(struct index *mirror, const char ***names,
     sqlite3_stmt *stmt;
     *n = *more = 0;
     *names = arena_alloc(arena, LINEAGE_REPORT_PARAMS, sizeof **names);
-    enum lineage_status status = *names ? mirror_prepare(mirror, &stmt, names_sql, err)
-                                        : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = *names ? mirror_prepare(mirror, &stmt, names_sql, err) : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         if (*n == LINEAGE_REPORT_PARAMS) {
             ++*more;
         } else if (!((*names)[(*n)++] = text_of(stmt, 0, arena))) {
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
             break;
         }
     }
@@ -310,7 +309,7 @@ static enum lineage_status read_values(struct index *mirror, struct lineage_repo
             if ((param->more = param->n_values == LINEAGE_REPORT_VALUES))
                 break;
             if (!read_value(&next->value, &next->text, stmt, 0, arena)) {
-                status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+                status = store_no_memory(err);
                 break;
             }
             param->n_values++;
@@ -329,7 +328,7 @@ enum lineage_status index_param_values(struct index *mirror, const char *name, s
     struct lineage_report_value *values = arena_alloc(arena, LINEAGE_REPORT_VALUES, sizeof *values);
     *param = (struct lineage_report_param){.name = name, .values = values};
     if (!values)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     enum lineage_status status = read_values(mirror, param, values, arena, err);
     if (status == LINEAGE_OK && param->n_values) {
         param->low = values[0].value;
@@ -346,7 +345,7 @@ enum lineage_status index_param_values(struct index *mirror, const char *name, s
     sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
     if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
         !read_value(&param->high, &param->high_text, stmt, 0, arena))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     sqlite3_reset(stmt);
     return status;
 }
@@ -458,8 +457,7 @@ enum lineage_status index_calibration(struct index *mirror, size_t limit, struct
     sqlite3_stmt *stmt;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
-    enum lineage_status status =
-        *list ? mirror_prepare(mirror, &stmt, sql, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, sql, err) : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)limit);
@@ -470,7 +468,7 @@ enum lineage_status index_calibration(struct index *mirror, size_t limit, struct
             .same_sign = (uint64_t)sqlite3_column_int64(stmt, 2), .expected = sqlite3_column_double(stmt, 3),
             .happened = sqlite3_column_double(stmt, 4), .error = sqlite3_column_double(stmt, 5)};
         if (!item->specialist) {
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
             break;
         }
     }
@@ -513,15 +511,14 @@ enum lineage_status index_proposers(struct index *mirror, size_t limit, bool low
     sqlite3_stmt *stmt;
     *n = 0;
     *list = arena_alloc(arena, limit, sizeof **list);
-    enum lineage_status status =
-        *list ? mirror_prepare(mirror, &stmt, proposers_sql, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, proposers_sql, err) : store_no_memory(err);
     if (status != LINEAGE_OK)
         return status;
     sqlite3_bind_int64(stmt, 1, (int64_t)limit);
     while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
         (*list)[*n] = read_proposer(stmt, lower, arena);
         if (!(*list)[(*n)++].name) {
-            status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            status = store_no_memory(err);
             break;
         }
     }

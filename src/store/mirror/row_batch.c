@@ -84,7 +84,7 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
         row_read(&parsed->trial, parser->layout, cells, n, &batch->arena, &parsed->fault, reason, &status);
     if (status == LINEAGE_OK && parsed->fault != ROW_SOUND)
         status = keep_fault(batch, parsed, reason, cells, n, parser->layout->column[0]);
-    return status == LINEAGE_OK ? status : store_fail(&batch->err, status, "out of memory");
+    return status == LINEAGE_OK ? status : store_no_memory(&batch->err);
 }
 
 static void parse(struct row_parser *parser, struct row_batch *batch)

@@ -192,7 +192,7 @@ static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineag
     const char **names = calloc(n * 2 + 1, sizeof *names), **texts = names + n;
     enum lineage_status status = LINEAGE_OK;
     if (!names)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     for (size_t i = 0; i < n; i++)
         names[i] = sqlite3_column_name(stmt, (int)i);
     while ((status = mirror_step(asking->mirror, stmt, err)) == LINEAGE_OK) {

@@ -133,7 +133,7 @@ static void free_cell(struct lineage_sweep_cell *cell)
 
 static enum lineage_status out_of_memory(struct lineage_error *err)
 {
-    return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return store_no_memory(err);
 }
 
 /* A measured score counts as best whether it was kept or discarded; a failure's does not. The
@@ -208,7 +208,7 @@ static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage
               list_axis(ys, sweep->n_cells, &sweep->ys, &sweep->y_texts, &sweep->n_ys);
     free(xs);
     free(ys);
-    return ok ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return ok ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* y is NULL for each_sql. */

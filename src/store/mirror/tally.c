@@ -134,7 +134,7 @@ static enum lineage_status find_entry(struct tally *tally, const char *name, str
         return LINEAGE_OK;
     *out = new_entry(tally, hash, name);
     if (!*out)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     return tally->fresh ? LINEAGE_OK : load_entry(tally, *out, err);
 }
 

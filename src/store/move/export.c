@@ -91,7 +91,7 @@ static enum lineage_status into_file(struct lineage_store *store, const char *pa
     struct buf temporary = {0};
     buf_printf(&temporary, "%s.%ld.tmp", path, (long)getpid());
     if (temporary.failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     int fd = fs_open(AT_FDCWD, temporary.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
     enum lineage_status status = fd >= 0 ? write_all(store, fd, path, err) : LINEAGE_EIO;
     bool written = status == LINEAGE_OK && fs_sync(fd) == 0;

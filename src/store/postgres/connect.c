@@ -169,7 +169,7 @@ PGconn *connect_server(const struct libpq *pq, const char *uri, const char *show
     try_again_verbosely(pq, connection);
     bool there = is_there(pq, connection);
     if (!connection)
-        store_fail(why, LINEAGE_ENOMEM, "out of memory");
+        store_no_memory(why);
     else if (!there)
         explain(pq, connection, uri, shown, why);
     if (plain) {

@@ -117,7 +117,7 @@ enum lineage_status lineage_queue_wait(struct lineage_queue *queue, double secon
 {
     struct waiting w = {.fds = calloc(n + 1, sizeof *w.fds), .n = n, .until = clock_now() + seconds};
     *news = false;
-    enum lineage_status status = w.fds ? store_check_owner(queue->store, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = w.fds ? store_check_owner(queue->store, err) : store_no_memory(err);
     if (n && w.fds)
         memcpy(w.fds, fds, n * sizeof *fds);
     while (status == LINEAGE_OK && !*news && !w.over) {

@@ -244,7 +244,7 @@ static enum lineage_status files_each(struct lineage_queue *queue, bool (*visit)
             buf_add(&names, name, 16 + sizeof PLACE_CLAIM_END);
     closedir(list);
     if (names.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     const size_t size = 16 + sizeof PLACE_CLAIM_END, n = names.length / size;
     if (n)
         qsort(names.data, n, size, by_name);
@@ -466,7 +466,7 @@ enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineag
 {
     struct queue_files *files = calloc(1, sizeof *files);
     if (!files)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     *files = (struct queue_files){.queue = {.kind = &kind, .store = store}, .dir = -1, .lock = -1,
                                   .watch = -1, .log = -1};
     read_boot(files);

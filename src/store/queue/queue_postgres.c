@@ -77,7 +77,7 @@ static enum lineage_status claim_among(struct lineage_queue *queue, const struct
     snprintf(lease, sizeof lease, "%.3f", request->lease);
     snprintf(at_most, sizeof at_most, "%zu", request->at_most);
     write_keys(&keys, request->keys + from, n);
-    enum lineage_status status = keys.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : log_postgres_store(queue->store->log, store, err);
+    enum lineage_status status = keys.failed ? store_no_memory(err) : log_postgres_store(queue->store->log, store, err);
     const char *const params[] = {store, request->night, keys.data, queue->worker, lease, at_most};
     if (status == LINEAGE_OK)
         status = ask(queue, &result, PG_PATIENCE,
@@ -270,7 +270,7 @@ enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lin
 {
     struct queue_postgres *q = calloc(1, sizeof *q);
     if (!q)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     q->queue = (struct lineage_queue){.kind = &kind, .store = store};
     *queue = &q->queue;
     return LINEAGE_OK;

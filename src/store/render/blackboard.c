@@ -15,8 +15,7 @@ static enum lineage_status open_output(struct out_file *file, const char *output
 {
     struct buf path = {0};
     buf_printf(&path, "%s/%s", output_dir, name);
-    enum lineage_status status =
-        path.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : out_file_open(file, path.data, err);
+    enum lineage_status status = path.failed ? store_no_memory(err) : out_file_open(file, path.data, err);
     if (status == LINEAGE_OK && old)
         status = out_file_read(file, old, err);
     buf_release(&path);
@@ -34,7 +33,7 @@ static enum lineage_status write_output(const struct out_file *file, const struc
         buf_add(&raw, tail && tail->length ? tail->data : "", tail ? tail->length : 0);
     }
     enum lineage_status status = nothing || raw.failed || (tail && tail->failed)
-                                     ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+                                     ? store_no_memory(err)
                                      : out_file_write(file, raw.data, raw.length, err);
     buf_release(&raw);
     return status;
@@ -159,7 +158,7 @@ enum lineage_status lineage_render_blackboard(struct lineage_store *store, const
                             .metric = report->metric,
                             .label = label[0] ? label : short_label(report->metric),
                             .tree_path = options->tree_path ? options->tree_path : tree_path.data};
-    status = tree_path.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : write_all(output_dir, &bb, err);
+    status = tree_path.failed ? store_no_memory(err) : write_all(output_dir, &bb, err);
     buf_release(&tree_path);
     lineage_report_release(report);
     return status;

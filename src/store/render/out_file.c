@@ -51,7 +51,7 @@ static enum lineage_status follow_links(struct out_file *file, struct lineage_er
         target[n] = '\0';
         char *next = behind_link(file->path, target);
         if (!next)
-            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            return store_no_memory(err);
         free(file->path);
         file->path = next;
         file->linked = true;
@@ -67,7 +67,7 @@ static enum lineage_status open_dir(struct out_file *file, struct lineage_error 
     char *slash = strrchr(file->path, '/');
     char *dir = slash ? strndup(file->path, (size_t)(slash - file->path) + 1) : strdup(".");
     if (!dir)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     file->name = slash ? slash + 1 : file->path;
     file->dir_fd = fs_open(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY, 0);
     enum lineage_status status =
@@ -82,7 +82,7 @@ enum lineage_status out_file_open(struct out_file *file, const char *path, struc
     struct stat st;
     *file = (struct out_file){.dir_fd = -1, .path = strdup(path)};
     if (!file->path)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     /* Asked of what the path leads to, before links are followed: /dev/stdout is a link to a pipe that has
      * no name. */
     if (fs_stat(AT_FDCWD, path, 0, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {

@@ -45,7 +45,7 @@ static enum lineage_status save(struct buf *file, int dir_fd, const char *text, 
         if (n > 1)
             buf_printf(file, "-%u", n);
         buf_puts(file, ".md");
-        enum lineage_status status = file->failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+        enum lineage_status status = file->failed ? store_no_memory(err)
                                                   : fs_create(dir_fd, file->data, text, length, NULL, err);
         if (status != LINEAGE_EEXIST)
             return status;
@@ -74,7 +74,7 @@ enum lineage_status lineage_render_record(char **path, struct lineage_store *sto
         fs_close(fd);
     if (status == LINEAGE_OK) {
         buf_printf(&whole, PLACE_RENDERED "/%s", file.data);
-        status = whole.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+        status = whole.failed ? store_no_memory(err) : LINEAGE_OK;
     }
     buf_release(&file);
     if (status == LINEAGE_OK)

@@ -21,7 +21,7 @@ enum lineage_status lineage_render(char **text, size_t *length, struct lineage_s
                                      : render_native(&out, store, options, err);
     /* Printers do not check each addition: one that failed made all later ones do nothing. */
     if (status == LINEAGE_OK && out.failed)
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     if (status != LINEAGE_OK) {
         buf_release(&out);
         return status;

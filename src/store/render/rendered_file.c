@@ -39,7 +39,7 @@ static enum lineage_status open_rendering(struct rendering *r, const char *path,
     if (!*r->file.name)
         return store_fail(err, LINEAGE_EINVAL, "%s names no file", path);
     buf_printf(&r->note_name, ".%s.rendered", r->file.name);
-    return r->note_name.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    return r->note_name.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
 /* On every way out: a struct that was zeroed to begin with can be closed at any point. */
@@ -80,7 +80,7 @@ enum lineage_status lineage_render_insights(char **text, const char *path, struc
         /* A stranger's file is not quoted to an agent as what a person wrote about this store. */
         bool any = r.file.exists && !r.keep.foreign && r.old.length > r.keep.start;
         buf_add(&r.text, any ? r.old.data + r.keep.start : "", any ? r.old.length - r.keep.start : 0);
-        status = r.text.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+        status = r.text.failed ? store_no_memory(err) : LINEAGE_OK;
     }
     if (status == LINEAGE_OK) {
         *text = r.text.data;
@@ -128,7 +128,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     lineage_free(block);
     buf_truncate(&r->note, 0);
     if (r->text.failed)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     if (!r->file.stream && has_line(r)) {
         if (length && r->text.data[length - 1] != '\n') /* a title cut short by a budget */
             buf_puts(&r->text, "\n");
@@ -136,7 +136,7 @@ static enum lineage_status compose(struct rendering *r, struct lineage_error *er
     } else if (!r->file.stream)
         keep_note(&r->note, r->text.data, r->text.length);
     buf_add(&r->text, kept, n_kept);
-    return r->text.failed || r->note.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory") : LINEAGE_OK;
+    return r->text.failed || r->note.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
 /* NAME.before-N; one that holds the very same bytes serves as well. */
@@ -146,7 +146,7 @@ static enum lineage_status put_aside(const struct rendering *r, struct lineage_e
         struct buf name = {0}, there = {0};
         buf_printf(&name, "%s.before-%u", r->file.name, n);
         enum lineage_status status =
-            name.failed ? store_fail(err, LINEAGE_ENOMEM, "out of memory")
+            name.failed ? store_no_memory(err)
                         : fs_create(r->file.dir_fd, name.data, r->old.data, r->old.length, &r->file.before, err);
         bool same = status == LINEAGE_EEXIST && fs_read_file(r->file.dir_fd, name.data, &there, NULL) == LINEAGE_OK &&
                     there.length == r->old.length && memcmp(there.data, r->old.data, there.length) == 0;

@@ -94,7 +94,7 @@ static enum lineage_status read_record(struct board_reader *r, const struct tsv_
         status = row_layout_read(&r->layout, cells, n, metric, err);
         r->has_layout = status == LINEAGE_OK;
     } else if (status == LINEAGE_OK && all_utf8(cells, n) && !add_row(r, cells, n)) {
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     }
     return status;
 }
@@ -121,8 +121,7 @@ static enum lineage_status read_rows(struct report_load *load, struct lineage_bo
 {
     struct board_reader r = {.load = load, .reader = tsv_reader_new()};
     struct lineage_board_row *rows;
-    enum lineage_status status =
-        r.reader ? read_log(&r, err) : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    enum lineage_status status = r.reader ? read_log(&r, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, r.n, sizeof *rows, &rows, err);
     if (status == LINEAGE_OK && r.n)
@@ -192,7 +191,7 @@ static enum lineage_status read_best(struct report_load *load, struct lineage_bo
     if (status == LINEAGE_OK && json_text_parse(&root, "best.json", LINEAGE_ECORRUPT, text.data, text.length, 0, &why) == LINEAGE_ENOMEM)
         status = store_give(err, &why);
     if (json_is_object(root) && json_object_size(root) && !take_best(load, board, root))
-        status = store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        status = store_no_memory(err);
     json_decref(root);
     buf_release(&text);
     return status;

@@ -98,7 +98,7 @@ static enum lineage_status fill(struct report_load *load, struct lineage_report_
             set_after(&changes[full->n_changes++], &trial->params[i]);
         }
     full->remark = notes_remark(trial->notes, &load->arena);
-    return full->remark ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return full->remark ? LINEAGE_OK : store_no_memory(err);
 }
 
 enum lineage_status report_full(struct report_load *load, struct lineage_error *err)

@@ -87,7 +87,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
         size_t at = 0;
         const char *text = reason_of(load, &trials[i]);
         if (!text)
-            return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+            return store_no_memory(err);
         /* Compared as they stand: two dozen texts are not worth a hash, and a fuzzy match would merge two
          * causes. */
         while (at < failure->n_reasons && strcmp(reasons[at].text, text) != 0)

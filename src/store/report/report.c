@@ -25,7 +25,7 @@ enum lineage_status report_alloc(struct report_load *load, size_t n, size_t size
 {
     void *items = arena_alloc(&load->arena, n, size);
     memcpy(out, &items, sizeof items);
-    return items ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return items ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* Copied, so that the report stays valid after the store is closed. What is needed to be kept is
@@ -42,7 +42,7 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
     report->needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds);
     report->rows = index_position(load->store->index)->rows;
-    return report->metric ? LINEAGE_OK : store_fail(err, LINEAGE_ENOMEM, "out of memory");
+    return report->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* A limit of 0 asks nothing: SQLite would prepare and run the statement to say so. */
@@ -217,7 +217,7 @@ static enum lineage_status load_once(struct lineage_report **report, struct line
 {
     struct report_load *load = calloc(1, sizeof *load);
     if (!load)
-        return store_fail(err, LINEAGE_ENOMEM, "out of memory");
+        return store_no_memory(err);
     load->store = store;
     load->options = options;
     load->report.memory = load;
