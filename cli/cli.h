@@ -168,6 +168,10 @@ void cli_say(const char *message);
 /* Print "lineage: text" to stderr; returns status. */
 int cli_error(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* For lack of memory: print it and return CLI_SYSTEM; or fill *err and return LINEAGE_ENOMEM. */
+int cli_no_memory(void);
+enum lineage_status cli_no_memory_error(struct lineage_error *err);
+
 /* Print the library's message; returns the exit status that belongs to it. */
 int cli_fail(const struct lineage_error *err);
 

@@ -51,7 +51,7 @@ static int run_command(const struct dispatch *dispatch, int n_global, const char
         return CLI_USAGE;
     const char **moved = calloc((size_t)(n_global + argc) + 1, sizeof *moved);
     if (!moved)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     moved[0] = argv[0];
     if (n_global)
         memcpy(moved + 1, global, (size_t)n_global * sizeof *moved);

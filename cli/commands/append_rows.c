@@ -52,7 +52,7 @@ static bool copy_settings(struct lineage_trial *trial, struct append_row_memory 
 bool append_rows_add(struct append_rows *rows, struct append_request *request)
 {
     if (rows->n == rows->capacity && !grow(rows)) {
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
         return false;
     }
     struct append_row_memory *memory = &rows->memory[rows->n];
@@ -64,7 +64,7 @@ bool append_rows_add(struct append_rows *rows, struct append_request *request)
     rows->auto_status[rows->n++] = request->options.auto_status;
     if (copy_settings(trial, memory, request))
         return true;
-    cli_error(CLI_SYSTEM, "out of memory");
+    cli_no_memory();
     return false;
 }
 

@@ -165,7 +165,7 @@ static int append_rows(struct append_options *o, struct lineage_store *store)
     struct lineage_error err;
     int status = CLI_OK;
     if (!written)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     if (lineage_store_append_many(store, rows->trials, rows->n, rows->auto_status, &o->request.options, written, &err) !=
         LINEAGE_OK)
         status = cli_fail(&err);
@@ -264,7 +264,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     /* On the heap, as a request has room for the largest trial. */
     struct append_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     o->argc = argc;
     o->argv = argv;
     lineage_append_options_init(&o->request.options);

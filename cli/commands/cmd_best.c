@@ -84,7 +84,7 @@ static int show_progress(struct cli_session *session)
         print_progress(&session->screen, &p);
     free(p.values);
     return status == LINEAGE_ENOTFOUND ? CLI_OK
-           : status == LINEAGE_OK      ? cli_error(CLI_SYSTEM, "out of memory")
+           : status == LINEAGE_OK      ? cli_no_memory()
                                        : cli_fail(&err);
 }
 

@@ -79,7 +79,7 @@ static int print_scores(const struct eval_options *o, const struct scores *s)
                                           "em",          "em_std",    "em_greedy"};
     struct cli_list *list = cli_list_new(o->format, stdout, 6, columns);
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     for (size_t task = 0; task < s->n_tasks; task++)
         add_row(list, o, s, trainer_env_name(o->source.recipe.tasks[task].env.kind), task,
                 task + 1);
@@ -94,7 +94,7 @@ static int evaluate(struct eval_options *o)
     struct scores s = {.n_rows = o->n_seeds + 1, .n_tasks = (size_t)recipe->n_tasks};
     s.share = calloc(s.n_rows * s.n_tasks, sizeof *s.share);
     s.correct = calloc((size_t)recipe->evaluation.questions * s.n_tasks, sizeof *s.correct);
-    int status = s.share && s.correct ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    int status = s.share && s.correct ? CLI_GO_ON : cli_no_memory();
     for (size_t row = 0; row < s.n_rows && status == CLI_GO_ON; row++)
         status = evaluate_row(o, &s, row);
     if (status == CLI_GO_ON)
@@ -148,7 +148,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct eval_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     int status = run_eval(o, command, argc, argv);
     free(o);
     return status;

@@ -118,7 +118,7 @@ static int read_trajectories(struct judge_options *o, const char *path)
     bool whole = o->trajectories && o->lines;
     int status = strlen(text) != length ? cli_error(CLI_USAGE, "%s: a NUL byte, which is no JSON", path)
                  : whole                ? take_lines(o, path, text)
-                                        : cli_error(CLI_SYSTEM, "out of memory");
+                                        : cli_no_memory();
     free(text);
     return status;
 }
@@ -177,7 +177,7 @@ static int make_cases(struct judge_options *o, const char *path)
         o->cases[i].trajectory = o->trajectories[i];
         whole = (o->cases[i].flags = calloc(trajectory_steps(o->trajectories[i]), 1)) != NULL;
     }
-    int status = whole ? mark_skipped(o, path, overall, skipped) : cli_error(CLI_SYSTEM, "out of memory");
+    int status = whole ? mark_skipped(o, path, overall, skipped) : cli_no_memory();
     free(overall);
     free(skipped);
     return status;
@@ -337,7 +337,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct judge_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     struct poptOption options[] = {
         {"endpoint", 0, POPT_ARG_STRING, &o->endpoint, 0, "the chat API, e.g. http://127.0.0.1:8000/v1", "URL"},
         {"model", 0, POPT_ARG_STRING, &o->model, 0, "the model's name there", "NAME"},

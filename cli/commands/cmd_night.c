@@ -36,7 +36,7 @@ static int list_trials(const struct night *night, enum cli_format format)
     struct cli_list *list = cli_list_new(format, stdout, 5, columns);
     char key[17];
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     for (size_t i = 0; i < night->n; i++) {
         const struct night_trial *trial = &night->trials[i];
         snprintf(key, sizeof key, "%016" PRIx64, trial->key);
@@ -261,7 +261,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return CLI_USAGE;
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     o->night.lock = -1;
     int status = run_night(o, command, argc, argv);
     night_close(&o->night);

@@ -46,7 +46,7 @@ static int allocate(struct counts *counts, const struct trainer_recipe *recipe)
     counts->which = calloc(counts->n, sizeof *counts->which);
     counts->round = calloc(counts->n, sizeof *counts->round);
     bool all = counts->asked && counts->right && counts->more && counts->which && counts->round;
-    return all ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return all ? CLI_GO_ON : cli_no_memory();
 }
 
 static void counts_release(struct counts *counts)
@@ -160,7 +160,7 @@ static int print_list(const struct passk_options *o, const struct curves *curves
     static const char *const columns[] = {"k", "unbiased", "beta"};
     struct cli_list *list = cli_list_new(o->format, stdout, 3, columns);
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     for (size_t i = 0; i < o->n_k; i++) {
         cli_list_count(list, (size_t)o->k[i]);
         cli_list_number(list, curves->unbiased[i], is_measured(o, curves, i));
@@ -329,7 +329,7 @@ static int take_counts(const struct passk_options *o, struct contest *contest, s
         r->per_question = contest->per_question = calloc(r->n * r->n_questions * r->n_k, sizeof *contest->per_question);
     }
     if (!contest->per_question)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     if (!asks_the_same(&contest->first, &o->source.recipe))
         return cli_error(CLI_USAGE, "passk: %s and %s are asked other questions (environments, evaluation.questions, question_seed)",
                          r->names[0], r->names[place]);
@@ -409,7 +409,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct passk_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     int status = run_passk(o, command, argc, argv);
     free(o);
     return status;

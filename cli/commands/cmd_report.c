@@ -124,7 +124,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct report_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
         {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write (default: report.html in the store; of a picture, standard output); - is standard output",

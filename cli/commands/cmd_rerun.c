@@ -191,7 +191,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct rerun *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->session.where),
         {"here", 0, POPT_ARG_NONE, &o->here, 0, "in its directory as it is now, with what git does not keep", NULL},

@@ -97,7 +97,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct rollout_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     int status = run_rollout(o, command, argc, argv);
     free(o);
     return status;

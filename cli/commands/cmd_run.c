@@ -74,7 +74,7 @@ static bool read_artifacts(struct run_options *o)
     size_t n = count(o->artifacts);
     o->artifact = calloc(n + 1, sizeof *o->artifact);
     if (!o->artifact)
-        return cli_error(CLI_SYSTEM, "out of memory"), false;
+        return cli_no_memory(), false;
     for (size_t i = 0; i < n; i++)
         if (!read_artifact(&o->artifact[i], o->artifacts[i]))
             return false;
@@ -281,7 +281,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct run_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     int status = run_run(o, command, argc, argv);
     lineage_trial_release(&o->found);
     free(o->artifact);

@@ -308,13 +308,13 @@ static int work(struct cli_session *session, void *context)
         return status;
     o->list = cli_list_new(session->format, stdout, o->n_claims ? ALL : OF_TRIALS, columns);
     if (!o->list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     running_each_dir(lineage_store_dir(session->store), visit, o);
     put_rest(o);
     bool any = cli_list_rows(o->list) > 0;
     status = cli_list_finish(o->list);
     if (!o->complete)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     /* 1 if none is at work: a script waits with `while lineage status`. */
     return status == CLI_OK && !any ? CLI_NO : status;
 }

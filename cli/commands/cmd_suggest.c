@@ -134,7 +134,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct suggest_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
         {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and where it may lie; repeatable", "NAME=RANGE"},

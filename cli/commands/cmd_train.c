@@ -154,7 +154,7 @@ static int run_trial(struct train_options *o)
                                     .quiet = o->quiet,
                                     .interrupts = &interrupts};
     if (!recipe_trial_init(&o->trial, &request, &o->recipe))
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     o->trial.state = o->state;
     o->trial.state_every = o->every ? o->every : "10";
     int status = interrupts_hold(&interrupts)
@@ -230,7 +230,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return status;
     struct train_options *o = calloc(1, sizeof *o);
     if (!o)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     status = run_train(o, command, argc, argv);
     free(o);
     return status;

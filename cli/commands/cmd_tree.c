@@ -70,7 +70,7 @@ static int work(struct cli_session *session, void *context)
         lineage_tree_walk(session->store, print.list ? list_node : draw_node, &print, &err);
     int result = print.list ? cli_list_finish(print.list) : CLI_OK;
     if (print.failed)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     return status == LINEAGE_OK ? result : cli_fail(&err);
 }
 

@@ -43,7 +43,7 @@ static int add_list(struct night *night)
 {
     for (size_t i = 0; i < night->sweep.n; i++)
         if (!night_add(night, &night->sweep.list[i]))
-            return cli_error(CLI_SYSTEM, "out of memory");
+            return cli_no_memory();
     return CLI_GO_ON;
 }
 
@@ -157,7 +157,7 @@ int night_read_rows(struct night *night)
         taken = take_row(night, &row);
     lineage_cursor_close(cursor);
     if (!taken)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 

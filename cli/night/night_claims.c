@@ -49,7 +49,7 @@ static int ask(struct night *night, const size_t *candidates, size_t n, size_t a
     struct lineage_error err;
     uint64_t *keys = calloc(n + 1, sizeof *keys);
     if (!keys)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     for (size_t k = 0; k < n; k++)
         keys[k] = night->trials[candidates[k]].key;
     const struct lineage_claim_request request = {night->sweep.name, keys, n, night->lease, at_most};
@@ -63,7 +63,7 @@ int night_claim(struct night *night, const size_t *candidates, size_t n, size_t 
 {
     struct lineage_claim *claim = malloc(sizeof *claim);
     size_t which = 0;
-    int status = claim ? ask(night, candidates, n, at_most, &which, claim) : cli_error(CLI_SYSTEM, "out of memory");
+    int status = claim ? ask(night, candidates, n, at_most, &which, claim) : cli_no_memory();
     if (status != CLI_GO_ON) {
         free(claim);
         return status;
@@ -238,5 +238,5 @@ int night_claims_others(struct night_others *others, const struct night *night, 
     int status = status_of(lineage_queue_each(night->claims, count_other, &census, &err), &err);
     if (status != CLI_GO_ON)
         return status;
-    return census.added ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return census.added ? CLI_GO_ON : cli_no_memory();
 }

@@ -77,7 +77,7 @@ static int begin(struct night_jobs *jobs, size_t slot, size_t i, bool warms_up, 
     struct night *night = jobs->night;
     char *dir = strdup(lineage_store_dir(night->store)), *metric = strdup(lineage_store_metric(night->store));
     enum lineage_direction direction = lineage_store_config(night->store)->direction;
-    int status = dir && metric ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    int status = dir && metric ? CLI_GO_ON : cli_no_memory();
     if (status == CLI_GO_ON) {
         night_claims_close(night);
         lineage_store_close(night->store);
@@ -141,7 +141,7 @@ static int take_report(struct night_jobs *jobs, size_t slot)
         free(trial->exp_id); /* its row may have been read before its report */
         trial->exp_id = strdup(report.exp_id);
         if (!trial->exp_id)
-            return cli_error(CLI_SYSTEM, "out of memory");
+            return cli_no_memory();
     }
     return night_after_trial(night, job.i, report.status, &report.ending, job.warms_up, cli_now() - job.began);
 }

@@ -60,7 +60,7 @@ static int read_family(struct family *family, struct lineage_store *store)
         taken = take_row(family, &row);
     lineage_cursor_close(cursor);
     if (!taken)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
@@ -94,7 +94,7 @@ int night_draw_parent(char **exp_id, const struct night *night, uint64_t seed)
     int status = read_family(&family, night->store);
     if (status == CLI_GO_ON) {
         *exp_id = strdup(family.n ? family.at[draw(&family, lower, seed)].exp_id : "");
-        status = *exp_id ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+        status = *exp_id ? CLI_GO_ON : cli_no_memory();
     }
     for (size_t i = 0; i < family.n; i++)
         free(family.at[i].exp_id);

@@ -47,7 +47,7 @@ int night_read_past(struct propose_past *past, const struct night *night)
     if (propose_past_read(past, night->store, &night->sweep.space, fallback, night->sweep.name, &err) != LINEAGE_OK)
         return cli_fail(&err);
     struct night_others others;
-    return add_own(past, night) ? night_claims_others(&others, night, past) : cli_error(CLI_SYSTEM, "out of memory");
+    return add_own(past, night) ? night_claims_others(&others, night, past) : cli_no_memory();
 }
 
 static json_t *proposal_json(const struct propose_space *space, const double *x)
@@ -69,7 +69,7 @@ int night_add_proposed(struct night *night, struct night_trial *trial, const dou
     if (trial->proposer && (trial->x || !x) && night_add(night, trial))
         return CLI_GO_ON;
     night_trial_release(trial);
-    return cli_error(CLI_SYSTEM, "out of memory");
+    return cli_no_memory();
 }
 
 /* Which of two things went wrong is the caller's to say. */
@@ -93,7 +93,7 @@ static int propose(struct night *night, struct propose_past *past, size_t *i)
         if (made)
             return night_add_proposed(night, &trial, x, name, i);
         if (!proposal || !propose_past_add(past, x, space->n, PROPOSE_FAILED))
-            return cli_error(CLI_SYSTEM, "out of memory");
+            return cli_no_memory();
     }
     return cli_error(CLI_USAGE, "%s: %d proposals in a row are no trials of this sweep; the last one: %s", night->sweep.file,
                      REFUSALS_MAX, why);

@@ -97,7 +97,7 @@ static int next_of_list(struct night *night, size_t *next, bool *busy)
 {
     struct prospects list = {.candidates = calloc(night->sweep.n + 1, sizeof *list.candidates)};
     if (!list.candidates)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     int status;
     do {
         find_candidates(&list, night);

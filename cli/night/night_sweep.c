@@ -54,7 +54,7 @@ static int take_list(struct night_sweep *sweep)
     sweep->list = calloc(sweep->n, sizeof *sweep->list);
     for (size_t i = 0; sweep->list && i < sweep->n; i++)
         sweep->list[i] = night_trial_of(trainer_sweep_trial(sweep->recipes, i));
-    return sweep->list ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return sweep->list ? CLI_GO_ON : cli_no_memory();
 }
 
 /* The file without the night's own keys, and where nothing is listed with a list all the same: so it is checked. */
@@ -116,7 +116,7 @@ int night_sweep_read(struct night_sweep *sweep, const char *file)
     sweep->root = load_regular(file);
     sweep->plan.method = PROPOSE_TPE;
     if (!sweep->directory)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     sweep->of_commands = json_object_get(sweep->root, "command") != NULL;
     if (!sweep->of_commands && !has_own_keys(sweep->root))
         return read_plain(sweep);

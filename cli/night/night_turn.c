@@ -27,7 +27,7 @@ static int finish_late(struct night_trial *trial, struct night_ending *ending)
 {
     *ending = (struct night_ending){.late = true};
     trial->exp_id = strdup("");
-    return trial->exp_id ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return trial->exp_id ? CLI_GO_ON : cli_no_memory();
 }
 
 /* One line per trial on standard output, flushed at once: who pipes a night into a file or a
@@ -53,7 +53,7 @@ static int finish_trial(struct night_turn *turn, const struct trial_outcome *out
         return CLI_INTERRUPTED;
     trial->label = row->status;
     trial->exp_id = strdup(row->exp_id);
-    return trial->exp_id ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return trial->exp_id ? CLI_GO_ON : cli_no_memory();
 }
 
 /* ---- recipes ---- */
@@ -98,7 +98,7 @@ static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, st
                                     .interrupts = &night->interrupts};
     night_checkpoint(turn->keep, night, turn->i);
     if (!recipe_trial_init(&turn->run, &request, &turn->recipe))
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     turn->run.crowded = night_is_crowded(night);
     add_proposer(turn, &request.plan);
     if (turn->notes[0]) {
@@ -151,7 +151,7 @@ static int run_command(struct night_turn *turn, struct trial_outcome *outcome, s
         trial->interrupts = &night->interrupts;
         status = command_trial_run(night->store, trial, outcome, row);
     } else {
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
     }
     night_command_release(&command);
     return status;
@@ -176,7 +176,7 @@ int night_take_turn(struct night *night, size_t i, const char *const *environmen
     struct trial_outcome outcome = {0};
     struct lineage_trial row = {0};
     if (!turn)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     turn->night = night;
     turn->i = i;
     turn->keeper = (struct night_keeper){.night = night, .i = i};

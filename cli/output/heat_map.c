@@ -340,5 +340,5 @@ int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char 
         print_map(turn ? &other : &map, screen);
     release(&map);
     release(&other);
-    return filled ? CLI_OK : cli_error(CLI_SYSTEM, "out of memory");
+    return filled ? CLI_OK : cli_no_memory();
 }

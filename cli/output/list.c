@@ -373,7 +373,7 @@ static void free_list(struct cli_list *list)
 int cli_list_finish(struct cli_list *list)
 {
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     if (waits(list) && list->rows)
         begin_table(list);
     bool failed = list->failed;
@@ -386,5 +386,5 @@ int cli_list_finish(struct cli_list *list)
     if (list->format == CLI_JSON && !failed)
         fputs(list->rows ? "\n]\n" : "]\n", list->out);
     free_list(list);
-    return failed ? cli_error(CLI_SYSTEM, "out of memory") : CLI_OK;
+    return failed ? cli_no_memory() : CLI_OK;
 }

@@ -113,7 +113,7 @@ static int print_fitted(const struct lineage_trial *trial, struct cli_screen *sc
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (!out)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     print_lines(out, trial, screen);
     int failed = fclose(out);
     if (!failed) {
@@ -121,7 +121,7 @@ static int print_fitted(const struct lineage_trial *trial, struct cli_screen *sc
         fputs(text, stdout);
     }
     free(text);
-    return failed ? cli_error(CLI_SYSTEM, "out of memory") : CLI_OK;
+    return failed ? cli_no_memory() : CLI_OK;
 }
 
 /* The 17 columns alone, as results.tsv has them. */

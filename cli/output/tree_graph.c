@@ -205,7 +205,7 @@ int tree_graph_print(struct lineage_store *store, struct cli_screen *screen)
     if (status != LINEAGE_OK)
         result = cli_fail(&err);
     else if (g.failed)
-        result = cli_error(CLI_SYSTEM, "out of memory");
+        result = cli_no_memory();
     if (result == CLI_OK) {
         link_nodes(&g);
         result = print_rows(&g, screen);

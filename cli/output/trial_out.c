@@ -181,7 +181,7 @@ static int print_list(struct lineage_cursor *cursor, enum cli_format format, str
     enum lineage_status status;
     struct cli_list *list = cli_trial_list_new(format, stdout);
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     cli_trial_list_fit(list, screen);
     while ((status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK && cli_trial_list_add(list, &trial))
         ;

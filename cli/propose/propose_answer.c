@@ -9,12 +9,6 @@ static json_t *setting_json(const struct propose_space *space, const double *x)
     return setting;
 }
 
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
-    return LINEAGE_ENOMEM;
-}
-
 /* Into the list; *exhausted once there is nothing more. False when out of memory. */
 static bool propose(json_t *list, bool *exhausted, const struct propose_question *question, struct propose_past *past,
                     const struct lineage_store *store)
@@ -43,7 +37,7 @@ enum lineage_status propose_answer_make(json_t **out, const struct propose_quest
     enum lineage_status status = propose_past_read(&past, store, &question->space, NULL, NULL, err);
     size_t running = past.running;
     if (status == LINEAGE_OK && !propose(list, &exhausted, question, &past, store))
-        status = no_memory(err);
+        status = cli_no_memory_error(err);
     if (status == LINEAGE_OK)
         *out = json_pack("{s:s, s:I, s:{s:I, s:I, s:I, s:I}, s:O, s:b}", "method", propose_method_name(question->method),
                          "seed", (json_int_t)question->seed, "trials", "measured", (json_int_t)past.measured, "failed",
@@ -52,6 +46,6 @@ enum lineage_status propose_answer_make(json_t **out, const struct propose_quest
     propose_past_release(&past);
     json_decref(list);
     if (status == LINEAGE_OK && !*out)
-        status = no_memory(err);
+        status = cli_no_memory_error(err);
     return status;
 }

@@ -95,12 +95,6 @@ static bool add_row(struct propose_past *past, const struct propose_space *space
     return true;
 }
 
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
-    return LINEAGE_ENOMEM;
-}
-
 static enum lineage_status read_rows(struct propose_past *past, struct lineage_store *store,
                                      const struct propose_space *space, const struct lineage_number *fallback,
                                      const char *sweep, struct lineage_error *err)
@@ -116,7 +110,7 @@ static enum lineage_status read_rows(struct propose_past *past, struct lineage_s
         added = add_row(past, space, fallback, sweep, &row);
     lineage_cursor_close(cursor);
     if (!added)
-        return no_memory(err);
+        return cli_no_memory_error(err);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
@@ -158,7 +152,7 @@ enum lineage_status propose_past_read(struct propose_past *past, struct lineage_
     enum lineage_status status = read_rows(past, store, space, fallback, sweep, err);
     if (status == LINEAGE_OK)
         running_each(lineage_store_dir(store), add_running, &running);
-    return running.added ? status : no_memory(err);
+    return running.added ? status : cli_no_memory_error(err);
 }
 
 struct propose_problem propose_problem_of(const struct propose_past *past, const struct propose_space *space,

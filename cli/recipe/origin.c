@@ -22,10 +22,8 @@ void origin_release(struct origin *origin)
 static enum lineage_status set_id(struct origin *origin, const char *exp_id,
                                   struct lineage_error *err)
 {
-    if ((origin->exp_id = strdup(exp_id)))
-        return LINEAGE_OK;
-    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
-    return LINEAGE_ENOMEM;
+    origin->exp_id = strdup(exp_id);
+    return origin->exp_id ? LINEAGE_OK : cli_no_memory_error(err);
 }
 
 /* A trial without a checkpoint is no error here: its parents and scores are of use all the

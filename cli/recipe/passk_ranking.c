@@ -66,7 +66,7 @@ int passk_ranking_print(const struct passk_ranking *r, enum cli_format format)
     size_t *order = malloc(r->n * sizeof *order);
     if (!list || !order) {
         free(order);
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     }
     for (size_t k = 0; k < r->n_k; k++) {
         sort_by(r, k, order);

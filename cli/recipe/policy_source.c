@@ -142,7 +142,7 @@ static int recipe_of_checkpoint(struct recipe_source *text, const char *checkpoi
     text->text = root ? json_dumps(root, JSON_REAL_PRECISION(17)) : NULL;
     text->length = text->text ? strlen(text->text) : 0;
     json_decref(root);
-    return text->text ? CLI_GO_ON : cli_error(CLI_SYSTEM, "out of memory");
+    return text->text ? CLI_GO_ON : cli_no_memory();
 }
 
 /* threads as text through the same table: its range is checked there. */
@@ -261,7 +261,7 @@ static int load_policy(struct policy_source *source, const char *checkpoint)
     source->params =
         malloc(trainer_model_parameters(&source->recipe.model) * sizeof *source->params);
     if (!source->params)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     snprintf(source->path, sizeof source->path, "%s",
              checkpoint[0] ? checkpoint : source->recipe.checkpoint);
     if (!source->path[0])

@@ -38,7 +38,7 @@ static bool add(struct recipe_source *source, char *setting, char *value, bool i
     if (!changes) {
         free(setting);
         free(value);
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
         return false;
     }
     source->changes = changes;

@@ -187,7 +187,7 @@ int rollout_print(const struct trainer_recipe *recipe, const struct trainer_roll
     struct cli_list *list = cli_list_new(CLI_TABLE, stdout, 7, columns);
     struct step step;
     if (!list)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     print_head(recipe, r);
     for (int32_t at = r->prompt; next_step(&step, r, at); at = step.until) {
         read_step(&step, &recipe->world, r);

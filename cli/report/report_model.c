@@ -13,6 +13,7 @@
 
 #include <lineage/time.h>
 
+#include "cli.h"
 #include "report/report_axes.h"
 
 /* ---- memory: one arena, freed as a whole ---- */
@@ -48,12 +49,6 @@ static void *keep(struct model *model, const void *data, size_t size)
 static const char *keep_text(struct model *model, const char *text)
 {
     return text && *text ? keep(model, text, strlen(text) + 1) : "";
-}
-
-static enum lineage_status no_memory(struct lineage_error *err)
-{
-    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
-    return LINEAGE_ENOMEM;
 }
 
 /* ---- trials ---- */
@@ -191,7 +186,7 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
     struct walk walk = {.model = model};
     enum lineage_status status = lineage_tree_walk(model->store, take_node, &walk, err);
     if (status == LINEAGE_OK && (walk.failed || !into_file_order(model, walk.seq)))
-        status = no_memory(err);
+        status = cli_no_memory_error(err);
     free(walk.above);
     free(walk.seq);
     return status;
@@ -288,7 +283,7 @@ enum lineage_status model_load(struct model *model, struct lineage_store *store,
     if (status == LINEAGE_OK)
         status = load_trials(model, err);
     if (status == LINEAGE_OK && (!name_store(model) || !axes_find(model)))
-        status = no_memory(err);
+        status = cli_no_memory_error(err);
     if (status == LINEAGE_OK)
         status = load_comparison(model, err);
     if (status != LINEAGE_OK)

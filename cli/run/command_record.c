@@ -134,7 +134,7 @@ bool command_record_read(struct command_record *r, const json_t *run, const char
     for (size_t i = 0; i < 5; i++)
         ok = ok && r->lists[i];
     if (!ok)
-        return cli_error(CLI_SYSTEM, "out of memory"), false;
+        return cli_no_memory(), false;
     t->argv = r->lists[0];
     t->metrics = r->lists[1];
     while (t->metrics[t->n_metrics])

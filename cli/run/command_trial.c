@@ -140,7 +140,7 @@ static bool run_words(struct command_run *run, struct trial_outcome *outcome, st
         job.environment = made.environment;
         ok = run_job(outcome, &job);
     } else {
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
     }
     command_environment_release(&made);
     return ok;
@@ -443,7 +443,7 @@ int command_trial_run(struct lineage_store *store, const struct command_trial *t
     size_t n_params;
     int status = CLI_SYSTEM;
     if (!run || !make_params(&params, &n_params, trial) || !protected_files_read(&run->protected, trial->protect)) {
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
     } else {
         run->trial = trial;
         run->store = store;

@@ -198,7 +198,7 @@ static int append_row(struct leaving *l)
     struct lineage_error err;
     char said[256];
     if (!trial_record_finish(&l->record, &outcome, NULL, &trial, &options))
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     trial.job_name = left_trial_job(l->dir);
     trial.total_s = (struct lineage_number){0};
     options.beside = beside;
@@ -237,7 +237,7 @@ static void visit(void *context, const char *name, int dir, bool held)
         return;
     struct leaving *l = calloc(1, sizeof *l);
     if (!l || !path_in(l->dir, lineage_store_dir(all->store), name)) {
-        all->status = cli_error(CLI_SYSTEM, "out of memory");
+        all->status = cli_no_memory();
     } else {
         l->store = all->store;
         all->status = record(l);
@@ -252,7 +252,7 @@ int left_trial_record_all(struct lineage_store *store)
 {
     struct leaving *all = calloc(1, sizeof *all);
     if (!all)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     all->store = store;
     all->status = CLI_GO_ON;
     running_each_dir(lineage_store_dir(store), visit, all);

@@ -40,6 +40,17 @@ int cli_error(enum cli_exit status, const char *format, ...)
     return (int)status;
 }
 
+int cli_no_memory(void)
+{
+    return cli_error(CLI_SYSTEM, "out of memory");
+}
+
+enum lineage_status cli_no_memory_error(struct lineage_error *err)
+{
+    *err = (struct lineage_error){.status = LINEAGE_ENOMEM, .text = "out of memory"};
+    return err->status;
+}
+
 /* 2 for what the caller can mend by asking for something else, 3 for what only the machine's
  * owner can. A damaged file counts as bad input: it will be the same the next time. Scripts may
  * try again after 3, not after 2. */

@@ -147,7 +147,7 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
     *args = (struct cli_args){.options = with_help(options), .argv = with_dashes(argc, argv, title)};
     if (!args->options || !args->argv ||
         !(args->context = poptGetContext(NULL, argc, args->argv, args->options, POPT_CONTEXT_NO_EXEC)))
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     char usage[LINEAGE_NAME_MAX + 16];
     snprintf(usage, sizeof usage, "[OPTION...] %s", command->arguments);
     poptSetOtherOptionHelp(args->context, usage);

@@ -97,7 +97,7 @@ int program_become_trainer(int argc, const char **argv)
         return CLI_SYSTEM;
     const char **whole = calloc((size_t)argc + 2, sizeof *whole);
     if (!whole)
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     whole[0] = "lineage";
     memcpy(whole + 1, argv, (size_t)argc * sizeof *argv);
     fflush(stdout);

@@ -191,7 +191,7 @@ static int append(struct work *work, struct lineage_store *store, struct trial_o
     if (request->remark)
         request->remark(request->context, &work->record, outcome, remark);
     if (!trial_record_finish(&work->record, outcome, remark, &trial, &options))
-        return cli_error(CLI_SYSTEM, "out of memory");
+        return cli_no_memory();
     if (outcome->end == TRIAL_FINISHED)
         options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
     if (request->output)
@@ -220,7 +220,7 @@ static struct work *work_new(const struct trial_request *request)
 {
     struct work *work = calloc(1, sizeof *work);
     if (!work) {
-        cli_error(CLI_SYSTEM, "out of memory");
+        cli_no_memory();
         return NULL;
     }
     work->request = request;
