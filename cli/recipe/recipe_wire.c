@@ -208,6 +208,20 @@ static void set_routing(json_t *line, const struct trainer_routing *routing)
         set_real(line, "replayed_kl", routing->kl_replayed);
 }
 
+/* Where questions or their rollouts went by what was seen of them before. */
+static void set_allocation(json_t *line, const struct trainer_allocation *allocation)
+{
+    if (allocation->questions == 0)
+        return;
+    set_real(line, "pass_rate_chosen", allocation->chosen);
+    set_real(line, "pass_rate_pool", allocation->pool);
+    set_real(line, "mixed_groups", allocation->mixed);
+    if (allocation->most > 0) {
+        set_count(line, "group_size_least", allocation->least);
+        set_count(line, "group_size_most", allocation->most);
+    }
+}
+
 /* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
 static void set_iteration(struct recipe_wire *wire, json_t *line, const struct trainer_iteration *it)
 {
@@ -224,10 +238,7 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_offpolicy(line, &it->offpolicy);
     set_ends(line, it->end_of_mix);
     set_distillation(line, &it->distillation);
-    if (it->allocation.questions) {
-        set_real(line, "pass_rate_chosen", it->allocation.chosen);
-        set_real(line, "pass_rate_pool", it->allocation.pool);
-    }
+    set_allocation(line, &it->allocation);
     set_aside(line, it);
     set_values(line, it);
     set_turns(line, it->gain, it->n_gain);

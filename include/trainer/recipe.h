@@ -185,12 +185,22 @@ struct trainer_judge {
 
 #define TRAINER_ENVS_MAX 4
 
+/* "equal", "solved", "mixed" */
+enum trainer_group_sizes {
+    TRAINER_GROUPS_EQUAL,
+    TRAINER_GROUPS_SOLVED, /* most questions with a right answer, by the fitted pass rates */
+    TRAINER_GROUPS_MIXED   /* most groups with a right and a wrong one */
+};
+
 struct trainer_task {
     struct trainer_env env; /* keys beside "algorithm": name, questions, k_min, ... */
     int32_t questions;      /* 32 per iteration */
     int32_t pool; /* 0: new ones in every iteration; else the first .. of this many in turn */
     double hardness; /* "allocation.hardness", 0; above: drawn from the pool with weights
                         (1 - pass rate)^hardness, rates being fitted to what was last seen */
+    enum trainer_group_sizes sizes; /* "groups.sizes", equal; else as many rollouts in all, those of
+                                       a question being by its pass rate: a pool is needed */
+    int32_t least;                  /* "groups.least", 2; rollouts of the smallest group */
     struct trainer_algorithm algorithm;
 };
 

@@ -52,10 +52,15 @@ struct trainer_distillation {
     double loss, clipped; /* K2, means over the updates: the loss, share of tokens it left alone */
 };
 
-/* Questions drawn by allocation.hardness: pass rates as the fit has them, before they are asked. */
+/*
+ * Questions drawn by allocation.hardness or groups.sizes: pass rates as the fit has them, before they
+ * are asked.
+ */
 struct trainer_allocation {
     uint64_t questions;  /* drawn; 0: none were */
     double chosen, pool; /* mean pass rate of those drawn, of all in their pools */
+    uint64_t least, most; /* rollouts of the smallest and of the largest group by groups.sizes, else 0 */
+    double mixed; /* share of all groups that have a right and a wrong answer */
 };
 
 enum trainer_event_kind {

@@ -83,6 +83,17 @@ done
 must_equal 1 "$(awk 'NR == 1 { pass = $1 } NR == 5 { hard = $1 } NR == 4 { easy = $1 }
     END { print (pass > 0.8 && pass <= 1 && hard > easy) }' ends.numbers)" "hard questions take more tokens"
 
+# Groups by fitted pass rates: as many rollouts as ever, and telemetry says how large a group was.
+must_run train tiny.json -C groups -q --set start.warm_start.steps=30 --set group_size=8 --set env.pool.questions=4 \
+    --set env.groups.sizes=mixed
+must_have groups/results.tsv '; env.groups.sizes=mixed'
+must_run -C groups sql "SELECT max(value) > 8 AND min(value) < 8 AND sum(key = 'group_size_least') = 6 FROM step_metrics
+    WHERE exp_id = '000' AND key IN ('group_size_least', 'group_size_most')" --format tsv
+must_equal 1 "$(tail -n 1 out)" "sizes of groups"
+must_run -C t sql "SELECT count(*) FROM step_metrics WHERE key IN ('group_size_most', 'mixed_groups')" --format tsv
+must_equal 0 "$(tail -n 1 out)" "groups of a recipe that does not ask for it"
+must_run -C groups rollout 000 --n 1
+
 # The same recipe and seed give the same row, whatever the number of threads.
 must_run train tiny.json -C again -q --threads 2
 without_times t/results.tsv | sed -n 2p >one

@@ -176,6 +176,8 @@ static void put_iteration(FILE *out, const struct trainer_iteration *i)
     fprintf(out, " %a %a %llu %a", i->end_of_mix[0].passed, i->end_of_mix[1].tokens,
             (unsigned long long)i->distillation.taught_tokens, i->distillation.gap);
     fprintf(out, " %a %a %a", i->distillation.loss, i->distillation.clipped, i->allocation.chosen);
+    fprintf(out, " %llu %llu %a", (unsigned long long)i->allocation.least,
+            (unsigned long long)i->allocation.most, i->allocation.mixed);
     put_gains(out, i->gain, i->n_gain);
 }
 

@@ -160,7 +160,8 @@ static void hard_questions_are_drawn_more_often(void **state)
         drawn[0] = drawn[1] = 0;
         for (uint64_t seed = 0; seed < 200; seed++) {
             uint8_t seen[40] = {0};
-            assert_int_equal(allocation_draw(&a, &task, seed, &told, NULL), TRAINER_OK);
+            const struct allocation_plan plan = {seed, 0, 8};
+            assert_int_equal(allocation_draw(&a, &task, &plan, &told, NULL), TRAINER_OK);
             for (int32_t q = 0; q < task.questions; q++) {
                 assert_in_range(a.chosen[q], 0, 39);
                 assert_false(seen[a.chosen[q]]++);
@@ -172,6 +173,128 @@ static void hard_questions_are_drawn_more_often(void **state)
         assert_true(hardness ? drawn[1] > 1500 && told.chosen < 0.25
                              : drawn[1] > 700 && drawn[1] < 900 && fabs(told.chosen - told.pool) < 0.03);
         allocation_close(&a);
+    }
+}
+
+/* What groups of these sizes promise by their rates: most solved, or most of both kinds. */
+static double promised(const double rate[3], const size_t size[3], enum trainer_group_sizes kind)
+{
+    double sum = 0;
+    for (size_t q = 0; q < 3; q++) {
+        sum += 1 - pow(1 - rate[q], (double)size[q]);
+        sum -= kind == TRAINER_GROUPS_MIXED ? pow(rate[q], (double)size[q]) : 0;
+    }
+    return sum;
+}
+
+/* So many were asked that rates are what they are: no other sizes of the same sum promise more. */
+static void groups_are_as_large_as_is_best(void **state)
+{
+    const double rate[3] = {0.95, 0.5, 0.04};
+    struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
+    task.pool = task.questions = 3;
+    for (int kind = TRAINER_GROUPS_SOLVED; kind <= TRAINER_GROUPS_MIXED; kind++)
+        for (int32_t k = 1; k <= 2; k++) {
+            struct allocation a = {0};
+            struct trainer_allocation told = {0};
+            const struct allocation_plan plan = {1, 0, 8};
+            size_t least = 2 * (size_t)k, size[3];
+            task.sizes = (enum trainer_group_sizes)kind;
+            task.least = (int32_t)least;
+            task.algorithm.passk.k = k;
+            assert_int_equal(allocation_open(&a, &task, NULL), TRAINER_OK);
+            for (size_t q = 0; q < 3; q++) {
+                a.asked[q] = 1000000;
+                a.right[q] = (int64_t)(rate[q] * 1e6);
+            }
+            assert_int_equal(allocation_draw(&a, &task, &plan, &told, NULL), TRAINER_OK);
+            assert_int_equal(a.sizes[0] + a.sizes[1] + a.sizes[2], 24);
+            double best = promised(rate, a.sizes, task.sizes);
+            for (size[0] = least; size[0] < 24; size[0] += (size_t)k)
+                for (size[1] = least; size[0] + size[1] + least <= 24; size[1] += (size_t)k) {
+                    size[2] = 24 - size[0] - size[1];
+                    assert_true(promised(rate, size, task.sizes) <= best + 1e-4);
+                }
+            assert_true(a.sizes[2] > a.sizes[1]); /* the hardest gets more than the middle one */
+            assert_true(kind == TRAINER_GROUPS_MIXED ? a.sizes[0] > a.sizes[1]
+                                                     : a.sizes[0] == least);
+            assert_int_equal(a.sizes[1] % (size_t)k, 0);
+            assert_int_equal(told.least, a.sizes[kind == TRAINER_GROUPS_MIXED]);
+            assert_int_equal(told.most, a.sizes[kind == TRAINER_GROUPS_MIXED ? 0 : 2]);
+            allocation_close(&a);
+        }
+}
+
+/* Nothing was asked yet: all alike, and in turn. */
+static void groups_of_unknown_questions_are_equal(void **state)
+{
+    struct trainer_task task = ((struct place *)*state)->recipe.tasks[0];
+    struct allocation a = {0};
+    struct trainer_allocation told = {0};
+    const struct allocation_plan plan = {1, 5, 4};
+    task.pool = 7;
+    task.questions = 4;
+    task.sizes = TRAINER_GROUPS_SOLVED;
+    assert_int_equal(allocation_open(&a, &task, NULL), TRAINER_OK);
+    assert_int_equal(allocation_draw(&a, &task, &plan, &told, NULL), TRAINER_OK);
+    for (int32_t q = 0; q < 4; q++) {
+        assert_int_equal(a.sizes[q], 4);
+        assert_int_equal(a.chosen[q], (5 + q) % 7);
+    }
+    allocation_close(&a);
+}
+
+/* Rows of a question by turns right and wrong, so that a run begins with known rates. */
+static void know(struct allocation *a, const int64_t right[4])
+{
+    for (size_t q = 0; q < 4; q++) {
+        a->asked[q] = 40;
+        a->right[q] = right[q];
+    }
+}
+
+/*
+ * A second iteration of a run: rows are as many as ever, groups of differing sizes, and grpo compares
+ * within them; remax's greedy answer is of the row's own question.
+ */
+static void groups_of_differing_sizes_are_credited(void **state)
+{
+    const int64_t right[4] = {39, 20, 1, 10};
+    const enum rl_algorithm_name names[] = {RL_ALGORITHM_GRPO, RL_ALGORITHM_REMAX};
+    struct place *place = *state;
+    place->recipe.tasks[0].pool = 4;
+    place->recipe.tasks[0].sizes = TRAINER_GROUPS_SOLVED;
+    for (size_t i = 0; i < 2; i++) {
+        struct run *run = collected(place, names[i], names[i], 0);
+        struct trainer_iteration metrics = {0};
+        struct trainer_rollouts *r = run->rollouts;
+        size_t n = r->n, groups = 0, differ = 0;
+        know(&run->allocation[0], right);
+        assert_int_equal(run_collect(run, 1, &metrics, NULL), TRAINER_OK);
+        assert_int_equal(r->n, n);
+        for (size_t first = 0, end; r->task[first] == 0; first = end, groups++) {
+            double mean = 0, sum = 0;
+            for (end = first; r->group[end] == r->group[first]; end++) {
+                assert_int_equal(r->number[end], groups);
+                assert_true(r->episode[end].question == r->episode[first].question);
+                assert_true(end == first || r->episode[end].noise != r->episode[first].noise);
+                assert_near(r->baseline[end], r->baseline[first], 0);
+                mean += r->reward[end];
+                sum += (double)r->advantage[end * r->width + (size_t)r->prompt[end]];
+            }
+            assert_int_equal(end - first, run->allocation[0].sizes[groups]);
+            mean /= (double)(end - first);
+            differ += end - first != 4;
+            if (names[i] == RL_ALGORITHM_GRPO)
+                assert_near(sum, 0, 1e-5);
+            else
+                assert_near(sum / (double)(end - first), mean - r->baseline[first], 1e-5);
+        }
+        assert_int_equal(groups, 4);
+        assert_true(differ >= 2);
+        assert_int_equal(metrics.allocation.questions, 4);
+        assert_true(metrics.allocation.least < 4 && metrics.allocation.most > 4);
+        closed(run);
     }
 }
 
@@ -539,6 +662,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup(name, renew_recipe)
     const struct CMUnitTest tests[] = {
         TEST(hard_questions_are_drawn_more_often),
+        TEST(groups_are_as_large_as_is_best),
+        TEST(groups_of_unknown_questions_are_equal),
+        TEST(groups_of_differing_sizes_are_credited),
         TEST(a_pools_pass_rates_are_the_last_seen),
         TEST(a_teacher_scores_what_the_learner_says),
         TEST(a_source_says_what_the_learner_is_to_say),

@@ -210,6 +210,19 @@ static void passk_credits_the_best(void **state)
     release(c);
 }
 
+/* Two and six rows of a question: blocks and baselines are of a group whatever its size. */
+static void groups_may_differ_in_size(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_DR_GRPO);
+    algorithm(c)->passk.k = 2;
+    for (size_t i = 0; i < ROWS; i++)
+        c->r->group[FIRST + i] = i < 2 ? 40 : 41;
+    assign(c, 0);
+    assert_rows(c, (const double[]){0, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3, 1.0 / 3, -2.0 / 3, -2.0 / 3});
+    release(c);
+}
+
 static void max_rl_divides_by_the_mean(void **state)
 {
     (void)state;
@@ -971,6 +984,7 @@ int main(void)
         cmocka_unit_test(rloo_leaves_one_out),
         cmocka_unit_test(passk_credits_the_best),
         cmocka_unit_test(max_rl_divides_by_the_mean),
+        cmocka_unit_test(groups_may_differ_in_size),
         cmocka_unit_test(reward_is_the_outcome),
         cmocka_unit_test(rae_follows_a_moving_baseline),
         cmocka_unit_test(advantages_are_scaled),

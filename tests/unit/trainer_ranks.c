@@ -256,6 +256,18 @@ static void continuations_come_to_the_same(void **state)
     assert_equal(&recipe, "continuations");
 }
 
+/* Three lanes of one task, which ranks do not cut where groups end. */
+static void groups_of_differing_sizes_come_to_the_same(void **state)
+{
+    struct trainer_recipe recipe = wide_recipe(*state);
+    recipe.tasks[0].pool = 40;
+    recipe.tasks[0].sizes = TRAINER_GROUPS_MIXED;
+    recipe.tasks[0].algorithm.length_penalty = TRAINER_LENGTH_ANCHOR;
+    recipe.training.iterations = 3;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "groups");
+}
+
 /* Checkpoints of plain recipes are shorter: the warm start makes a policy that can read solutions. */
 static void shown_solutions_come_to_the_same(void **state)
 {
@@ -487,6 +499,7 @@ int main(void)
         cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
         cmocka_unit_test(shown_solutions_come_to_the_same),
         cmocka_unit_test(continuations_come_to_the_same),
+        cmocka_unit_test(groups_of_differing_sizes_come_to_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),
         cmocka_unit_test(a_blow_up_is_everybodys),
         cmocka_unit_test(a_file_that_is_missing_is_told_by_rank_0),

@@ -123,7 +123,8 @@ static const char everything[] =
     "{'p_stop': 0.01,"
     "   'p_wrong': 0.02, 'p_needless': 0.03, 'p_hindsight': 0.04, 'p_belief': 0.05}, 'shown': {'share': 0.2}}},"
     " 'environments': [{'name': 'reverse', 'questions': 5, 'k_min': 2, 'k_max': 4, 'max_turns': 3,"
-    "  'facts': 1, 'p_fail': 0.7, 'pool': {'questions': 8}, 'allocation': {'hardness': 1.5}, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
+    "  'facts': 1, 'p_fail': 0.7, 'pool': {'questions': 8}, 'allocation': {'hardness': 1.5},"
+    "  'groups': {'sizes': 'mixed', 'least': 6}, 'algorithm': {'name': 'adca', 'alpha': 0.31, 'gamma': 0.9,"
     "   'beta': 0.2, 'norm_by_std': false, 'epsilon': 0.001, 'advantage_scale': 2.5,"
     "   'gain': 'log_prob', 'decay': 0.8, 'echo_weight': 0.4, 'prm_steps': 9, 'teacher': 't',"
     "   'length_penalty': 'anchor', 'length_coef': 0.06, 'length': {'warmup': 7}, 'passk': {'k': 3},"
@@ -291,6 +292,22 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
     assert_refused("{'environments': [{'algorithm': {'name': 'hierarchical_grpo', 'prefix': {'value': 'continuations'}}}]}",
                    "must be policy with algorithm.name hierarchical_grpo");
     assert_refused("{'environments': [{'allocation': {'hardness': 1}}]}", "needs pool.questions");
+    assert_refused("{'environments': [{'groups': {'sizes': 'solved'}}]}", "needs pool.questions");
+    static const char *const groups[][2] = {
+        {"'least': 9}", "at most training.group_size = 8"},
+        {"'least': 1}", "compares the rollouts of a group"},
+        {"'least': 3}, 'algorithm': {'passk': {'k': 2}}", "a multiple of algorithm.passk.k = 2"},
+        {"'least': 2}, 'algorithm': {'passk': {'k': 2}}", "and above it"},
+        {"'least': 0}", "groups.least is 0"},
+        {"'most': 2}", "most"},
+        {"'least': 2}, 'algorithm': {'name': 'hierarchical_grpo'}", "must be equal"}};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "{'environments': [{'pool': {'questions': 64}, 'groups': {'sizes': 'solved', %s}]}",
+                 groups[i][0]);
+        assert_refused(text, groups[i][1]);
+    }
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 3}}}]}", "must divide training.group_size = 8");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 8}}}]}", "must divide training.group_size = 8");
 }

@@ -163,6 +163,10 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     recipe.tasks[0].hardness = 3;
     check_recipe(&recipe);
     assert_goes_on(place, &recipe, 4, 0, 2, "pass rates of a pool");
+    recipe.tasks[0].hardness = 0;
+    recipe.tasks[0].sizes = TRAINER_GROUPS_MIXED;
+    check_recipe(&recipe);
+    assert_goes_on(place, &recipe, 4, 0, 2, "groups by pass rates");
     recipe = small_recipe(TRAINER_HOPWORLD); /* right now and then, by ways of several lengths */
     recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
     recipe.warm_start.steps = 300;

@@ -138,6 +138,30 @@ static enum trainer_status check_hops(const struct trainer_recipe *recipe,
            env->k_max, warm->k_min, warm->k_max);
 }
 
+/* What groups of other sizes than group_size must have all the same. */
+static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size,
+                                        struct trainer_error *err)
+{
+    const struct rl_algorithm *row = rl_algorithm_at(task->algorithm.name);
+    int32_t k = task->algorithm.passk.k;
+    if (task->sizes == TRAINER_GROUPS_EQUAL)
+        return TRAINER_OK;
+    if (task->pool == 0)
+        REFUSE("groups.sizes needs pool.questions");
+    if (row->needs & RL_NEED_AGENTS)
+        REFUSE("groups.sizes must be equal with algorithm.name %s", row->name);
+    if (task->least > group_size)
+        REFUSE("groups.least is %d, but must be at most training.group_size = %d", task->least,
+               group_size);
+    if (row->needs & RL_NEED_GROUP && task->least < 2)
+        REFUSE("groups.least is %d, but algorithm.name %s compares the rollouts of a group",
+               task->least, row->name);
+    if (k > 1 && (task->least % k != 0 || task->least <= k))
+        REFUSE("groups.least is %d, but must be a multiple of algorithm.passk.k = %d and above it",
+               task->least, k);
+    return TRAINER_OK;
+}
+
 /* Worlds are the recipe's: environments of one policy must agree on what a token means. */
 static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct trainer_error *err)
 {
@@ -153,6 +177,8 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
         if (task->hardness > 0 && task->pool == 0)
             REFUSE("%s.allocation.hardness needs pool.questions", name);
         status = check_algorithm(&task->algorithm, recipe->training.group_size, err);
+        if (status == TRAINER_OK)
+            status = check_groups(task, recipe->training.group_size, err);
         if (status == TRAINER_OK)
             status = trainer_env_check(&task->env, err);
         if (status == TRAINER_OK)

@@ -71,6 +71,7 @@
 static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
+static const char *const group_sizes[] = {"equal", "solved", "mixed", NULL};
 static const char *const prefix_values[] = {"policy", "continuations", NULL};
 static const char *const distill_hows[] = {"none", "advantage", "loss", NULL};
 static const char *const distill_teachers[] = {"checkpoint", "policy", NULL};
@@ -343,6 +344,12 @@ static const struct recipe_field task[] = {
     LATER_OBJECT("allocation", "Which questions of a pool are asked."),
     REAL("allocation.hardness", hardness, 0, FROM(0), TO(64),
          "Drawn with weights (1 - pass rate)^hardness, by a Beta-binomial fit; 0 = in turn."),
+
+    LATER_OBJECT("groups", "How many rollouts each question of a pool gets."),
+    CHOICE("groups.sizes", sizes, group_sizes, TRAINER_GROUPS_EQUAL,
+           "training.group_size each, or as many in all, so that by the same fit most questions "
+           "get a right answer, or most groups a right and a wrong one."),
+    INT("groups.least", least, 2, FROM(1), TO(1024), "Rollouts of the smallest group."),
 
     OBJECT("algorithm", "Where advantages come from, and what a rollout trains."),
     {"algorithm.name", RECIPE_ALGORITHM, AT(algorithm.name), RL_ALGORITHM_GRPO, FROM(0),

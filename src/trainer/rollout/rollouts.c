@@ -117,11 +117,23 @@ static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *pl
 
 void rollouts_add(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t first_row)
 {
+    r->n = first_row;
     for (size_t q = 0; q < plan->questions; q++)
-        for (size_t g = 0; g < plan->group_size; g++)
-            start_row(r, plan, first_row + q * plan->group_size + g, q,
-                      first_row + q * plan->group_size + g);
-    r->n = first_row + plan->questions * plan->group_size;
+        for (size_t g = plan->sizes ? plan->sizes[q] : plan->group_size; g > 0; g--, r->n++)
+            start_row(r, plan, r->n, q, r->n);
+}
+
+size_t rollouts_question(const struct trainer_rollouts *r, size_t row)
+{
+    return (size_t)(r->group[row] & INT32_MAX);
+}
+
+size_t rollouts_group_end(const struct trainer_rollouts *r, size_t first)
+{
+    size_t end = first + 1;
+    while (end < r->n && r->group[end] == r->group[first])
+        end++;
+    return end;
 }
 
 /*

@@ -59,6 +59,7 @@ struct rollouts_plan {
     uint64_t question_seed; /* question i is a function of it and i */
     size_t first, pool;     /* question q is number (first + q) mod pool; pool 0: number q */
     const int32_t *numbers; /* [questions] those numbers instead, or NULL */
+    const size_t *sizes;    /* [questions] rows of each, as many in all; NULL: group_size each */
     uint64_t noise_seed;    /* chances of tool and sampling, of it and the row */
 };
 
@@ -69,6 +70,12 @@ void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan 
 /* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
+
+/* Which question of its plan a row is about, by its group's label. */
+size_t rollouts_question(const struct trainer_rollouts *rollouts, size_t row);
+
+/* The row behind the last one of the group that begins at row `first`; groups stand together. */
+size_t rollouts_group_end(const struct trainer_rollouts *rollouts, size_t first);
 
 /*
  * Start one row behind those there are: another way on from the first n_tokens of a row of `from`,

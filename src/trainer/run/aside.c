@@ -71,13 +71,14 @@ enum trainer_status aside_greedy(struct run *run, const struct rollouts_plan *pl
     struct sampler_job greedy = *job;
     double before = metrics->greedy_reward * (double)metrics->n_greedy, sum = 0;
     one.group_size = 1;
+    one.sizes = NULL;
     one.noise_seed = trainer_seed(plan->noise_seed, 'g', (uint64_t)plan->task);
     greedy.temperature = 0;
     enum trainer_status status = play(run, &one, greedy, metrics, err);
     if (status != TRAINER_OK)
         return status;
     for (size_t i = first; i < r->n; i++)
-        r->baseline[i] = run->aside->reward[(i - first) / plan->group_size];
+        r->baseline[i] = run->aside->reward[rollouts_question(r, i)];
     for (size_t q = 0; q < run->aside->n; q++)
         sum += run->aside->reward[q];
     metrics->n_greedy += run->aside->n;

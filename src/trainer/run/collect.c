@@ -5,8 +5,10 @@
  * read from the keys and values that the rollouts left, so they come before anything else uses the
  * caches.
  */
-#include <rlcore/offpolicy.h>
+#include <math.h>
 #include <string.h>
+
+#include <rlcore/offpolicy.h>
 
 #include "rollout/difficulty.h"
 #include "support/clock.h"
@@ -117,19 +119,21 @@ static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_
         .noise_seed = trainer_seed(recipe->seed, 'j', (uint64_t)iteration)};
 }
 
-/* In turn, unless the recipe wants hard ones more often. */
+/* In turn and as many rollouts of each, unless the recipe wants more of the hard ones. */
 static enum trainer_status draw_questions(struct run *run, struct rollouts_plan *plan,
                                           int32_t iteration, struct trainer_iteration *metrics,
                                           struct trainer_error *err)
 {
     struct allocation *allocation = &run->allocation[plan->task];
     uint64_t seed = trainer_seed(run->recipe->seed, 'h', (uint64_t)iteration);
+    const struct allocation_plan wanted = {trainer_seed(seed, 't', (uint64_t)plan->task),
+                                           plan->first, plan->group_size};
     if (allocation->pool == 0)
         return TRAINER_OK;
     plan->numbers = allocation->chosen;
-    return allocation_draw(allocation, &run->recipe->tasks[plan->task],
-                           trainer_seed(seed, 't', (uint64_t)plan->task), &metrics->allocation,
-                           err);
+    plan->sizes = allocation->sizes;
+    return allocation_draw(allocation, &run->recipe->tasks[plan->task], &wanted,
+                           &metrics->allocation, err);
 }
 
 /* Rows of all tasks, started and with what has to be sampled beside them. */
@@ -183,6 +187,20 @@ static enum trainer_status assign_credit(struct run *run, int32_t iteration,
     return status;
 }
 
+/* A group of one kind of answers teaches nothing where answers are compared. */
+static double mixed_groups(const struct trainer_rollouts *r)
+{
+    double groups = 0, mixed = 0;
+    for (size_t first = 0, end; first < r->n; first = end, groups++) {
+        size_t right = 0;
+        end = rollouts_group_end(r, first);
+        for (size_t i = first; i < end; i++)
+            right += r->reward[i] > 0;
+        mixed += right > 0 && right < end - first;
+    }
+    return mixed / fmax(1, groups);
+}
+
 /*
  * Malformed rollouts are counted apart from wrong ones: a policy that forgets the grammar needs
  * another cure than one that does not find the answer.
@@ -198,6 +216,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
         metrics->malformed += r->malformed[i] / n;
     }
     metrics->response_tokens = (double)credit_tokens(r, 0, r->n) / n;
+    metrics->allocation.mixed = mixed_groups(r);
     difficulty_add(metrics->end_of_mix, r, recipe);
     aside_measure(r, metrics);
     values_measure(r, metrics);

@@ -39,6 +39,12 @@ static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
     return rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name);
 }
 
+/* Of rows of the task; groups may differ in size. */
+static size_t group_end(const struct credit *c, size_t i)
+{
+    return rollouts_group_end(c->r, c->task->first + i) - c->task->first;
+}
+
 /* ---- rewards ------------------------------------------------------------------------------ */
 
 /*
@@ -47,13 +53,13 @@ static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
  */
 static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
-    size_t g = (size_t)c->task->recipe->training.group_size;
     enum rl_status status = RL_OK;
-    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g) {
+    for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
         double unset = NAN, *value = kept ? &kept[c->r->number[c->task->first + i]] : &unset;
-        status = rl_length_anchor(g, c->outcome + i, c->length + i, value, core);
-        for (size_t j = 0; j < g; j++)
-            c->anchor[i + j] = *value;
+        end = group_end(c, i);
+        status = rl_length_anchor(end - i, c->outcome + i, c->length + i, value, core);
+        for (size_t j = i; j < end; j++)
+            c->anchor[j] = *value;
     }
     return status;
 }
@@ -95,11 +101,12 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
 /* Group by group, so that no block holds answers to two questions. */
 static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 {
-    size_t g = (size_t)c->task->recipe->training.group_size;
     enum rl_status status = RL_OK;
-    for (size_t i = 0; i < c->task->n && status == RL_OK; i += g)
-        status = rl_passk_reward(g, c->outcome + i, (size_t)c->settings->passk.k, c->outcome + i,
-                                 core);
+    for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
+        end = group_end(c, i);
+        status = rl_passk_reward(end - i, c->outcome + i, (size_t)c->settings->passk.k,
+                                 c->outcome + i, core);
+    }
     return status;
 }
 

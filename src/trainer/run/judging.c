@@ -60,19 +60,20 @@ static void turn_some(const struct judging_rows *rows, uint8_t *flags)
  * The distance to the group's mean instead of the advantage, which is that divided by a deviation:
  * one is 0 where the other is. Groups stand together.
  */
-static enum trainer_status choose(const struct judging_rows *rows, double *overall, bool *skipped,
+static enum trainer_status choose(const struct judging_rows *rows,
+                                  const struct trainer_rollouts *r, double *overall, bool *skipped,
                                   uint8_t *by_outcome, struct trainer_error *err)
 {
     static const enum rl_adca_skip kinds[] = {[TRAINER_JUDGE_ALL] = RL_ADCA_SKIP_NONE,
                                               [TRAINER_JUDGE_SMALL_ADV] = RL_ADCA_SKIP_SMALL_ADV,
                                               [TRAINER_JUDGE_ALL_NEG] = RL_ADCA_SKIP_ALL_NEG};
-    size_t g = (size_t)rows->recipe->training.group_size;
     struct rl_error core;
-    for (size_t i = 0; i < rows->n; i += g) {
+    for (size_t i = 0, end; i < rows->n; i = end) {
         double mean = 0;
-        for (size_t j = i; j < i + g; j++)
-            mean += rows->outcome[j] / (double)g;
-        for (size_t j = i; j < i + g; j++)
+        end = rollouts_group_end(r, rows->first + i) - rows->first;
+        for (size_t j = i; j < end; j++)
+            mean += rows->outcome[j] / (double)(end - i);
+        for (size_t j = i; j < end; j++)
             overall[j] = rows->outcome[j] - mean;
     }
     enum rl_status status = rl_adca_skip_rows(kinds[rows->recipe->judge.skip], rows->n, overall,
@@ -157,7 +158,7 @@ static enum trainer_status ask(struct judging *judging, const struct judging_row
 {
     struct trainer_judge_counts counts = {.rows = {0}};
     double began = clock_now();
-    enum trainer_status status = choose(rows, a->overall, a->skipped, a->by_outcome, err);
+    enum trainer_status status = choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
     if (status != TRAINER_OK)
         return status;
     for (size_t i = 0; i < rows->n; i++)

@@ -639,6 +639,7 @@ enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
     for (int32_t i = 0; i < few.n_tasks; i++) {
         few.tasks[i].questions = n_questions;
         few.tasks[i].hardness = 0;
+        few.tasks[i].sizes = TRAINER_GROUPS_EQUAL;
     }
     struct run run = {.recipe = &few};
     enum trainer_status status = run_open(&run, err);
