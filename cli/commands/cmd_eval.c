@@ -129,29 +129,17 @@ static int work(void *context, const char *what)
     return evaluate(o);
 }
 
-static int run_eval(struct eval_options *o, const struct cli_command *command, int argc,
-                    const char **argv)
-{
-    struct poptOption options[] = {
-        {"seeds", 0, POPT_ARG_STRING, &o->seeds, 0, "sampling seeds (default: the recipe's)", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "first of them (default: 11, as in a trial)",
-         "N"},
-        {"questions", 0, POPT_ARG_STRING, &o->questions, 0, "questions (default: the recipe's)",
-         "N"},
-        POLICY_OPTIONS(&o->source),
-        CLI_FORMAT_OPTION(&o->format_text),
-        CLI_INPUT_OPTION, POPT_TABLEEND};
-    return policy_command_run(&o->source, command, options, argc, argv, work, o);
-}
-
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct eval_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    int status = run_eval(o, command, argc, argv);
-    free(o);
-    return status;
+    struct eval_options o = {0};
+    struct poptOption options[] = {
+        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0, "sampling seeds (default: the recipe's)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first of them (default: 11, as in a trial)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "questions (default: the recipe's)", "N"},
+        POLICY_OPTIONS(&o.source),
+        CLI_FORMAT_OPTION(&o.format_text),
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_eval = {

@@ -385,34 +385,21 @@ static int work(void *context, const char *const *what, size_t n)
     return status == CLI_GO_ON ? measure(o) : status;
 }
 
-static int run_passk(struct passk_options *o, const struct cli_command *command, int argc,
-                     const char **argv)
-{
-    struct poptOption options[] = {
-        {"samples", 'n', POPT_ARG_STRING, &o->samples, 0,
-         "samples of each question (default: 16; with --dynamic at most, 64)", "N"},
-        {"k", 0, POPT_ARG_STRING, &o->k_text, 0, "which k (default: powers of two)", "K,..."},
-        {"dynamic", 0, POPT_ARG_NONE, &o->dynamic, 0, "stop asking a question once enough is right",
-         NULL},
-        {"enough", 0, POPT_ARG_STRING, &o->enough, 0, "how many right answers are (default: 2)",
-         "N"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "first sampling seed (default: 1)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o->questions, 0, "questions (default: the recipe's)",
-         "N"},
-        POLICY_OPTIONS(&o->source),
-        CLI_FORMAT_OPTION(&o->format_text),
-        CLI_INPUT_OPTION, POPT_TABLEEND};
-    return policies_command_run(&o->source, command, options, POLICIES_MAX, argc, argv, work, o);
-}
-
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct passk_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    int status = run_passk(o, command, argc, argv);
-    free(o);
-    return status;
+    struct passk_options o = {0};
+    struct poptOption options[] = {
+        {"samples", 'n', POPT_ARG_STRING, &o.samples, 0,
+         "samples of each question (default: 16; with --dynamic at most, 64)", "N"},
+        {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "which k (default: powers of two)", "K,..."},
+        {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question once enough is right", NULL},
+        {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "how many right answers are (default: 2)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "questions (default: the recipe's)", "N"},
+        POLICY_OPTIONS(&o.source),
+        CLI_FORMAT_OPTION(&o.format_text),
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policies_command_run(&o.source, command, options, POLICIES_MAX, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_passk = {

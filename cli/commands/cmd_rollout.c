@@ -78,29 +78,17 @@ static int work(void *context, const char *what)
     return status == CLI_GO_ON ? sample(o, n, seed) : status;
 }
 
-static int run_rollout(struct rollout_options *o, const struct cli_command *command, int argc,
-                       const char **argv)
-{
-    struct poptOption options[] = {
-        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "questions of each environment (default: 3)", "N"},
-        {"group", 0, POPT_ARG_NONE, &o->whole_group, 0,
-         "all rollouts of a question, not only the first", NULL},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of questions and sampling (default: 1)",
-         "N"},
-        POLICY_OPTIONS(&o->source),
-        {"format", 0, POPT_ARG_STRING, &o->format_text, 0, "how to print the result", "table|json|jsonl"},
-        CLI_INPUT_OPTION, POPT_TABLEEND};
-    return policy_command_run(&o->source, command, options, argc, argv, work, o);
-}
-
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    struct rollout_options *o = calloc(1, sizeof *o);
-    if (!o)
-        return cli_no_memory();
-    int status = run_rollout(o, command, argc, argv);
-    free(o);
-    return status;
+    struct rollout_options o = {0};
+    struct poptOption options[] = {
+        {"n", 'n', POPT_ARG_STRING, &o.n, 0, "questions of each environment (default: 3)", "N"},
+        {"group", 0, POPT_ARG_NONE, &o.whole_group, 0, "all rollouts of a question, not only the first", NULL},
+        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of questions and sampling (default: 1)", "N"},
+        POLICY_OPTIONS(&o.source),
+        {"format", 0, POPT_ARG_STRING, &o.format_text, 0, "how to print the result", "table|json|jsonl"},
+        CLI_INPUT_OPTION, POPT_TABLEEND};
+    return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
 
 const struct cli_command cmd_rollout = {
