@@ -41,7 +41,7 @@ bool place_telemetry_id(char id[PLACE_MAX], const char *name)
 /*
  * Part of a file name: a slash or a control character becomes `_`. Specialists are free text
  * (`reward/shaping`). Two of them may become one name, and then the later row's snapshot gets a
- * number (name_snapshot in append.c).
+ * number (name_snapshot in append_beside.c).
  */
 static void add_name(char *out, const char *text, size_t max)
 {

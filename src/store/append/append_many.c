@@ -1,0 +1,348 @@
+/*
+ * append_many.c: many rows in one append, all or none.
+ *
+ * They are checked before the claim and filled in under it, each judged by the rows before it as if it had been appended by
+ * itself, and they reach the log in one write that a kill cannot leave half done (log_append_many).
+ */
+#include "appending.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../format/row.h"
+#include "../index/index.h"
+#include "outbox_rows.h"
+
+struct batch {
+    struct appending row;                   /* the one at hand */
+    struct lineage_append_options by_score; /* of rows that are kept or discarded by their score */
+    const struct lineage_append_options *options;
+    const bool *auto_status;
+    const struct lineage_trial *trials; /* [n] as given */
+    const char **notes;                 /* [n] that theirs become */
+    struct lineage_trial *rows;         /* [n] as they go into the log; NULL: nobody asks */
+    size_t n;
+    struct id_set missing;
+    struct buf out;
+    bool filled; /* out is what goes into a log without a byte */
+};
+
+/* Two sets of options that differ in one member, so that every check below reads them as it does
+ * for a row by itself. */
+static void choose_options(struct batch *batch, size_t i)
+{
+    bool by_score = batch->auto_status ? batch->auto_status[i] : batch->options->auto_status;
+    batch->row.options = by_score ? &batch->by_score : batch->options;
+}
+
+/* Which of many it was. */
+static enum lineage_status fail_row(size_t i, enum lineage_status status, struct lineage_error *err)
+{
+    char text[sizeof err->text];
+    if (!err || status == LINEAGE_OK)
+        return status;
+    memcpy(text, err->text, sizeof text);
+    snprintf(err->text, sizeof err->text, "row %zu: %.*s", i + 1, (int)sizeof err->text - 32, text);
+    return status;
+}
+
+/* Every row is checked before the first is filled in: a mistake in the last one should cost no
+ * claim. */
+static enum lineage_status check_batch(struct batch *batch, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        choose_options(batch, i);
+        status = fail_row(i, appending_check(&batch->row, &batch->trials[i], err), err);
+        batch->notes[i] = batch->row.checked.notes;
+    }
+    return status;
+}
+
+/* Row i once it was checked, filled in and at the end of out. */
+static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    choose_options(batch, i);
+    a->given = &batch->trials[i];
+    a->checked = *a->given;
+    a->checked.notes = batch->notes[i];
+    if (a->options->auto_status)
+        a->checked.status = LINEAGE_DISCARD;
+    a->trial = a->checked;
+    enum lineage_status status = appending_fill_in(a, err);
+    if (status == LINEAGE_OK)
+        status = row_check_cells(&a->trial, a->given, err);
+    if (status != LINEAGE_OK)
+        return status;
+    row_write(&batch->out, &a->trial, index_layout(a->store->index));
+    if (batch->rows)
+        batch->rows[i] = a->trial;
+    return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
+static enum lineage_status fill_in_batch(struct batch *batch, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    buf_reset(&batch->out);
+    id_set_clear(&batch->missing);
+    if (batch->row.store->append->finish_line)
+        buf_puts(&batch->out, "\n");
+    if (batch->row.end.size == 0)
+        row_write_header(&batch->out);
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++)
+        status = fail_row(i, add_row(batch, i, err), err);
+    return status;
+}
+
+/* All rows again after damage was met: each was judged by the best before it, and the first of
+ * those may have been wrong. */
+static enum lineage_status catch_up_and_fill_in(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status;
+    do {
+        status = append_catch_up(a->store, &a->end, err);
+        if (status == LINEAGE_OK)
+            status = fill_in_batch(batch, err);
+    } while (status != LINEAGE_OK && append_mended(a->store));
+    return status;
+}
+
+/* As try_without_file of append.c. */
+static enum lineage_status try_batch_without_file(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = log_look(a->store->log, &a->end, err);
+    if (status != LINEAGE_OK || a->end.exists)
+        return status;
+    status = catch_up_and_fill_in(batch, err);
+    batch->filled = status == LINEAGE_OK;
+    if (!batch->filled && a->store->append)
+        append_forget(a->store->append);
+    return status;
+}
+
+/* With the lock held. One write of many rows, with what keeps a kill from leaving some of them
+ * (log_append_many). */
+static enum lineage_status append_batch_locked(struct batch *batch, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = LINEAGE_OK;
+    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that it was */
+        if (batch->filled)
+            append_forget(a->store->append);
+        status = catch_up_and_fill_in(batch, err);
+    }
+    if (status == LINEAGE_OK)
+        status = log_append_many(a->store->log, &a->end, batch->out.data, batch->out.length, !batch->options->no_sync,
+                                 err);
+    struct append_state *state = a->store->append;
+    if (status != LINEAGE_OK) {
+        if (state)
+            append_forget(state);
+        return status;
+    }
+    state->end = a->end;
+    state->finish_line = false;
+    state->follow_at_close = true;
+    return LINEAGE_OK;
+}
+
+static enum lineage_status give_rows(struct batch *batch, struct lineage_trial *rows, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        batch->row.trial = batch->rows[i];
+        status = appending_give_row(&rows[i], &batch->row, err);
+    }
+    return status;
+}
+
+static enum lineage_status make_room(struct batch *batch, bool rows, struct lineage_error *err)
+{
+    batch->notes = calloc(batch->n, sizeof *batch->notes);
+    batch->rows = rows ? calloc(batch->n, sizeof *batch->rows) : NULL;
+    return batch->notes && (!rows || batch->rows) ? LINEAGE_OK : store_no_memory(err);
+}
+
+static void release_batch(struct batch *batch)
+{
+    if (batch->row.arena)
+        arena_release(batch->row.arena); /* not kept for reuse: it has the texts of all rows */
+    id_set_clear(&batch->missing);
+    buf_release(&batch->out);
+    free(batch->notes);
+    free(batch->rows);
+}
+
+static enum lineage_status append_batch_here(struct batch *batch, struct lineage_error *err)
+{
+    struct lineage_store *store = batch->row.store;
+    enum lineage_status status = try_batch_without_file(batch, err);
+    if (status == LINEAGE_OK)
+        status = append_get_ready(store, err);
+    if (status == LINEAGE_OK)
+        status = log_claim(store->log, &batch->row.end, err);
+    if (status != LINEAGE_OK) {
+        if (batch->filled) /* rows were noted that are nowhere */
+            append_forget(store->append);
+        return status;
+    }
+    status = append_batch_locked(batch, err);
+    log_release(store->log);
+    return status;
+}
+
+/* On a server: once, by the number of its request. Found there, it is in. */
+static enum lineage_status try_batch(struct batch *batch, struct lineage_error *err)
+{
+    struct log *log = batch->row.store->log;
+    log->may_assume = false;
+    enum lineage_status status = append_get_ready(batch->row.store, err);
+    outbox_request_name(batch->row.request, log);
+    if (status == LINEAGE_OK)
+        status = log_claim(log, &batch->row.end, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (!log->found)
+        status = append_batch_locked(batch, err);
+    if (log->found)
+        append_forget(batch->row.store->append);
+    log_release(log);
+    return status;
+}
+
+static enum lineage_status try_batch_until_known(struct batch *batch, struct lineage_error *err)
+{
+    enum lineage_status status;
+    batch->row.request->tries = 0;
+    do
+        status = try_batch(batch, err);
+    while (outbox_request_again(batch->row.request, batch->row.store->log, status));
+    return status;
+}
+
+/* The rows as they were given, but for the time, which is now. */
+static enum lineage_status make_batch_request(struct batch *batch, struct outbox_request *request, bool *by_score,
+                                              struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    struct outbox_rows rows = {0};
+    enum lineage_status status = outbox_rows_begin(&rows, batch->trials, batch->n, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < batch->n; i++) {
+        choose_options(batch, i);
+        by_score[i] = a->options->auto_status;
+        a->trial = batch->trials[i];
+        a->trial.notes = batch->notes[i];
+        a->trial.status = by_score[i] ? LINEAGE_DISCARD : a->trial.status;
+        status = appending_give_timestamp(a, err);
+        if (status == LINEAGE_OK)
+            status = outbox_rows_add(&rows, &a->trial, err);
+    }
+    if (status == LINEAGE_OK)
+        status = outbox_request_make(request, a->store, &rows, batch->n, by_score, batch->options, true, err);
+    outbox_rows_release(&rows);
+    return status;
+}
+
+/* Rows that wait are named by their request and their place in it. */
+static enum lineage_status keep_batch(struct batch *batch, const struct lineage_error *why, struct lineage_error *err)
+{
+    struct appending *a = &batch->row;
+    enum lineage_status status = outbox_request_keep(a->request, a->store, why, !batch->options->no_sync, err);
+    for (size_t i = 0; status == LINEAGE_OK && batch->rows && i < batch->n; i++) {
+        batch->rows[i] = batch->trials[i];
+        batch->rows[i].notes = batch->notes[i];
+        status = appending_format_text(a, &batch->rows[i].exp_id, err, "%s.%zu", a->request->id, i + 1);
+    }
+    return status;
+}
+
+static enum lineage_status append_batch_on_server(struct batch *batch, struct lineage_error *err)
+{
+    struct outbox_request request = {0};
+    struct lineage_error why = {0};
+    bool *by_score = calloc(batch->n, sizeof *by_score);
+    enum lineage_status status = by_score ? make_batch_request(batch, &request, by_score, err) : store_no_memory(err);
+    batch->row.request = &request;
+    if (status == LINEAGE_OK) {
+        status = try_batch_until_known(batch, &why);
+        if (outbox_is_away(status))
+            status = keep_batch(batch, &why, err);
+        else if (status != LINEAGE_OK)
+            store_give(err, &why);
+    }
+    outbox_request_end(&request, status);
+    free(by_score);
+    return status;
+}
+
+static enum lineage_status append_batch(struct batch *batch, struct lineage_error *err)
+{
+    struct lineage_store *store = batch->row.store;
+    enum lineage_status status = check_batch(batch, err);
+    if (status == LINEAGE_OK && batch->row.request)
+        status = try_batch_until_known(batch, err);
+    else if (status == LINEAGE_OK)
+        status = log_has_requests(store->log) ? append_batch_on_server(batch, err) : append_batch_here(batch, err);
+    if (status == LINEAGE_OK)
+        appending_follow(store, batch->options);
+    return status;
+}
+
+/* request: of rows that waited, NULL for new ones. */
+static enum lineage_status append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                                       const bool *auto_status, const struct lineage_append_options *options,
+                                       struct lineage_trial *rows, struct outbox_request *request, struct lineage_error *err)
+{
+    struct lineage_append_options defaults;
+    struct batch batch = {.row.store = store, .row.request = request, .trials = trials, .n = n, .auto_status = auto_status};
+    lineage_append_options_init(&defaults);
+    if (options)
+        defaults = *options;
+    batch.by_score = defaults;
+    batch.by_score.auto_status = true;
+    defaults.auto_status = auto_status ? false : defaults.auto_status;
+    batch.options = &defaults;
+    batch.row.missing = &batch.missing;
+    if (rows && n)
+        memset(rows, 0, n * sizeof *rows);
+    enum lineage_status status = store_check_owner(store, err);
+    if (status == LINEAGE_OK && (defaults.snapshot_dir || defaults.telemetry))
+        status = store_fail(err, LINEAGE_EINVAL, "a snapshot or telemetry is of one trial; append it by itself");
+    if (status != LINEAGE_OK || !n)
+        return status;
+    status = appending_begin(&batch.row, err);
+    if (status == LINEAGE_OK)
+        status = make_room(&batch, rows != NULL, err);
+    if (status == LINEAGE_OK)
+        status = append_batch(&batch, err);
+    if (status == LINEAGE_OK && rows)
+        status = give_rows(&batch, rows, err);
+    release_batch(&batch);
+    return status;
+}
+
+enum lineage_status lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
+                                              const bool *auto_status, const struct lineage_append_options *options,
+                                              struct lineage_trial *rows, struct lineage_error *err)
+{
+    return append_many(store, trials, n, auto_status, options, rows, NULL, err);
+}
+
+enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outbox_request *request,
+                                        const struct lineage_trial *trials, size_t n,
+                                        const struct lineage_append_options *options, struct lineage_error *err)
+{
+    bool *by_score = calloc(n, sizeof *by_score);
+    if (!by_score)
+        return store_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        by_score[i] = json_is_true(json_array_get(json_object_get(request->about, "auto"), i));
+    enum lineage_status status = append_many(store, trials, n, by_score, options, NULL, request, err);
+    free(by_score);
+    return status;
+}

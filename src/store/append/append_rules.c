@@ -1,0 +1,305 @@
+/*
+ * append_rules.c: the rules of an append: the id of a row, its parent, its time, the best trial so far, the difference to it,
+ * keep or discard; and what is refused.
+ *
+ * All of it speaks of other rows, and so holds only under the claim of the log, or where the log itself answers for it
+ * (append_next.c).
+ */
+#include "appending.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <lineage/text.h>
+#include <lineage/time.h>
+
+#include "../format/row.h"
+#include "../index/index.h"
+#include "verdict.h"
+
+enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
+                                          const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *out = arena_text(a->arena, text, (size_t)length);
+    return *out ? LINEAGE_OK : store_no_memory(err);
+}
+
+static void place_score(struct appending *a)
+{
+    const struct append_state *state = a->store->append;
+    struct lineage_number *member = trial_number_member(&a->trial, state->score_column);
+    if (state->takes_core_metric && !member->present)
+        *member = a->trial.core_metric;
+    a->trial.score = *member;
+}
+
+/*
+ * A value for which the file has no column would be lost on the way to the disk while the caller
+ * sees it in the row that is returned. A five-column log has no column for a parent, a delta or
+ * notes at all.
+ */
+static enum lineage_status check_layout(struct appending *a, struct lineage_error *err)
+{
+    const struct row_layout *layout = index_layout(a->store->index);
+    if (!layout) {
+        const char *metric = a->store->config.metric;
+        if (metric[0] && lineage_column_find(metric) < 0)
+            return store_fail(err, LINEAGE_EINVAL, "a new %s has no column '%s' for the score", a->store->log->name,
+                              metric);
+        return LINEAGE_OK;
+    }
+    if (layout->identical)
+        return LINEAGE_OK;
+    if (layout->shape == ROW_AUTORESEARCH)
+        return store_fail(err, LINEAGE_EINVAL,
+                          "%s is a five-column log; `lineage import` it into a new store first",
+                          a->store->log->place);
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++) {
+        const char *text = lineage_trial_text(&a->trial, i);
+        if (layout->column[i] < 0 && text && *text)
+            return store_fail(err, LINEAGE_EINVAL, "%s has no column %s; `lineage import` it first",
+                              a->store->log->place, lineage_column(i)->name);
+    }
+    return LINEAGE_OK;
+}
+
+static const char *without_prefix(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+/*
+ * The id in the store that names the same trial, exp_014 or 014: as written first, then bare, then
+ * with the prefix. *there is NULL if there is none. A longer id would not fit the buffer of
+ * format_text; it is looked for without the prefix only.
+ */
+static enum lineage_status find_spelling(struct appending *a, const char *id, const char **there,
+                                         struct lineage_error *err)
+{
+    const char *spellings[] = {id, without_prefix(id), NULL};
+    enum lineage_status status = LINEAGE_OK;
+    bool found = false;
+    *there = NULL;
+    if (strlen(id) <= 256)
+        status = appending_format_text(a, &spellings[2], err, "exp_%s", id);
+    for (size_t i = 0; status == LINEAGE_OK && !found && i < 3; i++)
+        if (spellings[i] && (!i || spellings[i] != id)) {
+            status = append_has_id(a->store, spellings[i], &found, err);
+            *there = found ? spellings[i] : NULL;
+        }
+    return status;
+}
+
+/* Padded to the widest there is, since people sort these ids as text. */
+static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    char text[32];
+    size_t at = sizeof text, width = state->id_width < 20 ? state->id_width : 20; /* a damaged mirror may say anything */
+    for (uint64_t left = state->next_id; left || sizeof text - at < width; left /= 10)
+        text[--at] = (char)('0' + left % 10);
+    a->trial.exp_id = arena_text(a->arena, text + at, sizeof text - at);
+    return a->trial.exp_id ? LINEAGE_OK : store_no_memory(err);
+}
+
+/*
+ * A given id is refused in either spelling, because readers resolve one to the other: exp_014
+ * beside 014 would make two trials answer to one name.
+ */
+static enum lineage_status give_id(struct appending *a, struct lineage_error *err)
+{
+    const char *there;
+    if (is_empty(a->trial.exp_id))
+        return give_next_id(a, err);
+    enum lineage_status status = find_spelling(a, a->trial.exp_id, &there, err);
+    if (status != LINEAGE_OK || !there)
+        return status;
+    if (strcmp(there, a->trial.exp_id) == 0)
+        return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' is already in %s", there, a->store->log->place);
+    return store_fail(err, LINEAGE_EEXIST, "exp_id '%.80s' names the same trial as '%.80s', which is already in %s",
+                      a->trial.exp_id, there, a->store->log->place);
+}
+
+/*
+ * A new id closes a cycle only if a row already names it as parent: then its own ancestors are
+ * walked. Rows come in after their parents nearly always, so the walk is rare. The mirror must have
+ * the parents of rows behind it for that: only then is it brought up to date under the claim.
+ */
+static enum lineage_status check_cycle(struct appending *a, struct lineage_error *err)
+{
+    bool awaited = false, cycle = false;
+    struct append_state *state = a->store->append;
+    enum lineage_status status = state->parents_behind ? index_sync(a->store->index, err) : LINEAGE_OK;
+    state->parents_behind = state->parents_behind && status != LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = index_is_parent(a->store->index, a->trial.exp_id, &awaited, err);
+    if (status == LINEAGE_OK && a->missing) { /* the index cannot walk through rows that are not in the log yet */
+        if (!awaited && !id_set_has(a->missing, without_prefix(a->trial.exp_id)))
+            return LINEAGE_OK;
+        return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
+                          a->trial.exp_id);
+    }
+    if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows behind the index */
+        status = index_sync(a->store->index, err);
+    if (status == LINEAGE_OK && awaited)
+        status = index_descends(a->store->index, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
+    if (status == LINEAGE_OK && cycle)
+        status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle",
+                            a->trial.parent_exp, a->trial.exp_id);
+    return status;
+}
+
+/* A row that names itself is caught here, before it exists, and not by the walk, which would
+ * find no such row. */
+static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
+{
+    const char *there;
+    if (is_empty(a->trial.parent_exp))
+        return LINEAGE_OK;
+    enum lineage_status status = find_spelling(a, a->trial.parent_exp, &there, err);
+    if (status == LINEAGE_OK && there)
+        a->trial.parent_exp = there; /* as it stands in the store, which every tool follows */
+    if (status == LINEAGE_OK && !there &&
+        strcmp(without_prefix(a->trial.parent_exp), without_prefix(a->trial.exp_id)) == 0)
+        return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
+    if (status == LINEAGE_OK && !there && !a->options->allow_missing_parent)
+        status = store_fail(err, LINEAGE_ENOTFOUND, "parent_exp '%.80s' is not in %s",
+                            a->trial.parent_exp, a->store->log->place);
+    if (status == LINEAGE_OK)
+        status = check_cycle(a, err);
+    if (status == LINEAGE_OK && !there && a->missing && !id_set_add(a->missing, without_prefix(a->trial.parent_exp)))
+        status = store_no_memory(err);
+    return status;
+}
+
+/* Rows of one second share what the calendar makes of it. */
+enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err)
+{
+    struct append_state *state = a->store->append;
+    if (!is_empty(a->trial.timestamp))
+        return LINEAGE_OK;
+    time_t now = time(NULL);
+    if (!a->timestamp || now != a->clock) {
+        if (now != state->clock || !state->timestamp[0])
+            lineage_time_format(state->timestamp, now);
+        a->clock = state->clock = now;
+        a->timestamp = arena_text(a->arena, state->timestamp, strlen(state->timestamp));
+    }
+    a->trial.timestamp = a->timestamp;
+    return a->timestamp ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* NAN is "not given" in the options, for 0 is a threshold that one may want. */
+static double threshold(const struct appending *a)
+{
+    const struct lineage_config *config = &a->store->config;
+    double min_delta = isnan(a->options->min_delta) ? config->min_delta : a->options->min_delta;
+    double noise = isnan(a->options->noise_std) ? config->noise_std : a->options->noise_std;
+    unsigned seeds = a->options->noise_seeds ? a->options->noise_seeds : config->noise_seeds;
+    return lineage_threshold(min_delta, noise, seeds);
+}
+
+/* A score is what keep means: without one the next trial would have nothing to beat. Asked
+ * before ids are given or files made: it is the mistake of a caller that has no score yet. */
+static enum lineage_status check_score(const struct appending *a, struct lineage_error *err)
+{
+    if (a->trial.score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
+        return LINEAGE_OK;
+    return store_fail(err, LINEAGE_EINVAL,
+                      "status %s needs a score (%s); a trial that has none is crash, or another label of a failure",
+                      a->options->auto_status ? "auto" : "keep", lineage_store_metric(a->store));
+}
+
+/*
+ * notes of other people may fill the cell already; the reason is worth less than they are. Longer
+ * than a cell may be, it is left out: to refuse the row for our own words would lose the trial.
+ */
+static enum lineage_status note_reason(struct appending *a, double difference, bool higher, struct lineage_error *err)
+{
+    char reason[VERDICT_REASON_MAX];
+    const char *notes = a->trial.notes;
+    verdict_reason(reason, difference, threshold(a), higher);
+    if (is_empty(notes))
+        return appending_format_text(a, &a->trial.notes, err, "%s", reason);
+    struct buf text = {0};
+    buf_printf(&text, "%s; %s", notes, reason);
+    enum lineage_status status = LINEAGE_OK;
+    if (text.failed || (text.length <= LINEAGE_CELL_MAX &&
+                        !(a->trial.notes = arena_text(a->arena, text.data, text.length))))
+        status = store_no_memory(err);
+    buf_release(&text);
+    return status;
+}
+
+/* The first trial with a score is kept, whatever it is: there is nothing that it could have
+ * beaten. */
+static enum lineage_status decide_status(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    bool higher = a->store->config.direction == LINEAGE_HIGHER;
+    double difference = verdict_difference(a->trial.score.value, state->best);
+    bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
+    a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
+    return keep ? LINEAGE_OK : note_reason(a, difference, higher, err);
+}
+
+/* What the caller gave stays, because it may know of comparisons that are not in this file. A
+ * baseline that is the first of its store is its own. */
+static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
+{
+    const struct append_state *state = a->store->append;
+    enum lineage_status status = a->options->auto_status ? decide_status(a, err) : LINEAGE_OK;
+    if (is_empty(a->trial.baseline_exp)) {
+        if (!state->has_best)
+            a->trial.baseline_exp = a->trial.status == LINEAGE_BASELINE ? a->trial.exp_id : NULL;
+        else if (!(a->trial.baseline_exp = arena_text(a->arena, state->best_id, strlen(state->best_id))))
+            status = store_no_memory(err);
+    }
+    if (!a->trial.delta_vs_best.present && state->has_best && a->trial.score.present)
+        a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->trial.score.value, state->best)};
+    return status;
+}
+
+/*
+ * Under the claim, where nobody can come in between: of two workers that ran one trial of a night the first has its row.
+ * What both were interrupted in says nothing yet.
+ */
+static enum lineage_status check_night(struct appending *a, struct lineage_error *err)
+{
+    struct lineage_night_link night;
+    bool found = false;
+    if (!a->options->once_per_night || a->trial.status == LINEAGE_HARNESS_ABORT ||
+        !lineage_night_link_parse(&night, a->trial.notes))
+        return LINEAGE_OK;
+    enum lineage_status status = append_has_night(a->store, &night, &found, err);
+    if (status != LINEAGE_OK || !found)
+        return status;
+    return store_fail(err, LINEAGE_EEXIST, "trial '%.80s' of the night '%.80s' has a row already", night.trial, night.sweep);
+}
+
+/* The score first, because the layout decides which member holds it; the id before the parent,
+ * which must not be it; the verdict last, since it may add to the notes. */
+enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err)
+{
+    place_score(a);
+    enum lineage_status status = check_layout(a, err);
+    if (status == LINEAGE_OK)
+        status = check_score(a, err);
+    if (status == LINEAGE_OK)
+        status = check_night(a, err);
+    if (status == LINEAGE_OK)
+        status = give_id(a, err);
+    if (status == LINEAGE_OK)
+        status = check_parent(a, err);
+    if (status == LINEAGE_OK)
+        status = appending_give_timestamp(a, err);
+    return status == LINEAGE_OK ? compare_with_best(a, err) : status;
+}
