@@ -9,6 +9,21 @@
 
 #include <stdlib.h>
 
+void builder_bind_text(struct builder *b, const char *text)
+{
+    if (b->n < MAX_BOUND)
+        b->bound[b->n++].text = text;
+    else
+        b->sql.failed = true;
+}
+
+void builder_bind_number(struct builder *b, double number)
+{
+    builder_bind_text(b, NULL);
+    if (!b->sql.failed)
+        b->bound[b->n - 1].number = number;
+}
+
 /* Bound and never printed into the statement: names and texts come from users and agents. Not copied, as the question
  * outlives its statement, and a copy that does not fit into memory would be a NULL, which no row equals. */
 static void bind_all(sqlite3_stmt *stmt, const struct builder *b)

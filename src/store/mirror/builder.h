@@ -17,6 +17,11 @@ struct builder {
     int n;
 };
 
+/* The value of the next question mark. A text is borrowed. A query beyond MAX_BOUND is refused when it is put together
+ * (sql.failed), and never run with a condition less. */
+void builder_bind_text(struct builder *b, const char *text);
+void builder_bind_number(struct builder *b, double number);
+
 /* The one number that the statement gives. */
 enum lineage_status builder_count(size_t *n, const struct builder *b, struct lineage_error *err);
 

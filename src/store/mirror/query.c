@@ -13,267 +13,16 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <lineage/notes.h>
 #include <lineage/time.h>
 
-#include "builder.h"
-#include "names.h"
+#include "query_conditions.h"
 
 #define SECONDS_PER_DAY 86400
 #define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
-
-/* A query beyond MAX_BOUND is refused when it is put together, and never run with a condition
- * less. */
-static void bind_text(struct builder *b, const char *text)
-{
-    if (b->n < MAX_BOUND)
-        b->bound[b->n++].text = text;
-    else
-        b->sql.failed = true;
-}
-
-static void bind_number(struct builder *b, double number)
-{
-    bind_text(b, NULL);
-    if (!b->sql.failed)
-        b->bound[b->n - 1].number = number;
-}
-
-/* Both ends belong to the range, as one types it: alpha=0.1:0.5 asks for 0.5 too. */
-static void add_range(struct builder *b, const char *value, const struct lineage_range *range)
-{
-    if (range->low.present) {
-        buf_printf(&b->sql, " AND %s >= ?", value);
-        bind_number(b, range->low.value);
-    }
-    if (range->high.present) {
-        buf_printf(&b->sql, " AND %s <= ?", value);
-        bind_number(b, range->high.value);
-    }
-}
-
-static bool is_any(const struct lineage_condition *condition)
-{
-    return !condition->n_texts && !condition->range.low.present && !condition->range.high.present;
-}
-
-/* A parameter whose trials all hold the other kind of value: no trial could match, whatever was tried. */
-static enum lineage_status check_kind(struct index *mirror, const char *name, const struct lineage_condition *condition,
-                                      struct lineage_error *err)
-{
-    static const char numbers_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
-    static const char texts_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
-    enum lineage_status status = LINEAGE_OK;
-    bool numbers = name_exists(mirror, numbers_sql, name, &status, err);
-    bool texts = name_exists(mirror, texts_sql, name, &status, err);
-    if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
-        return status;
-    if (numbers && condition->n_texts)
-        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds numbers; '%.60s' is not a number", name,
-                          condition->texts[0]);
-    if (texts && !condition->n_texts)
-        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds text; a range needs numbers", name);
-    return LINEAGE_OK;
-}
-
-/* A question that no row could answer is refused instead of answered with nothing, which an
- * agent would take for "never tried". */
-static enum lineage_status resolve_condition(struct index *mirror,
-                                             const struct lineage_condition *condition,
-                                             struct named *named, struct lineage_error *err)
-{
-    enum lineage_status status = name_resolve(mirror, condition->name, named, err);
-    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
-        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
-                          named->name);
-    if (status == LINEAGE_OK && named->kind == NAME_NUMBER_COLUMN && condition->n_texts)
-        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds numbers; '%.60s' is not a number", named->name,
-                          condition->texts[0]);
-    return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
-}
-
-/* `= ?` or `IN (?, ?)`. A list of one as `=`, after which the rows of the index are in file
- * order and need no sort. */
-static void add_texts(struct builder *b, const struct lineage_condition *condition)
-{
-    buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
-    bind_text(b, condition->texts[0]);
-    for (size_t i = 1; i < condition->n_texts; i++) {
-        buf_puts(&b->sql, ", ?");
-        bind_text(b, condition->texts[i]);
-    }
-    buf_puts(&b->sql, condition->n_texts == 1 ? "" : ")");
-}
-
-static void add_text_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
-{
-    if (named->kind == NAME_TEXT_COLUMN) {
-        buf_printf(&b->sql, " AND t.%s", named->name);
-    } else {
-        buf_printf(&b->sql, " AND %s", named->kind == NAME_PARAM
-                                           ? "param(t.notes, ?)"
-                                           : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
-        bind_text(b, named->name);
-    }
-    add_texts(b, condition);
-}
-
-/* Two values are bound at most, after the name: the expression that gives the number, then its
- * range. */
-static void add_condition(struct builder *b, const struct named *named,
-                          const struct lineage_condition *condition)
-{
-    const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
-    const char *value = "param(t.notes, ?)";
-    char column[96];
-    if (condition->n_texts) {
-        add_text_condition(b, named, condition);
-        return;
-    }
-    if (named->kind == NAME_PARAM && is_any(condition)) {
-        buf_puts(&b->sql, " AND param(t.notes, ?) IS NOT NULL");
-        bind_text(b, named->name);
-        return;
-    }
-    if (named->kind == NAME_NUMBER_COLUMN) {
-        snprintf(column, sizeof column, "t.%s", named->name);
-        buf_printf(&b->sql, " AND %s IS NOT NULL", column);
-        add_range(b, column, range);
-        return;
-    }
-    if (named->kind == NAME_EXTRA)
-        value = "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
-    buf_printf(&b->sql, " AND %s BETWEEN ? AND ?", value);
-    bind_text(b, named->name);
-    bind_number(b, range->low.present ? range->low.value : any.low.value);
-    bind_number(b, range->high.present ? range->high.value : any.high.value);
-}
-
-/* Below FEW rows reading them all is so cheap that nothing else is worth trying; beyond
- * LIMIT_OF_COUNT it does not matter how much wider one range is than another. */
-enum { FEW = 1000, LIMIT_OF_COUNT = 10000 };
-
-/* How many rows a range of a parameter or extra column leads to, up to a limit. Up to a limit:
- * to know that a range is wide costs as much as reading so many entries and no more. */
-static enum lineage_status count_range(struct index *mirror, const struct named *named,
-                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
-                                       struct lineage_error *err)
-{
-    const struct lineage_range *range = &condition->range;
-    static const char params[] =
-        "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
-        " BETWEEN ?2 AND ?3 LIMIT ?4)";
-    static const char extras[] =
-        "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
-        " BETWEEN ?2 AND ?3 LIMIT ?4)";
-    sqlite3_stmt *stmt;
-    enum lineage_status status =
-        mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
-    if (status != LINEAGE_OK)
-        return status;
-    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
-    sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
-    if (is_any(condition) && named->kind == NAME_PARAM)
-        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* behind all texts, as those are behind all numbers */
-    else
-        sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
-    sqlite3_bind_int64(stmt, 4, limit);
-    status = mirror_step(mirror, stmt, err);
-    *n = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
-    sqlite3_reset(stmt);
-    return status;
-}
-
-/* How many rows some texts of a parameter lead to, each counted up to a limit. */
-static enum lineage_status count_texts(struct index *mirror, const char *name,
-                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
-                                       struct lineage_error *err)
-{
-    sqlite3_stmt *stmt;
-    enum lineage_status status = LINEAGE_OK;
-    *n = 0;
-    for (size_t i = 0; status == LINEAGE_OK && i < condition->n_texts; i++) {
-        status = mirror_prepare(mirror, &stmt,
-                                "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value = ?2"
-                                " LIMIT ?3)", err);
-        if (status != LINEAGE_OK)
-            return status;
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
-        sqlite3_bind_int64(stmt, 3, limit);
-        status = mirror_step(mirror, stmt, err);
-        *n += status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
-        sqlite3_reset(stmt);
-    }
-    return status;
-}
-
-static enum lineage_status count_rows(struct index *mirror, const struct named *named,
-                                      const struct lineage_condition *condition, int64_t limit, int64_t *n,
-                                      struct lineage_error *err)
-{
-    return condition->n_texts ? count_texts(mirror, named->name, condition, limit, n, err)
-                              : count_range(mirror, named, condition, limit, n, err);
-}
-
-/* The conditions on names that have an index of their own, and the one that leads to the fewest
- * rows. */
-struct lead {
-    struct named named;
-    struct lineage_condition condition;
-    int64_t n, limit; /* rows it leads to, counted up to a limit */
-    size_t at;        /* index of the condition, which need not be tested again */
-    bool found;
-};
-
-/* A text in an extra column has no index (extras_by_number is on numbers), so it cannot lead. */
-static enum lineage_status consider(struct builder *b, struct lead *lead, const struct named *named,
-                                    const struct lineage_condition *condition, size_t at,
-                                    struct lineage_error *err)
-{
-    int64_t n;
-    if (named->kind != NAME_PARAM && (named->kind != NAME_EXTRA || condition->n_texts))
-        return LINEAGE_OK;
-    enum lineage_status status = count_rows(b->mirror, named, condition, lead->limit, &n, err);
-    if (status == LINEAGE_OK && (!lead->found || n < lead->n))
-        *lead = (struct lead){*named, *condition, n, lead->limit, at, true};
-    return status;
-}
-
-/* Trials that the lead finds, else all of them. CROSS JOIN is how SQLite is told to begin with
- * the left table; its planner has no statistics here and would guess. */
-static void add_source(struct builder *b, const struct lead *lead)
-{
-    bool param = lead->named.kind == NAME_PARAM;
-    struct lineage_range range = lead->condition.range;
-    if (!lead->found) {
-        buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
-        return;
-    }
-    buf_printf(&b->sql,
-               "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND "
-               "l.%s IS NOT NULL",
-               param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
-    bind_text(b, lead->named.name);
-    if (lead->condition.n_texts) {
-        buf_puts(&b->sql, " AND l.value");
-        add_texts(b, &lead->condition);
-        return;
-    }
-    if (range.low.present && !range.high.present) /* texts come behind all numbers */
-        range.high = (struct lineage_number){true, (double)INFINITY};
-    if (range.low.present && range.low.value == range.high.value) {
-        buf_printf(&b->sql, " AND l.%s = ?",
-                   param ? "value" : "number"); /* one value: its rows are in file order */
-        bind_number(b, range.low.value);
-    } else {
-        add_range(b, param ? "l.value" : "l.number", &range);
-    }
-}
 
 static void add_labels(struct builder *b, unsigned labels)
 {
@@ -298,7 +47,7 @@ static void add_text(struct builder *b, const char *test, const char *text)
     if (!text)
         return;
     buf_printf(&b->sql, " AND %s", test);
-    bind_text(b, text);
+    builder_bind_text(b, text);
 }
 
 /* What a query sorts by, as SQL: of the row at hand, and of the row `a` for a page that begins behind it. */
@@ -360,7 +109,7 @@ static void add_value(struct builder *b, const struct order *order, const char *
 {
     buf_printf(&b->sql, "%s%s", before, order->value);
     if (order->bound)
-        bind_text(b, order->by.name);
+        builder_bind_text(b, order->by.name);
 }
 
 /*
@@ -379,7 +128,7 @@ static enum lineage_status add_time(struct builder *b, const char *text, bool si
     lineage_time_format(day, since ? seconds - SECONDS_PER_DAY : seconds + 2 * SECONDS_PER_DAY);
     buf_printf(&b->sql, " AND t.timestamp %s '%.10s' AND unixepoch(t.timestamp) %s ?", since ? ">=" : "<", day,
                since ? ">=" : "<");
-    bind_number(b, (double)seconds);
+    builder_bind_number(b, (double)seconds);
     return LINEAGE_OK;
 }
 
@@ -405,18 +154,18 @@ static void add_after(struct builder *b, const struct order *order, uint64_t aft
         return;
     if (order->by_seq) {
         buf_printf(&b->sql, " AND %s %s ?", order->value, beyond);
-        bind_number(b, (double)after);
+        builder_bind_number(b, (double)after);
         return;
     }
     for (int i = 0; i < 2; i++) {
         add_value(b, order, i ? " AND (" : " AND ");
         buf_printf(&b->sql, " %s%s (SELECT %s FROM trials a WHERE a.seq = ?)", beyond, i ? "" : "=", order->after);
         if (order->after_bound)
-            bind_text(b, order->by.name);
-        bind_number(b, (double)after);
+            builder_bind_text(b, order->by.name);
+        builder_bind_number(b, (double)after);
     }
     buf_printf(&b->sql, " OR %s > ?)", order->seq);
-    bind_number(b, (double)after);
+    builder_bind_number(b, (double)after);
 }
 
 /* Ties keep file order. */
@@ -449,9 +198,9 @@ static enum lineage_status find_lead(struct builder *b, const struct lineage_que
     struct named named;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
-        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
         if (status == LINEAGE_OK)
-            status = consider(b, lead, &named, &query->conditions[i], i, err);
+            status = lead_consider(b, lead, &named, &query->conditions[i], i, err);
     }
     if (status == LINEAGE_OK && !lead->found &&
         (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
@@ -501,9 +250,9 @@ static enum lineage_status add_bounds(struct builder *b, const struct order *ord
     struct named named;
     enum lineage_status status = LINEAGE_OK;
     for (size_t i = 0; status == LINEAGE_OK && !order->by_seq && i < query->n_conditions; i++) {
-        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
         if (status == LINEAGE_OK && named.kind == order->by.kind && strcmp(named.name, order->by.name) == 0)
-            add_range(b, order->value, &query->conditions[i].range);
+            query_add_range(b, order->value, &query->conditions[i].range);
     }
     return status;
 }
@@ -517,7 +266,7 @@ static enum lineage_status add_indexed(struct builder *b, const char *columns, c
     buf_printf(&b->sql, "SELECT %s FROM ", columns);
     if (plan->lead.found) {
         buf_printf(&b->sql, "%s l WHERE l.%s = ?", param ? "param_rows" : "extras", param ? "key" : "name");
-        bind_text(b, by->name);
+        builder_bind_text(b, by->name);
     } else {
         buf_puts(&b->sql, "trials t WHERE 1");
     }
@@ -592,9 +341,9 @@ static enum lineage_status add_conditions(struct builder *b, const struct plan *
     if (status == LINEAGE_OK)
         status = add_time(b, query->until, false, err);
     for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
-        status = resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
         if (status == LINEAGE_OK && !(plan->lead.found && plan->lead.at == i))
-            add_condition(b, &named, &query->conditions[i]);
+            query_add_condition(b, &named, &query->conditions[i]);
     }
     return status;
 }
@@ -613,7 +362,7 @@ static enum lineage_status build(struct builder *b, const struct lineage_query *
     if (plan->what == WALK)
         status = add_walk(b, plan, query, err);
     else
-        add_source(b, &plan->lead);
+        lead_add_source(b, &plan->lead);
     if (status == LINEAGE_OK)
         status = add_conditions(b, plan, query, err);
     if (plan->what != WALK)
@@ -634,7 +383,7 @@ static enum lineage_status is_wider(struct index *mirror, const struct lead *lea
 {
     int64_t n = 0;
     enum lineage_status status =
-        lead->found ? count_rows(mirror, &lead->named, &lead->condition, (int64_t)rows, &n, err) : LINEAGE_OK;
+        lead->found ? query_count_rows(mirror, &lead->named, &lead->condition, (int64_t)rows, &n, err) : LINEAGE_OK;
     *wider = n >= (int64_t)rows;
     return status;
 }
@@ -722,12 +471,12 @@ static enum lineage_status build_tried(struct builder *b, const struct lineage_p
                 condition.n_texts = 1;
             }
             if (!pass)
-                status = consider(b, &lead, &named, &condition, i, err);
+                status = lead_consider(b, &lead, &named, &condition, i, err);
             else if (lead.at != i)
-                add_condition(b, &named, &condition);
+                query_add_condition(b, &named, &condition);
         }
         if (!pass)
-            add_source(b, &lead);
+            lead_add_source(b, &lead);
     }
     buf_puts(&b->sql, " AND t.status <> 'harness_abort' ORDER BY l.seq");
     if (status == LINEAGE_OK && b->sql.failed)

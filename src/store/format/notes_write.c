@@ -1,0 +1,123 @@
+/* notes_write.c: parameters and statistics of a trial, into the notes of its row; what notes.c reads back. */
+#include <lineage/notes.h>
+
+#include <string.h>
+
+#include "../fail.h"
+#include "arena.h"
+#include "number.h"
+#include "row.h"
+
+static bool same(double a, double b)
+{
+    return a == b;
+}
+
+/* Adds the setting unless notes say it already; false if they say something else. */
+static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
+{
+    char quoted[LINEAGE_PARAM_QUOTED_MAX];
+    const char *name = lineage_param_canonical(param->name);
+    const struct lineage_param *other = lineage_trial_find_param(said, name);
+    if (other && (other->text || param->text))
+        return other->text && param->text && strcmp(other->text, param->text) == 0;
+    if (other)
+        return same(other->value, param->value);
+    buf_puts(out, name);
+    buf_put(out, '=');
+    if (param->text)
+        buf_puts(out, lineage_param_text_format(quoted, param->text));
+    else
+        buf_add_number(out, param->value);
+    buf_put(out, ';');
+    buf_put(out, ' ');
+    return true;
+}
+
+/* Member by member: notes may say the mean and the caller the spread. */
+static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
+{
+    struct lineage_number m = trial->ig_clip_scale_mean, s = trial->ig_clip_scale_std;
+    if ((m.present && said->ig_clip_scale_mean.present && !same(m.value, said->ig_clip_scale_mean.value)) ||
+        (s.present && said->ig_clip_scale_std.present && !same(s.value, said->ig_clip_scale_std.value)))
+        return false;
+    m.present = m.present && !said->ig_clip_scale_mean.present;
+    s.present = s.present && !said->ig_clip_scale_std.present;
+    if (!m.present && !s.present)
+        return true;
+    buf_puts(out, "ig_clip_scale");
+    if (m.present) {
+        buf_puts(out, " mean=");
+        buf_add_number(out, m.value);
+    }
+    if (s.present) {
+        buf_puts(out, " std=");
+        buf_add_number(out, s.value);
+    }
+    buf_puts(out, "; ");
+    return true;
+}
+
+/* All of the caller's or none: turns of two sources in one row could not be told apart
+ * afterwards. */
+static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
+{
+    for (size_t i = 0; i < trial->n_turns && !said->n_turns; i++) {
+        const struct lineage_turn_stat *turn = &trial->turns[i];
+        buf_printf(out, "info_gain turn=%u mean=", turn->turn);
+        buf_add_number(out, turn->mean);
+        buf_puts(out, " std=");
+        buf_add_number(out, turn->std);
+        if (turn->count)
+            buf_printf(out, " n=%llu", (unsigned long long)turn->count);
+        buf_puts(out, "; ");
+    }
+}
+
+/*
+ * In front of what people wrote, because only the beginning of a piece sets anything and prose may
+ * lack the semicolon that would end it. Two values for one setting are refused: the row would say
+ * both, and which was run is known to the caller alone.
+ */
+static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
+                                   const struct lineage_trial *said, struct lineage_error *err)
+{
+    if (!add_clip_scale(out, trial, said))
+        return store_fail(err, LINEAGE_EINVAL, "notes: ig_clip_scale is set to another value than the trial's");
+    for (size_t i = 0; i < trial->n_params; i++)
+        if (!add_param(out, &trial->params[i], said))
+            return store_fail(err, LINEAGE_EINVAL, "notes: %s is set to another value than the parameter %s",
+                              lineage_param_canonical(trial->params[i].name), trial->params[i].name);
+    add_turns(out, trial, said);
+    return LINEAGE_OK;
+}
+
+/* It would set nothing, which whoever wrote it does not expect. */
+static enum lineage_status check_infinity(const char *notes, struct lineage_error *err)
+{
+    char name[LINEAGE_NAME_MAX];
+    return *notes && notes_have_infinity(notes, name)
+               ? store_fail(err, LINEAGE_EINVAL, "notes set %s to a number that is too large", name)
+               : LINEAGE_OK;
+}
+
+enum lineage_status row_compose_notes(const char **notes, const struct lineage_trial *trial, struct buf *scratch,
+                                      struct arena *arena, struct lineage_error *err)
+{
+    struct lineage_trial said;
+    *notes = trial->notes ? trial->notes : "";
+    buf_reset(scratch);
+    enum lineage_status status = notes_parse(&said, *notes, arena, err);
+    if (status == LINEAGE_OK)
+        status = compose(scratch, trial, &said, err);
+    if (status == LINEAGE_OK)
+        status = check_infinity(*notes, err);
+    if (status != LINEAGE_OK || (!scratch->length && !scratch->failed))
+        return status;
+    if (**notes)
+        buf_puts(scratch, *notes);
+    else
+        buf_truncate(scratch, scratch->length - 2);
+    *notes = scratch->failed ? NULL : arena_text(arena, scratch->data, scratch->length);
+    return *notes ? LINEAGE_OK : store_no_memory(err);
+}
