@@ -89,7 +89,8 @@ static void read_question(char out[TEXT_MAX], const struct trainer_world *world,
     } words[TRAINER_N_ENVS] = {[TRAINER_HOPWORLD] = {"from ", " follow "},
                                [TRAINER_REVERSE] = {"reverse ", " "},
                                [TRAINER_SLOTS] = {"of ", " tell "},
-                               [TRAINER_LEDGER] = {"balances of ", " after "}};
+                               [TRAINER_LEDGER] = {"balances of ", " after "},
+                               [TRAINER_SUMS] = {"add up ", " "}};
     out[0] = '\0';
     add_text(out, words[kind].first);
     add_tokens(out, world, r->tokens + 1, 1, "");
@@ -236,7 +237,9 @@ static const char *rules_of(enum trainer_env_kind kind)
         [TRAINER_SLOTS] = "Find what relations of an entity lead to. `search ENTITY RELATION` shows facts about the entity, "
                           "as RELATION ENTITY, or nothing; `answer RELATION ENTITY ..` ends, with all in order. Wanted: ",
         [TRAINER_LEDGER] = "Add up the entries of an account. `search ACCOUNT RELATION` looks an entry up, `add NUMBER "
-                           "NUMBER` calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: "};
+                           "NUMBER` calculates; `answer RELATION BALANCE ..` ends, with the sum so far after each. Wanted: ",
+        [TRAINER_SUMS] = "Add up a list: take its first two numbers and put their sum at its end, until one is left. `add NUMBER "
+                         "NUMBER` calculates; `answer NUMBER SUM ..` ends, with each second number and its sum in order. Wanted: "};
     return rules[kind];
 }
 

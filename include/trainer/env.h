@@ -40,6 +40,16 @@
  *               first i entries; reward 1 if all of it is right
  * Numbers are the entities, and sums go round at the last of them.
  *
+ * sums (a calculator: a list is added up two numbers at a time)
+ *   prompt      Q number_0 .. number_k /Q, all distinct
+ *   a turn      S number number /S, answered by OBS number sum /OBS, the second number being told
+ *               again, or by OBS NONE /OBS
+ *   the answer  ANS and for each of k sums the second of its numbers and the sum; reward 1 if all
+ *               of it is right
+ * The list is a queue: the first two numbers are taken and their sum is put behind the last, until
+ * one is left. A call is useful if it adds two numbers that are known (a sum is when the tool has
+ * told it) and whose sum is asked for and not known yet.
+ *
  * reverse (one turn, no tool)
  *   prompt      S entity_1 .. entity_n /S
  *   the answer  ANS entity_n .. entity_1; reward 1 if all of it is right
@@ -92,6 +102,7 @@ enum trainer_env_kind {
     TRAINER_REVERSE,
     TRAINER_SLOTS,
     TRAINER_LEDGER,
+    TRAINER_SUMS,
     TRAINER_N_ENVS
 };
 
@@ -106,9 +117,9 @@ TRAINER_API const char *trainer_env_name(enum trainer_env_kind kind);
 struct trainer_env {
     enum trainer_env_kind kind;
     struct trainer_world world;
-    int32_t k_min, k_max; /* hops, slots or entries of a question (3, 5); length of a string */
+    int32_t k_min, k_max; /* hops, slots, entries or sums (3, 5); length of a string */
     int32_t max_turns;    /* calls of the tool allowed (7) */
-    int32_t facts;        /* facts per answer of the tool (2) */
+    int32_t facts;        /* facts per answer of the tool (2); sums: none */
     double p_fail;        /* probability that the tool finds nothing (0.1) */
 };
 
@@ -124,14 +135,17 @@ TRAINER_API size_t trainer_env_max_tokens(const struct trainer_env *env);
 /* One episode under way. Members are read-only for callers. */
 struct trainer_episode {
     uint64_t question, noise;
-    int32_t k;                           /* hops, slots, entries, or length */
+    int32_t k;                           /* hops, slots, entries, sums, or length */
     int32_t relations[TRAINER_HOPS_MAX]; /* 0-based relations that the question names */
     int32_t path[TRAINER_HOPS_MAX + 1];  /* entities along the chain; the entity asked about and its
-                                            values or balances; reverse: the string */
-    int32_t entity, relation; /* of the call being written; ledger: relations + second number */
+                                            values or balances; sums: the list and its sums;
+                                            reverse: the string */
+    int32_t entity, relation; /* of the call being written; ledger, sums: the first number
+                                 and relations + the second */
     int32_t turn;             /* calls answered so far */
     int32_t hop;              /* hopworld: hops of the chain found so far; ledger: balances known */
-    uint32_t found;           /* slots, ledger: bit i: the fact of relation i was shown */
+    uint32_t found;           /* slots, ledger: bit i: the fact of relation i was shown; sums: of
+                                 sum i */
     uint32_t good; /* bit t: call t brought the episode on; bit turn: it was right to answer */
     int32_t state; /* of the parser */
     bool done, malformed;
@@ -164,15 +178,16 @@ TRAINER_API size_t trainer_env_answer(const struct trainer_env *env,
 /*
  * A rule-based judge of steps: whether turn t of a finished episode was GOOD. A call is if it asked
  * for what was needed next (hopworld: the next hop; slots: a slot still empty; ledger: an entry not
- * yet seen, or the next sum), whether or not the tool failed. The closing turn is if it was
- * rewarded; in slots and ledger also if nothing was left to find out, or no turn to do it in.
+ * yet seen, or the next sum; sums: a sum that can be made and is not known), whether or not the
+ * tool failed. The closing turn is if it was rewarded; in slots, ledger and sums also if nothing was
+ * left to find out, or no turn to do it in.
  */
 TRAINER_API bool trainer_env_judge(const struct trainer_episode *episode, int32_t turn);
 
 /* How a noisy demonstrator errs, so that a policy warm-started on it is worth training. */
 struct trainer_demo_options {
-    double p_stop;  /* 0.12: answers early, per turn */
-    double p_wrong; /* 0.3: follows a fact that was not asked for; slots, ledger: useless calls */
+    double p_stop;      /* 0.12: answers early, per turn */
+    double p_wrong;     /* 0.3: follows a fact that was not asked for; else: useless calls */
     double p_needless;  /* 0.1: searches on when it is done */
     double p_hindsight; /* 0.5: answers right although it stopped short */
     double p_belief;    /* 0.3: rows that are cut at a turn's end and answered right at once */

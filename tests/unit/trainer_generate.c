@@ -150,11 +150,11 @@ static void reverse_agrees_with_whole_passes(void **state)
     free(params);
 }
 
-/* Searches and answers of several tokens together; ledger's calls have another form. */
-static void slots_and_ledger_agree_with_whole_passes(void **state)
+/* Calls and answers of several tokens together; those of ledger and sums have another form. */
+static void slots_ledger_and_sums_agree_with_whole_passes(void **state)
 {
     (void)state;
-    for (int kind = TRAINER_SLOTS; kind <= TRAINER_LEDGER; kind++) {
+    for (int kind = TRAINER_SLOTS; kind <= TRAINER_SUMS; kind++) {
         struct trainer_recipe recipe = small_recipe((enum trainer_env_kind)kind);
         recipe.tasks[0].algorithm.name = RL_ALGORITHM_JOINT;
         recipe.tasks[0].algorithm.gain = TRAINER_GAIN_LOG_PROB;
@@ -473,7 +473,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hopworld_agrees_with_whole_passes),
         cmocka_unit_test(reverse_agrees_with_whole_passes),
-        cmocka_unit_test(slots_and_ledger_agree_with_whole_passes),
+        cmocka_unit_test(slots_ledger_and_sums_agree_with_whole_passes),
         cmocka_unit_test(two_environments_agree_with_whole_passes),
         cmocka_unit_test(other_models_agree_with_whole_passes),
         cmocka_unit_test(threads_and_repetition_change_nothing),

@@ -1,5 +1,5 @@
 /*
- * trainer_tool_env.c: slots and ledger: what they ask, answer, reward and judge, and how their
+ * trainer_tool_env.c: slots, ledger and sums: what they ask, answer, reward and judge, and how their
  * demonstrator errs. What all environments share is trainer_env.c's.
  */
 #include "support/unit.h"
@@ -237,19 +237,6 @@ static void answering_is_judged_by_what_was_left_to_do(void **state)
     assert_false(trainer_env_judge(&cut.episode, cut.episode.turn));
 }
 
-static void a_call_too_many_ends_the_episode(void **state)
-{
-    (void)state;
-    for (int kind = TRAINER_SLOTS; kind <= TRAINER_LEDGER; kind++) {
-        struct game game = begin((enum trainer_env_kind)kind, 0, 1, 0);
-        for (int32_t t = 0; t < TRAINER_TURNS_MAX; t++)
-            (void)look_up(&game, 1, 1);
-        assert_int_equal(write_token(&game, TRAINER_S), TRAINER_TURN_DONE);
-        assert_true(game.episode.malformed && game.episode.reward == 0);
-        assert_false(trainer_env_judge(&game.episode, game.episode.turn));
-    }
-}
-
 /* ---- ledger ---- */
 
 static void balances_are_added_up(void **state)
@@ -313,18 +300,155 @@ static void a_look_up_takes_no_number_and_hopworld_no_sum(void **state)
     assert_int_equal(ledger.text[2], entity_token(&ledger, 7));
 }
 
-/* ---- both ---- */
+/* ---- sums ---- */
+
+/* The second number of sum i and the sum, for each, as the answer. */
+static enum trainer_turn answer_sums(struct game *game, const int32_t *queue)
+{
+    enum trainer_turn turn = write_token(game, TRAINER_ANS);
+    for (int32_t i = 0; i < game->episode.k; i++) {
+        assert_int_equal(turn, TRAINER_TURN_GOES_ON);
+        (void)write_token(game, entity_token(game, queue[2 * i + 1]));
+        turn = write_token(game, entity_token(game, queue[game->episode.k + 1 + i]));
+    }
+    return turn;
+}
+
+/* The list of the prompt, k + 1 numbers. */
+static void read_list(const struct game *game, int32_t *queue)
+{
+    assert_int_equal(game->n_prompt, (size_t)game->episode.k + 3);
+    for (int32_t i = 0; i <= game->episode.k; i++)
+        queue[i] = game->prompt[1 + i] - entity_token(game, 0);
+}
+
+static void a_list_is_added_up(void **state)
+{
+    (void)state;
+    for (uint64_t q = 0; q < 200; q++) {
+        struct game game = begin(TRAINER_SUMS, 0, q, q);
+        int32_t queue[TRAINER_HOPS_MAX + 1], k = game.episode.k;
+        read_list(&game, queue);
+        for (int32_t i = 0; i <= k; i++)
+            for (int32_t j = 0; j < i; j++)
+                assert_int_not_equal(queue[i], queue[j]);
+        for (int32_t i = 0; i < k; i++) {
+            int32_t a = queue[2 * i], b = queue[2 * i + 1];
+            queue[k + 1 + i] = i % 2 ? add(&game, a, b) : add(&game, b, a);
+            assert_int_equal(queue[k + 1 + i], (a + b) % 96);
+        }
+        assert_int_equal(game.episode.good, (1u << k) - 1);
+        assert_int_equal(answer_sums(&game, queue), TRAINER_TURN_DONE);
+        assert_true(game.episode.reward == 1 && trainer_env_judge(&game.episode, k));
+    }
+}
+
+/* Good is a sum of two known numbers that is wanted and not known: of the list in any order. */
+static void additions_of_other_numbers_are_useless(void **state)
+{
+    (void)state;
+    struct game game = begin(TRAINER_SUMS, 0, 3, 0);
+    int32_t queue[TRAINER_HOPS_MAX + 1];
+    read_list(&game, queue);
+    assert_int_equal(game.episode.k,
+                     4); /* five numbers: the third sum is of the last and the first sum */
+    int32_t first = (queue[0] + queue[1]) % 96, second = (queue[2] + queue[3]) % 96;
+    (void)add(&game, queue[4], first);    /* 0: the tool has not told the first sum */
+    (void)add(&game, queue[1], queue[2]); /* 1: no pair */
+    (void)add(&game, queue[2], queue[3]); /* 2 */
+    (void)add(&game, queue[3], queue[2]); /* 3: again */
+    (void)add(&game, queue[0], queue[1]); /* 4 */
+    (void)add(&game, second, first);      /* 5: no pair */
+    (void)add(&game, first, queue[4]);    /* 6 */
+    (void)add(&game, second, (first + queue[4]) % 96);
+    assert_int_equal(game.episode.good, 1u << 2 | 1u << 4 | 1u << 6 | 1u << 7);
+    assert_int_equal(game.episode.found, 15);
+}
+
+static void a_failed_addition_is_good_and_tells_nothing(void **state)
+{
+    (void)state;
+    struct game game = begin(TRAINER_SUMS, 1, 4, 0);
+    for (int t = 0; t < 3; t++)
+        assert_int_equal(add(&game, game.episode.path[0], game.episode.path[1]), -1);
+    assert_int_equal(game.episode.good, 7);
+    assert_int_equal(game.episode.found, 0);
+}
+
+/* Stopping with sums missing is wrong, the answer right or not so; with none missing it is right. */
+static void a_list_is_answered_when_it_is_added_up(void **state)
+{
+    (void)state;
+    struct game early = begin(TRAINER_SUMS, 0, 9, 0), full = early;
+    int32_t queue[TRAINER_HOPS_MAX + 1], k = full.episode.k;
+    read_list(&full, queue);
+    for (int32_t i = 0; i < k; i++)
+        queue[k + 1 + i] = add(&full, queue[2 * i], queue[2 * i + 1]);
+    struct game *const games[] = {&early, &full};
+    for (size_t i = 0; i < 2; i++) {
+        (void)write_token(games[i], TRAINER_ANS);
+        assert_int_equal(write_token(games[i], entity_token(&full, queue[0])), TRAINER_TURN_DONE);
+        assert_true(games[i]->episode.reward == 0 && !games[i]->episode.malformed);
+        assert_int_equal(trainer_env_judge(&games[i]->episode, games[i]->episode.turn), i);
+    }
+    struct game cut = begin(TRAINER_SUMS, 0, 9, 0);
+    (void)write_token(&cut, TRAINER_ANS);
+    (void)write_token(&cut, relation_token(0));
+    assert_true(cut.episode.malformed);
+}
+
+static void a_calculator_takes_no_relation(void **state)
+{
+    (void)state;
+    struct game game = begin(TRAINER_SUMS, 0, 1, 0);
+    (void)write_token(&game, TRAINER_S);
+    (void)write_token(&game, entity_token(&game, 3));
+    assert_int_equal(write_token(&game, relation_token(0)), TRAINER_TURN_DONE);
+    assert_true(game.episode.malformed);
+}
+
+static void facts_and_relations_do_not_matter_to_sums(void **state)
+{
+    (void)state;
+    struct trainer_env env = begin(TRAINER_SUMS, 0, 0, 0).env;
+    size_t most = trainer_env_max_tokens(&env);
+    env.facts = TRAINER_FACTS_MAX;
+    env.world.relations = 2;
+    assert_int_equal(trainer_env_check(&env, NULL), TRAINER_OK);
+    assert_int_equal(trainer_env_max_tokens(&env), most);
+}
+
+/* ---- all ---- */
+
+/* A call that is well formed and brings nothing. */
+static int32_t waste(struct game *game)
+{
+    return game->env.kind == TRAINER_SUMS ? add(game, 1, 1) : look_up(game, 1, 1);
+}
+
+static void a_call_too_many_ends_the_episode(void **state)
+{
+    (void)state;
+    for (int kind = TRAINER_SLOTS; kind <= TRAINER_SUMS; kind++) {
+        struct game game = begin((enum trainer_env_kind)kind, 0, 1, 0);
+        for (int32_t t = 0; t < TRAINER_TURNS_MAX; t++)
+            (void)waste(&game);
+        assert_int_equal(write_token(&game, TRAINER_S), TRAINER_TURN_DONE);
+        assert_true(game.episode.malformed && game.episode.reward == 0);
+        assert_false(trainer_env_judge(&game.episode, game.episode.turn));
+    }
+}
 
 static void what_the_tool_says_is_the_questions_and_the_turns(void **state)
 {
     (void)state;
-    for (int kind = TRAINER_SLOTS; kind <= TRAINER_LEDGER; kind++) {
+    for (int kind = TRAINER_SLOTS; kind <= TRAINER_SUMS; kind++) {
         struct game a = begin((enum trainer_env_kind)kind, 0.5, 2, 8),
                     b = begin((enum trainer_env_kind)kind, 0.5, 2, 8),
                     c = begin((enum trainer_env_kind)kind, 0.5, 2, 9);
         bool differs = false;
         for (int32_t t = 0; t < 10; t++) {
-            int32_t of_a = look_up(&a, 3, 5), of_b = look_up(&b, 3, 5), of_c = look_up(&c, 3, 5);
+            int32_t of_a = waste(&a), of_b = waste(&b), of_c = waste(&c);
             assert_int_equal(of_a, of_b);
             assert_int_equal(a.n, b.n);
             assert_memory_equal(a.text, b.text, a.n * sizeof *a.text);
@@ -345,13 +469,16 @@ static void assert_refused(struct trainer_env env, const char *why)
 static void bad_environments_are_refused(void **state)
 {
     (void)state;
-    for (int kind = TRAINER_SLOTS; kind <= TRAINER_LEDGER; kind++) {
+    for (int kind = TRAINER_SLOTS; kind <= TRAINER_SUMS; kind++) {
         struct trainer_env env = begin((enum trainer_env_kind)kind, 0, 0, 0).env, bad = env;
         bad.k_max = 7;
         assert_refused(bad, "14 tokens");
         bad = env;
-        bad.world.relations = 5;
-        assert_refused(bad, "distractors");
+        if (kind == TRAINER_SUMS)
+            bad.world.regions = bad.world.region_size = 2;
+        else
+            bad.world.relations = 5;
+        assert_refused(bad, kind == TRAINER_SUMS ? "6 distinct numbers" : "distractors");
         bad = env;
         bad.max_turns = TRAINER_TURNS_MAX + 1;
         assert_refused(bad, "max_turns");
@@ -413,7 +540,7 @@ static struct tally watch_many(enum trainer_env_kind kind, struct trainer_demo_o
 static void each_error_makes_demonstrations_worse(void **state)
 {
     (void)state;
-    for (int k = TRAINER_SLOTS; k <= TRAINER_LEDGER; k++) {
+    for (int k = TRAINER_SLOTS; k <= TRAINER_SUMS; k++) {
         enum trainer_env_kind kind = (enum trainer_env_kind)k;
         struct trainer_demo_options none = {0}, some = none;
         struct tally best = watch_many(kind, none);
@@ -453,6 +580,12 @@ int main(void)
         cmocka_unit_test(balances_are_added_up),
         cmocka_unit_test(sums_that_lead_nowhere_are_useless),
         cmocka_unit_test(a_look_up_takes_no_number_and_hopworld_no_sum),
+        cmocka_unit_test(a_list_is_added_up),
+        cmocka_unit_test(additions_of_other_numbers_are_useless),
+        cmocka_unit_test(a_failed_addition_is_good_and_tells_nothing),
+        cmocka_unit_test(a_list_is_answered_when_it_is_added_up),
+        cmocka_unit_test(a_calculator_takes_no_relation),
+        cmocka_unit_test(facts_and_relations_do_not_matter_to_sums),
         cmocka_unit_test(what_the_tool_says_is_the_questions_and_the_turns),
         cmocka_unit_test(bad_environments_are_refused),
         cmocka_unit_test(each_error_makes_demonstrations_worse),

@@ -25,7 +25,7 @@ void demo_put(struct demo *demo, int32_t token, uint8_t trained)
  */
 void demo_make_belief(struct demo *demo)
 {
-    size_t ends[TRAINER_TURNS_MAX + 1] = {(size_t)demo->episode.k + 3}, n = 1;
+    size_t ends[TRAINER_TURNS_MAX + 1] = {demo->n_prompt}, n = 1;
     int32_t answer[TRAINER_HOPS_MAX];
     size_t n_answer = trainer_env_answer(demo->env, &demo->episode, answer);
     for (size_t i = ends[0]; i < demo->n; i++)
@@ -57,11 +57,7 @@ static int32_t any_entity(struct demo *demo)
                       trainer_rng_below(demo->rng, trainer_world_entities(&demo->env->world)));
 }
 
-/*
- * Any relation of the right entity, mostly known or never asked for; or an asked relation of any
- * entity, mostly of the wrong one. Now and then such a call is useful by chance, as a policy's are.
- */
-static void choose_useless(struct demo *demo, int32_t *first, int32_t *second)
+static void search_in_vain(struct demo *demo, int32_t *first, int32_t *second)
 {
     const struct trainer_episode *episode = &demo->episode;
     bool right_entity = demo_chance(demo, 0.5);
@@ -81,7 +77,7 @@ static bool call(struct demo *demo, const struct demo_plan *plan)
         (demo->episode.turn > 0 && demo_chance(demo, demo->options->p_stop)))
         return false;
     if (!useful || demo_chance(demo, demo->options->p_wrong))
-        choose_useless(demo, &first, &second);
+        (plan->useless ? plan->useless : search_in_vain)(demo, &first, &second);
     write_token(demo, TRAINER_S);
     write_token(demo, first);
     write_token(demo, second);
@@ -113,7 +109,7 @@ size_t demo_play(const struct demo_plan *plan, const struct trainer_env *env,
 {
     struct demo demo = {.env = env, .options = options, .rng = rng, .tokens = tokens, .mask = mask};
     uint64_t question = trainer_rng_next(rng), noise = trainer_rng_next(rng);
-    demo.n = trainer_env_reset(env, question, noise, &demo.episode, tokens);
+    demo.n = demo.n_prompt = trainer_env_reset(env, question, noise, &demo.episode, tokens);
     memset(mask, 0, demo.n);
     while (call(&demo, plan))
         continue;

@@ -12,7 +12,7 @@ struct demo {
     struct trainer_episode episode;
     int32_t *tokens;
     uint8_t *mask;
-    size_t n;
+    size_t n, n_prompt;
 };
 
 bool demo_chance(struct demo *demo, double p);
@@ -31,6 +31,12 @@ struct demo_plan {
                  int32_t *first, int32_t *second);
     /* Whether entity i of the answer follows from what the tool has said. */
     bool (*knows)(const struct trainer_episode *episode, int32_t i);
+    /*
+     * Words of a call that is useless, but for now and then one that is useful by chance, as a
+     * policy's are. NULL: any relation of the right entity, mostly known or never asked for; or an
+     * asked relation of any entity, mostly of the wrong one.
+     */
+    void (*useless)(struct demo *demo, int32_t *first, int32_t *second);
 };
 
 /*

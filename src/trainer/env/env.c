@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* In the order of enum trainer_env_kind, which recipes and rows never see: they hold names. */
-static const struct env_class *const classes[TRAINER_N_ENVS] = {&trainer_hopworld, &trainer_reverse,
-                                                                &trainer_slots, &trainer_ledger};
+static const struct env_class *const classes[TRAINER_N_ENVS] = {
+    &trainer_hopworld, &trainer_reverse, &trainer_slots, &trainer_ledger, &trainer_sums};
 
 int32_t trainer_world_entities(const struct trainer_world *world)
 {
@@ -108,6 +108,20 @@ enum trainer_turn trainer_env_step(const struct trainer_env *env, struct trainer
                          : classes[env->kind]->step(env, episode, token, text, n);
 }
 
+/* Drawn again where one came before. */
+void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *values)
+{
+    for (int32_t i = 0; i < k; i++) {
+        bool used = true;
+        while (used) {
+            values[i] = trainer_rng_below(rng, n);
+            used = false;
+            for (int32_t j = 0; j < i; j++)
+                used = used || values[j] == values[i];
+        }
+    }
+}
+
 enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right)
 {
     episode->done = true;
@@ -178,8 +192,7 @@ size_t trainer_env_solve(const struct trainer_env *env, uint64_t question, int32
     struct trainer_episode episode;
     int32_t first, second;
     sure.p_fail = 0;
-    size_t n =
-        trainer_env_reset(&sure, question, trainer_seed(question, 'w', 0), &episode, tokens);
+    size_t n = trainer_env_reset(&sure, question, trainer_seed(question, 'w', 0), &episode, tokens);
     while (kind->next && episode.turn < env->max_turns &&
            kind->next(&sure, &episode, &first, &second))
         n = write_call(&sure, &episode, first, second, tokens, n);

@@ -24,7 +24,8 @@ struct env_class {
                  int32_t *first, int32_t *second);
 };
 
-extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger;
+extern const struct env_class trainer_hopworld, trainer_reverse, trainer_slots, trainer_ledger,
+    trainer_sums;
 
 static inline int32_t env_relation(int32_t relation)
 {
@@ -42,6 +43,9 @@ static inline int32_t env_entity_of(const struct trainer_env *env, int32_t token
     int32_t entity = token - TRAINER_N_MARKERS - env->world.relations;
     return entity < trainer_world_entities(&env->world) ? entity : -1;
 }
+
+/* values [k], each in [0, n) and no two the same; k must be at most n. */
+void env_draw_distinct(struct trainer_rng *rng, int32_t n, int32_t k, int32_t *values);
 
 /* The episode is over. */
 enum trainer_turn env_end(struct trainer_episode *episode, bool malformed, bool right);

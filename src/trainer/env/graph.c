@@ -7,6 +7,8 @@
  */
 #include "env/graph.h"
 
+#include "env/tool_turn.h"
+
 /*
  * The graph is never stored: an edge is a hash of where it starts. The upper half of the relations
  * leaves the region; region and place within it are taken from different bits of one hash, so that
@@ -25,23 +27,11 @@ int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t e
     return region * world->region_size + (int32_t)((h & 0xffffff) % (uint64_t)world->region_size);
 }
 
-/*
- * k relations, drawn again where one came before. Distinct, or "the fact that was asked for"
- * could be two.
- */
+/* Distinct, or "the fact that was asked for" could be two. */
 void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
                           struct trainer_episode *episode)
 {
-    int32_t n = env->world.relations;
-    for (int32_t i = 0; i < episode->k; i++) {
-        bool used = true;
-        while (used) {
-            episode->relations[i] = trainer_rng_below(rng, n);
-            used = false;
-            for (int32_t j = 0; j < i; j++)
-                used = used || episode->relations[j] == episode->relations[i];
-        }
-    }
+    env_draw_distinct(rng, env->world.relations, episode->k, episode->relations);
 }
 
 size_t graph_ask(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
@@ -130,9 +120,6 @@ static enum trainer_status check_distractors(const struct trainer_env *env,
 enum trainer_status graph_check(const struct trainer_env *env, enum graph_distractors distractors,
                                 int32_t n_answer, struct trainer_error *err)
 {
-    if (env->max_turns < 0 || env->max_turns > TRAINER_TURNS_MAX)
-        return trainer_fail(err, TRAINER_EINVAL, "max_turns %d: must be 0..%d", env->max_turns,
-                            TRAINER_TURNS_MAX);
     if (env->facts < 1 || env->facts > TRAINER_FACTS_MAX || env->facts > env->world.relations)
         return trainer_fail(err, TRAINER_EINVAL,
                             "facts %d: must be 1..%d and at most the relations", env->facts,
@@ -140,11 +127,6 @@ enum trainer_status graph_check(const struct trainer_env *env, enum graph_distra
     if (env->k_max > env->world.relations)
         return trainer_fail(err, TRAINER_EINVAL, "k_max %d: there are only %d relations",
                             env->k_max, env->world.relations);
-    if (n_answer > TRAINER_HOPS_MAX)
-        return trainer_fail(err, TRAINER_EINVAL,
-                            "k_max %d: an answer would have %d tokens, and may have %d", env->k_max,
-                            n_answer, TRAINER_HOPS_MAX);
-    if (!(env->p_fail >= 0 && env->p_fail <= 1))
-        return trainer_fail(err, TRAINER_EINVAL, "p_fail %g: must be 0..1", env->p_fail);
-    return check_distractors(env, distractors, err);
+    enum trainer_status status = tool_turn_check(env, n_answer, err);
+    return status == TRAINER_OK ? check_distractors(env, distractors, err) : status;
 }

@@ -36,7 +36,7 @@ size_t graph_observe(const struct trainer_env *env, const struct trainer_episode
 size_t graph_search(const struct trainer_env *env, const struct trainer_episode *episode,
                     enum graph_distractors distractors, int32_t *text);
 
-/* Ranges that all environments with a tool have; n_answer: tokens of the longest answer. */
+/* Ranges of environments that ask a graph; n_answer: tokens of the longest answer. */
 enum trainer_status graph_check(const struct trainer_env *env, enum graph_distractors distractors,
                                 int32_t n_answer, struct trainer_error *err);
 

@@ -159,7 +159,8 @@ static size_t demonstrate(const struct trainer_env *env, const struct trainer_de
     struct walk walk = {
         {.env = env, .options = options, .rng = rng, .tokens = tokens, .mask = mask}, 0, 0};
     struct demo *demo = &walk.demo;
-    demo->n = trainer_env_reset(env, trainer_rng_next(rng), 0, &demo->episode, tokens);
+    demo->n = demo->n_prompt =
+        trainer_env_reset(env, trainer_rng_next(rng), 0, &demo->episode, tokens);
     memset(mask, 0, demo->n);
     walk.at = demo->episode.path[0];
     for (int32_t turn = 0; turn < env->max_turns && !stops(&walk, turn); turn++)

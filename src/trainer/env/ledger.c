@@ -5,16 +5,11 @@
  * numbers, and both cost a turn. The answer is the balance after every entry, so that evidence
  * accumulates, but only with additions: a look-up is as necessary and brings no gain by itself.
  */
+#include "env/calculator.h"
 #include "env/demo.h"
 #include "env/graph.h"
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
-
-/* Entities are numbers here, and sums go round: there is a token for every one of them. */
-static int32_t sum(const struct trainer_env *env, int32_t a, int32_t b)
-{
-    return (a + b) % trainer_world_entities(&env->world);
-}
 
 static int32_t entry(const struct trainer_env *env, const struct trainer_episode *episode,
                      int32_t i)
@@ -27,7 +22,8 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
 {
     size_t n = graph_ask(env, episode, prompt);
     for (int32_t i = 0; i < episode->k; i++)
-        episode->path[i + 1] = sum(env, i > 0 ? episode->path[i] : 0, entry(env, episode, i));
+        episode->path[i + 1] =
+            calculator_sum(env, i > 0 ? episode->path[i] : 0, entry(env, episode, i));
     return n;
 }
 
@@ -51,25 +47,13 @@ static bool is_next_sum(const struct trainer_env *env, const struct trainer_epis
     return (a == balance && b == next) || (b == balance && a == next);
 }
 
-/* Answered by OBS what-was-added sum /OBS, the form in which facts are told. */
 static size_t add(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
-    struct trainer_rng rng = {trainer_seed(episode->noise, 's', (uint64_t)episode->turn)};
-    size_t n = 0;
-    int32_t a = episode->entity, b = episode->relation - env->world.relations;
-    bool fails = trainer_rng_uniform(&rng) < env->p_fail;
-    if (is_next_sum(env, episode, a, b)) {
+    size_t n = calculator_answer(env, episode, text);
+    if (is_next_sum(env, episode, calculator_first(episode), calculator_second(env, episode))) {
         episode->good |= 1u << episode->turn;
-        episode->hop += !fails;
+        episode->hop += text[1] != TRAINER_NONE;
     }
-    text[n++] = TRAINER_OBS;
-    if (fails) {
-        text[n++] = TRAINER_NONE;
-    } else {
-        text[n++] = env_entity(env, b);
-        text[n++] = env_entity(env, sum(env, a, b));
-    }
-    text[n++] = TRAINER_END_OBS;
     return n;
 }
 
@@ -87,8 +71,7 @@ static bool knows_all(const struct trainer_episode *episode)
 static enum trainer_turn step(const struct trainer_env *env, struct trainer_episode *episode,
                               int32_t token, int32_t *text, size_t *n)
 {
-    static const struct tool_turn tool = {
-        .second_is_any = true, .call = call, .knows_all = knows_all};
+    static const struct tool_turn tool = {.second = TOOL_ANY, .call = call, .knows_all = knows_all};
     return tool_turn_step(&tool, env, episode, token, text, n);
 }
 
@@ -108,8 +91,8 @@ static bool next(const struct trainer_env *env, const struct trainer_episode *ep
         return false;
     bool seen = episode->found >> hop & 1;
     *first = env_entity(env, episode->path[seen ? hop : 0]);
-    *second = seen ? env_entity(env, entry(env, episode, hop))
-                   : env_relation(episode->relations[hop]);
+    *second =
+        seen ? env_entity(env, entry(env, episode, hop)) : env_relation(episode->relations[hop]);
     return true;
 }
 

@@ -9,7 +9,22 @@
 /* S word word /S, then OBS facts /OBS. */
 size_t tool_turn_tokens(const struct trainer_env *env)
 {
-    return 4 + 2 + 2 * (size_t)env->facts;
+    return TOOL_TURN_CALL + 2 + 2 * (size_t)env->facts;
+}
+
+enum trainer_status tool_turn_check(const struct trainer_env *env, int32_t n_answer,
+                                    struct trainer_error *err)
+{
+    if (env->max_turns < 0 || env->max_turns > TRAINER_TURNS_MAX)
+        return trainer_fail(err, TRAINER_EINVAL, "max_turns %d: must be 0..%d", env->max_turns,
+                            TRAINER_TURNS_MAX);
+    if (n_answer > TRAINER_HOPS_MAX)
+        return trainer_fail(err, TRAINER_EINVAL,
+                            "k_max %d: an answer would have %d tokens, and may have %d", env->k_max,
+                            n_answer, TRAINER_HOPS_MAX);
+    if (!(env->p_fail >= 0 && env->p_fail <= 1))
+        return trainer_fail(err, TRAINER_EINVAL, "p_fail %g: must be 0..1", env->p_fail);
+    return TRAINER_OK;
 }
 
 /* To answer is the right step when nothing is left to find out, or no turn to do it in. */
@@ -44,12 +59,13 @@ static enum trainer_turn take_first(const struct trainer_env *env, struct traine
 static enum trainer_turn take_second(const struct tool_turn *tool, const struct trainer_env *env,
                                      struct trainer_episode *episode, int32_t token)
 {
-    int32_t words = env->world.relations;
-    if (tool->second_is_any)
+    int32_t relations = env->world.relations, words = relations;
+    if (tool->second != TOOL_RELATION)
         words += trainer_world_entities(&env->world);
     episode->relation = token - TRAINER_N_MARKERS;
     episode->state = AT_END;
-    bool is_one = episode->relation >= 0 && episode->relation < words;
+    bool is_one = episode->relation >= (tool->second == TOOL_ENTITY ? relations : 0) &&
+                  episode->relation < words;
     return is_one ? TRAINER_TURN_GOES_ON : env_end(episode, true, false);
 }
 

@@ -68,7 +68,7 @@
         path, RECIPE_TEXT, AT(member), 0, FROM(0), TO(0), NULL, value, text                        \
     }
 
-static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", NULL};
+static const char *const environments[] = {"hopworld", "reverse", "slots", "ledger", "sums", NULL};
 static const char *const gains[] = {"prob", "log_prob", NULL};
 static const char *const length_penalties[] = {"none", "uniform", "group", "anchor", NULL};
 static const char *const group_sizes[] = {"equal", "solved", "mixed", NULL};
@@ -164,8 +164,8 @@ static const struct recipe_field root[] = {
     REAL("start.warm_start.demonstrator.p_stop", warm_start.demo.p_stop, 0.12, FROM(0), TO(1),
          "Probability per turn of answering early."),
     REAL("start.warm_start.demonstrator.p_wrong", warm_start.demo.p_wrong, 0.3, FROM(0), TO(1),
-         "Probability of following a fact that was not asked for; slots and ledger: of a useless "
-         "call."),
+         "Probability of following a fact that was not asked for; slots, ledger and sums: of a "
+         "useless call."),
     REAL("start.warm_start.demonstrator.p_needless", warm_start.demo.p_needless, 0.1, FROM(0),
          TO(1), "Probability of calling on when done."),
     REAL("start.warm_start.demonstrator.p_hindsight", warm_start.demo.p_hindsight, 0.5, FROM(0),
@@ -328,9 +328,9 @@ static const struct recipe_field task[] = {
     CHOICE("name", env.kind, environments, TRAINER_HOPWORLD, "Which environment."),
     INT("questions", questions, 32, FROM(1), TO(65536), "Questions per iteration."),
     INT("k_min", env.k_min, 3, FROM(1), TO(TRAINER_HOPS_MAX),
-        "Fewest hops, slots or entries of a question; shortest string to reverse."),
+        "Fewest hops, slots, entries or sums of a question; shortest string to reverse."),
     INT("k_max", env.k_max, 5, FROM(1), TO(TRAINER_HOPS_MAX),
-        "Most hops, slots or entries of a question; longest string to reverse."),
+        "Most hops, slots, entries or sums of a question; longest string to reverse."),
     INT("max_turns", env.max_turns, 7, FROM(0), TO(TRAINER_TURNS_MAX),
         "Calls of the tool allowed."),
     INT("facts", env.facts, 2, FROM(1), TO(TRAINER_FACTS_MAX),
