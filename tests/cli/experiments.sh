@@ -60,6 +60,12 @@ rows off-policy-options
 table off-policy-options naive,recompute,tis,compose,compose-turn,compose-opsm,opsm,opsm-turn,after-tool,kl-loss,kl-weighted,kl-reward
 rows routing
 table routing float,none,tis,R2,R3
+rows values
+table values grpo,ppo,ppo-slower,ppo-lam-1,remax,opo,gpg,hierarchical
+for rates in values ladder-slots; do
+    sh "$bench/rates_table.sh" "$shipped/$rates-rates/results.tsv" >told || fail "rates_table.sh: exit status $?"
+    must_tell
+done
 curves=$shipped/ladder-slots/curves.tsv
 sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)( hard)?'"$tab" |
     sed "s/$tab/ | /g" >told
