@@ -96,7 +96,7 @@ static void remark_judge(const struct trial_record *record, char *out, size_t si
 /* Without training there was nothing to clip. */
 static void remark_scores(const struct recipe_trial *trial, const struct trial_record *record, char *out)
 {
-    double std, greedy, area, entropy, clipped;
+    double std, greedy, area, entropy, clipped, explained;
     int n = 0;
     if (trial_record_final(&std, record, "em_std") && trial_record_final(&greedy, record, "em_greedy") &&
         trial_record_final(&area, record, "area"))
@@ -104,7 +104,9 @@ static void remark_scores(const struct recipe_trial *trial, const struct trial_r
                      std, (int)trial->recipe->evaluation.seeds, greedy, area);
     if (n > 0 && n < TRIAL_TEXT_MAX && trial_record_final(&entropy, record, "entropy") &&
         trial_record_final(&clipped, record, "clip_fraction"))
-        snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", entropy %.4f, clip fraction %.4f", entropy, clipped);
+        n += snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", entropy %.4f, clip fraction %.4f", entropy, clipped);
+    if (n > 0 && n < TRIAL_TEXT_MAX && trial_record_final(&explained, record, "explained_variance"))
+        snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", explained variance %.4f", explained);
 }
 
 /* Only of a trial that finished: of others the row's reason says what matters. */

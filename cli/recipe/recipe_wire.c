@@ -131,8 +131,17 @@ static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
     }
 }
 
-/* What the recipe wants in the row: parameters there, by the names of telemetry. */
-static void set_row(json_t *line, const struct trainer_event *event)
+/* Of a step, so that trials of different lengths compare: what it costs, and in which phase. */
+static void set_means(const struct recipe_wire *wire, json_t *line)
+{
+    double n = wire->n_iterations;
+    set_real(line, "generation_s", wire->generation_s / n);
+    set_real(line, "gain_s", wire->gain_s / n);
+    set_real(line, "update_s", wire->update_s / n);
+}
+
+/* What the recipe wants in the row, and an alpha that it does not say: parameters there, by the names of telemetry. */
+static void set_row(const struct recipe_wire *wire, json_t *line, const struct trainer_event *event)
 {
     json_t *params = json_object();
     char name[32];
@@ -143,21 +152,25 @@ static void set_row(json_t *line, const struct trainer_event *event)
     set_ends(line, event->end_of_mix);
     if (event->row.ends)
         set_ends(params, event->end_of_mix);
+    if (event->row.phases && wire->n_iterations)
+        set_means(wire, params);
+    if (event->n_alpha > 0) {
+        set_real(line, "alpha_used", event->alpha_used);
+        set_real(params, "alpha_used", event->alpha_used);
+    }
     if (json_object_size(params))
         json_object_set_new(line, "param", params);
     else
         json_decref(params);
 }
 
-static void set_values(json_t *line, const struct trainer_iteration *it)
+static void set_values(json_t *line, const struct trainer_values *values)
 {
-    if (it->n_valued == 0)
-        return;
-    set_real(line, "value_loss", it->value_loss);
-    set_real(line, "value_clip_fraction", it->value_clip_fraction);
-    set_real(line, "explained_variance", it->explained_variance);
-    set_real(line, "value_mean", it->value_mean);
-    set_real(line, "return_mean", it->return_mean);
+    set_real(line, "value_loss", values->loss);
+    set_real(line, "value_clip_fraction", values->clip_fraction);
+    set_real(line, "explained_variance", values->explained_variance);
+    set_real(line, "value_mean", values->mean);
+    set_real(line, "return_mean", values->returned);
 }
 
 /* Of algorithms that sample something beside what they train on. */
@@ -240,7 +253,10 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_distillation(line, &it->distillation);
     set_allocation(line, &it->allocation);
     set_aside(line, it);
-    set_values(line, it);
+    if (it->n_valued > 0)
+        set_values(line, &it->values);
+    if (it->n_alpha > 0)
+        set_real(line, "alpha_used", it->alpha_used);
     set_turns(line, it->gain, it->n_gain);
     wire->n_iterations++;
     wire->generation_s += it->generation_s;
@@ -280,15 +296,6 @@ static void set_start(json_t *line, const struct trainer_event *event)
     set_real(line, "memory_bound", event->memory_bound);
 }
 
-/* Of a step, so that trials of different lengths compare: what it costs, and in which phase. */
-static void set_means(const struct recipe_wire *wire, json_t *line)
-{
-    double n = wire->n_iterations;
-    set_real(line, "generation_s", wire->generation_s / n);
-    set_real(line, "gain_s", wire->gain_s / n);
-    set_real(line, "update_s", wire->update_s / n);
-}
-
 /* Without an iteration there was no clip scale, and 1 would look as if it had been measured. */
 static void set_final(const struct recipe_wire *wire, json_t *line, const struct trainer_event *event)
 {
@@ -306,8 +313,10 @@ static void set_final(const struct recipe_wire *wire, json_t *line, const struct
     }
     if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
         set_means(wire, line);
+    if (event->n_valued > 0)
+        set_values(line, &event->values);
     set_judge(line, &event->judge);
-    set_row(line, event);
+    set_row(wire, line, event);
     set_turns(line, event->gain, event->n_gain);
 }
 

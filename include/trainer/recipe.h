@@ -115,13 +115,18 @@ struct trainer_hierarchy {
     int32_t turns;    /* 1; shared */
 };
 
-/* "constant", "linear", "cosine" */
-enum trainer_schedule_kind { TRAINER_CONSTANT, TRAINER_LINEAR, TRAINER_COSINE };
+/* "constant", "linear", "cosine", "adaptive" */
+enum trainer_schedule_kind {
+    TRAINER_CONSTANT,
+    TRAINER_LINEAR,
+    TRAINER_COSINE,
+    TRAINER_ADAPTIVE /* turn-group-v1d: alpha by the spreads of each batch (v1c), beta constant */
+};
 
 /* The way of alpha and beta from their values at the first iteration to those at the end. */
 struct trainer_schedule {
     enum trainer_schedule_kind kind; /* constant */
-    double alpha_end, beta_end;      /* 0, 0; not read by constant */
+    double alpha_end, beta_end;      /* 0, 0; read by linear and cosine */
 };
 
 /*
@@ -345,6 +350,7 @@ struct trainer_evaluation {
 struct trainer_row {
     bool ends;  /* false; pass rate and length of easy and of hard questions */
     bool passk; /* false; pass@k, k being evaluation.seeds */
+    bool phases; /* "cost.phases", false; seconds of an iteration by phase: no two runs agree in them */
 };
 
 /* What a trial may use; 0 = no limit. */

@@ -63,6 +63,12 @@ struct trainer_allocation {
     double mixed; /* share of all groups that have a right and a wrong answer */
 };
 
+/* Of ppo's value head. */
+struct trainer_values {
+    double loss, clip_fraction;              /* means over the updates */
+    double explained_variance, mean, returned; /* of values at sampling: mean, mean return */
+};
+
 enum trainer_event_kind {
     TRAINER_EVENT_START,      /* model and memory are known, nothing is trained yet */
     TRAINER_EVENT_WARM,       /* a step of the warm start */
@@ -116,8 +122,9 @@ struct trainer_iteration {
     struct trainer_distillation distillation;
     struct trainer_allocation allocation;
     uint64_t n_valued; /* ppo: values that were trained, over all updates; then: */
-    double value_loss, value_clip_fraction;                    /* means over the updates */
-    double explained_variance, value_mean, return_mean;        /* of values at sampling */
+    struct trainer_values values;
+    int32_t n_alpha;   /* tasks whose alpha is adaptive .. */
+    double alpha_used; /* .. and the mean of what it was */
     uint64_t n_greedy;    /* remax: greedy rollouts beside the others .. */
     double greedy_reward; /* .. and their mean outcome */
     uint64_t n_episodes;  /* hierarchical_grpo: beginnings that rollouts share .. */
@@ -139,6 +146,10 @@ struct trainer_event {
     double area;         /* DONE: mean of the scores of all evaluations */
     double clip_scale_mean, clip_scale_std; /* DONE: means over iterations */
     double entropy, clip_fraction;          /* the same */
+    int32_t n_alpha;                        /* DONE: iterations with an adaptive alpha .. */
+    double alpha_used;                      /* .. its mean over them */
+    int32_t n_valued;             /* DONE: of the last tenth of the iterations, those that .. */
+    struct trainer_values values; /* .. trained values; means over them */
     struct trainer_turn_gain
         gain[TRAINER_TURNS_MAX]; /* DONE: over the last tenth of the iterations */
     int32_t n_gain;

@@ -83,6 +83,25 @@ done
 must_equal 1 "$(awk 'NR == 1 { pass = $1 } NR == 5 { hard = $1 } NR == 4 { easy = $1 }
     END { print (pass > 0.8 && pass <= 1 && hard > easy) }' ends.numbers)" "hard questions take more tokens"
 
+# The alpha in force where it is adaptive, what values foretold where there is a head, and what an iteration took if the
+# recipe wants it: in telemetry and in the row, and in no other.
+must_lack t/results.tsv 'alpha_used\|explained\|generation_s'
+must_run train tiny.json -C adaptive -q --set algorithm=turn-group-v1d --set algorithm.schedule.kind=adaptive --set k_min=2 \
+    --set cost.phases=true
+must_have adaptive/results.tsv '; algorithm.schedule.kind=adaptive'
+must_have adaptive/results.tsv '; alpha_used=0.'
+must_have adaptive/results.tsv '; generation_s='
+must_have adaptive/results.tsv '; update_s='
+must_run -C adaptive sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = 'alpha_used'" --format tsv
+must_equal 1 "$(awk "BEGIN { x = $(json final.alpha_used adaptive/telemetry/000.json) - $(tail -n 1 out); print (x < 1e-9 && -x < 1e-9) }")" \
+    "mean alpha"
+must_run train tiny.json -C valued -q --set algorithm=ppo --set iterations=12
+must_have valued/results.tsv ', explained variance '
+must_run -C valued sql "SELECT avg(value) FROM step_metrics WHERE exp_id = '000' AND key = 'explained_variance' AND step > 10" --format tsv
+must_equal 1 "$(awk "BEGIN { x = $(json final.explained_variance valued/telemetry/000.json) - $(tail -n 1 out); print (x < 1e-9 && -x < 1e-9) }")" \
+    "explained variance of the last tenth"
+must_have valued/telemetry/000.json '"value_loss"'
+
 # Groups by fitted pass rates: as many rollouts as ever, and telemetry says how large a group was.
 must_run train tiny.json -C groups -q --set start.warm_start.steps=30 --set group_size=8 --set env.pool.questions=4 \
     --set env.groups.sizes=mixed

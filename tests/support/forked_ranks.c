@@ -157,11 +157,12 @@ static void put_iteration(FILE *out, const struct trainer_iteration *i)
                               i->rejected,
                               i->staleness,
                               i->greedy_reward,
-                              i->value_loss,
-                              i->value_clip_fraction,
-                              i->explained_variance,
-                              i->value_mean,
-                              i->return_mean,
+                              i->values.loss,
+                              i->values.clip_fraction,
+                              i->values.explained_variance,
+                              i->values.mean,
+                              i->values.returned,
+                              i->alpha_used,
                               (double)i->n_valued,
                               i->between_std,
                               i->within_std,
@@ -187,7 +188,8 @@ static bool listen_to(void *context, const struct trainer_event *e)
     fprintf(listener->out, "%d %d %d %a %a %a %a %a %a %a", (int)e->kind, (int)e->step,
             (int)e->steps, e->loss, e->score, e->score_std, e->score_greedy, e->area,
             e->clip_scale_mean, e->clip_scale_std);
-    fprintf(listener->out, " %a %a", e->entropy, e->clip_fraction);
+    fprintf(listener->out, " %a %a %a %a %a", e->entropy, e->clip_fraction, e->alpha_used,
+            e->values.explained_variance, e->values.loss);
     put_gains(listener->out, e->gain, e->n_gain);
     if (e->iteration)
         put_iteration(listener->out, e->iteration);

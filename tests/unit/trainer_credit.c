@@ -337,6 +337,88 @@ static void the_four_modes_are_those_of_the_core(void **state)
     check_mode(RL_ALGORITHM_TURN_GROUP_V1D, RL_A2TGPO_TURN_GROUP_V1D);
 }
 
+/* Biased, in two passes. */
+static double deviation(size_t n, const double *x)
+{
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        square += (x[i] - mean) * (x[i] - mean) / (double)n;
+    return sqrt(square);
+}
+
+/* turn-group-v1d by the core at some alpha. */
+static void advantages_at(struct credited *c, double alpha, float *advantage)
+{
+    float scale[ROWS * WIDTH];
+    struct rl_a2tgpo_options options;
+    rl_a2tgpo_options_init(&options);
+    options.mode = RL_A2TGPO_TURN_GROUP_V1D;
+    options.alpha = alpha;
+    CORE(c, rl_a2tgpo_advantagef(&c->batch, &options, c->rewards, advantage, scale, NULL,
+                                 &c->workspace.ws, NULL));
+}
+
+/* What alpha is multiplied by, turn by turn. */
+static double balance(struct credited *c)
+{
+    float process[ROWS * WIDTH], outcome[ROWS * WIDTH];
+    double d[ROWS * 4], z[ROWS];
+    size_t turns = 0;
+    advantages_at(c, 1, process);
+    advantages_at(c, 0, outcome);
+    for (size_t i = 0; i < ROWS; i++) {
+        const int32_t *turn = c->batch.turn + i * WIDTH;
+        for (size_t t = 0, at = i * WIDTH; t < WIDTH; t++, at++) {
+            bool begins = turn[t] >= 0 && (t == 0 || turn[t - 1] != turn[t]);
+            z[i] = turn[t] == searches[i] ? (double)outcome[at] : z[i];
+            if (begins && turn[t] < searches[i])
+                d[turns++] = (double)process[at] - (double)outcome[at];
+        }
+    }
+    return deviation(ROWS, z) / deviation(turns, d);
+}
+
+static void assert_adapted(struct credited *c, double factor)
+{
+    float expected[ROWS * WIDTH], fixed[ROWS * WIDTH];
+    algorithm(c)->alpha = 0.4;
+    algorithm(c)->epsilon = 1e-6;
+    algorithm(c)->schedule =
+        (struct trainer_schedule){.kind = TRAINER_ADAPTIVE, .alpha_end = 7, .beta_end = 1};
+    c->memory.alpha = c->memory.n_alpha = 0;
+    assign(c, 2);
+    assert_int_equal(c->memory.n_alpha, 1);
+    assert_near(c->memory.alpha, 0.4 * factor, 1e-5);
+    advantages_at(c, 0.4 * factor, expected);
+    advantages_at(c, 0.4, fixed);
+    assert_true(memcmp(expected, fixed, sizeof fixed) == 0 || fabs(factor - 1) > 0.01);
+    for (size_t i = 0; i < ROWS * WIDTH; i++)
+        assert_near((double)advantages(c)[i], (double)expected[i], 1e-5);
+}
+
+/* alpha times the outcomes' spread over that of what gains give, within 1/4 and 4. */
+static void alpha_follows_the_spreads(void **state)
+{
+    (void)state;
+    const double same[ROWS] = {1, 1, 1, 1, 0, 0, 0, 0};
+    struct credited *c = make(RL_ALGORITHM_TURN_GROUP_V1D);
+    lay_rewards(c, true, outcomes);
+    double factor = balance(c);
+    assert_true(factor > 0.3 && factor < 3 && fabs(factor - 1) > 0.02);
+    assert_adapted(c, factor);
+    for (size_t i = 0; i < ROWS; i++)
+        c->r->reward[FIRST + i] = same[i]; /* no group differs: gains alone would train */
+    lay_rewards(c, true, same);
+    assert_adapted(c, 0.25);
+    for (size_t i = 0; i < ROWS * ROLLOUT_VALUES; i++)
+        c->r->value[FIRST * ROLLOUT_VALUES + i] = 0.3; /* and no gain does */
+    assign(c, 2);
+    assert_near(c->memory.alpha, 0.1 + 0.4, 1e-6);
+    release(c);
+}
+
 static void process_rewards_stay_at_their_turns(void **state)
 {
     (void)state;
@@ -990,6 +1072,7 @@ int main(void)
         cmocka_unit_test(advantages_are_scaled),
         cmocka_unit_test(reinforce_plus_plus_whitens_returns),
         cmocka_unit_test(the_four_modes_are_those_of_the_core),
+        cmocka_unit_test(alpha_follows_the_spreads),
         cmocka_unit_test(process_rewards_stay_at_their_turns),
         cmocka_unit_test(the_judge_is_asked_about_steps),
         cmocka_unit_test(every_option_of_adca_reaches_the_core),

@@ -256,6 +256,14 @@ static void continuations_come_to_the_same(void **state)
     assert_equal(&recipe, "continuations");
 }
 
+static void an_adaptive_alpha_comes_to_the_same(void **state)
+{
+    struct trainer_recipe recipe = wide_recipe(*state);
+    recipe.tasks[0].algorithm.schedule.kind = TRAINER_ADAPTIVE;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "alpha");
+}
+
 /* Three lanes of one task, which ranks do not cut where groups end. */
 static void groups_of_differing_sizes_come_to_the_same(void **state)
 {
@@ -499,6 +507,7 @@ int main(void)
         cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
         cmocka_unit_test(shown_solutions_come_to_the_same),
         cmocka_unit_test(continuations_come_to_the_same),
+        cmocka_unit_test(an_adaptive_alpha_comes_to_the_same),
         cmocka_unit_test(groups_of_differing_sizes_come_to_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),
         cmocka_unit_test(a_blow_up_is_everybodys),

@@ -149,7 +149,7 @@ static const char everything[] =
     "  'unjudged': 'outcome', 'max_failed_share': 0.4, 'wrong': 0.5},"
     " 'evaluation': {'questions': 31, 'question_seed': 32, 'every': 33, 'seeds': 34,"
     "  'temperature': 0.35},"
-    " 'row': {'ends': true, 'passk': true},"
+    " 'row': {'ends': true, 'passk': true}, 'cost': {'phases': true},"
     " 'budget': {'train_seconds': 36, 'eval_seconds': 37, 'artifact_bytes': 38, 'memory_bytes': "
     "39}}";
 
@@ -293,6 +293,9 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
                    "must be policy with algorithm.name hierarchical_grpo");
     assert_refused("{'environments': [{'allocation': {'hardness': 1}}]}", "needs pool.questions");
     assert_refused("{'environments': [{'groups': {'sizes': 'solved'}}]}", "needs pool.questions");
+    assert_refused("{'environments': [{'algorithm': {'schedule': {'kind': 'adaptive'}}}]}",
+                   "adaptive needs algorithm.name turn-group-v1d");
+    accepted("{'environments': [{'algorithm': {'name': 'turn-group-v1d', 'schedule': {'kind': 'adaptive'}}}]}");
     static const char *const groups[][2] = {
         {"'least': 9}", "at most training.group_size = 8"},
         {"'least': 1}", "compares the rollouts of a group"},

@@ -167,6 +167,17 @@ static void what_an_algorithm_remembers_goes_on(void **state)
     recipe.tasks[0].sizes = TRAINER_GROUPS_MIXED;
     check_recipe(&recipe);
     assert_goes_on(place, &recipe, 4, 0, 2, "groups by pass rates");
+    recipe = warm_recipe(place);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_TURN_GROUP_V1D;
+    recipe.tasks[0].algorithm.schedule.kind = TRAINER_ADAPTIVE;
+    check_recipe(&recipe);
+    assert_goes_on(place, &recipe, 4, 0, 2, "an alpha that was adaptive");
+    recipe = warm_recipe(place);
+    recipe.tasks[0].algorithm.name = RL_ALGORITHM_PPO;
+    recipe.training.iterations = 25;
+    recipe.evaluation.every = 0;
+    check_recipe(&recipe);
+    assert_goes_on(place, &recipe, 24, 0, 0, "late values");
     recipe = small_recipe(TRAINER_HOPWORLD); /* right now and then, by ways of several lengths */
     recipe.world = (struct trainer_world){.regions = 2, .region_size = 2, .relations = 2};
     recipe.warm_start.steps = 300;

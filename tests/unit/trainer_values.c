@@ -161,8 +161,8 @@ static void values_are_those_of_whole_passes(void **state)
         assert_expected(&run, row);
         assert_returns(run.rollouts, row);
     }
-    assert_true(metrics.explained_variance < 1 && fabs(metrics.value_mean) > 1e-3);
-    assert_true(metrics.return_mean > 0 && metrics.return_mean < 1);
+    assert_true(metrics.values.explained_variance < 1 && fabs(metrics.values.mean) > 1e-3);
+    assert_true(metrics.values.returned > 0 && metrics.values.returned < 1);
     run_close(&run);
     free(params);
 }
@@ -303,8 +303,8 @@ static bool listen(void *context, const struct trainer_event *event)
     struct told *told = context;
     if (event->iteration) {
         told->n_valued += event->iteration->n_valued;
-        told->clipped += event->iteration->value_clip_fraction;
-        told->value_loss += event->iteration->value_loss;
+        told->clipped += event->iteration->values.clip_fraction;
+        told->value_loss += event->iteration->values.loss;
     }
     return true;
 }

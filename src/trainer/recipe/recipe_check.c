@@ -102,6 +102,9 @@ static enum trainer_status check_algorithm(const struct trainer_algorithm *algor
     if (algorithm->adca.scheme == TRAINER_ADCA_ALLOCATION &&
         algorithm->adca.outcome == TRAINER_ADCA_ONLY)
         REFUSE("algorithm.adca.outcome: only needs scheme decouple");
+    if (algorithm->schedule.kind == TRAINER_ADAPTIVE &&
+        algorithm->name != RL_ALGORITHM_TURN_GROUP_V1D)
+        REFUSE("algorithm.schedule.kind adaptive needs algorithm.name turn-group-v1d");
     if (taught && !algorithm->teacher[0])
         REFUSE("algorithm.teacher: %s needs a checkpoint", row->name);
     if (row->needs & RL_NEED_CALLBACK)

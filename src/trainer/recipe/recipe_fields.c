@@ -78,7 +78,7 @@ static const char *const distill_teachers[] = {"checkpoint", "policy", NULL};
 static const char *const shown[] = {"fact", "demonstration", NULL};
 static const char *const adca_schemes[] = {"decouple", "allocation", NULL};
 static const char *const adca_outcomes[] = {"last_step", "all_steps", "only", NULL};
-static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
+static const char *const schedules[] = {"constant", "linear", "cosine", "adaptive", NULL};
 static const char *const losses[] = {"ppo",      "turn",      "gspo", "cispo", "sapo", "gpg",
                                      "geo_mean", "reinforce", "dppo", "ipo",   "compose", NULL};
 static const char *const aggregations[] = {"token-mean", "seq-mean-token-sum",
@@ -310,6 +310,9 @@ static const struct recipe_field root[] = {
     LATER_OBJECT("row", "What a row names beside its score; telemetry has all of it."),
     BOOL("row.ends", row.ends, false, "Pass rate and length of easy and of hard questions."),
     BOOL("row.passk", row.passk, false, "pass@k, k being evaluation.seeds."),
+    LATER_OBJECT("cost", "What the row says of the time that was taken, which no two runs agree in."),
+    BOOL("cost.phases", row.phases, false,
+         "Seconds of an iteration: generation, gains and updates."),
 
     OBJECT("budget", "What the trial may use; 0 = no limit."),
     REAL("budget.train_seconds", budget.train_seconds, 0, FROM(0), NO_LIMIT,
@@ -426,7 +429,7 @@ static const struct recipe_field task[] = {
          "decouple: divide by the square root of the number of steps."),
     LATER_OBJECT("algorithm.schedule", "How alpha and beta change over the iterations."),
     CHOICE("algorithm.schedule.kind", algorithm.schedule.kind, schedules, TRAINER_CONSTANT,
-           "Along a line or a cosine, or not at all."),
+           "Along a line or a cosine, or not at all; turn-group-v1d: alpha by the spreads of a batch."),
     REAL("algorithm.schedule.alpha_end", algorithm.schedule.alpha_end, 0, FROM(0), TO(100),
          "alpha at the end."),
     REAL("algorithm.schedule.beta_end", algorithm.schedule.beta_end, 0, FROM(0), TO(1),

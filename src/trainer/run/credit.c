@@ -15,6 +15,7 @@
 #include <rlcore/passk.h>
 #include <rlcore/process.h>
 
+#include "run/alpha.h"
 #include "run/teaching.h"
 #include "support/error.h"
 
@@ -199,7 +200,7 @@ static double scheduled(const struct credit *c, double begin, double end)
 {
     enum trainer_schedule_kind kind = c->settings->schedule.kind;
     double p = (double)c->task->iteration / fmax(1, c->task->recipe->training.iterations);
-    if (kind == TRAINER_CONSTANT)
+    if (kind == TRAINER_CONSTANT || kind == TRAINER_ADAPTIVE)
         return begin;
     double left = kind == TRAINER_LINEAR ? 1 - p : 0.5 * (1 + cos(3.141592653589793 * p));
     return end + (begin - end) * left;
@@ -219,6 +220,43 @@ static struct rl_adca_options adca_options(const struct trainer_adca *adca)
     options.equal_trajectory_weight = adca->equal_trajectory_weight;
     options.length_normalisation = adca->length_normalisation;
     return options;
+}
+
+static enum rl_status call_core(struct credit *c, const struct rl_algorithm_input *in,
+                                const struct rl_algorithm_options *options, float *advantage,
+                                struct rl_a2tgpo_stats *scale, struct rl_error *core)
+{
+    size_t at = c->task->first * c->r->width;
+    enum rl_status status;
+    CORE_CALL(status, c->workspace,
+              rl_algorithm_rowsf(c->algorithm, in, options, c->r->rewards + at, advantage,
+                                 c->r->clip_scale + at, scale, &c->workspace->ws, core));
+    return status;
+}
+
+/*
+ * Advantages are a sum of which alpha weighs one part: taken with 1 and with 0 they say what both are.
+ * Streams are written later and are room until then.
+ */
+static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in,
+                                  struct rl_algorithm_options *options,
+                                  struct credit_memory *memory, struct rl_a2tgpo_stats *scale,
+                                  struct rl_error *core)
+{
+    size_t at = c->task->first * c->r->width;
+    float *with = c->r->rl + at, *without = c->r->ce + at;
+    double alpha = options->alpha;
+    options->alpha = 1;
+    enum rl_status status = call_core(c, in, options, with, scale, core);
+    options->alpha = 0;
+    if (status == RL_OK)
+        status = call_core(c, in, options, without, scale, core);
+    if (status != RL_OK)
+        return status;
+    options->alpha = alpha * alpha_balance(&c->batch, c->turn_start, with, without);
+    memory->alpha += options->alpha;
+    memory->n_alpha++;
+    return RL_OK;
 }
 
 /*
@@ -245,7 +283,6 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
                                           .n_shared = r->n_shared + c->task->first};
     const struct rl_adca_options adca = adca_options(&a->adca);
     struct rl_algorithm_options options;
-    enum rl_status status;
     rl_algorithm_options_init(&options, c->algorithm);
     options.alpha = scheduled(c, a->alpha, a->schedule.alpha_end);
     options.gamma = a->gamma;
@@ -260,10 +297,10 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     options.n_baselines = &memory->n_baselines[task];
     options.max_baselines = 1;
     options.adca = &adca;
-    CORE_CALL(status, c->workspace,
-              rl_algorithm_rowsf(c->algorithm, &in, &options, r->rewards + at, r->advantage + at,
-                                 r->clip_scale + at, scale, &c->workspace->ws, core));
-    return status;
+    enum rl_status status = a->schedule.kind == TRAINER_ADAPTIVE
+                                ? adapt_alpha(c, &in, &options, memory, scale, core)
+                                : RL_OK;
+    return status == RL_OK ? call_core(c, &in, &options, r->advantage + at, scale, core) : status;
 }
 
 /*

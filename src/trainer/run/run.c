@@ -379,8 +379,18 @@ static enum trainer_status look(struct run *run, int32_t iteration, struct train
     return tell(run, &event, err);
 }
 
+static void add_values(struct run *run, const struct trainer_values *values)
+{
+    run->n_late_values++;
+    run->late_values.loss += values->loss;
+    run->late_values.clip_fraction += values->clip_fraction;
+    run->late_values.explained_variance += values->explained_variance;
+    run->late_values.mean += values->mean;
+    run->late_values.returned += values->returned;
+}
+
 /*
- * Gains of the last tenth of the run stand in the row: those of the first iterations describe the
+ * Gains and values of the last tenth of the run stand in the row: those of the first iterations describe the
  * warm start. Means of means by count, and of variances within iterations: the drift between
  * iterations is not spread.
  */
@@ -390,6 +400,8 @@ static void remember(struct run *run, int32_t iteration, const struct trainer_it
     run->scale_std_sum += metrics->clip_scale_std;
     run->entropy_sum += metrics->entropy;
     run->clip_fraction_sum += metrics->clip_fraction;
+    run->alpha_sum += metrics->alpha_used;
+    run->n_alpha += metrics->n_alpha > 0;
     judging_add(&run->judged, &metrics->judge);
     int32_t iterations = run->recipe->training.iterations;
     if (iteration < iterations - (iterations + 9) / 10)
@@ -401,6 +413,8 @@ static void remember(struct run *run, int32_t iteration, const struct trainer_it
         run->late[k].std += n * metrics->gain[k].std * metrics->gain[k].std;
     }
     run->n_late = metrics->n_gain > run->n_late ? metrics->n_gain : run->n_late;
+    if (metrics->n_valued > 0)
+        add_values(run, &metrics->values);
 }
 
 /*
@@ -520,6 +534,14 @@ static enum trainer_status score_questions(struct run *run, struct trainer_event
     return status;
 }
 
+static struct trainer_values mean_values(const struct run *run)
+{
+    const struct trainer_values *sum = &run->late_values;
+    double n = fmax(1, run->n_late_values);
+    return (struct trainer_values){sum->loss / n, sum->clip_fraction / n,
+                                   sum->explained_variance / n, sum->mean / n, sum->returned / n};
+}
+
 /*
  * The square root comes here, after the mean of variances. Without iterations nothing was scaled:
  * 1 and 0, which is what a clip scale that does nothing has.
@@ -531,6 +553,10 @@ static void sum_up(struct run *run, struct trainer_event *event)
     event->clip_scale_std = iterations > 0 ? run->scale_std_sum / iterations : 0;
     event->entropy = iterations > 0 ? run->entropy_sum / iterations : 0;
     event->clip_fraction = iterations > 0 ? run->clip_fraction_sum / iterations : 0;
+    event->n_alpha = run->n_alpha;
+    event->alpha_used = run->alpha_sum / fmax(1, run->n_alpha);
+    event->n_valued = run->n_late_values;
+    event->values = mean_values(run);
     event->n_gain = run->n_late;
     event->judge = run->judged;
     for (int32_t k = 0; k < run->n_late; k++) {

@@ -43,6 +43,9 @@ struct run {
     struct trainer_turn_gain
         late[TRAINER_TURNS_MAX]; /* sums over the last tenth of the iterations */
     int32_t n_late;
+    double alpha_sum; /* of the iterations in which it was adaptive */
+    int32_t n_alpha, n_late_values;
+    struct trainer_values late_values; /* sums over the last tenth, as late */
 };
 
 /* What the algorithm of a task and its teacher cannot do without: a set of enum rl_need. */

@@ -13,16 +13,18 @@
 #include "support/whole_file.h"
 
 #define MAGIC "LNGSTATE"
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* What a run holds beside weights. Zeroed before it is filled: its bytes are compared by a digest. */
 struct numbers {
     char magic[8];
     uint32_t version, size; /* of this struct */
     uint64_t recipe;
-    int32_t iterations, n_scores, n_late, pad;
+    int32_t iterations, n_scores, n_late, n_alpha, n_late_values, pad;
     int64_t steps;
     double train_s, score_sum, scale_mean_sum, scale_std_sum, entropy_sum, clip_fraction_sum;
+    double alpha_sum;
+    struct trainer_values late_values;
     double baseline[TRAINER_ENVS_MAX];
     uint64_t n_baselines[TRAINER_ENVS_MAX];
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
@@ -93,6 +95,10 @@ static void take_numbers(const struct run *run, int32_t iterations, struct numbe
     numbers->scale_std_sum = run->scale_std_sum;
     numbers->entropy_sum = run->entropy_sum;
     numbers->clip_fraction_sum = run->clip_fraction_sum;
+    numbers->alpha_sum = run->alpha_sum;
+    numbers->n_alpha = run->n_alpha;
+    numbers->late_values = run->late_values;
+    numbers->n_late_values = run->n_late_values;
     numbers->n_late = run->n_late;
     memcpy(numbers->late, run->late, sizeof numbers->late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {
@@ -204,6 +210,10 @@ static void give_numbers(struct run *run, const struct numbers *numbers)
     run->scale_std_sum = numbers->scale_std_sum;
     run->entropy_sum = numbers->entropy_sum;
     run->clip_fraction_sum = numbers->clip_fraction_sum;
+    run->alpha_sum = numbers->alpha_sum;
+    run->n_alpha = numbers->n_alpha;
+    run->late_values = numbers->late_values;
+    run->n_late_values = numbers->n_late_values;
     run->n_late = numbers->n_late;
     memcpy(run->late, numbers->late, sizeof run->late);
     for (size_t i = 0; i < TRAINER_ENVS_MAX; i++) {

@@ -125,8 +125,8 @@ static void add(struct trainer_iteration *metrics, const struct objective_result
     metrics->entropy += result->entropy;
     metrics->clip_fraction += result->clip_fraction;
     metrics->kl += result->kl;
-    metrics->value_loss += result->value_loss;
-    metrics->value_clip_fraction += result->value_clip_fraction;
+    metrics->values.loss += result->value_loss;
+    metrics->values.clip_fraction += result->value_clip_fraction;
     metrics->n_valued += result->n_valued;
     add_options(&metrics->offpolicy, result);
     metrics->distillation.loss += result->distilled;
@@ -141,8 +141,8 @@ static void take_means(struct trainer_iteration *metrics, double n)
     metrics->entropy /= n;
     metrics->clip_fraction /= n;
     metrics->kl /= n;
-    metrics->value_loss /= n;
-    metrics->value_clip_fraction /= n;
+    metrics->values.loss /= n;
+    metrics->values.clip_fraction /= n;
     mean_options(&metrics->offpolicy, n);
     metrics->distillation.loss /= n;
     metrics->distillation.clipped /= n;

@@ -79,7 +79,7 @@ void values_measure(const struct trainer_rollouts *r, struct trainer_iteration *
     }
     if (returns.n <= 0)
         return;
-    metrics->explained_variance = 1 - variance(&errors) / (variance(&returns) + 1e-5);
-    metrics->value_mean = mean(&values);
-    metrics->return_mean = mean(&returns);
+    metrics->values.explained_variance = 1 - variance(&errors) / (variance(&returns) + 1e-5);
+    metrics->values.mean = mean(&values);
+    metrics->values.returned = mean(&returns);
 }
