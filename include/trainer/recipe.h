@@ -235,6 +235,20 @@ struct trainer_training {
     double temperature;            /* 1; of sampling */
 };
 
+/* Rollouts of a micro-batch where there is no number of tokens. */
+#define TRAINER_MICRO_BATCH_ROWS 8
+
+/*
+ * What goes through the network at a time. The loss and its gradient are always those of the whole
+ * minibatch.
+ */
+struct trainer_micro_batch {
+    int32_t tokens; /* 0: TRAINER_MICRO_BATCH_ROWS rollouts as they come; else packed by the core's
+                       plan (rlcore/pack.h) into as many tokens at most */
+    double activation_bytes; /* 0: all that the way back needs is kept; else for as many micro-batches
+                                as fit, and others go forward once more. Changes no number. */
+};
+
 /* "ppo", "turn", "gspo", "cispo", "sapo", "gpg", "geo_mean", "reinforce", "dppo", "ipo", "compose" */
 enum trainer_loss_name {
     TRAINER_LOSS_PPO,
@@ -376,6 +390,7 @@ struct trainer_recipe {
     struct trainer_task tasks[TRAINER_ENVS_MAX];
     int32_t n_tasks; /* 1 */
     struct trainer_training training;
+    struct trainer_micro_batch micro_batch;
     struct trainer_loss loss;
     struct trainer_value value;
     struct trainer_sampler sampler;

@@ -81,7 +81,7 @@ float *warm_policy(const struct trainer_recipe *recipe, int32_t steps)
     struct trainer_error err;
     warm.warm_start.steps = steps;
     enum trainer_status status =
-        learner_open(&learner, &warm.model, (size_t)warm.warm_start.batch, 1, &err);
+        learner_open(&learner, &warm.model, (size_t)warm.warm_start.batch, NULL, 1, &err);
     float *params = malloc(learner.n_params * sizeof *params);
     if (status == TRAINER_OK) {
         trainer_policy_initf(&warm.model, 1, learner.params);

@@ -93,6 +93,19 @@ static void a_run_without_memory_says_so(void **state)
     assert_true(count_failures(&recipe, run) > 15);
 }
 
+/* Few passes, and the core's plan of micro-batches. */
+static void packed_micro_batches_without_memory_say_so(void **state)
+{
+    (void)state;
+    struct trainer_recipe recipe = short_recipe();
+    int plain = count_failures(&recipe, run);
+    recipe.micro_batch.tokens = recipe.model.max_tokens;
+    int packed = count_failures(&recipe, run);
+    recipe.micro_batch.activation_bytes = 1e6;
+    assert_true(packed > plain);
+    assert_true(count_failures(&recipe, run) > 10);
+}
+
 static void each_algorithm_without_memory_says_so(void **state)
 {
     (void)state;
@@ -141,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_without_memory_says_so),
+        cmocka_unit_test(packed_micro_batches_without_memory_say_so),
         cmocka_unit_test(each_algorithm_without_memory_says_so),
         cmocka_unit_test(looking_at_a_policy_without_memory_says_so),
     };

@@ -56,7 +56,7 @@ static struct learner opened(size_t max_rows, int threads)
 {
     struct trainer_model model = small_model();
     struct learner learner;
-    assert_int_equal(learner_open(&learner, &model, max_rows, threads, NULL), TRAINER_OK);
+    assert_int_equal(learner_open(&learner, &model, max_rows, NULL, threads, NULL), TRAINER_OK);
     trainer_policy_initf(&model, 4, learner.params);
     learner_restart(&learner, 0.9, 0.95, 0.01);
     return learner;

@@ -210,6 +210,20 @@ static void warm_starts_come_to_the_same(void **state)
     }
 }
 
+/* Two passes of the least size: most of every rank's chunks go forward once more. */
+static void packed_micro_batches_come_to_the_same(void **state)
+{
+    struct trainer_recipe recipe = wide_recipe(*state);
+    size_t least = (size_t)recipe.model.max_tokens;
+    recipe.micro_batch.tokens = (int32_t)least;
+    check_recipe(&recipe);
+    assert_equal(&recipe, "packed");
+    recipe.micro_batch.activation_bytes =
+        2.5 * (double)trainer_pass_bytesf(&recipe.model, least, least);
+    check_recipe(&recipe);
+    assert_equal(&recipe, "packed within a budget");
+}
+
 static void environments_beside_each_other_come_to_the_same(void **state)
 {
     const enum rl_algorithm_name pairs[][2] = {{RL_ALGORITHM_TURN_GROUP_V1D, RL_ALGORITHM_GRPO},
@@ -503,6 +517,7 @@ int main(void)
         cmocka_unit_test(every_loss_comes_to_the_same),
         cmocka_unit_test(other_samplers_come_to_the_same),
         cmocka_unit_test(warm_starts_come_to_the_same),
+        cmocka_unit_test(packed_micro_batches_come_to_the_same),
         cmocka_unit_test(environments_beside_each_other_come_to_the_same),
         cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
         cmocka_unit_test(shown_solutions_come_to_the_same),

@@ -138,6 +138,7 @@ static const char everything[] =
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"
+    " 'micro_batch': {'tokens': 4096, 'activation_bytes': 3000000000},"
     " 'loss': {'name': 'cispo', 'aggregation': 'seq-mean-token-sum-norm', 'clip_low': 0.24,"
     "  'clip_high': 0.25, 'clip_c': 2.6, 'kl_coef': 0.27},"
     " 'value': {'coef': 0.7, 'cliprange': 0.3, 'lr': 0.01},"
@@ -311,6 +312,12 @@ static void a_judge_needs_address_model_and_somebody_who_asks(void **state)
                  groups[i][0]);
         assert_refused(text, groups[i][1]);
     }
+    assert_refused("{'micro_batch': {'tokens': 50}}", "but the longest sequence has");
+    assert_refused("{'micro_batch': {'tokens': -1}}", "micro_batch.tokens is -1");
+    assert_refused("{'micro_batch': {'activation_bytes': -1}}", "must be a number from 0 on");
+    assert_refused("{'micro_batch': {'activation_bytes': 1e6}}",
+                   "one micro-batch of 640 tokens needs");
+    accepted("{'micro_batch': {'tokens': 200, 'activation_bytes': 6e6}}");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 3}}}]}", "must divide training.group_size = 8");
     assert_refused("{'environments': [{'algorithm': {'passk': {'k': 8}}}]}", "must divide training.group_size = 8");
 }

@@ -238,7 +238,7 @@ static void values_are_learned(void **state)
         const float *now = run.learner.params;
         assert_int_equal(learner_forward(&run.learner, now, &rows, b->log_prob, NULL, NULL),
                          TRAINER_OK);
-        assert_int_equal(learner_values(&run.learner, now, &rows, b->value, NULL), TRAINER_OK);
+        assert_int_equal(learner_values(&run.learner, &rows, b->value, NULL), TRAINER_OK);
         assert_int_equal(objective_values(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
         assert_int_equal(
             learner_update(&run.learner, b->d_log_prob, b->d_value, &rates, &norm, NULL),

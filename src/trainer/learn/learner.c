@@ -1,7 +1,7 @@
 /*
  * learner.c: see learner.h.
  *
- * Rows go through the network in chunks of CHUNK_ROWS, chunks in lanes: chunk c belongs to lane
+ * Rows go through the network in chunks, chunks in lanes: chunk c belongs to lane
  * c mod GRADIENT_LANES whoever computes it, each lane sums into its own gradient and lanes are
  * added in order. Floating sums depend on order; this order depends on the batch alone, so that a
  * trial repeats to the bit with any number of threads.
@@ -21,11 +21,13 @@
 #include "policy/kernels.h"
 #include "support/threads.h"
 
-/* CHUNK_ROWS rows, packed. */
+/* A micro-batch, packed. Arrays are cut from those of learner.whole. */
 struct learner_chunk {
-    struct trainer_passf *pass;
+    struct trainer_passf *pass; /* that keeps its activations, or NULL */
     struct trainer_sequences sequences;
-    size_t start[CHUNK_ROWS + 1];
+    size_t n_rows;
+    const size_t *row; /* [n_rows] of the rows handed in */
+    size_t *start;     /* [n_rows + 1] */
     int32_t *tokens;
     uint8_t *wanted;
     size_t n_wanted;
@@ -33,102 +35,114 @@ struct learner_chunk {
     float *log_prob, *entropy, *d_log_prob;
     uint16_t *replay, *record; /* with experts: [n][layers][experts_per_token] of each token */
     size_t *predicts;          /* [n] place of the token behind, SIZE_MAX at a row's end */
+    bool replays;
     float *value; /* with a value head: values, then their gradient */
 };
 
 _Static_assert(TRAINER_NO_EXPERT == RL_NO_EXPERT, "routes are the core's");
 
-static size_t chunk_tokens(const struct trainer_model *model)
+/* Tokens of all chunks together. */
+static size_t all_tokens(const struct learner *learner)
 {
-    return CHUNK_ROWS * (size_t)model->max_tokens;
+    return learner->micro.max_rows * (size_t)learner->model.max_tokens;
 }
 
-static size_t chunks_for(size_t rows)
+/* Called twice, once without a block to measure it: what it cuts is written where there is one. */
+static void carve_chunks(struct learner *learner, struct carve *block)
 {
-    return (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    size_t n = all_tokens(learner), places = trainer_model_routes(&learner->model);
+    size_t starts = learner->micro.max_rows + learner->micro.most;
+    learner->chunks = carve(block, learner->micro.most, sizeof *learner->chunks);
+    learner->whole = carve(block, 1, sizeof *learner->whole);
+    struct learner_chunk whole = {.start = carve(block, starts, sizeof(size_t)),
+                                  .tokens = carve(block, n, sizeof(int32_t)),
+                                  .wanted = carve(block, n, 1),
+                                  .place = carve(block, n, sizeof(size_t)),
+                                  .log_prob = carve(block, n, sizeof(float)),
+                                  .entropy = carve(block, n, sizeof(float)),
+                                  .d_log_prob = carve(block, n, sizeof(float))};
+    if (places > 0) {
+        whole.replay = carve(block, n * places, sizeof(uint16_t));
+        whole.record = carve(block, n * places, sizeof(uint16_t));
+        whole.predicts = carve(block, n, sizeof(size_t));
+    }
+    if (learner->model.value_head)
+        whole.value = carve(block, n, sizeof(float));
+    if (block->base)
+        *learner->whole = whole;
 }
 
-/*
- * Called twice, once without a block to measure it. Chunks are written only when there is one: in
- * the first call the array of chunks is not there yet.
- */
 static void carve_learner(struct learner *learner, struct carve *block)
 {
-    size_t n = chunk_tokens(&learner->model), d = (size_t)learner->model.width,
-           m = (size_t)learner->model.mlp;
-    size_t most = m > d ? m : d, places = trainer_model_routes(&learner->model);
+    size_t d = (size_t)learner->model.width, m = (size_t)learner->model.mlp;
+    size_t most = m > d ? m : d;
     learner->params = carve(block, learner->n_params, sizeof(float));
     learner->gradient = carve(block, GRADIENT_LANES * learner->n_params, sizeof(float));
     learner->adam.m = carve(block, learner->n_params, sizeof(float));
     learner->adam.v = carve(block, learner->n_params, sizeof(float));
     learner->muon = carve(block, muon_scratch(d, most), sizeof(float));
-    learner->chunks = carve(block, learner->n_chunks, sizeof *learner->chunks);
-    for (size_t i = 0; i < learner->n_chunks; i++) {
-        struct learner_chunk chunk = {.tokens = carve(block, n, sizeof(int32_t)),
-                                      .wanted = carve(block, n, 1),
-                                      .place = carve(block, n, sizeof(size_t)),
-                                      .log_prob = carve(block, n, sizeof(float)),
-                                      .entropy = carve(block, n, sizeof(float)),
-                                      .d_log_prob = carve(block, n, sizeof(float))};
-        if (places > 0) {
-            chunk.replay = carve(block, n * places, sizeof(uint16_t));
-            chunk.record = carve(block, n * places, sizeof(uint16_t));
-            chunk.predicts = carve(block, n, sizeof(size_t));
-        }
-        if (learner->model.value_head)
-            chunk.value = carve(block, n, sizeof(float));
-        if (block->base)
-            learner->chunks[i] = chunk;
-    }
+    learner->pass = carve(block, learner->n_passes, sizeof(struct trainer_passf *));
+    micro_batches_carve(&learner->micro, block);
+    carve_chunks(learner, block);
 }
 
-static struct learner sized(const struct trainer_model *model, size_t max_rows)
+static size_t pass_bytes(const struct learner *learner)
 {
-    return (struct learner){.model = *model,
-                            .n_params = trainer_model_parameters(model),
-                            .max_rows = max_rows,
-                            .n_chunks = chunks_for(max_rows)};
+    return trainer_pass_bytesf(&learner->model, learner->micro.tokens, learner->micro.tokens);
 }
 
-double learner_bytes(const struct trainer_model *model, size_t max_rows)
+static struct learner sized(const struct trainer_model *model, size_t max_rows,
+                            const struct trainer_micro_batch *micro)
 {
-    struct learner learner = sized(model, max_rows);
+    struct learner learner = {.model = *model,
+                              .n_params = trainer_model_parameters(model),
+                              .micro = micro_batches_sized(model, max_rows, micro)};
+    double room = micro ? micro->activation_bytes : 0, fit = room / (double)pass_bytes(&learner);
+    learner.n_passes = room > 0 && fit < (double)learner.micro.most ? (size_t)fmax(1, fit)
+                                                                    : learner.micro.most;
+    return learner;
+}
+
+double learner_bytes(const struct trainer_model *model, size_t max_rows,
+                     const struct trainer_micro_batch *micro)
+{
+    struct learner learner = sized(model, max_rows, micro);
     struct carve block = {NULL, 0};
-    size_t n = chunk_tokens(model);
     carve_learner(&learner, &block);
-    return (double)block.used + (double)learner.n_chunks * (double)trainer_pass_bytesf(model, n, n);
+    return (double)block.used + micro_batches_workspace(&learner.micro) +
+           (double)learner.n_passes * (double)pass_bytes(&learner);
 }
 
 /*
- * Every chunk has a pass of its own: the backward pass of a minibatch reads what the forward pass
- * left in all of them. A failure halfway is closed by the caller, so n_chunks must be right at
- * once.
+ * Where all chunks have a pass of their own, the backward pass of a minibatch reads what the forward
+ * pass left in them. A failure halfway is closed by the caller, so n_passes must be right at once.
  */
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
-                                 size_t max_rows, int threads, struct trainer_error *err)
+                                 size_t max_rows, const struct trainer_micro_batch *micro,
+                                 int threads, struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
     struct carve block = {NULL, 0};
-    size_t n = chunk_tokens(model);
-    *learner = sized(model, max_rows);
+    *learner = sized(model, max_rows, micro);
     carve_learner(learner, &block);
-    size_t bytes = block.used;
+    size_t bytes = block.used, tokens = learner->micro.tokens;
     block = (struct carve){carve_block(bytes), 0};
     if (!block.base) {
-        learner->n_chunks = 0;
+        learner->n_passes = 0;
         return trainer_no_memory(err, bytes);
     }
     learner->threads = threads;
     carve_learner(learner, &block);
-    for (size_t i = 0; i < learner->n_chunks && status == TRAINER_OK; i++)
-        status = trainer_pass_createf(&learner->chunks[i].pass, model, n, n, err);
+    for (size_t i = 0; i < learner->n_passes && status == TRAINER_OK; i++)
+        status = trainer_pass_createf(&learner->pass[i], model, tokens, tokens, err);
     return status;
 }
 
 void learner_close(struct learner *learner)
 {
-    for (size_t i = 0; i < learner->n_chunks; i++)
-        trainer_pass_freef(learner->chunks[i].pass);
+    for (size_t i = 0; i < learner->n_passes; i++)
+        trainer_pass_freef(learner->pass[i]);
+    micro_batches_close(&learner->micro);
     free(learner->shared);
     free(learner->shared_routes);
     free(learner->params);
@@ -154,36 +168,36 @@ void learner_restart(struct learner *learner, double beta1, double beta2, double
 /* ---- passes ------------------------------------------------------------------------------- */
 
 /* What is wanted is numbered in order, and its place kept: log-probs come back packed. */
-static void pack(struct learner_chunk *chunk, const struct learner_rows *rows, size_t first,
-                 size_t end)
+static void pack(struct learner_chunk *chunk, const struct learner_rows *rows)
 {
     size_t n = 0;
     chunk->n_wanted = 0;
-    for (size_t row = first; row < end; row++) {
-        chunk->start[row - first] = n;
-        for (size_t t = 0; t < (size_t)rows->length[row]; t++, n++) {
-            size_t place = row * rows->width + t;
+    for (size_t i = 0; i < chunk->n_rows; i++) {
+        chunk->start[i] = n;
+        for (size_t t = 0; t < (size_t)rows->length[chunk->row[i]]; t++, n++) {
+            size_t place = chunk->row[i] * rows->width + t;
             chunk->tokens[n] = rows->tokens[place];
             chunk->wanted[n] = rows->wanted[place];
             if (rows->wanted[place])
                 chunk->place[chunk->n_wanted++] = place;
         }
     }
-    chunk->start[end - first] = n;
+    chunk->start[chunk->n_rows] = n;
     chunk->sequences =
-        (struct trainer_sequences){end - first, chunk->start, chunk->tokens, chunk->wanted};
+        (struct trainer_sequences){chunk->n_rows, chunk->start, chunk->tokens, chunk->wanted};
 }
 
 /* ---- routes ------------------------------------------------------------------------------- */
 
-static void find_predicted(struct learner_chunk *chunk, const struct learner_rows *rows,
-                           size_t first, size_t end)
+static void find_predicted(struct learner_chunk *chunk, const struct learner_rows *rows)
 {
     size_t n = 0;
-    for (size_t row = first; row < end; row++)
+    for (size_t i = 0; i < chunk->n_rows; i++) {
+        size_t row = chunk->row[i];
         for (size_t t = 1; t <= (size_t)rows->length[row]; t++)
             chunk->predicts[n++] =
                 t < (size_t)rows->length[row] ? row * rows->width + t : SIZE_MAX;
+    }
 }
 
 static enum trainer_status take_routes(const struct learner *learner, struct learner_chunk *chunk,
@@ -203,57 +217,73 @@ static enum trainer_status take_routes(const struct learner *learner, struct lea
 
 /* Places that predict nothing, padding as well, have no route. */
 static void give_routes(const struct learner *learner, const struct learner_chunk *chunk,
-                        const struct learner_rows *rows, size_t first, size_t end)
+                        const struct learner_rows *rows)
 {
-    size_t places = trainer_model_routes(&learner->model), n = chunk->sequences.start[end - first];
+    size_t places = trainer_model_routes(&learner->model), row_size = rows->width * places;
     uint16_t *to = learner->record;
-    for (size_t i = first * rows->width * places; i < end * rows->width * places; i++)
-        to[i] = TRAINER_NO_EXPERT;
-    for (size_t i = 0; i < n; i++)
+    for (size_t r = 0; r < chunk->n_rows; r++)
+        for (size_t i = 0; i < row_size; i++)
+            to[chunk->row[r] * row_size + i] = TRAINER_NO_EXPERT;
+    for (size_t i = 0; i < chunk->start[chunk->n_rows]; i++)
         if (chunk->predicts[i] != SIZE_MAX)
             memcpy(to + chunk->predicts[i] * places, chunk->record + i * places,
                    places * sizeof *to);
 }
 
 static enum trainer_status prepare_routes(const struct learner *learner,
-                                          struct learner_chunk *chunk,
-                                          const struct learner_rows *rows, size_t first, size_t end,
+                                          struct learner_chunk *chunk, struct trainer_passf *pass,
+                                          const struct learner_rows *rows,
                                           struct trainer_error *err)
 {
     if (learner->model.experts == 0)
         return TRAINER_OK;
-    find_predicted(chunk, rows, first, end);
-    trainer_pass_routef(chunk->pass, learner->replay ? chunk->replay : NULL,
+    find_predicted(chunk, rows);
+    chunk->replays = learner->replay != NULL;
+    trainer_pass_routef(pass, chunk->replays ? chunk->replay : NULL,
                         learner->record ? chunk->record : NULL);
-    return learner->replay ? take_routes(learner, chunk, rows, err) : TRAINER_OK;
+    return chunk->replays ? take_routes(learner, chunk, rows, err) : TRAINER_OK;
 }
 
 /* ---- a chunk ------------------------------------------------------------------------------ */
 
-/*
- * Entropy only where it is asked for: it is one more pass over the logits, and scoring does not
- * read it.
- */
-static enum trainer_status forward_chunk(const struct learner *learner, size_t index,
-                                         const float *params, const struct learner_rows *rows,
-                                         float *log_prob, float *entropy, struct trainer_error *err)
+/* The pass that a chunk keeps, else the one of whoever is at work. */
+static struct trainer_passf *pass_of(const struct learner *learner,
+                                     const struct learner_chunk *chunk)
 {
-    struct learner_chunk *chunk = &learner->chunks[index];
-    size_t first = index * CHUNK_ROWS,
-           end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
-    pack(chunk, rows, first, end);
-    enum trainer_status status = prepare_routes(learner, chunk, rows, first, end, err);
-    if (status == TRAINER_OK)
-        status = trainer_policy_forwardf(chunk->pass, params, &chunk->sequences, chunk->log_prob,
-                                         entropy ? chunk->entropy : NULL, err);
-    if (status == TRAINER_OK && learner->record)
-        give_routes(learner, chunk, rows, first, end);
-    for (size_t i = 0; i < chunk->n_wanted && status == TRAINER_OK; i++) {
+    return chunk->pass ? chunk->pass : learner->pass[learner->n_kept + (size_t)threads_mine()];
+}
+
+static void give_values(struct learner_chunk *chunk, float *log_prob, float *entropy)
+{
+    for (size_t i = 0; i < chunk->n_wanted; i++) {
         log_prob[chunk->place[i]] = chunk->log_prob[i];
         if (entropy)
             entropy[chunk->place[i]] = chunk->entropy[i];
     }
-    return status;
+}
+
+/*
+ * Entropy only where it is asked for: it is one more pass over the logits, and scoring does not
+ * read it. Values at once: the pass may go to another chunk before anybody asks for them.
+ */
+static enum trainer_status forward_chunk(const struct learner *learner, struct learner_chunk *chunk,
+                                         const float *params, const struct learner_rows *rows,
+                                         float *log_prob, float *entropy, struct trainer_error *err)
+{
+    struct trainer_passf *pass = pass_of(learner, chunk);
+    pack(chunk, rows);
+    enum trainer_status status = prepare_routes(learner, chunk, pass, rows, err);
+    if (status == TRAINER_OK)
+        status = trainer_policy_forwardf(pass, params, &chunk->sequences, chunk->log_prob,
+                                         entropy ? chunk->entropy : NULL, err);
+    if (status != TRAINER_OK)
+        return status;
+    if (learner->record)
+        give_routes(learner, chunk, rows);
+    if (chunk->value)
+        trainer_policy_valuesf(pass, params, chunk->value);
+    give_values(chunk, log_prob, entropy);
+    return TRAINER_OK;
 }
 
 /* ---- over several processes ---------------------------------------------------------------- */
@@ -271,17 +301,58 @@ static bool is_mine(const struct learner *learner, size_t chunk)
     return lane_of(chunk) >= first && lane_of(chunk) < end;
 }
 
+/* Chunks of this batch, each with its part of the arrays; the first of this process keep a pass. */
+static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
+{
+    const struct micro_batches *micro = &learner->micro;
+    const struct learner_chunk *whole = learner->whole;
+    size_t places = trainer_model_routes(&learner->model), kept = 0, at = 0, started = 0;
+    for (size_t c = 0; c < micro->n; c++) {
+        struct learner_chunk *chunk = &learner->chunks[c];
+        *chunk = (struct learner_chunk){.n_rows = micro->count[c],
+                                        .row = micro->row + micro->first[c],
+                                        .start = whole->start + started,
+                                        .tokens = whole->tokens + at,
+                                        .wanted = whole->wanted + at,
+                                        .place = whole->place + at,
+                                        .log_prob = whole->log_prob + at,
+                                        .entropy = whole->entropy + at,
+                                        .d_log_prob = whole->d_log_prob + at,
+                                        .value = whole->value ? whole->value + at : NULL};
+        if (places > 0) {
+            chunk->replay = whole->replay + at * places;
+            chunk->record = whole->record + at * places;
+            chunk->predicts = whole->predicts + at;
+        }
+        if (chunk->n_rows > 0 && kept < learner->n_kept && is_mine(learner, c))
+            chunk->pass = learner->pass[kept++];
+        started += chunk->n_rows + 1;
+        for (size_t i = 0; i < chunk->n_rows; i++)
+            at += (size_t)rows->length[chunk->row[i]];
+    }
+}
+
+/* Who does not keep all activations needs a pass for every thread, and has no more threads. */
+static void share_passes(struct learner *learner)
+{
+    size_t mine = 0, threads = (size_t)learner->threads;
+    for (size_t c = 0; c < learner->micro.n; c++)
+        mine += learner->micro.count[c] > 0 && is_mine(learner, c);
+    if (mine > learner->n_passes && threads > learner->n_passes)
+        threads = learner->n_passes;
+    learner->workers = (int)threads;
+    learner->n_kept = mine <= learner->n_passes ? mine : learner->n_passes - threads;
+}
+
 enum direction { PASS_OVER, TO_SHARED, FROM_SHARED };
 
 /* Wanted values of a chunk, one behind the other at *shared, which moves on. */
-static void move_values(const struct learner_rows *rows, size_t chunk, enum direction direction,
-                        float *values, float **shared)
+static void move_values(const struct learner_rows *rows, const struct learner_chunk *chunk,
+                        enum direction direction, float *values, float **shared)
 {
-    size_t first = chunk * CHUNK_ROWS,
-           end = first + CHUNK_ROWS < rows->n ? first + CHUNK_ROWS : rows->n;
-    for (size_t row = first; row < end; row++)
-        for (size_t t = 0; t < (size_t)rows->length[row]; t++) {
-            size_t place = row * rows->width + t;
+    for (size_t i = 0; i < chunk->n_rows; i++)
+        for (size_t t = 0; t < (size_t)rows->length[chunk->row[i]]; t++) {
+            size_t place = chunk->row[i] * rows->width + t;
             if (!rows->wanted[place])
                 continue;
             if (direction == TO_SHARED)
@@ -305,8 +376,8 @@ static void move_chunks(const struct learner *learner, const struct learner_rows
         start[rank] = (size_t)(at - learner->shared) * sizeof *at;
         ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
         for (; lane < end; lane++)
-            for (size_t c = lane; c < learner->used; c += GRADIENT_LANES)
-                move_values(rows, c, rank == ranks_mine(learner->ranks) ? mine : others, values,
+            for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
+                move_values(rows, &learner->chunks[c], rank == ranks_mine(learner->ranks) ? mine : others, values,
                             &at);
         start[rank + 1] = (size_t)(at - learner->shared) * sizeof *at;
     }
@@ -317,7 +388,7 @@ static enum trainer_status share_values(struct learner *learner, const struct le
                                         float *values, struct trainer_error *err)
 {
     size_t start[TRAINER_RANKS_MAX + 1];
-    size_t bytes = learner->n_chunks * chunk_tokens(&learner->model) * sizeof *learner->shared;
+    size_t bytes = all_tokens(learner) * sizeof *learner->shared;
     if (ranks_count(learner->ranks) == 1 || !values)
         return TRAINER_OK;
     if (!learner->shared && !(learner->shared = malloc(bytes)))
@@ -336,13 +407,13 @@ static void move_routes(const struct learner *learner, const struct learner_rows
     size_t lane, end, row_size = rows->width * trainer_model_routes(&learner->model);
     ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
     for (; lane < end; lane++)
-        for (size_t c = lane; c < learner->used; c += GRADIENT_LANES) {
-            size_t first = c * CHUNK_ROWS, left = rows->n - first;
-            size_t n = (left < CHUNK_ROWS ? left : CHUNK_ROWS) * row_size;
-            uint16_t *own = learner->record + first * row_size;
-            memcpy(to_shared ? *shared : own, to_shared ? own : *shared, n * sizeof *own);
-            *shared += n;
-        }
+        for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
+            for (size_t i = 0; i < learner->chunks[c].n_rows; i++) {
+                uint16_t *own = learner->record + learner->chunks[c].row[i] * row_size;
+                memcpy(to_shared ? *shared : own, to_shared ? own : *shared,
+                       row_size * sizeof *own);
+                *shared += row_size;
+            }
 }
 
 /* Routes that were recorded are whole on all ranks afterwards, as log-probs are. */
@@ -350,8 +421,8 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
                                         struct trainer_error *err)
 {
     size_t start[TRAINER_RANKS_MAX + 1] = {0};
-    size_t bytes = learner->n_chunks * chunk_tokens(&learner->model) *
-                   trainer_model_routes(&learner->model) * sizeof *learner->shared_routes;
+    size_t bytes = all_tokens(learner) * trainer_model_routes(&learner->model) *
+                   sizeof *learner->shared_routes;
     int size = ranks_count(learner->ranks);
     if (size == 1 || !learner->record)
         return TRAINER_OK;
@@ -391,17 +462,21 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
                                     const struct learner_rows *rows, float *log_prob,
                                     float *entropy, struct trainer_error *err)
 {
-    enum trainer_status failed = TRAINER_OK;
     struct trainer_error first_error = {TRAINER_OK, ""};
-    learner->used = chunks_for(rows->n);
+    enum trainer_status failed = micro_batches_plan(&learner->micro, rows->n, rows->length, err);
+    if (failed != TRAINER_OK)
+        return failed;
+    share_passes(learner);
+    cut_chunks(learner, rows);
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(learner->workers) schedule(dynamic, 1)
 #endif
-    for (size_t c = 0; c < learner->used; c++) {
+    for (size_t c = 0; c < learner->micro.n; c++) {
+        struct learner_chunk *chunk = &learner->chunks[c];
         struct trainer_error local;
         enum trainer_status status = TRAINER_OK;
-        if (is_mine(learner, c))
-            status = forward_chunk(learner, c, params, rows, log_prob, entropy, &local);
+        if (chunk->n_rows > 0 && is_mine(learner, c))
+            status = forward_chunk(learner, chunk, params, rows, log_prob, entropy, &local);
         if (status != TRAINER_OK)
             keep_error(&failed, &first_error, &local);
     }
@@ -414,31 +489,24 @@ enum trainer_status learner_forward(struct learner *learner, const float *params
     return failed == TRAINER_OK ? share_values(learner, rows, entropy, err) : failed;
 }
 
-enum trainer_status learner_values(struct learner *learner, const float *params,
-                                   const struct learner_rows *rows, float *value,
-                                   struct trainer_error *err)
+enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
+                                   float *value, struct trainer_error *err)
 {
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
-#endif
-    for (size_t c = 0; c < learner->used; c++) {
-        struct learner_chunk *chunk = &learner->chunks[c];
-        if (!is_mine(learner, c))
-            continue;
-        trainer_policy_valuesf(chunk->pass, params, chunk->value);
+    for (size_t c = 0; c < learner->micro.n; c++) {
+        const struct learner_chunk *chunk = &learner->chunks[c];
         for (size_t i = 0; i < chunk->n_wanted; i++)
             value[chunk->place[i]] = chunk->value[i];
     }
     return share_values(learner, rows, value, err);
 }
 
-/* Log-probs alone, of any number of rows: as many at a time as there are chunks for. */
+/* Log-probs alone, of any number of rows: as many at a time as there is room for. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err)
 {
     enum trainer_status status = TRAINER_OK;
-    size_t step = learner->n_chunks * CHUNK_ROWS, places = trainer_model_routes(&learner->model);
+    size_t step = learner->micro.max_rows, places = trainer_model_routes(&learner->model);
     const uint16_t *replay = learner->replay;
     uint16_t *record = learner->record;
     for (size_t first = 0; first < rows->n && status == TRAINER_OK; first += step) {
@@ -454,22 +522,69 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
     return status;
 }
 
-/* Lanes start from zero each time: a minibatch that failed halfway leaves nothing behind. */
-static void backward_lane(struct learner *learner, size_t lane, const float *d_log_prob,
-                          const float *d_value)
+/* Activations of a chunk, where they are not kept: the same pass as before, from the same input. */
+static enum trainer_status recompute(const struct learner *learner, struct learner_chunk *chunk,
+                                     struct trainer_passf *pass, struct trainer_error *err)
 {
+    trainer_pass_routef(pass, chunk->replays ? chunk->replay : NULL, NULL);
+    return trainer_policy_forwardf(pass, learner->params, &chunk->sequences, chunk->log_prob, NULL,
+                                   err);
+}
+
+static enum trainer_status backward_chunk(const struct learner *learner,
+                                          struct learner_chunk *chunk, const float *d_log_prob,
+                                          const float *d_value, float *gradient,
+                                          struct trainer_error *err)
+{
+    struct trainer_passf *pass = pass_of(learner, chunk);
+    enum trainer_status status =
+        chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err);
+    if (status != TRAINER_OK)
+        return status;
+    for (size_t i = 0; i < chunk->n_wanted; i++)
+        chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
+    trainer_pass_weigh_balancef(pass, learner->balance / (double)learner->micro.n_full);
+    for (size_t i = 0; d_value && i < chunk->n_wanted; i++)
+        chunk->value[i] = d_value[chunk->place[i]];
+    trainer_policy_backward_valuesf(pass, learner->params, chunk->d_log_prob,
+                                    d_value ? chunk->value : NULL, gradient);
+    return TRAINER_OK;
+}
+
+/* Lanes start from zero each time: a minibatch that failed halfway leaves nothing behind. */
+static enum trainer_status backward_lane(struct learner *learner, size_t lane,
+                                         const float *d_log_prob, const float *d_value,
+                                         struct trainer_error *err)
+{
+    enum trainer_status status = TRAINER_OK;
     float *gradient = learner->gradient + lane * learner->n_params;
     memset(gradient, 0, learner->n_params * sizeof *gradient);
-    for (size_t c = lane; c < learner->used; c += GRADIENT_LANES) {
-        struct learner_chunk *chunk = &learner->chunks[c];
-        for (size_t i = 0; i < chunk->n_wanted; i++)
-            chunk->d_log_prob[i] = d_log_prob[chunk->place[i]];
-        trainer_pass_weigh_balancef(chunk->pass, learner->balance / (double)learner->used);
-        for (size_t i = 0; d_value && i < chunk->n_wanted; i++)
-            chunk->value[i] = d_value[chunk->place[i]];
-        trainer_policy_backward_valuesf(chunk->pass, learner->params, chunk->d_log_prob,
-                                        d_value ? chunk->value : NULL, gradient);
+    for (size_t c = lane; c < learner->micro.n && status == TRAINER_OK; c += GRADIENT_LANES)
+        if (learner->chunks[c].n_rows > 0)
+            status = backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient,
+                                    err);
+    return status;
+}
+
+/* The lanes of this process. */
+static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob,
+                                          const float *d_value, struct trainer_error *err)
+{
+    enum trainer_status failed = TRAINER_OK;
+    struct trainer_error first_error = {TRAINER_OK, ""};
+    size_t lane, end;
+    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &lane, &end);
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(learner->workers) schedule(dynamic, 1)
+#endif
+    for (size_t l = lane; l < end; l++) {
+        struct trainer_error local;
+        if (backward_lane(learner, l, d_log_prob, d_value, &local) != TRAINER_OK)
+            keep_error(&failed, &first_error, &local);
     }
+    if (failed != TRAINER_OK && err)
+        *err = first_error;
+    return failed;
 }
 
 /*
@@ -543,15 +658,10 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
                                    const struct learner_rates *rates, double *norm,
                                    struct trainer_error *err)
 {
-    size_t lane, end;
-    ranks_lanes(learner->ranks, GRADIENT_LANES, ranks_mine(learner->ranks), &lane, &end);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(learner->threads) schedule(dynamic, 1)
-#endif
-    for (size_t l = lane; l < end; l++)
-        backward_lane(learner, l, d_log_prob, d_value);
-    enum trainer_status status =
-        ranks_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
+    enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
+    if (status == TRAINER_OK)
+        status =
+            ranks_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
     if (status != TRAINER_OK)
         return status;
     *norm = adamw_norm(learner->n_params, learner->gradient);

@@ -2,10 +2,14 @@
  * learner.h: the policy being trained: forward and backward passes over rows of tokens, and
  * updates.
  *
- * Rows are cut into chunks of CHUNK_ROWS, chunks are dealt to GRADIENT_LANES lanes, and the
- * gradients of the lanes are added in order: sums do not depend on how many threads do the work.
- * Where several processes share a run, lanes are dealt out to them, each with its chunks; log-probs
- * and the sum of the gradients are on all of them.
+ * Rows are cut into chunks, the micro-batches of micro_batch.h, chunks are dealt to GRADIENT_LANES
+ * lanes, and the gradients of the lanes are added in order: sums do not depend on how many threads
+ * do the work. Where several processes share a run, lanes are dealt out to them, each with its
+ * chunks; log-probs and the sum of the gradients are on all of them.
+ *
+ * The way back needs what the forward pass left. Where there is no room for the passes of all
+ * chunks, those without one of their own go forward again just before (activation recomputation,
+ * arXiv 1604.06174): the same numbers, for a third more work on them.
  */
 #ifndef TRAINER_LEARNER_H
 #define TRAINER_LEARNER_H
@@ -13,9 +17,8 @@
 #include <trainer/policy.h>
 
 #include "learn/adamw.h"
+#include "learn/micro_batch.h"
 #include "support/ranks.h"
-
-enum { CHUNK_ROWS = 8, GRADIENT_LANES = 4 };
 
 /* n rows of width tokens each; wanted marks those whose log-prob is asked for. */
 struct learner_rows {
@@ -29,9 +32,10 @@ struct learner_chunk;
 
 struct learner {
     struct trainer_model model;
-    size_t n_params, max_rows, n_chunks;
-    size_t used; /* chunks of the last forward pass */
-    int threads;
+    size_t n_params;
+    struct micro_batches micro; /* of the last forward pass: a chunk each */
+    size_t n_passes; /* there are; as many chunks at most keep their activations */
+    int threads, workers; /* workers: threads that there are passes for */
     struct ranks *ranks; /* NULL: alone; the caller's, to be set after learner_open */
     /*
      * Of the rows handed in: [n*width][layers][experts_per_token], each NULL or the caller's, as in
@@ -45,14 +49,20 @@ struct learner {
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
     float *muon; /* scratch */
-    struct learner_chunk *chunks;
+    struct trainer_passf **pass; /* [n_passes] the first of chunks that keep them, then of workers */
+    size_t n_kept;
+    struct learner_chunk *chunks; /* [micro.most] */
+    struct learner_chunk *whole;  /* one, whose arrays all others are cut from */
     float *shared; /* log-probs on their way between ranks, NULL until there are any */
     uint16_t *shared_routes; /* and routes */
 };
 
-double learner_bytes(const struct trainer_model *model, size_t max_rows);
+/* micro may be NULL: the defaults. At least one pass is made, whatever activation_bytes says. */
+double learner_bytes(const struct trainer_model *model, size_t max_rows,
+                     const struct trainer_micro_batch *micro);
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
-                                 size_t max_rows, int threads, struct trainer_error *err);
+                                 size_t max_rows, const struct trainer_micro_batch *micro,
+                                 int threads, struct trainer_error *err);
 void learner_close(struct learner *learner);
 
 /* Forget what the optimizer has learned about the gradient. */
@@ -80,9 +90,8 @@ struct learner_rates {
 };
 
 /* After learner_forward with a value head: value [n*width] at the wanted tokens. */
-enum trainer_status learner_values(struct learner *learner, const float *params,
-                                   const struct learner_rows *rows, float *value,
-                                   struct trainer_error *err);
+enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
+                                   float *value, struct trainer_error *err);
 
 /*
  * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), and of

@@ -398,6 +398,23 @@ static enum trainer_status complete_model(struct trainer_recipe *recipe, struct 
     return trainer_model_check(&recipe->model, err);
 }
 
+/* Rows are not cut, and a micro-batch is the least that a pass can be made for. */
+static enum trainer_status check_micro_batch(const struct trainer_recipe *recipe,
+                                             struct trainer_error *err)
+{
+    const struct trainer_micro_batch *micro = &recipe->micro_batch;
+    int32_t longest = recipe->model.max_tokens;
+    if (micro->tokens > 0 && micro->tokens < longest)
+        REFUSE("micro_batch.tokens is %d, but the longest sequence has %d", micro->tokens, longest);
+    size_t tokens = micro->tokens > 0 ? (size_t)micro->tokens
+                                      : TRAINER_MICRO_BATCH_ROWS * (size_t)longest;
+    double least = (double)trainer_pass_bytesf(&recipe->model, tokens, tokens);
+    if (micro->activation_bytes > 0 && micro->activation_bytes < least)
+        REFUSE("micro_batch.activation_bytes is %.0f, but one micro-batch of %zu tokens needs %.0f",
+               micro->activation_bytes, tokens, least);
+    return TRAINER_OK;
+}
+
 /*
  * The model comes last: its tokens and lengths follow from worlds and environments that are known
  * to be right by then.
@@ -419,5 +436,7 @@ enum trainer_status trainer_recipe_check(struct trainer_recipe *recipe, struct t
         status = check_routing(recipe, err);
     if (status == TRAINER_OK)
         status = check_judge(recipe, err);
-    return status == TRAINER_OK ? complete_model(recipe, err) : status;
+    if (status == TRAINER_OK)
+        status = complete_model(recipe, err);
+    return status == TRAINER_OK ? check_micro_batch(recipe, err) : status;
 }

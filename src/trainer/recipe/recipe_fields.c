@@ -198,6 +198,13 @@ static const struct recipe_field root[] = {
          "Largest norm of a gradient."),
     REAL("training.temperature", training.temperature, 1, ABOVE(0), TO(100), "Of sampling."),
 
+    LATER_OBJECT("micro_batch", "What goes through the network at a time."),
+    INT("micro_batch.tokens", micro_batch.tokens, 0, FROM(0), TO(16777216),
+        "Tokens of one at most, packed by length; 0 = 8 rollouts as they come."),
+    REAL("micro_batch.activation_bytes", micro_batch.activation_bytes, 0, FROM(0), NO_LIMIT,
+         "Activations kept for the way back, in bytes; what does not fit is computed once more. 0 = "
+         "all. Changes no number."),
+
     OBJECT("loss", "The policy loss."),
     CHOICE("loss.name", loss.name, losses, TRAINER_LOSS_PPO, "Which loss."),
     CHOICE("loss.aggregation", loss.aggregation, aggregations, TRAINER_TOKEN_MEAN,

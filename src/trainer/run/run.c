@@ -107,7 +107,8 @@ double trainer_memory_bound(const struct trainer_recipe *recipe)
     size_t rows = run_rows(recipe), width = (size_t)recipe->model.max_tokens;
     size_t demos = recipe->checkpoint[0] ? 0 : (size_t)recipe->warm_start.batch;
     double tokens = (double)rows * (double)width;
-    return program_bytes(threads) + learner_bytes(&recipe->model, largest_batch(recipe)) +
+    return program_bytes(threads) +
+           learner_bytes(&recipe->model, largest_batch(recipe), &recipe->micro_batch) +
            sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
            (double)rollouts_bytes(evaluate_rows(recipe), width) +
            (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
@@ -255,7 +256,8 @@ enum trainer_status run_open(struct run *run, struct trainer_error *err)
     run->threads = threads_wanted(run->recipe->threads);
     run->threads_before = threads_limit(run->threads);
     enum trainer_status status = learner_open(&run->learner, &run->recipe->model,
-                                              largest_batch(run->recipe), run->threads, err);
+                                              largest_batch(run->recipe),
+                                              &run->recipe->micro_batch, run->threads, err);
     if (status == TRAINER_OK)
         status = sampler_open(&run->sampler, run->recipe, run->threads, err);
     run->learner.ranks = run->sampler.ranks = &run->ranks;

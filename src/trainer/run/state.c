@@ -69,6 +69,7 @@ uint64_t state_digest(const struct trainer_recipe *recipe)
     struct trainer_recipe plain = *recipe;
     plain.threads = 0;
     plain.budget = (struct trainer_budget){0};
+    plain.micro_batch.activation_bytes = 0;
     strcpy(plain.name, "trial");
     plain.domain[0] = plain.hypothesis[0] = plain.expected_delta[0] = '\0';
     char *text = trainer_recipe_text(&plain);

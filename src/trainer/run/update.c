@@ -53,8 +53,7 @@ static enum trainer_status value_loss(struct run *run, const struct learner_rows
                                       struct objective_result *result, struct trainer_error *err)
 {
     struct minibatch *b = run->minibatch;
-    enum trainer_status status =
-        learner_values(&run->learner, run->learner.params, view, b->value, err);
+    enum trainer_status status = learner_values(&run->learner, view, b->value, err);
     return status == TRAINER_OK
                ? objective_values(b, run->recipe, &run->workspace, result, err)
                : status;
