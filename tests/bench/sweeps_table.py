@@ -4,8 +4,9 @@
 usage: python3 tests/bench/sweeps_table.py
 
 A setting is a line of schema/recipe.schema.json that says how a policy is trained; a sweep is a file of fixtures/recipes
-with rows in fixtures/experiments. A sweep ran a value where its recipe, its base, one of its trials or its grid says so.
-Defaults are not counted, but algorithms and losses are listed one by one. What no sweep ran is the last line.
+with rows in fixtures/experiments, or a recipe by itself that has them. A sweep ran a value where its recipe, its base, one
+of its trials or its grid says so. Defaults are not counted, but algorithms and losses are listed one by one. What no sweep
+ran is the last line.
 """
 import json
 import pathlib
@@ -61,7 +62,8 @@ def said(value, path, out, short):
 
 def of_sweep(path, short, paths):
     sweep, out = json.loads(path.read_text()), {}
-    shared = [sweep.get("base", {})]
+    is_recipe = not {"base", "trials", "grid"} & sweep.keys()
+    shared = [sweep if is_recipe else sweep.get("base", {})]
     if "recipe" in sweep:
         shared.append(json.loads((path.parent / sweep["recipe"]).read_text()))
     trials = sweep.get("trials", [{}])

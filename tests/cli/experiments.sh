@@ -62,6 +62,13 @@ rows routing
 table routing float,none,tis,R2,R3
 rows values
 table values grpo,ppo,ppo-slower,ppo-lam-1,remax,opo,gpg,hierarchical
+rows settings
+table settings 'grpo,grpo not by std,grpo epsilon 0.3,grpo scale 2'
+table settings 'allocation,allocation consistent 2,allocation bad 1,allocation good 1'
+table settings 'v1d,v1d alpha to 0.3'
+table settings 'ppo,ppo coef 0.05,ppo cliprange 1'
+weighed='old tis,old tis cap 5,old compose,old compose engine 1'
+table settings "old,$weighed,old opsm,old opsm product,old opsm both signs,old kl,old kl k1,old kl abs,old kl k2"
 for rates in values ladder-slots; do
     sh "$bench/rates_table.sh" "$shipped/$rates-rates/results.tsv" >told || fail "rates_table.sh: exit status $?"
     must_tell
