@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +29,7 @@
 #include "sqlite_faults.h"
 #include "statement_faults.h"
 #include "support/files.h"
+#include "support/scarce_memory.h"
 
 enum mode { MEMORY, PIECES, CALLS, SQLITE_CALLS, SQLITE_FULL_DISK, SQLITE_MEMORY, STATEMENTS, STARTS, DAMAGE, N_MODES };
 static const char *const mode_names[] = {"memory",        "pieces",     "calls", "sqlite", "sqlite full",
@@ -48,82 +48,14 @@ static bool strikes(enum mode of)
     return hit = true;
 }
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-
-void *__wrap_malloc(size_t size)
+bool memory_strikes(void)
 {
-    return strikes(MEMORY) ? NULL : __real_malloc(size);
+    return strikes(MEMORY);
 }
 
-void *__wrap_calloc(size_t n, size_t size)
+bool piece_strikes(void)
 {
-    return strikes(MEMORY) ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return strikes(MEMORY) ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return strikes(MEMORY) ? NULL : __real_strdup(text);
-}
-
-/* Most texts are pieces of a block that is there already: each of them fails as well, as if it were the one that needs
- * the next block. */
-void *__real_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__real_arena_text(struct arena *arena, const char *text, size_t length);
-void __real_buf_add(struct buf *buf, const void *data, size_t length);
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length);
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length);
-
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size)
-{
-    return strikes(PIECES) ? NULL : __real_arena_alloc(arena, count, size);
-}
-
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length)
-{
-    return strikes(PIECES) ? NULL : __real_arena_text(arena, text, length);
-}
-
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length)
-{
-    if (strikes(PIECES))
-        buf->failed = true;
-    __real_buf_add(buf, data, length);
-}
-
-void __real_buf_puts(struct buf *buf, const char *text);
-void __wrap_buf_puts(struct buf *buf, const char *text);
-void __wrap_buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-void __wrap_buf_puts(struct buf *buf, const char *text)
-{
-    if (strikes(PIECES))
-        buf->failed = true;
-    __real_buf_puts(buf, text);
-}
-
-void __wrap_buf_printf(struct buf *buf, const char *format, ...)
-{
-    char *text;
-    va_list args;
-    va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        abort();
-    va_end(args);
-    __wrap_buf_puts(buf, text);
-    free(text);
+    return strikes(PIECES);
 }
 
 /* SQLite's own allocations: what it finds in a row may not fit. */

@@ -28,6 +28,7 @@
 #include "files/fs.h"
 #include "postgres/libpq.h"
 #include "support/rows.h"
+#include "support/scarce_memory.h"
 
 /* ---- the fault ---------------------------------------------------------------------------------------------------- */
 
@@ -198,50 +199,14 @@ enum lineage_status __wrap_libpq_load(struct libpq *pq, struct lineage_error *er
 
 /* ---- memory and files --------------------------------------------------------------------------------------------- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-void *__real_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__real_arena_text(struct arena *arena, const char *text, size_t length);
-void __real_buf_add(struct buf *buf, const void *data, size_t length);
-void __real_buf_puts(struct buf *buf, const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length);
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length);
-void __wrap_buf_puts(struct buf *buf, const char *text);
-
-void *__wrap_malloc(size_t size) { return strikes(MEMORY) ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t n, size_t size) { return strikes(MEMORY) ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *old, size_t size) { return strikes(MEMORY) ? NULL : __real_realloc(old, size); }
-char *__wrap_strdup(const char *text) { return strikes(MEMORY) ? NULL : __real_strdup(text); }
-
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size)
+bool memory_strikes(void)
 {
-    return strikes(MEMORY) ? NULL : __real_arena_alloc(arena, count, size);
+    return strikes(MEMORY);
 }
 
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length)
+bool piece_strikes(void)
 {
-    return strikes(MEMORY) ? NULL : __real_arena_text(arena, text, length);
-}
-
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length)
-{
-    if (strikes(MEMORY))
-        buf->failed = true;
-    __real_buf_add(buf, data, length);
-}
-
-void __wrap_buf_puts(struct buf *buf, const char *text)
-{
-    if (strikes(MEMORY))
-        buf->failed = true;
-    __real_buf_puts(buf, text);
+    return strikes(MEMORY);
 }
 
 static void *jansson_malloc(size_t size)

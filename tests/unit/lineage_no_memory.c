@@ -15,67 +15,23 @@
 #include "format/arena.h"
 #include "support/files.h"
 #include "support/rows.h"
+#include "support/scarce_memory.h"
 
 /* ---- memory ---- */
 
 static unsigned countdown;
 static bool struck;
 
-static bool strikes(void)
+bool memory_strikes(void)
 {
     if (!countdown || --countdown)
         return false;
     return struck = true;
 }
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t n);
-void *__real_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__real_arena_text(struct arena *arena, const char *text, size_t length);
-void __real_buf_add(struct buf *buf, const void *data, size_t length);
-void __real_buf_puts(struct buf *buf, const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t n);
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size);
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length);
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length);
-void __wrap_buf_puts(struct buf *buf, const char *text);
-
-void *__wrap_malloc(size_t size) { return strikes() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t n, size_t size) { return strikes() ? NULL : __real_calloc(n, size); }
-void *__wrap_realloc(void *old, size_t size) { return strikes() ? NULL : __real_realloc(old, size); }
-char *__wrap_strdup(const char *text) { return strikes() ? NULL : __real_strdup(text); }
-char *__wrap_strndup(const char *text, size_t n) { return strikes() ? NULL : __real_strndup(text, n); }
-
-/* Most texts are pieces of a block that is there already: each fails as if it were the one that needs the next block. */
-void *__wrap_arena_alloc(struct arena *arena, size_t count, size_t size)
+bool piece_strikes(void)
 {
-    return strikes() ? NULL : __real_arena_alloc(arena, count, size);
-}
-
-char *__wrap_arena_text(struct arena *arena, const char *text, size_t length)
-{
-    return strikes() ? NULL : __real_arena_text(arena, text, length);
-}
-
-void __wrap_buf_add(struct buf *buf, const void *data, size_t length)
-{
-    if (strikes())
-        buf->failed = true;
-    __real_buf_add(buf, data, length);
-}
-
-void __wrap_buf_puts(struct buf *buf, const char *text)
-{
-    if (strikes())
-        buf->failed = true;
-    __real_buf_puts(buf, text);
+    return memory_strikes();
 }
 
 /* ---- what is done ---- */
