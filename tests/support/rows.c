@@ -121,6 +121,21 @@ const char *ids_of(struct lineage_store *store, const struct lineage_query *quer
     return ids_of_cursor(cursor);
 }
 
+const char *all_ids(struct lineage_store *store)
+{
+    return ids_of(store, &(struct lineage_query){0});
+}
+
+const char *best_of(struct lineage_store *store)
+{
+    static char id[64];
+    struct lineage_trial best;
+    struct lineage_error err;
+    snprintf(id, sizeof id, "%s", lineage_best(store, &best, &err) == LINEAGE_OK ? best.exp_id : "none");
+    lineage_trial_release(&best);
+    return id;
+}
+
 static bool take_first(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     (void)names;

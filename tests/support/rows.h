@@ -41,6 +41,10 @@ void hear_finding(void *context, const struct lineage_finding *finding);
 const char *ids_of(struct lineage_store *store, const struct lineage_query *query);
 const char *ids_of_cursor(struct lineage_cursor *cursor);
 
+/* Of all rows; of the best one, or "none". Valid until the next call. */
+const char *all_ids(struct lineage_store *store);
+const char *best_of(struct lineage_store *store);
+
 /* First value of an SQL statement as text ("NULL"); valid until the next call. */
 const char *sql_value(struct lineage_store *store, const char *sql);
 

@@ -13,8 +13,8 @@
 
 #include "files/fs.h"
 #include "log/log_file.h"
+#include "support/file_fault.h"
 #include "support/files.h"
-#include "support/last_words.h"
 #include "support/rows.h"
 
 #define DIGESTS ".results.tsv.digests"
@@ -415,25 +415,6 @@ static void a_link_is_not_followed(void **state)
 
 /* ---- the store's own changes, killed and failed at each call ---- */
 
-struct fault {
-    unsigned countdown;
-    int what; /* an errno, FS_FAULT_SHORT, 0 to be killed */
-    bool hit;
-};
-
-static int strike(void *context, const char *call)
-{
-    struct fault *fault = context;
-    if (fault->what == FS_FAULT_SHORT && strcmp(call, "write") != 0)
-        return 0;
-    if (!fault->countdown || --fault->countdown)
-        return 0;
-    fault->hit = true;
-    if (!fault->what)
-        kill_myself();
-    return fault->what;
-}
-
 typedef void prepare_fn(const char *dir);
 typedef void act_fn(struct lineage_store *store);
 
@@ -491,7 +472,7 @@ static void rebuild(struct lineage_store *store)
 }
 
 /* In a child. False once there are fewer calls than that. */
-static bool act_with_fault(const char *dir, act_fn *act, struct fault fault)
+static bool act_with_fault(const char *dir, act_fn *act, struct file_fault fault)
 {
     int state;
     fflush(stdout);
@@ -500,7 +481,7 @@ static bool act_with_fault(const char *dir, act_fn *act, struct fault fault)
     if (child == 0) {
         struct lineage_store *store = NULL;
         struct lineage_open_options options = {.no_mirror = true};
-        fs_set_fault(strike, &fault);
+        fs_set_fault(file_fault_strike, &fault);
         if (lineage_store_open(&store, dir, &options, &err) == LINEAGE_OK)
             act(store);
         lineage_store_close(store);
@@ -533,11 +514,11 @@ static void survive(const char *dir, prepare_fn *prepare, act_fn *act, bool chan
             char *scratch = make_dir();
             struct log_digests digests = {.known = NULL};
             copy_store(dir, scratch);
-            bool hit = act_with_fault(scratch, act, (struct fault){n, what[w], false});
+            bool hit = act_with_fault(scratch, act, (struct file_fault){n, what[w], false});
             if (!changed)
                 assert_unbroken(scratch);
             else if (check(scratch, &digests).n)
-                act_with_fault(scratch, act, (struct fault){0});
+                act_with_fault(scratch, act, (struct file_fault){0});
             append_rows(scratch, 1);
             assert_int_equal(assert_unbroken(scratch), 0);
             remove_dir(scratch);

@@ -25,21 +25,6 @@ static const struct row three[] = {
     {"002", "t", "001", "discard", "4", "alpha=0.3; beta=1", .expected = "-0.25", .delta = "0.125"},
     {.id = NULL}};
 
-static const char *best_of(struct lineage_store *store)
-{
-    static char id[64];
-    struct lineage_trial best;
-    snprintf(id, sizeof id, "%s",
-             lineage_best(store, &best, &err) == LINEAGE_OK ? best.exp_id : "none");
-    lineage_trial_release(&best);
-    return id;
-}
-
-static const char *all_ids(struct lineage_store *store)
-{
-    return ids_of(store, &(struct lineage_query){0});
-}
-
 static void an_empty_directory_is_an_empty_store(void **state)
 {
     (void)state;

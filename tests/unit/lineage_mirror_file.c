@@ -23,11 +23,6 @@ static const struct row rows[] = {{.id = "000", .status = "keep", .metric = "2.0
                                   {.id = "001", .status = "keep", .metric = "1.0"},
                                   {.id = NULL}};
 
-static const char *all_ids(struct lineage_store *store)
-{
-    return ids_of(store, &(struct lineage_query){0});
-}
-
 /* A store with a mirror of its rows. */
 static char *mirrored(void)
 {

@@ -12,8 +12,8 @@
 #include <lineage/move.h>
 
 #include "files/fs.h"
+#include "support/file_fault.h"
 #include "support/files.h"
-#include "support/last_words.h"
 #include "support/rows.h"
 
 /* Rows of every kind of damage, an end without line end, and more than one piece of reading. */
@@ -200,29 +200,10 @@ static void a_log_that_shrinks_is_a_failure(void **state)
 
 /* ---- each call failing, doing half its work, or being the last ---- */
 
-struct fault {
-    unsigned countdown;
-    int what; /* an errno, FS_FAULT_SHORT, 0 to be killed */
-    bool hit;
-};
-
-static int strike(void *context, const char *call)
-{
-    struct fault *fault = context;
-    if (fault->what == FS_FAULT_SHORT && strcmp(call, "write") != 0)
-        return 0;
-    if (!fault->countdown || --fault->countdown)
-        return 0;
-    fault->hit = true;
-    if (!fault->what)
-        kill_myself();
-    return fault->what;
-}
-
 enum { SOUND, REFUSED, NOT_HIT, KILLED };
 
 /* In a child, with its store in memory: what it kept on disk would only repeat what other tests do. */
-static int move_with_fault(const char *dir, const char *path, bool in, struct fault fault)
+static int move_with_fault(const char *dir, const char *path, bool in, struct file_fault fault)
 {
     int state;
     fflush(stdout);
@@ -233,7 +214,7 @@ static int move_with_fault(const char *dir, const char *path, bool in, struct fa
         const struct lineage_open_options options = {.no_mirror = true};
         uint64_t n;
         enum lineage_status status = lineage_store_open(&store, dir, &options, &err);
-        fs_set_fault(strike, &fault);
+        fs_set_fault(file_fault_strike, &fault);
         if (status == LINEAGE_OK)
             status = in ? lineage_import_exact(store, path, &n, &err) : lineage_export_file(store, path, &err);
         fs_set_fault(NULL, NULL);
@@ -255,7 +236,7 @@ static void an_export_is_whole_or_as_it_was(void **state)
         for (unsigned n = 1;; n++) {
             size_t length;
             write_file(copy, "old", 3);
-            int outcome = move_with_fault(p->from, copy, false, (struct fault){n, whats[w], false});
+            int outcome = move_with_fault(p->from, copy, false, (struct file_fault){n, whats[w], false});
             char *text = read_file(copy, &length);
             bool old = length == 3 && memcmp(text, "old", 3) == 0;
             free(text);
@@ -283,7 +264,7 @@ static void an_import_is_whole_or_nothing(void **state)
     for (size_t w = 0; w < sizeof whats / sizeof *whats; w++)
         for (unsigned n = 1;; n++) {
             char *to = make_dir();
-            int outcome = move_with_fault(to, here, true, (struct fault){n, whats[w], false});
+            int outcome = move_with_fault(to, here, true, (struct file_fault){n, whats[w], false});
             if (outcome == SOUND || outcome == NOT_HIT) {
                 char *there = join(to, "results.tsv");
                 assert_same_bytes(here, there);
