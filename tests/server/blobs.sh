@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test
 . "$SOURCE/tests/support/trainer.sh"
 server_start
 server_sql postgres 'CREATE DATABASE blobs' >/dev/null

@@ -4,9 +4,7 @@
 # a store on a server (call_faults.c). Here every 53rd, under sanitizers every 97th; all of them: STEP=1. ONLY=append: one operation.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 must_run init "$SERVER/trials/calls"

@@ -5,12 +5,10 @@
 # shellcheck disable=SC2034,SC2154
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; rm -rf "$scratch"' EXIT
+server_test
 [ -x "$pg_bin/pgbench" ] || skip 'no pgbench'
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE clean' >/dev/null
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
 must_run init "$SERVER/clean/one" --direction lower
 day=8
 sed -n '/^CREATE FUNCTION lineage.clean_blobs/,/^END \$\$;/p' "$SOURCE/schema/postgresql/003_blobs.sql" |

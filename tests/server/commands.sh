@@ -3,10 +3,8 @@
 # commands.sh: every command on a store in PostgreSQL prints what it prints on a directory, and the log has the same bytes.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test
 . "$SOURCE/tests/support/trainer.sh"
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
 server_start
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one

@@ -4,9 +4,7 @@
 # mirrors follow. Commits that do not wait stay off the disk for long here: the server's own flushes are 10 s apart.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'kill $(jobs -p) 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test 'kill $(jobs -p) 2>/dev/null'
 server_start 'wal_writer_delay = 10s' 'wal_writer_flush_after = 1GB' 'bgwriter_lru_maxpages = 0'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one

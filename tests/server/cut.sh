@@ -4,7 +4,7 @@
 # all of them: STEP=1.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 proxy_port=$((server_port + 1))

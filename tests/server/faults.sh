@@ -4,9 +4,7 @@
 # command took has one row in the end.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'kill $(jobs -p) 2>/dev/null; server_down; umount "$server/small" 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test 'kill $(jobs -p) 2>/dev/null; server_down; umount "$server/small" 2>/dev/null'
 server_start
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one

@@ -5,12 +5,11 @@
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 sshd_at=
-trap '[ ! -s sshd.pid ] || kill "$(cat sshd.pid)"; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test '[ ! -s sshd.pid ] || kill "$(cat sshd.pid)"'
 . "$SOURCE/tests/support/trainer.sh"
 server_start
-XDG_STATE_HOME=$PWD/state
 PATH=$(dirname "$LINEAGE"):$pg_bin:$PATH PGHOST=127.0.0.1 PGPORT=$server_port
-export XDG_STATE_HOME PATH PGHOST PGPORT
+export PATH PGHOST PGPORT
 at() { echo "postgres://$1@127.0.0.1:$server_port/$2/atpo"; }
 
 # ---- several people ----

@@ -4,7 +4,7 @@
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 workers=
-trap 'kill -KILL $workers 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test 'kill -KILL $workers 2>/dev/null'
 . "$SOURCE/tests/support/trainer.sh"
 server_start
 server_sql postgres 'CREATE DATABASE leases' >/dev/null

@@ -4,9 +4,7 @@
 # through a restart of the server; a change that a superuser makes is found.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test
 server_start
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 one=$SERVER/trials/one two=$SERVER/trials/two

@@ -4,9 +4,7 @@
 # must say of the best before it what is true there, and ids are given once.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test
 server_start 'fsync = off' 'track_functions = pl'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one

@@ -4,10 +4,9 @@
 # no trial is put by for a server that will never take it, and none is lost that was.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
+server_test
 PGPASSFILE=$PWD/passwords
-export XDG_STATE_HOME PGPASSFILE
+export PGPASSFILE
 server_start
 server_sql postgres "CREATE DATABASE trials" >/dev/null
 server_sql postgres "CREATE DATABASE closed" >/dev/null

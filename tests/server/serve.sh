@@ -4,9 +4,7 @@
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3" >&2; exit 77; }
-trap 'kill "${serving:-}" 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test 'kill "${serving:-}" 2>/dev/null'
 server_start
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 uri=$SERVER/trials/one

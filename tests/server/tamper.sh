@@ -4,9 +4,7 @@
 # triggers off.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 server_sql postgres 'CREATE ROLE alice LOGIN; CREATE ROLE bob LOGIN; CREATE ROLE eve LOGIN' >/dev/null

@@ -5,10 +5,9 @@
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 command -v openssl >/dev/null || { echo 'skipped: no openssl' >&2; exit 77; }
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
+server_test
 PGPASSFILE=$PWD/passwords
-export XDG_STATE_HOME PGPASSFILE
+export PGPASSFILE
 echo '*:*:*:alice:right horse' >passwords && chmod 600 passwords
 
 # An authority with a certificate for localhost, and one that nobody here has heard of.

@@ -4,9 +4,7 @@
 # init` brings it up to date without a changed byte, and it is read, verified and appended to as if it had always been so.
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
-trap 'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
+server_test
 server_start 'fsync = off'
 server_sql postgres 'CREATE DATABASE trials' >/dev/null
 server_sql postgres 'CREATE ROLE alice LOGIN' >/dev/null

@@ -6,12 +6,10 @@
 . "$SOURCE/tests/support/shell.sh"
 . "$SOURCE/tests/support/server.sh"
 workers=
-trap 'kill -KILL $workers 2>/dev/null; server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+server_test 'kill -KILL $workers 2>/dev/null'
 . "$SOURCE/tests/support/trainer.sh"
 server_start
 server_sql postgres 'CREATE DATABASE waiting' >/dev/null
-XDG_STATE_HOME=$PWD/state
-export XDG_STATE_HOME
 
 cat >train.sh <<'END'
 echo "begin $1 $(date +%s%N)" >>"$SEEN"

@@ -12,6 +12,15 @@ if "$LINEAGE" -C postgres://127.0.0.1:1/db best 2>&1 | grep -q 'built without'; 
     exit 77
 fi
 
+# server_test [COMMAND]: what this machine knows is kept in the scratch directory, and when the test ends COMMAND is run and the
+# server goes.
+server_test()
+{
+    trap "${1:+$1; }"'server_remove; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+    XDG_STATE_HOME=$PWD/state
+    export XDG_STATE_HOME
+}
+
 # As the user of the server.
 as_server()
 {
