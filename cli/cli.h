@@ -222,6 +222,9 @@ void cli_json_print(FILE *out, const json_t *value, bool indent);
 char *cli_json_compact(const json_t *value, size_t *length); /* one line without blanks (free); NULL: no memory */
 json_t *cli_json_number(double value); /* nan and infinities as the strings the store writes */
 json_t *cli_json_text(const char *text);
+/* null and not 0 for what is missing: a trial without a score would win every comparison where lower is better. */
+json_t *cli_json_figure(struct lineage_number number);
+json_t *cli_json_column(const struct lineage_trial *trial, size_t i); /* a number, a label or a text; i as in lineage_column */
 json_t *cli_json_params(const struct lineage_param *params, size_t n); /* by name: numbers, texts */
 
 /* Read a JSON file, `-` is stdin. NULL after printing why. */

@@ -196,12 +196,6 @@ bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const c
 
 /* ---- values ---- */
 
-/* null and not 0 for what is missing: a trial without a score would win every comparison where lower is better. */
-static json_t *number_json(struct lineage_number number)
-{
-    return number.present ? cli_json_number(number.value) : json_null();
-}
-
 static json_t *param_json(const struct lineage_param *param)
 {
     return param->text ? mcp_cell(param->text, 0) : cli_json_number(param->value);
@@ -228,17 +222,10 @@ static json_t *turns_json(const struct lineage_trial *trial)
     return mcp_text_json(&text);
 }
 
-/* Walked by the store's own table of columns, so that a new column needs nothing here. */
 static json_t *column_json(const struct lineage_trial *trial, size_t i, size_t max)
 {
-    const struct lineage_column *column = lineage_column(i);
-    const void *member = (const char *)trial + column->offset;
-    switch (column->kind) {
-    case LINEAGE_COLUMN_NUMBER: return number_json(*(const struct lineage_number *)member);
-    case LINEAGE_COLUMN_LABEL: return json_string(lineage_label_name(trial->status));
-    case LINEAGE_COLUMN_TEXT: break;
-    }
-    return mcp_cell(lineage_trial_text(trial, i), max);
+    return lineage_column(i)->kind == LINEAGE_COLUMN_TEXT ? mcp_cell(lineage_trial_text(trial, i), max)
+                                                          : cli_json_column(trial, i);
 }
 
 static json_t *other_json(const struct lineage_trial *trial, const char *name, size_t max)
@@ -262,15 +249,15 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
     if (column >= 0)
         return column_json(trial, (size_t)column, max);
     if (strcmp(name, "score") == 0)
-        return number_json(trial->score);
+        return cli_json_figure(trial->score);
     if (strcmp(name, "params") == 0)
         return params_json(trial);
     if (strcmp(name, "turns") == 0)
         return turns_json(trial);
     if (strcmp(name, "ig_clip_scale_mean") == 0)
-        return number_json(trial->ig_clip_scale_mean);
+        return cli_json_figure(trial->ig_clip_scale_mean);
     if (strcmp(name, "ig_clip_scale_std") == 0)
-        return number_json(trial->ig_clip_scale_std);
+        return cli_json_figure(trial->ig_clip_scale_std);
     if (strcmp(name, "row") == 0)
         return json_integer((json_int_t)trial->seq);
     return other_json(trial, name, max);

@@ -14,17 +14,17 @@
 
 #include "cli.h"
 
-static json_t *number_json(struct lineage_number number)
+json_t *cli_json_figure(struct lineage_number number)
 {
     return number.present ? cli_json_number(number.value) : json_null();
 }
 
-static json_t *column_json(const struct lineage_trial *trial, size_t i)
+json_t *cli_json_column(const struct lineage_trial *trial, size_t i)
 {
     const struct lineage_column *column = lineage_column(i);
     const void *member = (const char *)trial + column->offset;
     switch (column->kind) {
-    case LINEAGE_COLUMN_NUMBER: return number_json(*(const struct lineage_number *)member);
+    case LINEAGE_COLUMN_NUMBER: return cli_json_figure(*(const struct lineage_number *)member);
     case LINEAGE_COLUMN_LABEL: return json_string(lineage_label_name(trial->status));
     case LINEAGE_COLUMN_TEXT: break;
     }
@@ -60,10 +60,10 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
-        json_object_set_new(object, lineage_column(i)->name, column_json(trial, i));
-    json_object_set_new(object, "score", number_json(trial->score));
-    json_object_set_new(object, "ig_clip_scale_mean", number_json(trial->ig_clip_scale_mean));
-    json_object_set_new(object, "ig_clip_scale_std", number_json(trial->ig_clip_scale_std));
+        json_object_set_new(object, lineage_column(i)->name, cli_json_column(trial, i));
+    json_object_set_new(object, "score", cli_json_figure(trial->score));
+    json_object_set_new(object, "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean));
+    json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
     /* Most trials have neither; a list of nothing in every object would hide those that have one. */
     if (trial->n_turns)
