@@ -45,7 +45,8 @@ enum lineage_status {
     LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
     LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` said to stop (lineage/store.h) */
     LINEAGE_EAWAY = -11,     /* the server that has the log cannot be reached */
-    LINEAGE_EREFUSED = -12   /* it can, and says no: no such database or user, a wrong password, no TLS where the name wants it */
+    LINEAGE_EREFUSED = -12   /* it can, and says no: no such database or user, a wrong password, a right that is missing, no TLS
+                              where the name wants it */
 };
 
 #define LINEAGE_ERROR_TEXT_MAX 512

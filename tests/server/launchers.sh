@@ -26,7 +26,7 @@ must_run append -C "$(at alice trials)" --status auto --core-metric 34.51 --hypo
 must_run best -C "$(at bob trials)"
 must_have out 'wider clip'
 run append -C "$(at bob trials)" --status auto --core-metric 35 --hypothesis more
-must_exit 3
+must_exit 2
 must_have err 'permission denied'
 server_user=alice
 server_sql trials "UPDATE lineage.record SET bytes = ''" >out 2>err && fail 'a writer changed a row'

@@ -73,6 +73,7 @@ for name in "postgres://alice@127.0.0.1:1/trials/one" "postgres://alice@nosuch.i
     must_exit 0
     must_have err 'is away: '
     must_have out outbox-
+    case $name in *nosuch.invalid*) must_have err '"nosuch.invalid"' ;; esac
 done
 must_equal 4 "$(waiting)"
 rm -rf state
@@ -113,6 +114,27 @@ run -C "$name" sync
 must_exit 0
 must_have err 'is delivered as 002'
 
+# Or has lost the right to append: what a reader tries is refused and put by nowhere, what waits stays until it may.
+server_sql trials 'CREATE FUNCTION demote() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
+    REVOKE lineage_writer FROM alice; GRANT lineage_reader TO alice $$' >/dev/null
+sed 's/change()/demote()/' trial.sh >demoted.sh
+run -C "$name" run --score acc -- sh demoted.sh
+must_exit 0
+must_have err 'refused: permission denied for function'
+must_have err 'the trial is kept as outbox-'
+must_equal 1 "$(waiting)"
+must_run -C "$name" best
+must_fail 2 'refused: permission denied for function' -C "$name" append --status keep --core-metric 4 --hypothesis no
+run -C "$name" sync
+must_exit 2
+must_have err 'refused: permission denied for function'
+must_have out 'waiting 1'
+must_equal 1 "$(waiting)"
+server_sql trials 'GRANT lineage_writer TO alice' >/dev/null
+run -C "$name" sync
+must_exit 0
+must_have err 'is delivered as 003'
+
 # A store that is dropped under a trial that waits does not make a refused trial of it.
 server_down immediate
 run -C "$name" append --status keep --core-metric 3 --hypothesis later
@@ -124,6 +146,6 @@ must_equal 1 "$(waiting)"
 server_sql trials 'ALTER SCHEMA elsewhere RENAME TO lineage' >/dev/null
 run -C "$name" sync
 must_exit 0
-must_have err 'is delivered as 003'
-must_equal 4 "$(server_sql trials 'SELECT count(*) - 1 FROM lineage.record')" 'rows'
+must_have err 'is delivered as 004'
+must_equal 5 "$(server_sql trials 'SELECT count(*) - 1 FROM lineage.record')" 'rows'
 finish

@@ -30,8 +30,8 @@ refused()
 must_run -C "$alice" append --status keep --core-metric 1
 must_run -C "$alice" append --status keep --core-metric 2 --parent 000
 must_run -C "$bob" best
-must_fail 3 'permission denied' -C "$bob" append --status keep --core-metric 3
-must_fail 3 'permission denied' -C "$eve" best
+must_fail 2 'refused: permission denied' -C "$bob" append --status keep --core-metric 3
+must_fail 2 'refused: permission denied' -C "$eve" best
 must_equal 0 "$(find state -name '*.trial' | wc -l)" 'what a reader may not append waits'
 before=$(sum)
 

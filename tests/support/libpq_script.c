@@ -109,7 +109,7 @@ static bool answer_with(const struct answer *answer)
     case MANY:
         push(reply_of(PGRES_EMPTY_QUERY, NULL));
         push(reply_of(PGRES_TUPLES_OK, "1")), push(reply_of(PGRES_TUPLES_OK, answer->said));
-        push(refusal("42501 first")), push(reply_of(PGRES_TUPLES_OK, "2")), push(refusal("42502 second"));
+        push(refusal("22023 first")), push(reply_of(PGRES_TUPLES_OK, "2")), push(refusal("42502 second"));
         break;
     case LOST: wire.lost = true; return true;
     case SILENT: wire.silent = true; return true;

@@ -85,20 +85,21 @@ static void each_failure_has_its_kind(void **unused)
         enum lineage_status status;
         const char *text, *sqlstate;
         bool stands;
-    } cases[] = {{{"SELECT 2", NO, "42501 not yours"}, LINEAGE_EIO, ": not yours", "42501", true},
-                 {{"SELECT 2", NO, "42501"}, LINEAGE_EIO, NAME ": ", "42501", true},
+    } cases[] = {{{"SELECT 2", NO, "22023 not yours"}, LINEAGE_EIO, ": not yours", "22023", true},
+                 {{"SELECT 2", NO, "22023"}, LINEAGE_EIO, NAME ": ", "22023", true},
+                 {{"SELECT 2", NO, "42501 not you"}, LINEAGE_EREFUSED, NAME ": refused: not you", "42501", true},
                  {{"SELECT 2", NO, "55P03 locked"}, LINEAGE_ELOCKED, "held the log for too long", "55P03", true},
                  {{"SELECT 2", NO, "53100 disk full"}, LINEAGE_EAWAY, "is away: disk full", "53100", true},
                  {{"SELECT 2", NO, " of libpq"}, LINEAGE_EAWAY, "is away: of libpq", "", true},
                  {{"SELECT 2", NO, ""}, LINEAGE_EAWAY, "is away: ERROR: all of it", "", true},
-                 {{"SELECT 2", NO_END, "42501 bye"}, LINEAGE_EAWAY, "broken", "42501", false},
+                 {{"SELECT 2", NO_END, "22023 bye"}, LINEAGE_EAWAY, "broken", "22023", false},
                  {{"SELECT 2", NO_END, "57P01 stops"}, LINEAGE_EAWAY, "is away: stops", "57P01", false},
                  {{"SELECT 2", CUT, "1"}, LINEAGE_EAWAY, "broken", "", false},
                  {{"SELECT 2", LOST, ""}, LINEAGE_EAWAY, "broken", "", false},
                  {{"SELECT 2", STUCK, ""}, LINEAGE_EAWAY, "broken", "", false},
                  {{"SELECT 2", UNSENT, ""}, LINEAGE_EAWAY, "broken", "", false},
                  {{"SELECT 2", SILENT, ""}, LINEAGE_EAWAY, "is away: it does not answer", "", false},
-                 {{"SELECT 2", MANY, "x"}, LINEAGE_EIO, ": first", "42501", true}};
+                 {{"SELECT 2", MANY, "x"}, LINEAGE_EIO, ": first", "22023", true}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int way = 0; way < 2; way++) {
@@ -158,10 +159,10 @@ static void a_server_that_is_away_is_asked_once_a_second(void **unused)
     assert_false(fresh);
     assert_int_equal(pg_connections(pg), 2);
     script_break();
-    SCRIPT({"SET search_path", NO, "42501 not here"});
+    SCRIPT({"SET search_path", NO, "22023 not here"});
     must_say(pg_connect(pg, NULL, &err), LINEAGE_EIO, "not here");
     assert_false(pg_is_connected(pg));
-    SCRIPT({"SET search_path", NO, "42501 not here"}, {"SET search_path", NO, "42501 not here"}, {"SET search_path", NO, "42501 not here"});
+    SCRIPT({"SET search_path", NO, "22023 not here"}, {"SET search_path", NO, "22023 not here"}, {"SET search_path", NO, "22023 not here"});
     assert_int_equal(pg_query(pg, NULL, 1, "SELECT 3", &err), LINEAGE_EIO);
     assert_int_equal(pg_run(pg, NULL, 1, "SELECT 3", 0, NULL, &err), LINEAGE_EIO);
     size_t done = 9;
@@ -262,7 +263,7 @@ static void of_parts_the_first_failure_counts(void **unused)
         const char *text;
         bool stands;
     } cases[] = {{{{"five", NO, "LN001 grown"}, {"six", NO, ""}, {"SELECT 7", DONE, ""}}, 3, 0, LINEAGE_EIO, ": grown", true},
-                 {{{"five", ROWS, "5"}, {"six", NO, "42501 no"}, {"SELECT 7", DONE, ""}}, 3, 1, LINEAGE_EIO, ": no", true},
+                 {{{"five", ROWS, "5"}, {"six", NO, "22023 no"}, {"SELECT 7", DONE, ""}}, 3, 1, LINEAGE_EIO, ": no", true},
                  {{{"five", ROWS, "5"}, {"six", ROWS, "6"}, {"SELECT 7", NO, "57014 ended"}}, 3, 2, LINEAGE_EIO, ": ended", true},
                  {{{"five", UNSENT, ""}}, 1, 0, LINEAGE_EAWAY, "broken", false},
                  {{{"five", DONE, ""}, {"six", UNSENT, ""}}, 2, 0, LINEAGE_EAWAY, "broken", false},
@@ -313,7 +314,7 @@ static void the_store_is_looked_for_once(void **unused)
         const char *text;
     } cases[] = {{{"lineage.version", NO, "42P01 no table"}, LINEAGE_EREFUSED, "`lineage init " NAME "` makes it"},
                  {{"lineage.version", NO, "3F000 no schema"}, LINEAGE_EREFUSED, "has no lineage"},
-                 {{"lineage.version", NO, "42501 no"}, LINEAGE_EIO, "no"},
+                 {{"lineage.version", NO, "22023 no"}, LINEAGE_EIO, "no"},
                  {{"lineage.version", ROWS, "99|7"}, LINEAGE_EDB, "schema version 99, this program knows up to"},
                  {{"lineage.version", ROWS, "1|7"}, LINEAGE_EDB, "brings it to"},
                  {{"lineage.version", ROWS, "~|7"}, LINEAGE_EDB, "schema version 0"},
@@ -389,7 +390,7 @@ static void what_a_log_was_is_told_by_a_digest(void **unused)
     }
     assert_int_equal(log_was(log, &empty, &was, &err), LINEAGE_OK);
     assert_true(was);
-    SCRIPT({"r.position + octet_length", NO, "42501 no"});
+    SCRIPT({"r.position + octet_length", NO, "22023 no"});
     assert_int_equal(log_was(log, &state, &was, &err), LINEAGE_EIO);
     close_log(log);
 }
@@ -415,13 +416,13 @@ static void a_short_answer_is_no_end_of_the_log(void **unused)
     SCRIPT({"SELECT position, bytes", ROWS, "30|\\x41"});
     assert_int_equal(log_read(log, 30, INT64_MAX, &out, &err), LINEAGE_OK); /* to the end, wherever that is */
     assert_string_equal(out.data, "A");
-    SCRIPT({"SELECT position, bytes", NO, "42501 no"});
+    SCRIPT({"SELECT position, bytes", NO, "22023 no"});
     assert_int_equal(log_read(log, 0, 9, &out, &err), LINEAGE_EIO);
     SCRIPT({"SELECT r.bytes", ROWS, "\\x42;~;\\x43"});
     buf_reset(&out);
     assert_int_equal(log_find(log, &out, &err), LINEAGE_OK);
     assert_string_equal(out.data, "BC");
-    SCRIPT({"SELECT r.bytes", NO, "42501 no"});
+    SCRIPT({"SELECT r.bytes", NO, "22023 no"});
     assert_int_equal(log_find(log, &out, &err), LINEAGE_EIO);
     buf_release(&out);
     close_log(log);
@@ -442,7 +443,7 @@ static void a_claim_brings_what_is_newer(void **unused)
     assert_string_equal(out.data, "A\n");
     SCRIPT({"ROLLBACK", DONE, ""});
     log_release(log);
-    SCRIPT({CLAIM, ROWS, "5|40|" DIGEST "|\\x|0|" UUID "|0|\\x410a"}, {"ROLLBACK", NO, "42501 no"}); /* less than there is */
+    SCRIPT({CLAIM, ROWS, "5|40|" DIGEST "|\\x|0|" UUID "|0|\\x410a"}, {"ROLLBACK", NO, "22023 no"}); /* less than there is */
     assert_int_equal(log_claim(log, &state, &err), LINEAGE_OK);
     assert_false(log->only_grew);
     log_release(log);
@@ -567,7 +568,7 @@ static void a_large_append_goes_in_several_calls(void **unused)
         struct log_state state;
         struct log *log = claimed_log(&state);
         if (lost)
-            SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", NO, "42501 no"}, {"ROLLBACK", DONE, ""});
+            SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", NO, "22023 no"}, {"ROLLBACK", DONE, ""});
         else
             SCRIPT({"lineage.append(7, 3, ", ROWS, AFTER}, {"lineage.append(7, 1052, ", ROWS, AFTER}, {"lineage.append(7, 2101, ", ROWS, AFTER},
                    {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""});
@@ -590,7 +591,7 @@ static void what_became_of_an_append_is_found_out(void **unused)
           {"ROLLBACK; SELECT", DONE, ""}}, 5, LINEAGE_OK, true, false},
         {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, ROWS, HEAD "|" UUID "|0|~"},
           {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, true},
-        {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, NO, "42501 no"},
+        {{{"lineage.append(", LOST, ""}, {"COMMIT", DONE, ""}, {"lineage_flush", DONE, ""}, {CLAIM, NO, "22023 no"},
           {"ROLLBACK", DONE, ""}}, 5, LINEAGE_EAWAY, false, false},
         /* committed, and the flush was refused */
         {{{"lineage.append(", ROWS, AFTER}, {"COMMIT", DONE, ""}, {"lineage_flush", NO, "57014 ended"}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
@@ -601,7 +602,7 @@ static void what_became_of_an_append_is_found_out(void **unused)
         {{{"lineage.append(", NO, "23505 twice"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"},
           {"ROLLBACK; SELECT", NO, "57014 ended"}}, 5, LINEAGE_EAWAY, true, false},
         /* refused: nothing took place */
-        {{{"lineage.append(", NO, "42501 no"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EIO, false, false},
+        {{{"lineage.append(", NO, "22023 no"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EIO, false, false},
         {{{"lineage.append(", NO, "LN001 grown"}, {"COMMIT", NO, ""}, {"lineage_flush", NO, ""}, {"ROLLBACK", DONE, ""}}, 4, LINEAGE_EAWAY, false, true}};
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -660,7 +661,7 @@ static void a_row_by_the_next_id(void **unused)
     assert_true(log->lost);
     SCRIPT({"lineage_next", ROWS, ""}, {"lineage_flush", DONE, ""}); /* no answer that says where the row is */
     assert_int_equal(append_next(log, &state, id), LINEAGE_EAWAY);
-    SCRIPT({"lineage_next", NO, "42501 no"}, {"lineage_flush", DONE, ""});
+    SCRIPT({"lineage_next", NO, "22023 no"}, {"lineage_flush", DONE, ""});
     assert_int_equal(append_next(log, &state, id), LINEAGE_EIO);
     assert_int_equal(append_next(log, &none, id), LINEAGE_EAWAY);
     SCRIPT({"lineage_next", ROWS, AFTER "|005"}, {"lineage_flush", LOST, ""}, {CLAIM, ROWS, AFTER "|" UUID "|1|~"}, {"ROLLBACK; SELECT", DONE, ""});
@@ -703,7 +704,7 @@ static void only_an_open_end_is_mended(void **unused)
         if (i == 0)
             SCRIPT({"lineage.mend(7, 3, 1)", ROWS, "3|30|" DIGEST "|\\x|1"}, {"COMMIT", DONE, ""});
         else if (i == 1)
-            SCRIPT({"lineage.mend(7, 3, 1)", NO, "42501 no"}, {"ROLLBACK", DONE, ""});
+            SCRIPT({"lineage.mend(7, 3, 1)", NO, "22023 no"}, {"ROLLBACK", DONE, ""});
         else
             SCRIPT({"ROLLBACK", DONE, ""});
         assert_int_equal(log_set_aside(other, &state, 30, name, &err), i == 0 ? LINEAGE_OK : LINEAGE_EIO);
@@ -754,7 +755,7 @@ static void records_are_held_against_their_digests(void **unused)
             close_log(log);
         }
     struct log *log = known_log(&state);
-    SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"position, bytes, digest", NO, "42501 no"});
+    SCRIPT({"SELECT s.seq", ROWS, HEAD "|" UUID}, {"position, bytes, digest", NO, "22023 no"});
     assert_int_equal(log_check_digests(log, &(struct log_digests){0}, &err), LINEAGE_EIO);
     close_log(log);
 }
@@ -785,9 +786,9 @@ static void waiting_hears_of_rows(void **unused)
     assert_true(news);
     news = false;
     script_break();
-    SCRIPT({"LISTEN lineage_7", NO, "42501 no"});
+    SCRIPT({"LISTEN lineage_7", NO, "22023 no"});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EIO);
-    SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", NO, "42501 no"});
+    SCRIPT({"LISTEN lineage_7", DONE, ""}, {"SELECT s.seq", NO, "22023 no"});
     assert_int_equal(log_wait(log, 0, &news, &err), LINEAGE_EIO);
     assert_false(news);
     script_faults.consume = true; /* goodbye, between the look and the wait, and once more */
@@ -802,13 +803,13 @@ static void settings_are_those_of_the_store(void **unused)
     struct log *log = known_log(&state);
     struct buf out = {0};
     (void)unused;
-    SCRIPT({"SELECT settings", ROWS, "{}"}, {"SELECT settings", ROWS, ""}, {"SELECT settings", NO, "42501 no"});
+    SCRIPT({"SELECT settings", ROWS, "{}"}, {"SELECT settings", ROWS, ""}, {"SELECT settings", NO, "22023 no"});
     assert_int_equal(log_postgres_settings(log, &out, &err), LINEAGE_OK);
     assert_string_equal(out.data, "{}");
     assert_int_equal(log_postgres_settings(log, &out, &err), LINEAGE_OK);
     assert_int_equal(log_postgres_settings(log, &out, &err), LINEAGE_EIO);
     buf_release(&out);
-    SCRIPT({"set_settings", ROWS, "t"}, {"set_settings", ROWS, "f"}, {"set_settings", NO, "42501 no"});
+    SCRIPT({"set_settings", ROWS, "t"}, {"set_settings", ROWS, "f"}, {"set_settings", NO, "22023 no"});
     assert_int_equal(log_postgres_set_settings(log, "{}", "{}", &err), LINEAGE_OK);
     assert_string_equal(script_asked, "SELECT lineage.set_settings($1, $2, $3)|7|{}|{}");
     must_say(log_postgres_set_settings(log, "{}", "{}", &err), LINEAGE_EEXIST, "just been changed");
@@ -833,28 +834,28 @@ static void making_a_store_stops_where_it_is_refused(void **unused)
     (void)unused;
     script_begin();
     err = (struct lineage_error){0};
-    SCRIPT({"to_regclass", NO, "42501 no"});
+    SCRIPT({"to_regclass", NO, "22023 no"});
     must_create(LINEAGE_EIO, "no");
-    SCRIPT({"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", NO, "42501 no"});
+    SCRIPT({"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", NO, "22023 no"});
     must_create(LINEAGE_EIO, "no");
-    SCRIPT(THERE, {"pg_has_role", NO, "42501 no"});
+    SCRIPT(THERE, {"pg_has_role", NO, "22023 no"});
     must_create(LINEAGE_EIO, "no");
     SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", ROWS, "{}"});
     must_create(LINEAGE_OK, "");
-    SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", NO, "42501 no"});
+    SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", NO, "22023 no"});
     must_create(LINEAGE_EIO, "no");
     SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", ROWS, ""}, {"WITH made", ROWS, "{}"});
     must_create(LINEAGE_OK, "");
-    SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", ROWS, ""}, {"WITH made", NO, "42501 no"});
+    SCRIPT(THERE, {"pg_has_role", ROWS, "f"}, {"SELECT settings", ROWS, ""}, {"WITH made", NO, "22023 no"});
     must_create(LINEAGE_EIO, "no");
     SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", LOST, ""});
     must_create(LINEAGE_EAWAY, "broken");
-    SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, {"to_regclass", NO, "42501 no"}, {"ROLLBACK", DONE, ""});
+    SCRIPT({"to_regclass", ROWS, "f"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, {"to_regclass", NO, "22023 no"}, {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no");
-    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", NO, "42501 no grants"}, {"ROLLBACK", DONE, ""});
+    SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", NO, "22023 no grants"}, {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no grants");
     SCRIPT({"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""},
-           {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"VALUES (4)", NO, "42501 no four"}, {"ROLLBACK", DONE, ""});
+           {"to_regclass", ROWS, "t"}, {"coalesce(max(version), 0)", ROWS, "3"}, {"VALUES (4)", NO, "22023 no four"}, {"ROLLBACK", DONE, ""});
     must_create(LINEAGE_EIO, "no four");
     SCRIPT(THERE, {"pg_has_role", ROWS, "t"}, {"BEGIN; SELECT pg_advisory", DONE, ""}, THERE, {"lineage", DONE, ""}, {"COMMIT", LOST, ""});
     must_create(LINEAGE_EAWAY, "broken");

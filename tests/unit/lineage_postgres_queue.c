@@ -21,7 +21,7 @@
 
 #define NAME "postgres://h/d/team"
 #define FIND {"lineage.version", ROWS, "4|7"}, {"SELECT s.seq", ROWS, "3|30|\\x00|\\x|0|00"}
-#define REFUSED NO, "42501 no"
+#define REFUSED NO, "22023 no"
 
 static char directory[64];
 static struct lineage_store store;

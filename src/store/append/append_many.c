@@ -270,12 +270,12 @@ static enum lineage_status append_batch_on_server(struct batch *batch, struct li
     batch->row.request = &request;
     if (status == LINEAGE_OK) {
         status = try_batch_until_known(batch, &why);
-        if (outbox_is_away(status))
+        if (outbox_is_away(batch->row.store->log, status))
             status = keep_batch(batch, &why, err);
         else if (status != LINEAGE_OK)
             store_give(err, &why);
     }
-    outbox_request_end(&request, status);
+    outbox_request_end(&request, batch->row.store->log, status);
     free(by_score);
     return status;
 }

@@ -136,12 +136,12 @@ bool outbox_request_again(struct outbox_request *request, const struct log *log,
 
 /*
  * A claim that cannot be had is in the hands of somebody who hangs: to the trial that is the same. So is a server that let this
- * handle in when it was opened and does so no more (a new password, a database that was dropped): the open of the next command
- * fails and says why, while a trial that is over by now may have taken a night.
+ * handle in when it was opened and does so no more (a new password, a right that was revoked): the open of the next command
+ * fails and says why, while a trial that is over by now may have taken a night. Who might not append to begin with is told.
  */
-bool outbox_is_away(enum lineage_status status)
+bool outbox_is_away(const struct log *log, enum lineage_status status)
 {
-    return status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED || status == LINEAGE_EREFUSED;
+    return status == LINEAGE_EAWAY || status == LINEAGE_ELOCKED || (status == LINEAGE_EREFUSED && !log->read_only);
 }
 
 enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,
@@ -158,9 +158,9 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
 }
 
 /* What the log refused for good was told to whoever gave it; what was delivered later has its file removed by the deliverer. */
-void outbox_request_end(struct outbox_request *request, enum lineage_status status)
+void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status)
 {
-    if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(status))
+    if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(log, status))
         outbox_strike(request->file);
     json_decref(request->about);
     request->about = NULL;
@@ -393,12 +393,12 @@ enum lineage_status outbox_append(struct appending *a, struct lineage_error *err
         a->options->beside(a->options->beside_context, request.id);
     if (status == LINEAGE_OK) {
         status = try_until_known(a, &why);
-        if (outbox_is_away(status))
+        if (outbox_is_away(a->store->log, status))
             status = keep(a, &why, err);
         else if (status != LINEAGE_OK)
             store_give(err, &why);
     }
-    outbox_request_end(&request, status);
+    outbox_request_end(&request, a->store->log, status);
     a->request = NULL;
     return status;
 }

@@ -42,10 +42,10 @@ enum lineage_status outbox_request_make(struct outbox_request *request, struct l
                                         struct lineage_error *err);
 void outbox_request_name(const struct outbox_request *request, struct log *log);
 bool outbox_request_again(struct outbox_request *request, const struct log *log, enum lineage_status status);
-bool outbox_is_away(enum lineage_status status); /* what a request is kept for */
+bool outbox_is_away(const struct log *log, enum lineage_status status); /* what a request is kept for */
 enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,
                                         const struct lineage_error *why, bool sync, struct lineage_error *err);
-void outbox_request_end(struct outbox_request *request, enum lineage_status status);
+void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status);
 
 void outbox_deliver_waiting(struct lineage_store *store);
 

@@ -111,6 +111,7 @@ struct log {
     bool found;      /* by a claim or an append: the request is in the log already, or came into it, and perhaps others since */
     bool lost;       /* by a failed append: the claim was lost before it, so claim and append once more */
     bool only_grew;  /* by a claim: since the last look whole records were added, if anything */
+    bool read_only;  /* when a server was asked first, whoever opened this might not append; it may have been granted since */
     bool may_assume; /* log_claim_unchanged may leave it to the append to find out that others were faster */
     /* Told what a person should know: that a claim has been waiting for a second and for whom, that digests cannot be
      * kept. NULL: nobody is. */

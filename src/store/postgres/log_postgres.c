@@ -52,7 +52,9 @@ enum lineage_status postgres_explain(struct log_postgres *p, enum lineage_status
 enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_error *err)
 {
     static const char sql[] = "SELECT (SELECT max(version) FROM lineage.version),"
-                              " (SELECT id FROM lineage.store WHERE name = $1)";
+                              " (SELECT id FROM lineage.store WHERE name = $1),"
+                              " (SELECT bool_or(has_function_privilege(oid, 'EXECUTE')) FROM pg_proc"
+                              " WHERE proname = 'append' AND pronamespace = 'lineage'::regnamespace)";
     const char *const params[] = {p->name.store};
     struct pg_result result;
     if (p->store)
@@ -63,8 +65,11 @@ enum lineage_status postgres_find_store(struct log_postgres *p, struct lineage_e
     if (status == LINEAGE_OK && pg_is_null(&result, 0, 1))
         status = store_fail(err, LINEAGE_EREFUSED, "%s: there is no store '%s'; `lineage init` makes it", p->name.shown,
                             p->name.store);
-    if (status == LINEAGE_OK)
+    if (status == LINEAGE_OK) {
+        const char *may_append = pg_text(&result, 0, 2, NULL);
         p->store = pg_int(&result, 0, 1);
+        p->log.read_only = may_append && *may_append == 'f';
+    }
     pg_clear(&result);
     return status;
 }

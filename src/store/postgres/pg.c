@@ -176,6 +176,8 @@ static enum lineage_status refused(struct pg *pg, const PGresult *rows, struct l
     connect_first_line(text, sizeof text, primary ? primary : "");
     if (strcmp(state, "55P03") == 0)
         return store_fail(err, LINEAGE_ELOCKED, "%s: another writer has held the log for too long", pg->shown);
+    if (strcmp(state, "42501") == 0) /* insufficient_privilege */
+        return store_fail(err, LINEAGE_EREFUSED, "%s: refused: %s", pg->shown, text);
     return store_fail(err, LINEAGE_EIO, "%s: %s", pg->shown, text);
 }
 

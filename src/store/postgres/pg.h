@@ -3,8 +3,8 @@
  * about them. Alone sees libpq.
  *
  * A failure is one of three. The server or the way to it is away, now or since: LINEAGE_EAWAY, and whether the statement
- * took place is not known. The server said no, to the statement or (LINEAGE_EREFUSED, connect.h) to whoever came with it:
- * nothing took place; pg_sqlstate says why. It does not answer: the connection is given up at the deadline, which is the first
+ * took place is not known. The server said no, to the statement or (LINEAGE_EREFUSED; see also connect.h) to whoever came
+ * with it: nothing took place; pg_sqlstate says why. It does not answer: the connection is given up at the deadline, which is the first
  * again.
  */
 #ifndef POSTGRES_PG_H
