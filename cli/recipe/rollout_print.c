@@ -175,7 +175,7 @@ static void print_head(const struct trainer_recipe *recipe, const struct trainer
            r->malformed    ? "malformed"
            : r->reward > 0 ? "right"
                            : "wrong",
-           r->reward, (int)r->n_turns);
+           r->reward, (int)r->episode.turn);
     if (r->value)
         printf(", value of the true answer at first %.4f", r->value[0]);
     putchar('\n');
@@ -277,7 +277,7 @@ json_t *rollout_json(const struct trainer_recipe *recipe, const struct trainer_r
     json_t *object =
         json_pack("{s:s, s:i, s:f, s:b, s:i}", "environment", trainer_env_name(env->kind), "group",
                   (int)r->group, "reward", r->reward, "malformed", (int)r->malformed, "searches",
-                  (int)r->n_turns);
+                  (int)r->episode.turn);
     json_object_set_new(object, "prompt", tokens_json(&recipe->world, r->tokens, r->prompt));
     json_object_set_new(object, "answer", tokens_json(&recipe->world, answer, (int32_t)n));
     json_t *turns = json_array();

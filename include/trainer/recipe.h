@@ -80,6 +80,18 @@ struct trainer_prefix {
     int32_t continuations;           /* 4; rollouts that go on from each, by the live policy */
 };
 
+#define TRAINER_EPISODE_TOKENS 1024 /* longest rollout that markers can cut */
+
+/*
+ * Where a rollout falls into what gets credit of its own, and where values of its prefixes are taken.
+ * With markers what this header and trainer/train.h call a turn is an episode: in credit, in
+ * telemetry's gains and in losses by turn.
+ */
+struct trainer_episodes {
+    char markers[TRAINER_NAME_MAX]; /* ""; before each of these tokens ("S,ANS"), in the policy's
+                                       words or the tool's; else where the policy begins a turn */
+};
+
 /* "none", "advantage", "loss" */
 enum trainer_distill_how {
     TRAINER_DISTILL_NONE,
@@ -152,6 +164,7 @@ struct trainer_algorithm {
     struct trainer_passk passk;
     struct trainer_distill distill;
     struct trainer_prefix prefix;
+    struct trainer_episodes episodes;
     struct trainer_adca adca;
     struct trainer_schedule schedule;
     double lam; /* 1; ppo: lambda of generalised advantage estimation */

@@ -234,13 +234,13 @@ trainer_state_read(const char *path, const struct trainer_recipe *recipe, int32_
 struct trainer_rollout {
     const int32_t *tokens;   /* [length] */
     const uint8_t *mask;     /* [length] 1 = written by the policy */
-    const int32_t *turn;     /* [length] turn of each such token, else -1 */
+    const int32_t *turn;     /* [length] turn of each such token, or episode, else -1 */
     const float *log_prob;   /* [length] at sampling, 0 elsewhere */
     const float *advantage;  /* [length], after credit was assigned, else NULL */
     const float *clip_scale; /* the same */
     const double *value;     /* [n_turns+1]: of the true answer at the prompt's end and after each
-                                observation (probability, or mean log-prob), NULL without gains */
-    int32_t length, prompt, n_turns; /* tokens; of the prompt; observations */
+                                observation, or where each episode begins (probability, or mean log-prob), NULL without gains */
+    int32_t length, prompt, n_turns; /* tokens; of the prompt; observations, or episodes but one */
     int32_t task, group;
     double reward;
     bool malformed;

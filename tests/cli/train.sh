@@ -102,6 +102,15 @@ must_equal 1 "$(awk "BEGIN { x = $(json final.explained_variance valued/telemetr
     "explained variance of the last tenth"
 must_have valued/telemetry/000.json '"value_loss"'
 
+# Episodes by markers: the row says which, and another cut is another trial.
+must_run train tiny.json -C marked -q --set algorithm=vineppo --set k_min=2
+must_run train tiny.json -C marked -q --set algorithm=vineppo --set k_min=2 --set algorithm.episodes.markers=e1
+must_equal 1 "$(grep -c '; algorithm.episodes.markers=e1' marked/results.tsv)" "markers in rows"
+must_run -C marked sql "SELECT max(value) FROM step_metrics WHERE exp_id = '001' AND key = 'info_gain_t0'" --format tsv
+must_equal 1 "$(awk "BEGIN { print ($(tail -n 1 out) != 0) }")" "a gain where there is no tool"
+must_fail 2 'no token is called e9' train tiny.json -C marked --set algorithm=vineppo --set algorithm.episodes.markers=e9
+must_run -C marked rollout 001 --n 1
+
 # Groups by fitted pass rates: as many rollouts as ever, and telemetry says how large a group was.
 must_run train tiny.json -C groups -q --set start.warm_start.steps=30 --set group_size=8 --set env.pool.questions=4 \
     --set env.groups.sizes=mixed

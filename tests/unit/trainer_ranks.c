@@ -270,6 +270,14 @@ static void continuations_come_to_the_same(void **state)
     assert_equal(&recipe, "continuations");
 }
 
+static void marked_episodes_come_to_the_same(void **state)
+{
+    struct trainer_recipe recipe = mixed_recipe(*state, RL_ALGORITHM_VINEPPO, RL_ALGORITHM_JOINT);
+    strcpy(recipe.tasks[0].algorithm.episodes.markers, "OBS,ANS");
+    check_recipe(&recipe);
+    assert_equal(&recipe, "markers");
+}
+
 static void an_adaptive_alpha_comes_to_the_same(void **state)
 {
     struct trainer_recipe recipe = wide_recipe(*state);
@@ -522,6 +530,7 @@ int main(void)
         cmocka_unit_test(teachers_beside_an_algorithm_come_to_the_same),
         cmocka_unit_test(shown_solutions_come_to_the_same),
         cmocka_unit_test(continuations_come_to_the_same),
+        cmocka_unit_test(marked_episodes_come_to_the_same),
         cmocka_unit_test(an_adaptive_alpha_comes_to_the_same),
         cmocka_unit_test(groups_of_differing_sizes_come_to_the_same),
         cmocka_unit_test(a_judge_is_asked_once_for_all),

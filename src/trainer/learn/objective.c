@@ -85,14 +85,20 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
         memcpy(pairs[i].to + to, pairs[i].from + from, b->width * sizeof(float));
 }
 
-/* Turns of the rl component count on without a gap where a rejection has emptied one. */
+/*
+ * Turns of the rl component count on without a gap where a rejection has emptied one. The tool has
+ * spoken where a token that is not the policy's stands behind one that is.
+ */
 static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                          size_t from)
 {
     int32_t turn = -1, before = -1;
+    bool begun = false, told = false;
     for (size_t t = 0; t < b->width; t++) {
+        begun = begun || r->mask[from + t];
+        told = told || (begun && !r->mask[from + t]);
         b->written[to + t] = r->mask[from + t];
-        b->told[to + t] = r->mask[from + t] && r->turn[from + t] > 0;
+        b->told[to + t] = r->mask[from + t] && told;
         b->mask[to + t] = r->mask[from + t] && r->kept[from + t] && b->rl[to + t] > 0;
         b->wanted[to + t] = r->mask[from + t] || b->ce[to + t] > 0;
         if (b->mask[to + t] && r->turn[from + t] != before) {

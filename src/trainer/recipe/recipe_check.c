@@ -9,6 +9,7 @@
 #include <rlcore/offpolicy.h>
 
 #include "support/error.h"
+#include "support/markers.h"
 #include "recipe/recipe_fields.h"
 #include "recipe/recipe_json.h"
 #include "recipe/recipe_value.h"
@@ -141,6 +142,35 @@ static enum trainer_status check_hops(const struct trainer_recipe *recipe,
            env->k_max, warm->k_min, warm->k_max);
 }
 
+/*
+ * A continuation goes on where the tool has answered, not in the middle of a turn. Where nobody reads
+ * gains, nobody asks for episodes.
+ */
+static enum trainer_status check_episodes(const struct trainer_task *task,
+                                          struct trainer_error *err)
+{
+    const struct trainer_algorithm *algorithm = &task->algorithm;
+    const struct rl_algorithm *row = rl_algorithm_at(algorithm->name);
+    struct markers markers;
+    if (!algorithm->episodes.markers[0])
+        return TRAINER_OK;
+    if (!markers_read(&markers, algorithm->episodes.markers))
+        REFUSE("algorithm.episodes.markers: at most %d tokens with a comma between", MARKERS_MAX);
+    const char *unknown = markers_unknown(&markers, &task->env.world);
+    if (unknown)
+        REFUSE("algorithm.episodes.markers: no token is called%.20s(S, /S, OBS, /OBS, NONE, ANS, r0, "
+               "e0, ..)", unknown);
+    if (!(row->needs & RL_NEED_GAINS))
+        REFUSE("algorithm.episodes.markers needs an algorithm that reads gains, which %s does not",
+               row->name);
+    if (algorithm->prefix.value != TRAINER_PREFIX_POLICY)
+        REFUSE("algorithm.prefix.value must be policy with algorithm.episodes.markers");
+    if (trainer_env_max_tokens(&task->env) > TRAINER_EPISODE_TOKENS)
+        REFUSE("algorithm.episodes.markers: a rollout may have %zu tokens, but %d can be cut",
+               trainer_env_max_tokens(&task->env), TRAINER_EPISODE_TOKENS);
+    return TRAINER_OK;
+}
+
 /* What groups of other sizes than group_size must have all the same. */
 static enum trainer_status check_groups(const struct trainer_task *task, int32_t group_size,
                                         struct trainer_error *err)
@@ -184,6 +214,8 @@ static enum trainer_status check_tasks(struct trainer_recipe *recipe, struct tra
             status = check_groups(task, recipe->training.group_size, err);
         if (status == TRAINER_OK)
             status = trainer_env_check(&task->env, err);
+        if (status == TRAINER_OK)
+            status = check_episodes(task, err);
         if (status == TRAINER_OK)
             status = check_hops(recipe, &task->env, err);
         if (status != TRAINER_OK)

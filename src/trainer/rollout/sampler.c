@@ -5,6 +5,7 @@
  * of random numbers: so the same recipe gives the same rollouts on any number of cores. BLAS is
  * held to one thread: its own would compete with the lanes, and split sums by their number.
  */
+#include "rollout/marked_episodes.h"
 #include "rollout/sampler.h"
 
 #include <cblas.h>
@@ -110,6 +111,7 @@ static struct lane_report play_lane(struct sampler *sampler, const struct sample
     report.sampled = lane.sampled;
     report.fed = lane.fed;
     if (job->values) {
+        episodes_cut(lane.rollouts, lane.recipe, lane.first, lane.n);
         lane_values(&lane);
         report.gain_s = clock_now() - begin - report.generation_s;
         report.gain_tokens = lane.fed - report.fed;

@@ -212,7 +212,7 @@ static enum trainer_status measure(const struct trainer_rollouts *r,
     double n = (double)r->n;
     for (size_t i = 0; i < r->n; i++) {
         metrics->reward += r->reward[i] / n;
-        metrics->turns += r->n_turns[i] / n;
+        metrics->turns += r->episode[i].turn / n;
         metrics->malformed += r->malformed[i] / n;
     }
     metrics->response_tokens = (double)credit_tokens(r, 0, r->n) / n;
