@@ -60,6 +60,11 @@ rows off-policy-options
 table off-policy-options naive,recompute,tis,compose,compose-turn,compose-opsm,opsm,opsm-turn,after-tool,kl-loss,kl-weighted,kl-reward
 rows routing
 table routing float,none,tis,R2,R3
+for store in algorithms options; do
+    awk -F '\t' 'NR > 1 && $3 != "warm" { sum[$3] += $10; n[$3]++ } END { for (v in n) printf "%s %.3f\n", v, sum[v] / n[v] }' \
+        "$shipped/$store/results.tsv" >told
+    must_tell
+done
 rows values
 table values grpo,ppo,ppo-slower,ppo-lam-1,remax,opo,gpg,hierarchical
 rows settings
