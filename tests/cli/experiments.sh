@@ -74,6 +74,12 @@ table settings 'v1d,v1d alpha to 0.3'
 table settings 'ppo,ppo coef 0.05,ppo cliprange 1'
 weighed='old tis,old tis cap 5,old compose,old compose engine 1'
 table settings "old,$weighed,old opsm,old opsm product,old opsm both signs,old kl,old kl k1,old kl abs,old kl k2"
+rows reverse
+table reverse warm,grpo,rloo,max_rl
+rows vineppo
+sh "$bench/ladder_table.sh" "$LINEAGE" vineppo grpo vineppo 'vineppo, 4 continuations' 'vineppo, 9 continuations' \
+    'vineppo by ANS' 'vineppo by OBS' process 'process, 4 continuations' 'process by ANS' >told || fail "$last: exit status $?"
+must_tell
 for rates in values ladder-slots; do
     sh "$bench/rates_table.sh" "$shipped/$rates-rates/results.tsv" >told || fail "rates_table.sh: exit status $?"
     must_tell
