@@ -23,18 +23,21 @@ extern "C" {
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_blob_put(struct lineage_store *store, const char *name, struct lineage_error *err);
 
-/* Bring it, unless it is there; one process of a machine at a time. LINEAGE_ENOTFOUND without a message if it is nowhere,
+/* Bring such a file or directory, unless it is there; one process of a machine at a time. LINEAGE_ENOTFOUND without a message if it is nowhere,
  * LINEAGE_ECORRUPT if a piece is not what its name says. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_blob_get(struct lineage_store *store, const char *name, struct lineage_error *err);
 
+struct lineage_blob_stats {
+    uint64_t n_blobs; /* snapshots and checkpoints that were removed */
+    uint64_t n_bytes; /* of the pieces that were */
+};
+
 /*
  * Remove from the server, of what is older than a day: snapshots that no row names, checkpoints made more than so many days
- * ago, and pieces that belong to nothing any more.
+ * ago, and pieces that belong to nothing any more. *stats is what went; zeros, and LINEAGE_OK, of a store in a directory.
+ * LINEAGE_EAWAY while the server cannot be reached.
  */
-struct lineage_blob_stats {
-    uint64_t n_blobs, n_bytes;
-};
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_blobs_clean(struct lineage_store *store, double days, struct lineage_blob_stats *stats, struct lineage_error *err);
 

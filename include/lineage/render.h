@@ -33,7 +33,8 @@ struct lineage_render_options {
 /* Native style, top_k 20, recent 30, full 10. */
 LINEAGE_API void lineage_render_options_init(struct lineage_render_options *options);
 
-/* Render into *text (NUL-terminated, *length bytes, free with lineage_free). */
+/* Render into *text (NUL-terminated, *length bytes, free with lineage_free; NULL after a failure). options may be NULL, as in
+ * every function here. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_render(char **text, size_t *length, struct lineage_store *store,
                const struct lineage_render_options *options, struct lineage_error *err);

@@ -8,6 +8,7 @@
  *     telemetry/ID.json  per-step metrics of a trial
  *     snapshots/ID_SPECIALIST/   frozen work directory of a kept trial
  *     results.tsv.torn-*  bytes of a torn last record that a writer moved aside
+ *     ..                 schema/FORMAT.md lists the rest; lineage_store_path says where things are
  *
  * Calling sequence
  *     struct lineage_store *store;
@@ -70,8 +71,9 @@ LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigne
 LINEAGE_API bool lineage_is_server(const char *place);
 
 /*
- * Create the directory if needed and write lineage.json atomically. LINEAGE_EEXIST if there is one that
- * says something else. results.tsv is created by the first append.
+ * Create the directory (not those above it) if needed and write lineage.json atomically. config may be zeroed and not NULL.
+ * LINEAGE_EEXIST if there is a lineage.json that says something else, LINEAGE_EINVAL for a setting that cannot be.
+ * results.tsv is created by the first append.
  *
  * Of a store on a server (lineage_is_server, or a directory whose lineage.json names one): make schema and store there, as
  * far as they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it says no.
@@ -232,10 +234,12 @@ lineage_store_append_many(struct lineage_store *store, const struct lineage_tria
  * With the log on a server, each append is written down in the directory's outbox before anything is sent, and taken out when
  * the server has told that the row is there; asked again after a broken connection, it has exactly one. With the server away
  * the append is LINEAGE_OK, a notice says so, and the row's exp_id is "outbox-NUMBER" (".1", ".2" .. behind it for each of
- * append_many): the trial is kept on this machine's disk. What depends on the log (id, parent, baseline, keep or discard) is
+ * append_many): the trial is kept on this machine's disk. So it is where the server has come to refuse what it allowed when the
+ * store was opened (a new password, a right that was revoked); whoever might not append to begin with gets LINEAGE_EREFUSED, and
+ * nothing waits. What depends on the log (id, parent, baseline, keep or discard) is
  * decided when it is delivered, by whoever opens the store next, or by lineage_sync; its files are then named after the row.
  */
-#define LINEAGE_OUTBOX "outbox-"
+#define LINEAGE_OUTBOX "outbox-" /* what such an exp_id begins with */
 
 struct lineage_sync_stats {
     size_t n_delivered;
@@ -244,8 +248,8 @@ struct lineage_sync_stats {
 };
 
 /*
- * Deliver what waits in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be reached, with
- * stats filled in. A log that is a file has no outbox: LINEAGE_OK.
+ * Deliver what waits in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be reached and
+ * LINEAGE_EREFUSED while it says no, with stats filled in: what was not delivered waits on. A log that is a file has no outbox: LINEAGE_OK.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);

@@ -131,11 +131,6 @@ static void free_cell(struct lineage_sweep_cell *cell)
     free(cell->best_id);
 }
 
-static enum lineage_status out_of_memory(struct lineage_error *err)
-{
-    return store_no_memory(err);
-}
-
 /* A measured score counts as best whether it was kept or discarded; a failure's does not. The
  * same labels as in `compare`: scores of trials that ran to the end. */
 static bool counts(enum lineage_label label)
@@ -176,7 +171,7 @@ static enum lineage_status add_trial(struct sweeping *s, struct index *mirror, s
         return LINEAGE_OK;
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), value_at(stmt, 1));
-    return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : out_of_memory(err);
+    return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* The distinct ones of n values, as numbers and texts; false when out of memory. */
@@ -264,7 +259,7 @@ static enum lineage_status add_sum(struct sweeping *s, struct index *mirror, sql
     }
     struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), (struct value){0, NULL});
     if (!cell)
-        return out_of_memory(err);
+        return store_no_memory(err);
     cell->count += n;
     cell->labels[label] += n;
     double best = sqlite3_column_double(stmt, best_at);
@@ -289,7 +284,7 @@ static enum lineage_status look_for_best(struct index *mirror, const char *sql, 
         sqlite3_bind_double(stmt, 3, cell->x);
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK && !(*id = strdup(mirror_text(stmt, 0))))
-        status = out_of_memory(err);
+        status = store_no_memory(err);
     sqlite3_reset(stmt);
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
@@ -420,7 +415,7 @@ static enum lineage_status read_axis(struct index *mirror, const char *key, stru
     sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
         if (is_known(p, stmt) && !note(p, stmt)) {
-            status = out_of_memory(err);
+            status = store_no_memory(err);
             break;
         }
     sqlite3_reset(stmt);
@@ -506,7 +501,7 @@ static enum lineage_status fill_cells(struct sweeping *s, struct index *mirror, 
         if (status == LINEAGE_OK && !cell->count)
             status = sign_zeros(mirror, x, y, seq, cell, err);
         if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
-            status = out_of_memory(err);
+            status = store_no_memory(err);
     }
     if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that is not there */
         mirror->damaged = mirror->on_disk;
@@ -544,10 +539,10 @@ static enum lineage_status load_many(struct sweeping *s, struct index *mirror, c
 {
     p->by_seq = calloc(p->n_by_seq, sizeof *p->by_seq);
     if (!p->by_seq)
-        return out_of_memory(err);
+        return store_no_memory(err);
     enum lineage_status status = read_axis(mirror, y, p, note_y, err);
     if (status == LINEAGE_OK && !make_cells(s, p))
-        status = out_of_memory(err);
+        status = store_no_memory(err);
     if (status == LINEAGE_OK)
         status = fill_cells(s, mirror, x, y, p, err);
     drop_empty_cells(s->sweep);

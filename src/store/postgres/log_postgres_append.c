@@ -238,10 +238,3 @@ enum lineage_status postgres_append_next(struct log *log, struct log_state *stat
     buf_release(&a.sql);
     return status;
 }
-
-/* A transaction is all or nothing whatever is in it. */
-enum lineage_status postgres_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
-                                         bool sync, struct lineage_error *err)
-{
-    return postgres_append(log, state, bytes, length, sync, err);
-}

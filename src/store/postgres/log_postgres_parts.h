@@ -92,8 +92,6 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
                                     struct lineage_error *err);
 enum lineage_status postgres_append_next(struct log *log, struct log_state *state, const char *rest, size_t length, bool kept,
                                          char id[LOG_ID_MAX], struct lineage_error *err);
-enum lineage_status postgres_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length, bool sync,
-                                         struct lineage_error *err);
 enum lineage_status postgres_blank(struct log *log, struct log_state *state, uint64_t from, uint64_t to, char name[64],
                                    struct lineage_error *err);
 enum lineage_status postgres_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],
