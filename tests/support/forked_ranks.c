@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "support/files.h"
+#include "support/told_numbers.h"
 
 /* ---- a communicator of sockets -------------------------------------------------------------- */
 
@@ -139,46 +140,10 @@ static void put_gains(FILE *out, const struct trainer_turn_gain *gain, int32_t n
 
 static void put_iteration(FILE *out, const struct trainer_iteration *i)
 {
-    const double numbers[] = {i->reward,
-                              i->turns,
-                              i->malformed,
-                              i->response_tokens,
-                              i->loss,
-                              i->grad_norm,
-                              i->entropy,
-                              i->clip_fraction,
-                              i->kl,
-                              i->learning_rate,
-                              i->clip_scale_mean,
-                              i->clip_scale_std,
-                              i->mismatch_kl,
-                              i->mismatch_ess,
-                              i->weight_mean,
-                              i->rejected,
-                              i->staleness,
-                              i->greedy_reward,
-                              i->values.loss,
-                              i->values.clip_fraction,
-                              i->values.explained_variance,
-                              i->values.mean,
-                              i->values.returned,
-                              i->alpha_used,
-                              (double)i->n_valued,
-                              i->between_std,
-                              i->within_std,
-                              (double)i->n_greedy,
-                              (double)i->n_episodes,
-                              (double)i->sampled_tokens,
-                              (double)i->fed_tokens,
-                              (double)i->gain_tokens,
-                              (double)i->trained_tokens};
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+    double numbers[TOLD_NUMBERS_MAX];
+    size_t n = told_numbers(numbers, i);
+    for (size_t k = 0; k < n; k++)
         fprintf(out, " %a", numbers[k]);
-    fprintf(out, " %a %a %llu %a", i->end_of_mix[0].passed, i->end_of_mix[1].tokens,
-            (unsigned long long)i->distillation.taught_tokens, i->distillation.gap);
-    fprintf(out, " %a %a %a", i->distillation.loss, i->distillation.clipped, i->allocation.chosen);
-    fprintf(out, " %llu %llu %a", (unsigned long long)i->allocation.least,
-            (unsigned long long)i->allocation.most, i->allocation.mixed);
     put_gains(out, i->gain, i->n_gain);
 }
 

@@ -14,40 +14,12 @@
 #include "support/forked_ranks.h"
 #include "support/ranks.h"
 #include "support/small_recipe.h"
+#include "support/warm_place.h"
 
 /* ---- a policy to start from ---- */
 
-struct place {
-    char *dir, *warm;
-};
-
-static void make_warm(void *context)
-{
-    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    warm_checkpoint(&recipe, 60, context);
-}
-
-static int open_place(void **state)
-{
-    struct place *place = malloc(sizeof *place);
-    place->dir = make_dir();
-    place->warm = join(place->dir, "warm.ckpt");
-    in_a_child(make_warm, place->warm);
-    *state = place;
-    return 0;
-}
-
-static int close_place(void **state)
-{
-    struct place *place = *state;
-    remove_dir(place->dir);
-    free(place->warm);
-    free(place);
-    return 0;
-}
-
 /* Three lanes of rollouts and five chunks of a minibatch: none of two, three or four ranks is idle. */
-static struct trainer_recipe wide_recipe(const struct place *place)
+static struct trainer_recipe wide_recipe(const struct warm_place *place)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     strcpy(recipe.checkpoint, place->warm);
@@ -62,7 +34,7 @@ static struct trainer_recipe wide_recipe(const struct place *place)
 }
 
 /* hopworld, and reverse beside it. */
-static struct trainer_recipe mixed_recipe(const struct place *place, enum rl_algorithm_name a,
+static struct trainer_recipe mixed_recipe(const struct warm_place *place, enum rl_algorithm_name a,
                                           enum rl_algorithm_name b)
 {
     struct trainer_recipe recipe = wide_recipe(place);
@@ -134,7 +106,7 @@ static void threads_may_differ_between_ranks(void **state)
 
 static void every_algorithm_comes_to_the_same(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = wide_recipe(place);
     for (enum rl_algorithm_name name = 0; name < RL_N_ALGORITHMS; name++) {
         struct trainer_algorithm *a = &recipe.tasks[0].algorithm;
@@ -240,7 +212,7 @@ static void environments_beside_each_other_come_to_the_same(void **state)
 /* grpo with a teacher for its failures, of either kind, beside opsd that is shown a solution. */
 static void teachers_beside_an_algorithm_come_to_the_same(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     for (int how = TRAINER_DISTILL_ADVANTAGE; how <= TRAINER_DISTILL_LOSS; how++) {
         struct trainer_recipe recipe = mixed_recipe(place, RL_ALGORITHM_GRPO, RL_ALGORITHM_OPSD);
         bool loss = how == TRAINER_DISTILL_LOSS;
@@ -541,5 +513,5 @@ int main(void)
         cmocka_unit_test(a_communicator_that_fails_ends_the_run),
         cmocka_unit_test(ranks_that_cannot_be_are_refused),
     };
-    return cmocka_run_group_tests(tests, open_place, close_place);
+    return cmocka_run_group_tests(tests, open_warm_place, close_warm_place);
 }

@@ -10,6 +10,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "support/small_recipe.h"
+#include "support/told_numbers.h"
 
 /* ---- running and listening ---- */
 
@@ -45,38 +46,9 @@ static void put_gains(struct story *story, const struct trainer_turn_gain *gain,
 
 static void put_iteration(struct story *story, const struct trainer_iteration *i)
 {
-    const double numbers[] = {i->reward,
-                              i->turns,
-                              i->malformed,
-                              i->response_tokens,
-                              i->loss,
-                              i->grad_norm,
-                              i->entropy,
-                              i->clip_fraction,
-                              i->kl,
-                              i->learning_rate,
-                              i->clip_scale_mean,
-                              i->clip_scale_std,
-                              i->mismatch_kl,
-                              i->mismatch_ess,
-                              i->weight_mean,
-                              i->rejected,
-                              i->staleness,
-                              i->greedy_reward,
-                              i->values.loss,
-                              i->values.clip_fraction,
-                              i->values.explained_variance,
-                              i->values.mean,
-                              i->values.returned,
-                              (double)i->n_valued,
-                              i->between_std,
-                              i->within_std,
-                              (double)i->n_greedy,
-                              (double)i->n_episodes,
-                              (double)i->sampled_tokens,
-                              (double)i->gain_tokens,
-                              (double)i->trained_tokens};
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+    double numbers[TOLD_NUMBERS_MAX];
+    size_t n = told_numbers(numbers, i);
+    for (size_t k = 0; k < n; k++)
         put(story, "i", numbers[k]);
     put_gains(story, i->gain, i->n_gain);
     assert_true(i->generation_s >= 0 && i->gain_s >= 0 && i->update_s >= 0);

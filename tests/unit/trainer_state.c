@@ -12,39 +12,9 @@
 #include "support/files.h"
 #include "support/forked_ranks.h"
 #include "support/small_recipe.h"
+#include "support/warm_place.h"
 
-struct place {
-    char *dir, *warm, *state;
-};
-
-static void make_warm(void *context)
-{
-    struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
-    warm_checkpoint(&recipe, 60, context);
-}
-
-static int open_place(void **state)
-{
-    struct place *place = malloc(sizeof *place);
-    place->dir = make_dir();
-    place->warm = join(place->dir, "warm.ckpt");
-    place->state = join(place->dir, "run.state");
-    in_a_child(make_warm, place->warm);
-    *state = place;
-    return 0;
-}
-
-static int close_place(void **state)
-{
-    struct place *place = *state;
-    remove_dir(place->dir);
-    free(place->warm);
-    free(place->state);
-    free(place);
-    return 0;
-}
-
-static struct trainer_recipe warm_recipe(const struct place *place)
+static struct trainer_recipe warm_recipe(const struct warm_place *place)
 {
     struct trainer_recipe recipe = small_recipe(TRAINER_HOPWORLD);
     strcpy(recipe.checkpoint, place->warm);
@@ -71,7 +41,7 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Stopped in iteration `at` by so many ranks, gone on with by as many others. */
-static void assert_goes_on(const struct place *place, const struct trainer_recipe *recipe,
+static void assert_goes_on(const struct warm_place *place, const struct trainer_recipe *recipe,
                            int32_t at, int before, int after, const char *what)
 {
     struct rank_plan plan = {0};
@@ -128,7 +98,7 @@ static void a_warm_start_is_not_made_again(void **state)
 /* What they sample aside and what a value head has learned. */
 static void every_value_goes_on(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     const enum rl_algorithm_name names[] = {RL_ALGORITHM_PPO, RL_ALGORITHM_REMAX,
                                             RL_ALGORITHM_HIERARCHICAL_GRPO};
     for (size_t i = 0; i < 3; i++) {
@@ -141,7 +111,7 @@ static void every_value_goes_on(void **state)
 
 static void what_an_algorithm_remembers_goes_on(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     recipe.sampler.precision = TRAINER_BF16;
     recipe.sampler.staleness = 2;
@@ -197,7 +167,7 @@ static void what_an_algorithm_remembers_goes_on(void **state)
 /* Texts, threads and budgets decide no number; where the state is of the end, only the score is left. */
 static void what_decides_no_number_may_change(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     struct rank_plan plan = {.state = place->state};
     unlink(place->state);
@@ -218,7 +188,7 @@ static void what_decides_no_number_may_change(void **state)
 
 /* ---- refusing ---- */
 
-static void assert_refused(const struct place *place, const struct trainer_recipe *recipe,
+static void assert_refused(const struct warm_place *place, const struct trainer_recipe *recipe,
                            enum trainer_status expected, const char *why)
 {
     for (int size = 0; size <= 2; size += 2) {
@@ -235,7 +205,7 @@ static void assert_refused(const struct place *place, const struct trainer_recip
 
 static void the_state_of_another_recipe_is_refused(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     struct rank_plan plan = {.state = place->state, .stop_at = 3};
     struct trainer_error err;
@@ -253,7 +223,7 @@ static void the_state_of_another_recipe_is_refused(void **state)
 
 static void damage_is_refused(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
     struct rank_plan plan = {.state = place->state, .stop_at = 2};
     unlink(place->state);
@@ -278,9 +248,9 @@ static void damage_is_refused(void **state)
 
 static void a_state_that_cannot_be_written_ends_the_run(void **state)
 {
-    const struct place *place = *state;
+    const struct warm_place *place = *state;
     struct trainer_recipe recipe = warm_recipe(place);
-    struct place nowhere = *place;
+    struct warm_place nowhere = *place;
     nowhere.state = join(place->dir, "no/such/run.state");
     assert_refused(&nowhere, &recipe, TRAINER_EIO, "no/such/run.state");
     free(nowhere.state);
@@ -299,5 +269,5 @@ int main(void)
         cmocka_unit_test(damage_is_refused),
         cmocka_unit_test(a_state_that_cannot_be_written_ends_the_run),
     };
-    return cmocka_run_group_tests(tests, open_place, close_place);
+    return cmocka_run_group_tests(tests, open_warm_place, close_warm_place);
 }
