@@ -67,6 +67,8 @@ static enum lineage_status take_keywords(struct server_name *name, const char *q
     char between = '?';
     while (*query) {
         size_t length = strcspn(query, "&");
+        if (memchr(query, '%', strcspn(query, "=&"))) /* libpq would read p%61ssword */
+            return store_fail(err, LINEAGE_EINVAL, "the keywords in the name of a store are written in plain letters");
         if (is_keyword(query, length, "password") || is_keyword(query, length, "sslpassword"))
             return no_password(err);
         if (is_keyword(query, length, "store")) {
