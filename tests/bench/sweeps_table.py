@@ -16,9 +16,9 @@ import textwrap
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RECIPES, ROWS = TOP / "fixtures/recipes", TOP / "fixtures/experiments"
 # What every trial has, and no algorithm: what it starts from, on which policy and questions, how long it runs, how it is
-# scored; and how a judge is reached.
+# scored, what goes through the network at a time; and how a judge is reached.
 LEFT_OUT = {"": {"name", "domain", "hypothesis", "expected_delta", "seed", "threads", "world", "model", "start", "training",
-                 "evaluation", "budget"},
+                 "micro_batch", "evaluation", "cost", "budget"},
             "environments": {"questions", "k_min", "k_max", "max_turns", "facts", "p_fail"},
             "judge": {"endpoint", "model", "key_env", "prompt", "cache", "concurrency", "max_tokens", "deadline", "timeout",
                       "backoff", "max_failed_share"}}

@@ -2,6 +2,8 @@
 # shellcheck disable=SC2154 # shared with shell.sh
 # experiments.sh: the shipped rows of an experiment give what its page says, and its sweep runs.
 . "$SOURCE/tests/support/shell.sh"
+. "$SOURCE/tests/support/trainer.sh"
+unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
 page=$SOURCE/fixtures/experiments/README.md
 
 # A store of the shipped rows that may be written to.
@@ -76,6 +78,8 @@ weighed='old tis,old tis cap 5,old compose,old compose engine 1'
 table settings "old,$weighed,old opsm,old opsm product,old opsm both signs,old kl,old kl k1,old kl abs,old kl k2"
 rows reverse
 table reverse warm,grpo,rloo,max_rl
+rows judge-skips
+table judge-skips 'all,rules,all_neg,all_neg by outcome'
 rows vineppo
 sh "$bench/ladder_table.sh" "$LINEAGE" vineppo grpo vineppo 'vineppo, 4 continuations' 'vineppo, 9 continuations' \
     'vineppo by ANS' 'vineppo by OBS' process 'process, 4 continuations' 'process by ANS' >told || fail "$last: exit status $?"
@@ -117,6 +121,20 @@ checks=$((checks + 1))
 while read -r sweep; do
     [ -z "$sweep" ] || [ -s "$SOURCE/fixtures/experiments/$sweep/results.tsv" ] || fail "the page names $sweep: no rows"
 done <named
+
+# ---- the judge of judge-skips flags by the rules ----
+if command -v python3 >/dev/null; then
+    timeout 300 python3 "$SOURCE/tests/judge/rules_judge.py" 0 >port 2>judge.err &
+    judge=$!
+    wait_for test -s port
+    cat >attempt.jsonl <<'END'
+{"task": "Wanted: of e1 tell r1 r2", "reward": 0, "steps": [{"action": "search e1 r1", "observation": "nothing"}, {"action": "search e1 r1", "observation": "r1 e2"}, {"action": "search e1 r1", "observation": "r1 e2"}, {"action": "search e2 r2", "observation": "r2 e3"}, {"action": "answer r1 e2 r2 e3"}]}
+END
+    "$LINEAGE" judge attempt.jsonl --no-cache --endpoint "http://127.0.0.1:$(cat port)/v1" --model rules >flags 2>judge.err ||
+        fail "lineage judge: exit status $?"
+    must_have flags '"flags":[1,1,0,0,0]'
+    kill "$judge"
+fi
 
 # ---- the sweep, made small: every trial of it trains ----
 mkdir small
