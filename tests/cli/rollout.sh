@@ -89,6 +89,13 @@ while [ "$i" -lt 24 ]; do
 done
 holds "$searches > 5"
 
+# sums: the calculator's calls, and the list that is added up.
+sed 's/"hopworld", "k_min": 2/"sums", "k_min": 1/' hop.json >sums.json
+run rollout sums.json --n 6 --group
+must_exit 0
+grep -Eq '^sums, turn-group-v1d: add up e[0-3]( e[0-3]){1,2}; true answer e[0-3]( e[0-3]){1,3}$' out || fail "no list and its sums"
+grep -Eq '^ +0  add e[0-3] e[0-3] +(nothing|e[0-3] e[0-3]) ' out || fail "no addition with its answer"
+
 # ---- pass@k ----
 run passk 000 -C t --samples 8 --k 1,2,8,100 --format json
 must_exit 0
