@@ -53,6 +53,17 @@ table ladder-slots turn-group-v1d,v1d-alpha-0,v1d-alpha-0.9,v1d-beta-0,v1d-prob
 table ladder-slots joint,joint-prob,joint-fast
 table ladder-slots "grpo-turn hard,grpo hard,$hard"
 table ladder-slots "grpo hard,$hard"
+rows ladder-sums
+turned="$gains,grpo-turn-fast,grpo-turn-wide,adca"
+table ladder-sums grpo,adca
+table ladder-sums 'grpo hard,adca hard'
+table ladder-sums "grpo-turn,grpo,$turned"
+table ladder-sums "grpo,$turned"
+table ladder-sums turn-group-v1d,v1d-alpha-0,v1d-alpha-0.9,v1d-beta-0,v1d-prob
+table ladder-sums joint,joint-prob,joint-fast
+table ladder-sums grpo-turn-fast,joint-fast,v1d-fast
+table ladder-sums "grpo-turn hard,grpo hard,$hard"
+table ladder-sums "grpo hard,$hard"
 rows ledger-acceptance
 table ledger-acceptance grpo,adca
 table ledger-acceptance 'grpo hard,adca hard'
@@ -84,24 +95,29 @@ rows vineppo
 sh "$bench/ladder_table.sh" "$LINEAGE" vineppo grpo vineppo 'vineppo, 4 continuations' 'vineppo, 9 continuations' \
     'vineppo by ANS' 'vineppo by OBS' process 'process, 4 continuations' 'process by ANS' >told || fail "$last: exit status $?"
 must_tell
-for rates in values ladder-slots; do
+for rates in values ladder-slots ladder-sums; do
     sh "$bench/rates_table.sh" "$shipped/$rates-rates/results.tsv" >told || fail "rates_table.sh: exit status $?"
     must_tell
 done
-curves=$shipped/ladder-slots/curves.tsv
-sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)( hard)?'"$tab" |
-    sed "s/$tab/ | /g" >told
-must_tell
-for hardness in '' ' hard'; do
-    sh "$bench/ladder_curves.sh" reach "$curves" "grpo$hardness" "adca$hardness" | sed 's/, 16 seeds.*//' >told
-    must_tell
-done
 main=grpo,grpo-turn,joint,turn-group-v1d,v1d-alpha-0.9,adca
-sh "$bench/ladder_curves.sh" plot 'slots, 16 seeds' "$curves" "$main" \
-    'slots, hard, 16 seeds' "$curves" "grpo hard,grpo-turn hard,$hard" >curves.svg
+for env in slots sums; do
+    curves=$shipped/ladder-$env/curves.tsv
+    sh "$bench/ladder_curves.sh" means "$curves" | grep -E '^(grpo|grpo-turn|joint|turn-group-v1d|v1d-alpha-0.9|adca)( hard)?'"$tab" |
+        sed "s/$tab/ | /g" >told
+    must_tell
+    for hardness in '' ' hard'; do
+        sh "$bench/ladder_curves.sh" reach "$curves" "grpo$hardness" "adca$hardness" | sed 's/, 16 seeds.*//' >told
+        must_tell
+    done
+done
+sh "$bench/ladder_curves.sh" plot 'slots, 16 seeds' "$shipped/ladder-slots/curves.tsv" "$main" \
+    'slots, hard, 16 seeds' "$shipped/ladder-slots/curves.tsv" "grpo hard,grpo-turn hard,$hard" \
+    'sums, 16 seeds' "$shipped/ladder-sums/curves.tsv" "$main" \
+    'sums, hard, 16 seeds' "$shipped/ladder-sums/curves.tsv" "grpo hard,grpo-turn hard,$hard" >curves.svg
 must_match_file curves.svg "$shipped/ladder-curves.svg"
 sh "$bench/ladder_plot.sh" --variants "$LINEAGE" slots ladder-slots "grpo-turn,grpo,$gains,grpo-turn-wide,adca" \
-    'slots, hard' ladder-slots "grpo-turn hard,grpo hard,$hard" >differences.svg
+    'slots, hard' ladder-slots "grpo-turn hard,grpo hard,$hard" sums ladder-sums "grpo-turn,grpo,$turned" \
+    'sums, hard' ladder-sums "grpo-turn hard,grpo hard,$hard" >differences.svg
 must_match_file differences.svg "$shipped/ladder-differences.svg"
 
 # ---- which sweep ran what: no algorithm and no loss is left out, and what is named has rows ----
