@@ -215,6 +215,9 @@ int cli_store_create(const char *dir, const struct lineage_config *config);
 /* Seconds of a monotonic clock. Nothing waits, ends or shows progress by the time of day, which may be set at any moment. */
 double cli_now(void);
 
+/* A length of time for people: "7:05", "1:02:03"; 1000 hours at most, as a first step that took a minute may promise a year. */
+void cli_duration_format(char text[32], double seconds);
+
 /* ---- output -------------------------------------------------------------------------------------- */
 
 /* JSON with shortest numbers on out, indented if indent is true, with a newline. */

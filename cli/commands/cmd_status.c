@@ -122,20 +122,11 @@ static void read_events(struct trial_state *t, int dir)
 
 /* ---- printing ---- */
 
-static void format_seconds(char text[32], double seconds)
-{
-    long s = seconds < 0 ? 0 : seconds < 3.6e6 ? (long)(seconds + 0.5) : 3600000;
-    if (s >= 3600)
-        snprintf(text, 32, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
-}
-
 /* A clock for people, seconds for scripts. */
 static void put_seconds(const struct status *o, double seconds, bool known)
 {
     char text[32];
-    format_seconds(text, seconds);
+    cli_duration_format(text, seconds);
     if (o->session.format == CLI_TABLE)
         cli_list_text(o->list, known ? text : "");
     else

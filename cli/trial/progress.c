@@ -33,16 +33,6 @@ void progress_begin(struct progress *progress, const char *name, const char *sco
     free(safe);
 }
 
-/* Bounded, because a first step that took a minute may promise a year. */
-static void format_time(char text[32], double seconds)
-{
-    long s = seconds < 0 ? 0 : seconds < 3.6e6 ? (long)(seconds + 0.5) : 3600000;
-    if (s >= 3600)
-        snprintf(text, 32, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(text, 32, "%ld:%02ld", s / 60, s % 60);
-}
-
 static bool is_training(const struct progress *progress)
 {
     return !progress->phase[0] || strcmp(progress->phase, TRIAL_PHASE_TRAIN) == 0;
@@ -56,7 +46,7 @@ static void compose_time_left(FILE *out, const struct progress *progress, const 
     int64_t done = event->step - progress->first, to_go = event->steps - event->step;
     if (done <= 0 || to_go <= 0)
         return;
-    format_time(left, (cli_now() - progress->began) / (double)done * (double)to_go);
+    cli_duration_format(left, (cli_now() - progress->began) / (double)done * (double)to_go);
     fprintf(out, ", %s left", left);
 }
 

@@ -93,13 +93,17 @@ enum lineage_status mirror_step(struct index *mirror, sqlite3_stmt *stmt,
     return status;
 }
 
+enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status)
+{
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
 /* Reset before anything else happens: SQLite cannot commit past a statement that is still
  * writing. */
 enum lineage_status mirror_run(struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
 {
-    enum lineage_status status = mirror_step(mirror, stmt, err);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
 }
 
 /* Statements go first, for the connection would live on for each that is left; all that was

@@ -105,6 +105,5 @@ enum lineage_status index_is_parent(struct index *mirror, const char *id, bool *
     sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);
     status = mirror_step(mirror, stmt, err);
     *found = status == LINEAGE_OK;
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }

@@ -30,6 +30,9 @@ enum lineage_status mirror_prepare(struct index *mirror, sqlite3_stmt **stmt, co
 /* SQLITE_ROW is LINEAGE_OK, SQLITE_DONE LINEAGE_ENOTFOUND without message; the rest fails. */
 enum lineage_status mirror_step(struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
 
+/* Behind the last row that was wanted: reset, and what the walk ended with, where no further row is no failure. */
+enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status);
+
 /* Translate an SQLite failure: LINEAGE_ELOCKED when busy, LINEAGE_ENOMEM, else LINEAGE_EDB. */
 enum lineage_status mirror_fail(struct index *mirror, const char *doing, struct lineage_error *err);
 

@@ -75,8 +75,7 @@ static enum lineage_status add_rows(struct growing *list, struct index *mirror, 
             break;
         list->n++;
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* -1 is no limit to SQLite, and SIZE_MAX does not fit its integers. */
@@ -217,8 +216,7 @@ enum lineage_status index_label_counts(struct index *mirror, struct index_label_
         }
         ++*n;
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* Each name by one look-up of the next larger: a parameter such as seed may have a million values. */
@@ -245,8 +243,7 @@ enum lineage_status index_param_names(struct index *mirror, const char ***names,
             break;
         }
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* The score of a crash may be a placeholder, and that of a disqualified trial does not count: neither is a
@@ -316,8 +313,7 @@ static enum lineage_status read_values(struct index *mirror, struct lineage_repo
         }
         add_outcome(&values[param->n_values - 1], stmt, label, higher);
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* Low and high are known from the listed values unless there are more. */
@@ -412,8 +408,7 @@ static enum lineage_status first_trials_tried(struct index *mirror, const struct
     }
     status = mirror_step(mirror, stmt, err);
     *tried = status == LINEAGE_OK;
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 enum lineage_status index_pair_tried(struct index *mirror, const struct lineage_param pair[2], size_t *steps,
@@ -472,8 +467,7 @@ enum lineage_status index_calibration(struct index *mirror, size_t limit, struct
             break;
         }
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* ---- proposers ---- */
@@ -522,6 +516,5 @@ enum lineage_status index_proposers(struct index *mirror, size_t limit, bool low
             break;
         }
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }

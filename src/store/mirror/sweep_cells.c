@@ -220,8 +220,7 @@ static enum lineage_status load_rows(struct sweeping *s, struct index *mirror, c
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
            (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
         ++*n;
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 static enum lineage_status sign_zero(struct index *mirror, const char *key, size_t seq, const char *text, double *value,
@@ -238,8 +237,7 @@ static enum lineage_status sign_zero(struct index *mirror, const char *key, size
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK)
         *value = sqlite3_column_double(stmt, 0);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* ---- one parameter ------------------------------------------------------------------------------------------------- */
@@ -285,8 +283,7 @@ static enum lineage_status look_for_best(struct index *mirror, const char *sql, 
     status = mirror_step(mirror, stmt, err);
     if (status == LINEAGE_OK && !(*id = strdup(mirror_text(stmt, 0))))
         status = store_no_memory(err);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 /* A best score that no row has is a mirror whose sums are not of its rows: it is of no use. */
@@ -316,8 +313,7 @@ static enum lineage_status read_sums(struct sweeping *s, struct index *mirror, c
     while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
            (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
         *n += (size_t)sqlite3_column_int64(stmt, 2);
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 static enum lineage_status load_one(struct sweeping *s, struct index *mirror, const char *x, size_t *n,
@@ -418,8 +414,7 @@ static enum lineage_status read_axis(struct index *mirror, const char *key, stru
             status = store_no_memory(err);
             break;
         }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 static int by_cell(const void *a, const void *b)

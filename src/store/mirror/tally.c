@@ -89,8 +89,7 @@ static enum lineage_status load_calibration(struct tally *tally, struct entry *e
         entry->actual_sum = sqlite3_column_double(stmt, 3);
         entry->error_sum = sqlite3_column_double(stmt, 4);
     }
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+    return mirror_end_rows(stmt, status);
 }
 
 static enum lineage_status load_entry(struct tally *tally, struct entry *entry,
