@@ -54,6 +54,21 @@ static void within_one_ulp(void **state)
     assert_true(near < 1 && whole < 1 && subnormal < 1);
 }
 
+/* The loops over a chunk give the bits of one number at a time, whatever the length. */
+static void all_as_one(void **state)
+{
+    (void)state;
+    struct test_rng rng = {2};
+    for (size_t n = 0; n <= RL_CHUNK; n++) {
+        real x[RL_CHUNK], out[RL_CHUNK];
+        for (size_t t = 0; t < n; t++)
+            x[t] = (real)(160 * test_rng_uniform(&rng) - 80);
+        rl_exp_near_all(out, x, n);
+        for (size_t t = 0; t < n; t++)
+            assert_true(out[t] == rl_exp_near(x[t]));
+    }
+}
+
 static void special_values(void **state)
 {
     (void)state;
@@ -70,6 +85,7 @@ static void special_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(within_one_ulp),
-                                       cmocka_unit_test(special_values)};
+                                       cmocka_unit_test(special_values),
+                                       cmocka_unit_test(all_as_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,22 +248,28 @@ static real average_ratios(const struct composing *c, size_t row, const struct f
 RL_HOT static struct rl_factor_sums take_factors(const struct rl_grid *batch, size_t i, size_t n,
                                                  const real *l, real cap, real *restrict factors)
 {
-    real term[RL_CHUNK], min = INFINITY, max = -INFINITY;
-    rl_int on[RL_CHUNK], capped = 0, clamped = 0;
+    _Alignas(64) real limited[RL_CHUNK], ratio[RL_CHUNK];
+    _Alignas(64) rl_int on[RL_CHUNK];
+    real min = INFINITY, max = -INFINITY;
+    rl_int capped = 0, clamped = 0;
     const real limit = (real)RL_LOG_RATIO_LIMIT;
     rl_mask_bits(batch, i, n, on);
-#pragma omp simd reduction(+ : capped, clamped) reduction(min : min) reduction(max : max)
+#pragma omp simd reduction(+ : clamped)
     for (size_t t = 0; t < n; t++) {
-        real w = rl_exp_near(rl_limit(l[t], -limit, limit));
-        real least = rl_pick(on[t], w, INFINITY), most = rl_pick(on[t], w, -INFINITY);
-        factors[t] = rl_keep(on[t], w < cap ? w : cap);
-        term[t] = rl_keep(on[t], w);
-        min = least < min ? least : min;
-        max = most > max ? most : max;
-        capped -= on[t] & rl_below(cap, w);
+        limited[t] = rl_limit(l[t], -limit, limit);
         clamped -= rl_below(l[t], -limit) | rl_below(limit, l[t]);
     }
-    return (struct rl_factor_sums){(double)rl_sum(term, n), (double)min, (double)max,
+    rl_exp_near_all(ratio, limited, n);
+#pragma omp simd reduction(+ : capped) reduction(min : min) reduction(max : max)
+    for (size_t t = 0; t < n; t++) {
+        real w = ratio[t], counted = rl_real_of(rl_bits_in(w) | ~on[t]); /* NaN: no extreme */
+        factors[t] = rl_keep(on[t], w < cap ? w : cap);
+        ratio[t] = rl_keep(on[t], w);
+        min = counted < min ? counted : min;
+        max = counted > max ? counted : max;
+        capped -= on[t] & rl_below(cap, w);
+    }
+    return (struct rl_factor_sums){(double)rl_sum(ratio, n), (double)min, (double)max,
                                    (double)capped, (double)clamped};
 }
 

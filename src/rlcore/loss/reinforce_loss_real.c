@@ -8,46 +8,32 @@
  * The ratio is reported, not used: its limit counts nothing and cuts no gradient, and without an
  * old policy there is none to report.
  */
-static RL_INLINE struct rl_row_sums reinforce_tokens(const struct rl_loss_call *call, size_t row,
-                                                     real row_weight, bool weighted)
+static RL_INLINE void reinforce(struct rl_token_chunk *at, const struct rl_loss_options *options,
+                                real row_weight, bool weighted, struct rl_row_sums *sums)
 {
-    struct rl_row_sums sums = rl_row_sums_empty();
-    struct rl_token_chunk at;
-    for (size_t i = rl_row_at(&call->batch, row), end = rl_row_end(&call->batch, row); i < end;
-         i += RL_CHUNK) {
-        real sum = 0, least = 0;
-        rl_token_chunk_at(&at, call, i, end);
-        rl_token_chunk_ratios(&at, false, &sums);
-        const real *log_prob = at.log_prob, *advantages = at.advantages, *weights = at.weights;
-        real *slope = at.slope;
-#pragma omp simd reduction(+ : sum) reduction(min : least)
-        for (size_t t = 0; t < at.n; t++) {
-            rl_int on = at.on[t];
-            real p = rl_keep(on, log_prob[t]), a = rl_keep(on, advantages[t]);
-            real w = weighted ? rl_keep(on, weights[t]) : 1;
-            at.term[t] = w * (-a * p);
-            slope[t] = w * -a * row_weight;
-            sum += weighted ? a + w : a;
-            least = w < least ? w : least;
-        }
-        sums.loss += (double)rl_sum(at.term, at.n);
-        sums.poisoned |= !isfinite(sum) || least < 0;
+    const real *log_prob = at->log_prob, *advantages = at->advantages;
+    real *slope = at->slope;
+    (void)options, (void)sums;
+#pragma omp simd
+    for (size_t t = 0; t < RL_CHUNK; t++) {
+        rl_int on = at->on[t];
+        real p = rl_keep(on, log_prob[t]), a = rl_keep(on, advantages[t]);
+        real w = weighted ? at->weight[t] : 1;
+        at->term[t] = w * (-a * p);
+        slope[t] = w * -a * row_weight;
     }
-    rl_token_row_end(&sums);
+}
+
+RL_HOT static struct rl_row_sums reinforce_row(const struct rl_loss_call *call, size_t row,
+                                               real row_weight)
+{
+    struct rl_row_sums sums = rl_token_row(call, row, row_weight, false, reinforce);
     sums.clamped = 0;
     if (!call->in->old_log_prob) {
         sums.ratio_min = INFINITY;
         sums.ratio_max = -INFINITY;
     }
     return sums;
-}
-
-/* weighted is a constant in either call: a test of it within the loop would not be vectorised. */
-RL_HOT static struct rl_row_sums reinforce_row(const struct rl_loss_call *call, size_t row,
-                                               real row_weight)
-{
-    return call->in->weights ? reinforce_tokens(call, row, row_weight, true)
-                             : reinforce_tokens(call, row, row_weight, false);
 }
 
 enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_loss_input *in,

@@ -85,12 +85,6 @@ static RL_INLINE real larger(real a, real b)
     return a > b ? a : b;
 }
 
-/* fabs of C has no name for both types. */
-static RL_INLINE real size_of(real x)
-{
-    return (real)fabs((double)x);
-}
-
 /*
  * The largest |log-prob|; infinite if one of them is not finite. exp(p) is computed as exp(q)
  * ratio, since exp(p) - exp(q) is wanted and two exps are cheaper than three.
@@ -99,17 +93,22 @@ static RL_INLINE real pair_pass(const struct chunk *chunk, const struct members 
                                 struct pairs *out)
 {
     const struct chunk at = *chunk;
+    _Alignas(64) real l[RL_CHUNK], inference[RL_CHUNK], before[RL_CHUNK];
     real widest = 0, sum = 0;
 #pragma omp simd reduction(max : widest) reduction(+ : sum)
     for (size_t t = 0; t < at.n; t++) {
         real p = rl_keep(m->on[t], at.trainer[t]), q = rl_keep(m->on[t], at.inference[t]);
-        real here = larger(size_of(p), size_of(q));
-        real r = rl_exp_near(p - q), before = rl_exp_near(q);
-        out->ratio[t] = r;
-        out->difference[t] = before * r - before;
+        real here = larger(rl_size(p), rl_size(q));
+        l[t] = p - q;
+        inference[t] = q;
         widest = here > widest ? here : widest;
         sum += p + q;
     }
+    rl_exp_near_all(out->ratio, l, at.n);
+    rl_exp_near_all(before, inference, at.n);
+#pragma omp simd
+    for (size_t t = 0; t < at.n; t++)
+        out->difference[t] = before[t] * out->ratio[t] - before[t];
     return isfinite(sum) ? widest : INFINITY;
 }
 
@@ -152,7 +151,7 @@ static RL_INLINE struct chunk_sums rule_pass(const struct chunk *chunk, const st
         real excess = dppo ? rl_pick(up, above, below) : ref ? below : larger(above, below);
         rl_int beyond = rl_below(0, excess), out = beyond & on;
         real pull = rl_keep(~beyond, k.tau * a * r), mismatch = r - l - 1;
-        real near = rl_pick(on, size_of(excess), 1);
+        real near = rl_pick(on, rl_size(excess), 1);
         gradient[t] = w * (2 * k.kl_tau * l - pull) * k.per_scale;
         terms.loss[t] = w * (k.kl_tau * l * l - pull);
         terms.in_kl[t] = rl_keep(~beyond, mismatch);

@@ -39,11 +39,13 @@ static inline enum rl_status rl_grid_of(struct rl_grid *grid, const struct rl_ba
 
 /*
  * Ask for the values two chunks on: loops that compute much per value do not run far enough ahead
- * themselves to keep memory busy. Addresses beyond an array are only hints.
+ * themselves to keep memory busy. Addresses beyond an array are only hints. The empty statement
+ * hides where the address comes from: GCC else keeps one running address per line.
  */
 static RL_INLINE void rl_fetch_ahead(const real *at)
 {
     uintptr_t from = (uintptr_t)at + 2 * RL_CHUNK * sizeof *at;
+    __asm__("" : "+r"(from));
     for (uintptr_t line = 0; line < RL_CHUNK * sizeof *at; line += 64)
         __builtin_prefetch((const void *)(from + line));
 }
@@ -59,6 +61,11 @@ static RL_INLINE rl_int rl_below(real a, real b)
     return -(rl_int)(a < b);
 }
 
+static RL_INLINE rl_int rl_equal(real a, real b)
+{
+    return -(rl_int)(a == b);
+}
+
 static RL_INLINE rl_int rl_bits_in(real x)
 {
     rl_int bits;
@@ -71,6 +78,12 @@ static RL_INLINE real rl_real_of(rl_int bits)
     real x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+/* |x|; fabs of C has no name for both types. */
+static RL_INLINE real rl_size(real x)
+{
+    return (real)fabs((double)x);
 }
 
 /* x where on, else 0; NaN at 0 is gone as well. */
@@ -123,6 +136,21 @@ static RL_INLINE real rl_sum(real *term, size_t n)
     for (size_t t = 0; t < end; t += RL_LANES)
         for (size_t j = 0; j < RL_LANES; j++)
             lane[j] += term[t + j];
+    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
+/* The same of a whole chunk, of x where on. */
+static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
+{
+    real lane[RL_LANES];
+    for (size_t j = 0; j < RL_LANES; j++)
+        lane[j] = 0;
+    for (size_t t = 0; t < RL_CHUNK; t += RL_LANES)
+        for (size_t j = 0; j < RL_LANES; j++)
+            lane[j] += rl_keep(on[t + j], x[t + j]);
     for (size_t half = RL_LANES / 2; half > 0; half /= 2)
         for (size_t j = 0; j < half; j++)
             lane[j] += lane[j + half];
@@ -191,6 +219,18 @@ static RL_INLINE const real *rl_reals_at(const struct rl_grid *grid, unsigned k,
     const uint16_t *half = rl_halves(array) + i;
     for (size_t t = 0; t < n; t++)
         buffer[t] = rl_from_bf16(half[t]);
+    return buffer;
+}
+
+/* The same as a whole chunk: at the end of a row in the buffer, 0 behind it. */
+static RL_INLINE const real *rl_chunk_at(const struct rl_grid *grid, unsigned k, const real *array,
+                                         size_t i, size_t n, real *buffer)
+{
+    const real *at = rl_reals_at(grid, k, array, i, n, buffer);
+    if (!at || n == RL_CHUNK)
+        return at;
+    memmove(buffer, at, n * sizeof *at);
+    memset(buffer + n, 0, (RL_CHUNK - n) * sizeof *at);
     return buffer;
 }
 

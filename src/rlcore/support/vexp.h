@@ -92,13 +92,44 @@ static RL_INLINE real rl_exp(real x)
            rl_exp2_rounded(n - half + RL_EXP_ROUND);
 }
 
-/* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */
-static RL_INLINE real rl_exp_near(real x)
+/* rest times 2^n from n + RL_EXP_ROUND, for |n| small enough that nothing over- or underflows. */
+static RL_INLINE real rl_exp_scaled(real rest, real shifted)
 {
-    real shifted = x * rl_log2e + RL_EXP_ROUND, rest = rl_exp_rest(x, shifted - RL_EXP_ROUND);
     rl_bits bits = rl_bits_of(rest) + (rl_bits_of(shifted) << RL_EXP_MANTISSA);
     memcpy(&rest, &bits, sizeof bits);
     return rest;
+}
+
+/* The same for |x| <= 80, where nothing can over- or underflow; most ratios are limited to +-20. */
+static RL_INLINE real rl_exp_near(real x)
+{
+    real shifted = x * rl_log2e + RL_EXP_ROUND;
+    return rl_exp_scaled(rl_exp_rest(x, shifted - RL_EXP_ROUND), shifted);
+}
+
+/*
+ * rl_exp_near of n numbers, at most a chunk, bit by bit the same. In three loops: an exp is one long
+ * chain of results that wait for each other, and a processor looks ahead only so far; with a third of
+ * the chain per loop it has more numbers in hand at a time (a sixth faster than one loop).
+ */
+static RL_INLINE void rl_exp_near_all(real *restrict out, const real *restrict x, size_t n)
+{
+    _Alignas(64) real shifted[RL_CHUNK], high[RL_CHUNK], low[RL_CHUNK];
+#pragma omp simd
+    for (size_t t = 0; t < n; t++) {
+        shifted[t] = x[t] * rl_log2e + RL_EXP_ROUND;
+        real whole = shifted[t] - RL_EXP_ROUND;
+        high[t] = x[t] - whole * rl_ln2_high;
+        low[t] = whole * rl_ln2_low;
+    }
+#pragma omp simd
+    for (size_t t = 0; t < n; t++) {
+        real r = high[t] - low[t];
+        out[t] = r * r * rl_exp_tail(r);
+    }
+#pragma omp simd
+    for (size_t t = 0; t < n; t++)
+        out[t] = rl_exp_scaled(1 + (high[t] + (out[t] - low[t])), shifted[t]);
 }
 
 #endif
