@@ -216,8 +216,8 @@ enum rl_adca_skip {
 
 /*
  * skipped [B]. flag [B]: what all steps of a skipped row get by the reference, GOOD (1) if its
- * outcome is above 0.5, else BAD; RL_ADCA_UNJUDGED instead leaves its outcome alone. overall [B], for SMALL_ADV only: the advantage of the first response token of each row,
- * 0 without any.
+ * outcome is above 0.5, else BAD; RL_ADCA_UNJUDGED instead leaves its outcome alone. overall [B],
+ * for SMALL_ADV only: the advantage of the first response token of each row, 0 without any.
  */
 RL_API RL_NODISCARD enum rl_status rl_adca_skip_rows(enum rl_adca_skip kind, size_t n_rows,
                                                      const double *overall, const double *outcomes,

@@ -41,7 +41,7 @@ struct rl_batch {
 
 /* What the elements of a mask, or of turn ids, are. */
 enum rl_integers {
-    RL_INTEGERS,   /* as struct rl_batch declares them: masks one byte (or bool), turns int32_t */
+    RL_INTEGERS,    /* as struct rl_batch has them: masks one byte (or bool), turns int32_t */
     RL_INTEGERS_32, /* int32_t */
     RL_INTEGERS_64  /* int64_t, what PyTorch makes of a comparison that is counted with */
 };
@@ -58,7 +58,7 @@ enum rl_integers {
  *     status = rl_ppo_lossf(&layout.batch, &in, &options, d_log_prob, &out, &ws, &err);
  *
  * and for columns 3 to 39 of matrices that are 64 wide: .n_tokens = 37, .stride = 64, each array's
- * pointer at its own element 3. A whole program: tests/examples/ragged_bf16.cpp.
+ * pointer at its own element 3. Whole programs: tests/examples/ragged_bf16.cpp, .py.
  *
  * An array "[B*T]" of such a call, input or output, mask, turns, reals or tool marks, has token t
  * of row i at i * stride + t or, ragged, at start[i] + t: one stride or one start[] for all of them,

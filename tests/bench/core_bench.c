@@ -4,8 +4,9 @@
  *     core_bench [--json]
  *
  * B = 256 rows of T = 2048 tokens in groups of 8, about 5 turns a row, 1 and 2 threads; double
- * precision, float where the name ends in f, and float of bfloat16 log-probs and advantages. Each kernel runs for a fifth of a second, at least 6 times, and the best run counts.
- * Successive runs take different batches, so that a batch comes from memory and not from the cache.
+ * precision, float where the name ends in f, and float of bfloat16 log-probs and advantages. Each
+ * kernel runs for a fifth of a second, at least 6 times, and the best run counts. Successive runs
+ * take different batches, so that a batch comes from memory and not from the cache.
  * Next to the time: tokens per second, and the share of memory bandwidth: bytes that must move
  * (each input read once, each output written once) / time / the rate of a copy of long arrays
  * measured here.

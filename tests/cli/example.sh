@@ -1,6 +1,6 @@
 #!/bin/sh
-# example.sh: the C program shown in schema/CORE.md, the C++ program, and `lineage core` on the same
-# numbers.
+# example.sh: the C program shown in schema/CORE.md, the C++ and the ctypes program, and `lineage core`
+# on the same numbers.
 . "$SOURCE/tests/support/shell.sh"
 
 examples=$SOURCE/tests/examples
@@ -86,5 +86,11 @@ if [ -n "${EXAMPLE_LAYOUTS:-}" ]; then
     as_padded "$EXAMPLE_LAYOUTS"
 else
     echo 'SKIP the C++ example: there is no C++ compiler'
+fi
+# A library that wants its sanitizer loaded first cannot be opened by an interpreter without it.
+if [ "$INSTRUMENTED" != sanitizers ] && command -v python3 >/dev/null; then
+    as_padded python3 "$examples/ragged_bf16.py" "$BUILD/src/rlcore/librlcore.so"
+else
+    echo 'SKIP the ctypes example: there is no python3, or the library is instrumented'
 fi
 finish

@@ -15,18 +15,18 @@
 #include "loss/loss_internal.h"
 #include "support/vexp.h"
 
-/* RL_CHUNK tokens of a row, the last of them perhaps added, and what the first loops make of them. */
+/* RL_CHUNK tokens of a row, the last perhaps added, and what the first loops make of them. */
 struct rl_token_chunk {
     const real *log_prob, *old_log_prob, *advantages;
     real *slope;  /* d loss / d log_prob; of no interest where the caller wants no gradient */
     bool limited; /* some log-ratio is beyond the limit */
     /* On cache lines of their own: wide accesses that cross a line take twice as long. */
-    _Alignas(64) rl_int on[RL_CHUNK];     /* the mask, see rl_keep */
+    _Alignas(64) rl_int on[RL_CHUNK];      /* the mask, see rl_keep */
     _Alignas(64) real log_ratio[RL_CHUNK]; /* l20, 0 where the mask is 0 */
-    _Alignas(64) real ratio[RL_CHUNK];    /* exp(l20) */
-    _Alignas(64) real weight[RL_CHUNK];   /* with weights only: 0 where the mask is 0 */
-    _Alignas(64) real term[RL_CHUNK];     /* what a loss adds up */
-    _Alignas(64) rl_int cut[RL_CHUNK];    /* limited only: where a log-ratio is beyond the limit */
+    _Alignas(64) real ratio[RL_CHUNK];     /* exp(l20) */
+    _Alignas(64) real weight[RL_CHUNK];    /* with weights only: 0 where the mask is 0 */
+    _Alignas(64) real term[RL_CHUNK];      /* what a loss adds up */
+    _Alignas(64) rl_int cut[RL_CHUNK];     /* limited only: where l is beyond the limit */
     _Alignas(64) real unwanted[RL_CHUNK];
     _Alignas(64) real copies[4][RL_CHUNK]; /* of bfloat16, and of the end of a row */
 };

@@ -3,8 +3,8 @@
  *
  * A loop over tokens stands in its own RL_HOT function, which is compiled for several vector widths
  * and picked at load time. Products and sums are never fused, so all versions round alike per
- * element, and sums go through rl_sum, whose order is the same for all widths. RL_HOT functions are static: GCC exports the resolver of any other, whatever the
- * visibility.
+ * element, and sums go through rl_sum, whose order is the same for all widths. RL_HOT functions are
+ * static: GCC exports the resolver of any other, whatever the visibility.
  */
 #ifndef RLCORE_HOT_H
 #define RLCORE_HOT_H

@@ -108,9 +108,9 @@ static RL_INLINE real rl_exp_near(real x)
 }
 
 /*
- * rl_exp_near of n numbers, at most a chunk, bit by bit the same. In three loops: an exp is one long
- * chain of results that wait for each other, and a processor looks ahead only so far; with a third of
- * the chain per loop it has more numbers in hand at a time (a sixth faster than one loop).
+ * rl_exp_near of n numbers, at most a chunk, bit by bit the same. In three loops: an exp is one
+ * long chain of results that wait for each other, and a processor looks ahead only so far; with a
+ * third of the chain per loop it has more numbers in hand at a time (a sixth faster than one loop).
  */
 static RL_INLINE void rl_exp_near_all(real *restrict out, const real *restrict x, size_t n)
 {
