@@ -123,6 +123,13 @@ static void others_are_left_to_blas(void **state)
     }
 }
 
+/* Without optimisation a product and its sum are rounded one after the other. */
+#ifdef NDEBUG
+enum { FUSED = 1 };
+#else
+enum { FUSED = 0 };
+#endif
+
 /* With the kernel that OpenBLAS has for these machines; others sum in another order. */
 static void sums_are_those_of_blas(void **state)
 {
@@ -133,7 +140,7 @@ static void sums_are_those_of_blas(void **state)
                   {true, 64, 192, 700},  {true, 256, 64, 1300}};
     (void)state;
     openblas_set_num_threads(1); /* or sums are cut between them */
-    if (!is_taken_here() || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
+    if (!FUSED || !is_taken_here() || strcmp(openblas_get_corename(), "SkylakeX") != 0 ||
         !strstr(openblas_get_config(), " 0.3.21 "))
         skip();
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
