@@ -64,6 +64,9 @@ table ladder-sums joint,joint-prob,joint-fast
 table ladder-sums grpo-turn-fast,joint-fast,v1d-fast
 table ladder-sums "grpo-turn hard,grpo hard,$hard"
 table ladder-sums "grpo hard,$hard"
+rows sums-acceptance
+table sums-acceptance grpo,adca
+table sums-acceptance 'grpo hard,adca hard'
 rows ledger-acceptance
 table ledger-acceptance grpo,adca
 table ledger-acceptance 'grpo hard,adca hard'
