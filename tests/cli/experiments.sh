@@ -94,9 +94,20 @@ rows reverse
 table reverse warm,grpo,rloo,max_rl
 rows judge-skips
 table judge-skips 'all,rules,all_neg,all_neg by outcome'
+rows adaptive
+{
+    sh "$bench/ladder_table.sh" "$LINEAGE" adaptive v1d 'v1c, alpha 0.3' &&
+        sh "$bench/ladder_table.sh" "$LINEAGE" adaptive 'v1d, alpha 0.9' 'v1c, alpha 0.9' 'v1d, alpha to 0' 'v1d, alpha to 0.3'
+} >told || fail "ladder_table.sh: exit status $?"
+must_tell
+rows allocation
+sh "$bench/ladder_table.sh" "$LINEAGE" allocation 'in turn' 'hardness 0.5' 'hardness 1' 'hardness 4' 'groups solved' 'groups mixed' \
+    'groups mixed, hardness 1' 'pairs, hardness 1' >told || fail "ladder_table.sh: exit status $?"
+must_tell
 rows vineppo
 sh "$bench/ladder_table.sh" "$LINEAGE" vineppo grpo vineppo 'vineppo, 4 continuations' 'vineppo, 9 continuations' \
-    'vineppo by ANS' 'vineppo by OBS' process 'process, 4 continuations' 'process by ANS' >told || fail "$last: exit status $?"
+    'vineppo by ANS' 'vineppo by OBS' process 'process, 4 continuations' 'process by ANS' >told ||
+    fail "ladder_table.sh: exit status $?"
 must_tell
 for rates in values ladder-slots ladder-sums; do
     sh "$bench/rates_table.sh" "$shipped/$rates-rates/results.tsv" >told || fail "rates_table.sh: exit status $?"
