@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a public struct, an enum's value or a signature changes. */
-#define RL_ABI_VERSION 2
+#define RL_ABI_VERSION 3
 
 struct rl_abi_size {
     const char *name; /* of the struct, "rl_batch" */

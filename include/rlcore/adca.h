@@ -57,6 +57,7 @@ struct rl_adca_options {
     double fix_base;               /* 0.2 */
     double alpha;                  /* 1 */
     bool length_normalisation; /* false; true: combined rewards times 1/sqrt(K); decouple only */
+    double outcome_weight;     /* 1; beta: the normalised outcome is multiplied by it */
 };
 
 RL_API void rl_adca_options_init(struct rl_adca_options *options);
@@ -92,7 +93,7 @@ struct rl_adca_input {
 
 /* Means over rows with steps unless said otherwise; 0 over nothing. */
 struct rl_adca_metrics {
-    double outcome_share_last_mean;     /* |o| / (|o| + sum |alpha z|) */
+    double outcome_share_last_mean;     /* |o| / (|o| + sum |alpha z|), o with its weight */
     double alpha_effective;             /* sum |alpha z| / h, h = |o| with last_step, else K |o| */
     double sum_step_reward_sign_agree;  /* rows whose combined sum is > 0 exactly if a success */
     double pos_traj_good_majority_rate; /* successes with more GOOD than BAD */

@@ -233,6 +233,7 @@ struct rl_algorithm_input {
     const double *baseline;  /* [B] outcome of the greedy response. RL_NEED_GREEDY only */
     const int64_t *episode;  /* [B] rows of one group and episode begin alike .. */
     const int32_t *n_shared; /* [B] .. for so many turns. Both RL_NEED_AGENTS only */
+    struct rl_adca_metrics *adca; /* out, or NULL: of adca while the judge is asked, else untouched */
 };
 
 /*

@@ -59,6 +59,7 @@ struct trainer_adca {
     bool batch_norm;                   /* true */
     bool equal_trajectory_weight;      /* true */
     bool length_normalisation;         /* false; decouple only */
+    double outcome_weight;             /* "algorithm.outcome.weight", 1; beta */
 };
 
 /* How a length penalty comes in. */

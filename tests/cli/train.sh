@@ -111,6 +111,16 @@ must_equal 1 "$(awk "BEGIN { print ($(tail -n 1 out) != 0) }")" "a gain where th
 must_fail 2 'no token is called e9' train tiny.json -C marked --set algorithm=vineppo --set algorithm.episodes.markers=e9
 must_run -C marked rollout 001 --n 1
 
+# What flags came to beside the outcome, and what a teacher spoke to.
+must_run train tiny.json -C told -q --set algorithm=adca --set algorithm.outcome.weight=0.5
+must_have told/results.tsv '; algorithm.outcome.weight=0.5'
+must_run train tiny.json -C told -q --set algorithm.distill.how=loss --set algorithm.distill.teacher=policy
+for name in adca/attr_std adca/outcome_share_last_mean adca/alpha_effective judge_good_success opd/frac_groups opd/frac_rollouts \
+    opd/frac_tokens opd/kd_loss opd/kd_clipped; do
+    must_run -C told sql "SELECT count(*) FROM step_metrics WHERE key = '$name'" --format tsv
+    must_equal 6 "$(tail -n 1 out)" "$name"
+done
+
 # Groups by fitted pass rates: as many rollouts as ever, and telemetry says how large a group was.
 must_run train tiny.json -C groups -q --set start.warm_start.steps=30 --set group_size=8 --set env.pool.questions=4 \
     --set env.groups.sizes=mixed

@@ -126,6 +126,13 @@ static void allocation_shares_out_one(void **state)
     assert_near(p.advantages[0], 0, 0);
     assert_near(p.advantages[2], p.step_advantages[0], 0);
     assert_near(p.advantages[8], p.step_advantages[4], 0);
+    p.options.outcome_weight = 0.25;
+    assert_int_equal(run_prm(&p), RL_OK);
+    assert_near(p.step_advantages[0], 1 + 0.25 * o, 1e-14);
+    assert_near(p.metrics.outcome_share_last_mean, 0.25 * o / (0.25 * o + 1 + 1e-12), 1e-12);
+    p.options.outcome_weight = NAN;
+    assert_int_equal(run_prm(&p), RL_EINVAL);
+    p.options.outcome_weight = 1;
     p.options.outcome = RL_ADCA_ONLY;
     assert_int_equal(run_prm(&p), RL_EINVAL);
 }

@@ -463,6 +463,27 @@ static void assert_adca(struct credited *c, const struct rl_adca_options *option
     assert_tokens(c, expected);
 }
 
+/* Those of the core, while the judge is asked. */
+static void what_flags_came_to_is_measured(void **state)
+{
+    (void)state;
+    struct credited *c = make(RL_ALGORITHM_ADCA);
+    algorithm(c)->prm_steps = 2;
+    assign(c, 1);
+    const struct rl_adca_metrics *m = &c->memory.adca;
+    assert_int_equal(c->memory.n_adca, 1);
+    assert_true(m->attr_std > 0.5 && m->outcome_share_last_mean > 0 && m->alpha_effective > 0);
+    assert_true(m->unit_weight_mean == 0);
+    c->memory.n_adca = 0;
+    assign(c, 2);
+    assert_int_equal(c->memory.n_adca, 0); /* it is grpo now */
+    algorithm(c)->adca.scheme = TRAINER_ADCA_ALLOCATION;
+    assign(c, 0);
+    assert_int_equal(c->memory.n_adca, 1);
+    assert_true(m->unit_weight_mean > 0);
+    release(c);
+}
+
 static void the_judge_is_asked_about_steps(void **state)
 {
     (void)state;
@@ -486,7 +507,7 @@ static void every_option_of_adca_reaches_the_core(void **state)
     struct {
         struct trainer_adca recipe;
         struct rl_adca_options core;
-    } cases[9];
+    } cases[10];
     enum { N = sizeof cases / sizeof *cases };
     for (size_t i = 0; i < N; i++) {
         cases[i].recipe = normal;
@@ -508,6 +529,7 @@ static void every_option_of_adca_reaches_the_core(void **state)
     SET(6, fix_base, fix_base, 0.4);
     SET(7, equal_trajectory_weight, equal_trajectory_weight, false);
     SET(8, length_normalisation, length_normalisation, true);
+    SET(9, outcome_weight, outcome_weight, 0.5);
 #undef SET
     float before[ROWS * WIDTH];
     struct credited *c = credited(RL_ALGORITHM_ADCA);
@@ -1075,6 +1097,7 @@ int main(void)
         cmocka_unit_test(alpha_follows_the_spreads),
         cmocka_unit_test(process_rewards_stay_at_their_turns),
         cmocka_unit_test(the_judge_is_asked_about_steps),
+        cmocka_unit_test(what_flags_came_to_is_measured),
         cmocka_unit_test(every_option_of_adca_reaches_the_core),
         cmocka_unit_test(alpha_and_beta_follow_their_schedule),
         cmocka_unit_test(after_its_steps_the_judge_is_not_asked),

@@ -134,7 +134,7 @@ static const char everything[] =
     "   'adca': {'scheme': 'allocation', 'outcome': 'all_steps', 'fix_base': 0.3,"
     "    'consistent_scale': 0.9, 'pos_unconsistent_scale': 0.4, 'neg_unconsistent_scale': 0.5,"
     "    'batch_norm': false, 'equal_trajectory_weight': false, 'length_normalisation': true},"
-    "   'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2}}}],"
+    "   'outcome': {'weight': 0.7}, 'schedule': {'kind': 'cosine', 'alpha_end': 0.1, 'beta_end': 0.2}, 'gae': {'lam': 0.9}, 'hierarchy': {'branches': 4, 'turns': 2}}}],"
     " 'training': {'iterations': 11, 'group_size': 12, 'epochs': 13, 'minibatch': 14,"
     "  'lr': 0.15, 'warmup': 16, 'final_rate': 0.17, 'adam_beta1': 0.18,"
     "  'adam_beta2': 0.19, 'weight_decay': 0.21, 'clip_norm': 0.22, 'temperature': 0.23},"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 #: Of the libraries' layouts, by the prefix of their functions (rlcore/abi.h, lineage/abi.h).
-ABI_VERSIONS = {"rl": 2, "lineage": 1}
+ABI_VERSIONS = {"rl": 3, "lineage": 1}
 
 
 class LibraryError(ImportError):

@@ -134,7 +134,7 @@ static void combine(const struct rl_adca_work *w, size_t row, double *combined)
     for (size_t j = 0; j < n; j++) {
         double value = o->outcome == RL_ADCA_ONLY ? z[j] : o->alpha * z[j];
         if (o->outcome == RL_ADCA_ALL_STEPS || (o->outcome == RL_ADCA_LAST_STEP && j + 1 == n))
-            value += w->o[row];
+            value += o->outcome_weight * w->o[row];
         combined[w->in->start[row] + j] = value * scale;
     }
 }
@@ -149,7 +149,8 @@ static enum rl_status check_options(const struct rl_adca_options *o, struct rl_e
                  {"neg_unconsistent_scale", o->neg_unconsistent_scale},
                  {"eps", o->eps},
                  {"fix_base", o->fix_base},
-                 {"alpha", o->alpha}};
+                 {"alpha", o->alpha},
+                 {"outcome_weight", o->outcome_weight}};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         if (!isfinite(reals[i].value))
             return rl_fail(err, RL_EINVAL, "%s is %g, not a finite number", reals[i].name,

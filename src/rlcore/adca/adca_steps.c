@@ -17,7 +17,8 @@ void rl_adca_options_init(struct rl_adca_options *options)
                                         .do_batch_norm = true,
                                         .equal_trajectory_weight = true,
                                         .fix_base = 0.2,
-                                        .alpha = 1};
+                                        .alpha = 1,
+                                        .outcome_weight = 1};
 }
 
 /*

@@ -219,7 +219,7 @@ static enum rl_status by_judge(const struct rows *r)
     const struct rl_adca_input in = {.start = r->in->turn_start,
                                      .flags = r->in->flags,
                                      .flag_start = r->in->turn_start};
-    const struct rl_adca_output out = {NULL, steps, steps ? steps + n_steps : NULL, NULL};
+    const struct rl_adca_output out = {NULL, steps, steps ? steps + n_steps : NULL, r->in->adca};
     lay_rewards(r, NULL);
     return handed_on(
         &s, &rest,

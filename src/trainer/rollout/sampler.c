@@ -5,12 +5,12 @@
  * of random numbers: so the same recipe gives the same rollouts on any number of cores. BLAS is
  * held to one thread: its own would compete with the lanes, and split sums by their number.
  */
-#include "rollout/marked_episodes.h"
 #include "rollout/sampler.h"
 
 #include <cblas.h>
 #include <stdlib.h>
 
+#include "rollout/marked_episodes.h"
 #include "support/clock.h"
 #include "support/error.h"
 #include "support/threads.h"

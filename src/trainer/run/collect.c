@@ -260,11 +260,13 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     run->memory.judging.counts = (struct trainer_judge_counts){.rows = {0}};
     run->memory.kl_reward = 0;
     run->memory.distillation = (struct trainer_distillation){.groups = 0};
-    run->memory.alpha = run->memory.n_alpha = 0;
+    run->memory.alpha = run->memory.n_alpha = run->memory.n_adca = 0;
     status = assign_credit(run, iteration, &scale, err);
     metrics->judge = run->memory.judging.counts;
     metrics->offpolicy.kl_reward = run->memory.kl_reward / (double)run->rollouts->n;
     metrics->distillation = run->memory.distillation;
+    metrics->n_adca = run->memory.n_adca;
+    metrics->adca = run->memory.adca;
     metrics->n_alpha = run->memory.n_alpha;
     metrics->alpha_used = run->memory.alpha / fmax(1, run->memory.n_alpha);
     metrics->clip_scale_mean = scale.mean;

@@ -219,6 +219,7 @@ static struct rl_adca_options adca_options(const struct trainer_adca *adca)
     options.do_batch_norm = adca->batch_norm;
     options.equal_trajectory_weight = adca->equal_trajectory_weight;
     options.length_normalisation = adca->length_normalisation;
+    options.outcome_weight = adca->outcome_weight;
     return options;
 }
 
@@ -271,6 +272,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     struct trainer_rollouts *r = c->r;
     int32_t task = c->task->task;
     size_t at = c->task->first * r->width;
+    struct rl_adca_metrics measured = {.attr_std = -1}; /* none is negative: it was not written */
     const struct rl_algorithm_input in = {.batch = &c->batch,
                                           .outcome = c->outcome,
                                           .turn_start = c->turn_start,
@@ -280,7 +282,8 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
                                           .returns = r->returns ? r->returns + at : NULL,
                                           .baseline = r->baseline + c->task->first,
                                           .episode = r->branch_of + c->task->first,
-                                          .n_shared = r->n_shared + c->task->first};
+                                          .n_shared = r->n_shared + c->task->first,
+                                          .adca = memory->n_adca ? NULL : &measured};
     const struct rl_adca_options adca = adca_options(&a->adca);
     struct rl_algorithm_options options;
     rl_algorithm_options_init(&options, c->algorithm);
@@ -300,7 +303,13 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     enum rl_status status = a->schedule.kind == TRAINER_ADAPTIVE
                                 ? adapt_alpha(c, &in, &options, memory, scale, core)
                                 : RL_OK;
-    return status == RL_OK ? call_core(c, &in, &options, r->advantage + at, scale, core) : status;
+    if (status == RL_OK)
+        status = call_core(c, &in, &options, r->advantage + at, scale, core);
+    if (status == RL_OK && measured.attr_std >= 0) {
+        memory->adca = measured;
+        memory->n_adca++;
+    }
+    return status;
 }
 
 /*

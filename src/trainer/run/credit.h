@@ -21,6 +21,8 @@ struct credit_memory {
     struct judging judging;
     double kl_reward; /* sum over the rollouts of an iteration of what KL took off */
     struct trainer_distillation distillation; /* of this iteration */
+    struct rl_adca_metrics adca; /* of the first task of this iteration that asked a judge .. */
+    int32_t n_adca;              /* .. 0: none did */
     double alpha;    /* sum over the tasks of this iteration whose alpha is adaptive .. */
     int32_t n_alpha; /* .. which are so many */
 };
