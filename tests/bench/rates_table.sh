@@ -1,31 +1,38 @@
 #!/bin/sh
 # rates_table.sh: mean exact match of each learning rate of a tuning sweep, as rows of a Markdown table.
 #
-# usage: sh tests/bench/rates_table.sh results.tsv
+# usage: sh tests/bench/rates_table.sh results.tsv [VARIANT...]
 set -eu
 
 usage()
 {
     cat <<'END'
-usage: sh tests/bench/rates_table.sh results.tsv
+usage: sh tests/bench/rates_table.sh results.tsv [VARIANT...]
 
-Trials are named VARIANT RATE, and what comes behind the rate belongs to the variant (`grpo 0.0024 hard`). Prints one
-row for each variant, one column for each rate: mean exact match over seeds; the best of several rates is bold.
+Trials are named VARIANT RATE, the rate or another number that was tuned, and what comes behind it belongs to the
+variant (`grpo 0.0024 hard`). Prints one row for each variant, or each that is named, and one column for each rate:
+mean exact match over seeds; the best of several rates is bold.
 END
 }
 
 case ${1:-} in
 -h | --help) usage && exit 0 ;;
 esac
-if [ $# -ne 1 ]; then
+if [ $# -lt 1 ]; then
     usage >&2
     exit 2
 fi
+rows=$1
+shift
+only=$(printf '%s\n' "$@")
+export only
 LC_ALL=C awk -F '\t' '
-    FNR == 1 || !match($3, / 0\.[0-9]+/) || $10 == "" { next }
+    BEGIN { n = split(ENVIRON["only"], names, "\n"); for (i = 1; i <= n; i++) is_named[names[i]] = 1 }
+    FNR == 1 || !match($3, / [0-9.]+/) || $10 == "" { next }
     {
         rate = substr($3, RSTART + 1, RLENGTH - 1)
         variant = substr($3, 1, RSTART - 1) substr($3, RSTART + RLENGTH)
+        if (names[1] != "" && !(variant in is_named)) next
         if (!(rate in is_rate)) { is_rate[rate] = 1; rates[++n_rates] = rate }
         if (!(variant in is_variant)) { is_variant[variant] = 1; variants[++n_variants] = variant }
         sum[variant, rate] += $10
@@ -51,4 +58,4 @@ LC_ALL=C awk -F '\t' '
             }
             print line
         }
-    }' "$1"
+    }' "$rows"

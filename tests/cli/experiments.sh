@@ -94,6 +94,16 @@ rows reverse
 table reverse warm,grpo,rloo,max_rl
 rows judge-skips
 table judge-skips 'all,rules,all_neg,all_neg by outcome'
+rows distill-teacher
+{
+    sh "$bench/ladder_table.sh" "$LINEAGE" distill-teacher grpo opd sft k1 'k1, 8 tokens' 'k1 as it is' 'k1 where most fail' k2 \
+        'k2 where most fail' &&
+        sh "$bench/ladder_table.sh" "$LINEAGE" distill-teacher k1 'k1, 8 tokens' 'k1 as it is' 'k1 where most fail' &&
+        sh "$bench/ladder_table.sh" "$LINEAGE" distill-teacher k2 'k2 where most fail' &&
+        sh "$bench/rates_table.sh" "$shipped/distill-teacher-rates/results.tsv" opd sft &&
+        sh "$bench/rates_table.sh" "$shipped/distill-teacher-rates/results.tsv" k1 k2
+} >told || fail "a table of distill-teacher: exit status $?"
+must_tell
 rows adaptive
 {
     sh "$bench/ladder_table.sh" "$LINEAGE" adaptive v1d 'v1c, alpha 0.3' &&
