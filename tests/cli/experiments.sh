@@ -81,6 +81,12 @@ for store in algorithms options; do
         "$shipped/$store/results.tsv" >told
     must_tell
 done
+awk -F '\t' 'NR > 1 { sum[$1] += $3; n[$1]++ }
+    END { printf "| the program, 3 seeds |"
+          split("grpo joint separate turn-group turn-group-v1d v1d-alpha-0.9", in_order, " ")
+          for (i = 1; i <= 6; i++) printf " %.3f |", sum[in_order[i]] / n[in_order[i]]
+          print "" }' "$shipped/reference-configuration/program.tsv" >told
+must_tell
 rows values
 table values grpo,ppo,ppo-slower,ppo-lam-1,remax,opo,gpg,hierarchical
 rows settings
