@@ -68,6 +68,26 @@ static void some_questions_are_answered_as_among_all(void **state)
     free(params);
 }
 
+/* Weights are finite, what they make of a token is not: 0 right would be a score that nobody measured. */
+static void a_policy_that_overflows_has_no_score(void **state)
+{
+    struct trainer_recipe recipe = two_environments();
+    float *params = warm_policy(&recipe, 0);
+    size_t n = (size_t)trainer_model_parameters(&recipe.model);
+    const size_t one[] = {0};
+    int64_t correct[ROWS];
+    uint8_t right[1];
+    struct trainer_error err;
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        params[i] = 1e30f;
+    assert_int_equal(trainer_evaluate(&recipe, params, 1, 1, 1, correct, &err), TRAINER_ENUMERIC);
+    assert_non_null(strstr(err.text, "the policy overflows"));
+    assert_int_equal(trainer_evaluate_some(&recipe, params, 1, one, 1, 1, right, &err),
+                     TRAINER_ENUMERIC);
+    free(params);
+}
+
 static void questions_that_do_not_ascend_are_refused(void **state)
 {
     struct trainer_recipe recipe = two_environments();
@@ -90,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_those_of_consecutive_seeds),
         cmocka_unit_test(some_questions_are_answered_as_among_all),
+        cmocka_unit_test(a_policy_that_overflows_has_no_score),
         cmocka_unit_test(questions_that_do_not_ascend_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

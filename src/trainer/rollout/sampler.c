@@ -8,6 +8,7 @@
 #include "rollout/sampler.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "rollout/marked_episodes.h"
@@ -169,6 +170,22 @@ static enum trainer_status share(struct sampler *sampler, struct sampler_job *jo
 }
 
 /*
+ * Finite weights may still overflow on the way to the logits. Then any token can come out, none of
+ * them right: a score of 0 that nobody has measured. Every process has all rows here, and finds the same.
+ */
+static enum trainer_status check_finite(const struct trainer_rollouts *r, struct trainer_error *err)
+{
+    for (size_t row = 0; row < r->n; row++)
+        for (size_t at = row * r->width; at < row * r->width + (size_t)r->length[row]; at++)
+            if (r->mask[at] && !isfinite(r->log_prob[at]))
+                return trainer_fail(err, TRAINER_ENUMERIC,
+                                    "rollout %zu: the log-prob of token %zu is not finite: the "
+                                    "policy overflows",
+                                    row, at - row * r->width);
+    return TRAINER_OK;
+}
+
+/*
  * schedule(dynamic, 1): lanes differ in length by as much as their longest episodes do, and dealt
  * out beforehand one thread would wait for another. Sums of times and counts are the only thing
  * that threads share; no result of a rollout goes through them.
@@ -202,5 +219,5 @@ enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *jo
     job->rollouts->has_values = job->values;
     enum trainer_status status = share(sampler, job, lanes, err);
     settle(job, clock_now() - begin);
-    return status;
+    return status == TRAINER_OK ? check_finite(job->rollouts, err) : status;
 }
