@@ -110,6 +110,9 @@ rows distill-teacher
         sh "$bench/rates_table.sh" "$shipped/distill-teacher-rates/results.tsv" k1 k2
 } >told || fail "a table of distill-teacher: exit status $?"
 must_tell
+rows adca-outcome
+sh "$bench/ladder_table.sh" "$LINEAGE" adca-outcome adca 'adca, outcome 0.3' 'adca, outcome 3' >told || fail "ladder_table.sh: exit status $?"
+must_tell
 rows adaptive
 {
     sh "$bench/ladder_table.sh" "$LINEAGE" adaptive v1d 'v1c, alpha 0.3' &&
