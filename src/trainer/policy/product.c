@@ -14,7 +14,8 @@
 /* 24 accumulators, 4 vectors of b and one number of a are in registers at a time. */
 enum { LANES = 16, ROWS = 6, VECTORS = 4 };
 
-typedef float vec __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef float vec
+    __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 /* Terms of a part of a sum: as many as OpenBLAS keeps of a panel, more are cut in two. */
 enum { DEPTH = 448 };
@@ -69,7 +70,7 @@ WIDE static void part(const struct product *x, size_t k, const float *a, const f
 }
 
 /* to [k][n] of b [n][k]: lines are written whole, and read from as many rows as a line has numbers. */
-static void turn(const struct product *x, float *to)
+static void transpose(const struct product *x, float *to)
 {
     for (size_t j = 0; j < x->n; j += LANES)
         for (size_t p = 0; p < x->k; p++)
@@ -77,14 +78,14 @@ static void turn(const struct product *x, float *to)
                 to[p * x->n + j + i] = x->b[(j + i) * x->ldb + p];
 }
 
-/* Of a b that is turned, which is done on the stack. */
-enum { TURNED = 16384 };
+/* Numbers of a b that is transposed, which is done on the stack. */
+enum { TRANSPOSED = 16384 };
 
 /* Small ones are left to BLAS, which has kernels without panels for them. */
 static bool suits(const struct product *x)
 {
     return x->n % LANES == 0 && x->m * x->n * x->k > 1000000 &&
-           (!x->transpose_b || x->n * x->k <= TURNED) && __builtin_cpu_supports("avx512f");
+           (!x->transpose_b || x->n * x->k <= TRANSPOSED) && __builtin_cpu_supports("avx512f");
 }
 
 static void run_parts(const struct product *x)
@@ -96,10 +97,10 @@ static void run_parts(const struct product *x)
     }
 }
 
-static void run_turned(struct product x)
+static void run_transposed(struct product x)
 {
-    float b[TURNED];
-    turn(&x, b);
+    float b[TRANSPOSED];
+    transpose(&x, b);
     x.b = b;
     x.ldb = x.n;
     run_parts(&x);
@@ -110,7 +111,7 @@ bool product_run(const struct product *x)
     if (!suits(x))
         return false;
     if (x->transpose_b)
-        run_turned(*x);
+        run_transposed(*x);
     else
         run_parts(x);
     return true;
