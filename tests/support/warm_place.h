@@ -4,7 +4,8 @@
 
 struct warm_place {
     char *dir;
-    char *warm;  /* checkpoint of small_recipe(TRAINER_HOPWORLD) after 60 steps; made in a child, so that this process may fork */
+    char *
+        warm; /* checkpoint of small_recipe(TRAINER_HOPWORLD) after 60 steps; made in a child, so that this process may fork */
     char *state; /* where a run may keep its state; nothing yet */
 };
 

@@ -524,8 +524,9 @@ static void solutions_solve_their_question(void **state)
             assert_int_equal(at, n);
             assert_int_equal(turn, TRAINER_TURN_DONE);
             assert_true(game.episode.reward == 1);
-            assert_int_equal(game.episode.good, (1u << game.episode.turn) - 1 +
-                                                    (kind >= TRAINER_SLOTS ? 1u << game.episode.turn : 0));
+            assert_int_equal(game.episode.good,
+                             (1u << game.episode.turn) - 1 +
+                                 (kind >= TRAINER_SLOTS ? 1u << game.episode.turn : 0));
         }
 }
 

@@ -87,8 +87,8 @@ static void update(struct learner *learner, struct rows *rows, bool replay, doub
     struct trainer_error err;
     learner->record = replay || learner->model.experts == 0 ? NULL : rows->routes;
     learner->replay = replay && learner->model.experts > 0 ? rows->routes : NULL;
-    enum trainer_status status = learner_forward(learner, learner->params, &rows->view,
-                                                 rows->log_prob, rows->entropy, &err);
+    enum trainer_status status =
+        learner_forward(learner, learner->params, &rows->view, rows->log_prob, rows->entropy, &err);
     learner->record = NULL;
     learner->replay = NULL;
     if (status == TRAINER_OK && values)
@@ -292,11 +292,12 @@ static void runs_within_a_budget_come_to_the_same(void **state)
         assert_a_budget_changes_nothing(recipe, "values");
         recipe = wide_recipe(RL_ALGORITHM_GRPO);
         recipe.micro_batch.tokens = tokens;
-        recipe.tasks[0].algorithm.distill = (struct trainer_distill){.how = TRAINER_DISTILL_LOSS,
-                                                                     .teacher = TRAINER_TEACHER_POLICY,
-                                                                     .pass_rate = 1,
-                                                                     .normalise = true,
-                                                                     .coef = 0.5};
+        recipe.tasks[0].algorithm.distill =
+            (struct trainer_distill){.how = TRAINER_DISTILL_LOSS,
+                                     .teacher = TRAINER_TEACHER_POLICY,
+                                     .pass_rate = 1,
+                                     .normalise = true,
+                                     .coef = 0.5};
         assert_a_budget_changes_nothing(recipe, "distillation");
         recipe = wide_recipe(RL_ALGORITHM_GRPO);
         recipe.micro_batch.tokens = tokens;

@@ -98,8 +98,8 @@ static struct learner sized(const struct trainer_model *model, size_t max_rows,
                               .n_params = trainer_model_parameters(model),
                               .micro = micro_batches_sized(model, max_rows, micro)};
     double room = micro ? micro->activation_bytes : 0, fit = room / (double)pass_bytes(&learner);
-    learner.n_passes = room > 0 && fit < (double)learner.micro.most ? (size_t)fmax(1, fit)
-                                                                    : learner.micro.most;
+    learner.n_passes =
+        room > 0 && fit < (double)learner.micro.most ? (size_t)fmax(1, fit) : learner.micro.most;
     return learner;
 }
 
@@ -195,8 +195,7 @@ static void find_predicted(struct learner_chunk *chunk, const struct learner_row
     for (size_t i = 0; i < chunk->n_rows; i++) {
         size_t row = chunk->row[i];
         for (size_t t = 1; t <= (size_t)rows->length[row]; t++)
-            chunk->predicts[n++] =
-                t < (size_t)rows->length[row] ? row * rows->width + t : SIZE_MAX;
+            chunk->predicts[n++] = t < (size_t)rows->length[row] ? row * rows->width + t : SIZE_MAX;
     }
 }
 
@@ -377,8 +376,8 @@ static void move_chunks(const struct learner *learner, const struct learner_rows
         ranks_lanes(learner->ranks, GRADIENT_LANES, rank, &lane, &end);
         for (; lane < end; lane++)
             for (size_t c = lane; c < learner->micro.n; c += GRADIENT_LANES)
-                move_values(rows, &learner->chunks[c], rank == ranks_mine(learner->ranks) ? mine : others, values,
-                            &at);
+                move_values(rows, &learner->chunks[c],
+                            rank == ranks_mine(learner->ranks) ? mine : others, values, &at);
         start[rank + 1] = (size_t)(at - learner->shared) * sizeof *at;
     }
 }
@@ -537,8 +536,7 @@ static enum trainer_status backward_chunk(const struct learner *learner,
                                           struct trainer_error *err)
 {
     struct trainer_passf *pass = pass_of(learner, chunk);
-    enum trainer_status status =
-        chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err);
+    enum trainer_status status = chunk->pass ? TRAINER_OK : recompute(learner, chunk, pass, err);
     if (status != TRAINER_OK)
         return status;
     for (size_t i = 0; i < chunk->n_wanted; i++)
@@ -561,8 +559,8 @@ static enum trainer_status backward_lane(struct learner *learner, size_t lane,
     memset(gradient, 0, learner->n_params * sizeof *gradient);
     for (size_t c = lane; c < learner->micro.n && status == TRAINER_OK; c += GRADIENT_LANES)
         if (learner->chunks[c].n_rows > 0)
-            status = backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient,
-                                    err);
+            status =
+                backward_chunk(learner, &learner->chunks[c], d_log_prob, d_value, gradient, err);
     return status;
 }
 
@@ -654,9 +652,8 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
  * would show as garbage rollouts an iteration later, with nothing to say where it came from.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const float *d_value,
-                                   const struct learner_rates *rates, double *norm,
-                                   struct trainer_error *err)
+                                   const float *d_value, const struct learner_rates *rates,
+                                   double *norm, struct trainer_error *err)
 {
     enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
     if (status == TRAINER_OK)

@@ -34,9 +34,9 @@ struct learner {
     struct trainer_model model;
     size_t n_params;
     struct micro_batches micro; /* of the last forward pass: a chunk each */
-    size_t n_passes; /* there are; as many chunks at most keep their activations */
-    int threads, workers; /* workers: threads that there are passes for */
-    struct ranks *ranks; /* NULL: alone; the caller's, to be set after learner_open */
+    size_t n_passes;            /* there are; as many chunks at most keep their activations */
+    int threads, workers;       /* workers: threads that there are passes for */
+    struct ranks *ranks;        /* NULL: alone; the caller's, to be set after learner_open */
     /*
      * Of the rows handed in: [n*width][layers][experts_per_token], each NULL or the caller's, as in
      * trainer_pass_route. Routes stand with the token that they predict: those of the pass over a
@@ -49,11 +49,12 @@ struct learner {
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
     float *muon; /* scratch */
-    struct trainer_passf **pass; /* [n_passes] the first of chunks that keep them, then of workers */
+    /* [n_passes] the first of chunks that keep them, then of workers */
+    struct trainer_passf **pass;
     size_t n_kept;
     struct learner_chunk *chunks; /* [micro.most] */
     struct learner_chunk *whole;  /* one, whose arrays all others are cut from */
-    float *shared; /* log-probs on their way between ranks, NULL until there are any */
+    float *shared;           /* log-probs on their way between ranks, NULL until there are any */
     uint16_t *shared_routes; /* and routes */
 };
 
@@ -99,8 +100,7 @@ enum trainer_status learner_values(struct learner *learner, const struct learner
  * (parameters are then unchanged), or the parameters are not after the update.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
-                                   const float *d_value,
-                                   const struct learner_rates *rates, double *norm,
-                                   struct trainer_error *err);
+                                   const float *d_value, const struct learner_rates *rates,
+                                   double *norm, struct trainer_error *err);
 
 #endif

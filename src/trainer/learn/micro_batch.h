@@ -21,9 +21,9 @@ struct micro_batches {
     size_t tokens;         /* at most in one */
     size_t max_rows, most; /* rows of a batch, micro-batches of them */
     bool packed;
-    size_t n;           /* of the batch at hand; micro-batch i is of lane i mod GRADIENT_LANES */
-    size_t n_full;      /* of them that hold any row */
-    size_t *row;        /* [max_rows] rows, micro-batch after micro-batch in any order */
+    size_t n;              /* of the batch at hand; micro-batch i is of lane i mod GRADIENT_LANES */
+    size_t n_full;         /* of them that hold any row */
+    size_t *row;           /* [max_rows] rows, micro-batch after micro-batch in any order */
     size_t *first, *count; /* [most] of each, into row */
     size_t *length, *bin_start, *slots; /* of the core's plan */
     struct workspace workspace;

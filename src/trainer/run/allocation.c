@@ -109,8 +109,8 @@ static void tell(const struct allocation *a, const struct trainer_task *task,
 }
 
 static enum trainer_status choose(struct allocation *a, const struct trainer_task *task,
-                                  const struct allocation_plan *plan,
-                                  const struct rl_beta_fit *fit, struct trainer_error *err)
+                                  const struct allocation_plan *plan, const struct rl_beta_fit *fit,
+                                  struct trainer_error *err)
 {
     struct ticket *tickets = malloc(a->pool * sizeof *tickets);
     if (!tickets)
