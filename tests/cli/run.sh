@@ -138,6 +138,7 @@ must_run -C r logs "$at"
 must_have out first
 must_lack out last
 "$LINEAGE" -C r logs -f "$at" >followed &
+until grep -q first followed; do sleep 0.02; done
 touch down
 wait
 must_have followed last
