@@ -122,7 +122,8 @@ static int propose(struct night *night, size_t *i)
 
 /*
  * As many may be held as there are trials to be run in all: two workers that see the last one propose it together. What was
- * known of the rows then may be old: with the claim it is counted again.
+ * known of the rows then may be old: with the claim it is counted again, claims before rows. A claim ends behind its row, so
+ * that a trial that is just being finished counts twice then and is waited for; the other way round it would not count at all.
  */
 static int claim_proposed(struct night *night, size_t *i)
 {
@@ -133,6 +134,8 @@ static int claim_proposed(struct night *night, size_t *i)
     int status = night_claim(night, i, 1, most_at_once(night, night->sweep.plan.trials ? left : 0), i);
     if (status == CLI_GO_ON)
         status = night_claims_others(&others, night, NULL);
+    if (status == CLI_GO_ON)
+        status = night_read_rows(night);
     if (status == CLI_GO_ON && night_has_room(night, &others))
         return status;
     night_claim_end(night, *i, LINEAGE_CLAIM_DONE);
