@@ -11,7 +11,7 @@ table()
 # room                     doors                       may enter
 include/lineage            *                           -
 include/rlcore             *                           -
-include/trainer            *                           include/rlcore
+include/trainer            *                           -
 include/rlcase             *                           include/rlcore
 
 # The store: bytes at the bottom, answers at the top. store.c opens one and so knows its parts.

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include <rlcore/adca.h>
+
 #include "cli.h"
 #include "trial/trial_wire.h"
 
@@ -292,8 +294,8 @@ static void set_iteration(struct recipe_wire *wire, json_t *line, const struct t
     set_aside(line, it);
     if (it->n_valued > 0)
         set_values(line, &it->values);
-    if (it->n_adca > 0)
-        set_adca(line, &it->adca);
+    if (it->adca)
+        set_adca(line, it->adca);
     if (it->n_alpha > 0)
         set_real(line, "alpha_used", it->alpha_used);
     set_turns(line, it->gain, it->n_gain);

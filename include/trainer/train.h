@@ -18,7 +18,6 @@
 #ifndef TRAINER_TRAIN_H
 #define TRAINER_TRAIN_H
 
-#include <rlcore/adca.h>
 #include <trainer/comm.h>
 #include <trainer/judge.h>
 
@@ -126,8 +125,8 @@ struct trainer_iteration {
     struct trainer_values values;
     int32_t n_alpha;   /* tasks whose alpha is adaptive .. */
     double alpha_used; /* .. and the mean of what it was */
-    int32_t n_adca;              /* 0: no judge was asked, else .. */
-    struct rl_adca_metrics adca; /* .. what its flags came to, of the first task that asks one */
+    /* rlcore/adca.h; what flags came to, of the first task that asks a judge; NULL: none was asked */
+    const struct rl_adca_metrics *adca;
     uint64_t n_greedy;    /* remax: greedy rollouts beside the others .. */
     double greedy_reward; /* .. and their mean outcome */
     uint64_t n_episodes;  /* hierarchical_grpo: beginnings that rollouts share .. */

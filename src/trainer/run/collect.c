@@ -265,8 +265,7 @@ enum trainer_status run_collect(struct run *run, int32_t iteration,
     metrics->judge = run->memory.judging.counts;
     metrics->offpolicy.kl_reward = run->memory.kl_reward / (double)run->rollouts->n;
     metrics->distillation = run->memory.distillation;
-    metrics->n_adca = run->memory.n_adca;
-    metrics->adca = run->memory.adca;
+    metrics->adca = run->memory.n_adca > 0 ? &run->memory.adca : NULL;
     metrics->n_alpha = run->memory.n_alpha;
     metrics->alpha_used = run->memory.alpha / fmax(1, run->memory.n_alpha);
     metrics->clip_scale_mean = scale.mean;
