@@ -110,11 +110,14 @@ static uint64_t number_of(const char **digits)
  * The digest of the last record stands for everything before it: a log that was set back, by a restored copy for example,
  * has another one at the same length. 64 bits of it are enough to be the same or not.
  */
-void postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result)
+enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
+                                        struct lineage_error *err)
 {
     size_t length;
     const char *open_end = pg_text(result, 0, HEAD_OPEN_END, &length), *digest = pg_digits(result, 0, HEAD_DIGEST);
     const uint64_t identity[2] = {state->identity[0], state->identity[1]};
+    if (!pg_is_int(result, 0, HEAD_SEQ) || !pg_is_int(result, 0, HEAD_SIZE) || !pg_is_int(result, 0, HEAD_OPEN_ENDS))
+        return store_fail(err, LINEAGE_EAWAY, "%s: an answer without the end of the log", p->name.shown);
     p->seq = pg_int(result, 0, HEAD_SEQ);
     p->size = (uint64_t)pg_int(result, 0, HEAD_SIZE);
     p->session = pg_connections(p->pg);
@@ -126,6 +129,7 @@ void postgres_take_state(struct log_postgres *p, struct log_state *state, const 
                                 .records = (uint64_t)p->seq,
                                 .session = p->session};
     state->exists = state->size > 0;
+    return LINEAGE_OK;
 }
 
 void postgres_take_identity(struct log_state *state, const char *uuid)
@@ -151,7 +155,7 @@ enum lineage_status postgres_look(struct log *log, struct log_state *state, stru
         status = store_fail(err, LINEAGE_EREFUSED, "%s: the store is gone", p->name.shown);
     if (status == LINEAGE_OK) {
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
-        postgres_take_state(p, state, &result);
+        status = postgres_take_state(p, state, &result, err);
     }
     pg_clear(&result);
     return status;

@@ -167,8 +167,9 @@ enum lineage_status postgres_append(struct log *log, struct log_state *state, co
     buf_add(&a.joined, bytes, length);
     tsv_scanner_init(&a.scanner, a.joined.data, a.joined.length, 0, 1);
     status = a.joined.failed ? store_no_memory(err) : send_calls(&a, &result, err);
+    if (status == LINEAGE_OK)
+        status = postgres_take_state(p, state, &result, err);
     if (status == LINEAGE_OK) {
-        postgres_take_state(p, state, &result);
         buf_add(&p->open_end, a.joined.data + a.scanner.position, a.joined.length - a.scanner.position);
         state->size += p->open_end.length;
         state->exists = true;
@@ -205,7 +206,7 @@ static void take_next(struct log_postgres *p, struct log_state *state, const str
 {
     snprintf(id, LOG_ID_MAX, "%s", pg_text(result, 0, NEXT_ID, NULL));
     if ((uint64_t)pg_int(result, 0, HEAD_SEQ) == state->records + 1)
-        postgres_take_state(p, state, result);
+        (void)postgres_take_state(p, state, result, NULL);
 }
 
 /* What was known through an earlier connection may be gone (postgres_claim finds out). */

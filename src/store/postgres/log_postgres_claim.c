@@ -91,11 +91,15 @@ enum lineage_status postgres_claim(struct log *log, struct log_state *state, str
         p->crowded = p->crowded && p->seq != pg_int(&result, 0, HEAD_SEQ);
         postgres_take_identity(state, pg_text(&result, 0, HEAD_UUID, NULL));
         take_newer(p, &result);
-        postgres_take_state(p, state, &result);
+        status = postgres_take_state(p, state, &result, err);
+    }
+    if (status == LINEAGE_OK) {
         p->has_newer = p->has_newer && !p->newer.failed && p->newer_from + p->newer.length == p->size;
         log->only_grew = p->has_newer && !p->open_end.length;
         log->found = pg_int(&result, 0, FOUND) > 0;
         p->claim = CLAIMED;
+    } else if (pg_rows(&result)) {
+        postgres_end(p, "ROLLBACK");
     }
     pg_clear(&result);
     return log->found ? give_up_found(p, err) : status;

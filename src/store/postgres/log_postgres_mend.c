@@ -11,10 +11,9 @@ static enum lineage_status mend(struct log_postgres *p, struct log_state *state,
     enum lineage_status status =
         postgres_ask(p, &result, err, "SELECT seq, size, digest, open_end, open_ends FROM lineage.mend(%lld, %lld, %llu)",
                      (long long)p->store, (long long)p->seq, (unsigned long long)(to - from));
-    if (status == LINEAGE_OK) {
-        postgres_take_state(p, state, &result);
-        p->mended = true;
-    }
+    if (status == LINEAGE_OK)
+        status = postgres_take_state(p, state, &result, err);
+    p->mended = p->mended || status == LINEAGE_OK;
     pg_clear(&result);
     return status;
 }

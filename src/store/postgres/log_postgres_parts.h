@@ -59,8 +59,12 @@ enum lineage_status postgres_ask(struct log_postgres *p, struct pg_result *resul
 #define POSTGRES_HEAD "s.seq, s.size, s.digest, s.open_end, s.open_ends"
 enum { HEAD_SEQ, HEAD_SIZE, HEAD_DIGEST, HEAD_OPEN_END, HEAD_OPEN_ENDS, HEAD_UUID };
 
-/* Of the first row: state, seq, size and open end. The identity stays as it is, which the other one takes from a UUID. */
-void postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result);
+/*
+ * Of the first row: state, seq, size and open end. The identity stays as it is, which the other one takes from a UUID.
+ * LINEAGE_EAWAY, and nothing taken, of an answer without numbers: as if none had come.
+ */
+enum lineage_status postgres_take_state(struct log_postgres *p, struct log_state *state, const struct pg_result *result,
+                                        struct lineage_error *err);
 void postgres_take_identity(struct log_state *state, const char *uuid);
 
 /* Bytes of one answer, which is in memory twice, once of it as hexadecimal digits. */

@@ -87,6 +87,7 @@ bool pg_is_null(const struct pg_result *result, size_t row, size_t column);
 const char *pg_text(const struct pg_result *result, size_t row, size_t column, size_t *length); /* length may be NULL */
 const char *pg_digits(const struct pg_result *result, size_t row, size_t column); /* of a bytea; "" if it is none */
 int64_t pg_int(const struct pg_result *result, size_t row, size_t column);
+bool pg_is_int(const struct pg_result *result, size_t row, size_t column); /* else pg_int says 0 */
 void pg_clear(struct pg_result *result);
 
 #endif
