@@ -380,11 +380,9 @@ static bool append_foreign(struct actor *actor)
         if (!bytes)
             abort();
         sprintf(bytes, "%s%s", st.st_size ? "" : header, record);
-        if (what == 'U' && last == '\n')
-            note(actor, 'U', tag, length, "-");
         ok = __real_write(fd, bytes, strlen(bytes)) == (ssize_t)strlen(bytes);
-        if (what == 'F' && last == '\n')
-            note(actor, 'F', tag, length, "-");
+        if (what != 'Q' && last == '\n') /* behind the write: who is killed before it has written nothing */
+            note(actor, what, tag, length, "-");
         free(bytes);
     }
     if (fd >= 0)
