@@ -187,60 +187,60 @@ static void set_aside(json_t *line, const struct trainer_iteration *it)
     }
 }
 
+struct number {
+    const char *name;
+    double value;
+};
+
 /* What flags of steps came to beside the outcome; weights are of the scheme allocation alone. */
 static void set_adca(json_t *line, const struct rl_adca_metrics *m)
 {
-    const struct {
-        const char *name;
-        double value;
-    } all[] = {{"outcome_share_last_mean", m->outcome_share_last_mean},
-               {"alpha_effective", m->alpha_effective},
-               {"sum_step_reward_sign_agree", m->sum_step_reward_sign_agree},
-               {"pos_traj_good_majority_rate", m->pos_traj_good_majority_rate},
-               {"neg_traj_bad_majority_rate", m->neg_traj_bad_majority_rate},
-               {"attr_mean", m->attr_mean},
-               {"attr_std", m->attr_std},
-               {"out_mean", m->out_mean},
-               {"out_std", m->out_std},
-               {"consistent_weight_share_pos", m->consistent_weight_share_pos},
-               {"consistent_weight_share_neg", m->consistent_weight_share_neg},
-               {"unit_weight_mean", m->unit_weight_mean},
-               {"unit_weight_p95", m->unit_weight_p95},
-               {"degenerate_total_w_count", m->degenerate_total_w_count},
-               {"r_norm_group_mean_abs_p95", m->r_norm_group_mean_abs_p95},
-               {"r_norm_group_std_p95", m->r_norm_group_std_p95},
-               {"zscore_bad_group_cnt", m->zscore_bad_group_cnt},
-               {"good_bad_rnorm_gap_pos", m->good_bad_rnorm_gap_pos},
-               {"good_bad_rnorm_gap_neg", m->good_bad_rnorm_gap_neg},
-               {"rnorm_small_mag_ratio", m->rnorm_small_mag_ratio},
-               {"pre_norm_sum_sign_agree", m->pre_norm_sum_sign_agree},
-               {"post_norm_sum_mean", m->post_norm_sum_mean}};
+    const struct number all[] = {
+        {"adca/outcome_share_last_mean", m->outcome_share_last_mean},
+        {"adca/alpha_effective", m->alpha_effective},
+        {"adca/sum_step_reward_sign_agree", m->sum_step_reward_sign_agree},
+        {"adca/pos_traj_good_majority_rate", m->pos_traj_good_majority_rate},
+        {"adca/neg_traj_bad_majority_rate", m->neg_traj_bad_majority_rate},
+        {"adca/attr_mean", m->attr_mean},
+        {"adca/attr_std", m->attr_std},
+        {"adca/out_mean", m->out_mean},
+        {"adca/out_std", m->out_std},
+        {"adca/consistent_weight_share_pos", m->consistent_weight_share_pos},
+        {"adca/consistent_weight_share_neg", m->consistent_weight_share_neg},
+        {"adca/unit_weight_mean", m->unit_weight_mean},
+        {"adca/unit_weight_p95", m->unit_weight_p95},
+        {"adca/degenerate_total_w_count", m->degenerate_total_w_count},
+        {"adca/r_norm_group_mean_abs_p95", m->r_norm_group_mean_abs_p95},
+        {"adca/r_norm_group_std_p95", m->r_norm_group_std_p95},
+        {"adca/zscore_bad_group_cnt", m->zscore_bad_group_cnt},
+        {"adca/good_bad_rnorm_gap_pos", m->good_bad_rnorm_gap_pos},
+        {"adca/good_bad_rnorm_gap_neg", m->good_bad_rnorm_gap_neg},
+        {"adca/rnorm_small_mag_ratio", m->rnorm_small_mag_ratio},
+        {"adca/pre_norm_sum_sign_agree", m->pre_norm_sum_sign_agree},
+        {"adca/post_norm_sum_mean", m->post_norm_sum_mean},
+    };
     const size_t both = 9;
     size_t n = m->unit_weight_mean > 0 ? sizeof all / sizeof *all : both;
-    for (size_t i = 0; i < n; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "adca/%s", all[i].name);
-        set_real(line, name, all[i].value);
-    }
+    for (size_t i = 0; i < n; i++)
+        set_real(line, all[i].name, all[i].value);
 }
 
 /* Of options of the loss, those that did something: telemetry of other recipes stays as it was. */
 static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
 {
-    const struct {
-        const char *name;
-        double value;
-    } all[] = {{"opsm_dropped", x->opsm_dropped},
-               {"after_tool", x->after_tool},
-               {"after_tool_clip_fraction", x->after_tool_clip_fraction},
-               {"after_tool_ratio", x->after_tool_ratio},
-               {"after_tool_kl", x->after_tool_kl},
-               {"compose_backend", x->backend},
-               {"compose_staleness", x->staleness},
-               {"compose_backend_capped", x->backend_capped},
-               {"compose_staleness_capped", x->staleness_capped},
-               {"compose_ess", x->compose_ess},
-               {"kl_reward", x->kl_reward}};
+    const struct number all[] = {
+        {"opsm_dropped", x->opsm_dropped},
+        {"after_tool", x->after_tool},
+        {"after_tool_clip_fraction", x->after_tool_clip_fraction},
+        {"after_tool_ratio", x->after_tool_ratio},
+        {"after_tool_kl", x->after_tool_kl},
+        {"compose_backend", x->backend},
+        {"compose_staleness", x->staleness},
+        {"compose_backend_capped", x->backend_capped},
+        {"compose_staleness_capped", x->staleness_capped},
+        {"compose_ess", x->compose_ess},
+        {"kl_reward", x->kl_reward},
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (fabs(all[i].value) > 0)
             set_real(line, all[i].name, all[i].value);
