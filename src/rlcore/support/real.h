@@ -119,12 +119,21 @@ static RL_INLINE real rl_limit(real x, real low, real high)
 
 /* ---- sums of which every bit is defined ---- */
 
+enum { RL_LANES = 64 / sizeof(real), RL_WIDE_LANES = 64 / sizeof(double) };
+
+/* Halves onto halves. */
+static RL_INLINE real rl_sum_lanes(real *lane)
+{
+    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
+        for (size_t j = 0; j < half; j++)
+            lane[j] += lane[j + half];
+    return lane[0];
+}
+
 /*
  * The sum of at most one chunk, in the order of rlcore/status.h: as many lanes as the widest
  * registers hold, lane by lane, then halves onto halves. What stands behind n is set to 0.
  */
-enum { RL_LANES = 64 / sizeof(real), RL_WIDE_LANES = 64 / sizeof(double) };
-
 static RL_INLINE real rl_sum(real *term, size_t n)
 {
     real lane[RL_LANES];
@@ -136,10 +145,7 @@ static RL_INLINE real rl_sum(real *term, size_t n)
     for (size_t t = 0; t < end; t += RL_LANES)
         for (size_t j = 0; j < RL_LANES; j++)
             lane[j] += term[t + j];
-    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
+    return rl_sum_lanes(lane);
 }
 
 /* The same of a whole chunk, of x where on. */
@@ -151,10 +157,7 @@ static RL_INLINE real rl_sum_kept(const rl_int *on, const real *x)
     for (size_t t = 0; t < RL_CHUNK; t += RL_LANES)
         for (size_t j = 0; j < RL_LANES; j++)
             lane[j] += rl_keep(on[t + j], x[t + j]);
-    for (size_t half = RL_LANES / 2; half > 0; half /= 2)
-        for (size_t j = 0; j < half; j++)
-            lane[j] += lane[j + half];
-    return lane[0];
+    return rl_sum_lanes(lane);
 }
 
 /* The same of doubles, in either precision. */

@@ -158,7 +158,8 @@ static enum trainer_status ask(struct judging *judging, const struct judging_row
 {
     struct trainer_judge_counts counts = {.rows = {0}};
     double began = clock_now();
-    enum trainer_status status = choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
+    enum trainer_status status =
+        choose(rows, a->batch.rollouts, a->overall, a->skipped, a->by_outcome, err);
     if (status != TRAINER_OK)
         return status;
     for (size_t i = 0; i < rows->n; i++)

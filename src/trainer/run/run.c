@@ -392,9 +392,9 @@ static void add_values(struct run *run, const struct trainer_values *values)
 }
 
 /*
- * Gains and values of the last tenth of the run stand in the row: those of the first iterations describe the
- * warm start. Means of means by count, and of variances within iterations: the drift between
- * iterations is not spread.
+ * Gains and values of the last tenth of the run stand in the row: those of the first iterations
+ * describe the warm start. Means of means by count, and of variances within iterations: the drift
+ * between iterations is not spread.
  */
 static void remember(struct run *run, int32_t iteration, const struct trainer_iteration *metrics)
 {
