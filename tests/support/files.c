@@ -56,6 +56,18 @@ void remove_dir(char *dir)
     free(dir);
 }
 
+int set_up_dir(void **state)
+{
+    *state = make_dir();
+    return 0;
+}
+
+int tear_down_dir(void **state)
+{
+    remove_dir(*state);
+    return 0;
+}
+
 bool file_exists(const char *path)
 {
     return access(path, F_OK) == 0;

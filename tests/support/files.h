@@ -10,6 +10,10 @@
 char *make_dir(void);
 void remove_dir(char *dir);
 
+/* The same around a test or a group of them, in *state. */
+int set_up_dir(void **state);
+int tear_down_dir(void **state);
+
 /* "a/b"; free. */
 char *join(const char *a, const char *b);
 

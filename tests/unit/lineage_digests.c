@@ -24,18 +24,6 @@
 
 static struct lineage_error err;
 
-static int set_up(void **state)
-{
-    *state = make_dir();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    remove_dir(*state);
-    return 0;
-}
-
 static enum lineage_status append(struct lineage_store *store, const char *hypothesis, bool sync)
 {
     struct lineage_append_options options;
@@ -560,30 +548,30 @@ static void digests_made_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_digest_is_of_the_bytes_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_lone_cr_waits_for_what_follows, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_row_has_its_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_others_wrote_is_taken_in, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(old_stores_get_digests, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_changed_byte_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_cut_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(two_changes_are_two_findings, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_a_person_makes_them_anew, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_noted_digest_cannot_be_forged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_digest_has_64_digits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_line_that_was_cut_is_made_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_first_line_that_was_cut_is_made_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(digests_that_are_gone_stay_gone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(zeros_of_a_crash_are_dropped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_changed_digest_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_damaged_last_line_is_left_and_said, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_link_is_not_followed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_first_row, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_behind_a_torn_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_behind_an_endless_record, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_row_behind_a_header_without_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rows_that_are_staged, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(digests_made_anew, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_digest_is_of_the_bytes_alone, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_lone_cr_waits_for_what_follows, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(each_row_has_its_line, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(what_others_wrote_is_taken_in, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(old_stores_get_digests, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(every_changed_byte_is_found, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(every_cut_is_found, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(two_changes_are_two_findings, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(only_a_person_makes_them_anew, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_noted_digest_cannot_be_forged, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_digest_has_64_digits, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_line_that_was_cut_is_made_again, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_first_line_that_was_cut_is_made_again, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(digests_that_are_gone_stay_gone, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(zeros_of_a_crash_are_dropped, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(every_changed_digest_is_found, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_damaged_last_line_is_left_and_said, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_link_is_not_followed, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_first_row, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_row_behind_a_torn_end, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_row_behind_an_endless_record, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(a_row_behind_a_header_without_end, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(rows_that_are_staged, set_up_dir, tear_down_dir),
+        cmocka_unit_test_setup_teardown(digests_made_anew, set_up_dir, tear_down_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,18 +254,6 @@ static void markers_change_what_is_learned(void **state)
     }
 }
 
-static int open_dir(void **state)
-{
-    *state = make_dir();
-    return 0;
-}
-
-static int close_dir(void **state)
-{
-    remove_dir(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,5 +265,5 @@ int main(void)
         cmocka_unit_test(another_cut_takes_other_values),
         cmocka_unit_test(markers_change_what_is_learned),
     };
-    return cmocka_run_group_tests(tests, open_dir, close_dir);
+    return cmocka_run_group_tests(tests, set_up_dir, tear_down_dir);
 }

@@ -374,18 +374,6 @@ static void threads_change_nothing(void **state)
         assert_true(same_end(*state, &one, &more));
 }
 
-static int open_dir(void **state)
-{
-    *state = make_dir();
-    return 0;
-}
-
-static int close_dir(void **state)
-{
-    remove_dir(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,5 +385,5 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(values_are_learned),
     };
-    return cmocka_run_group_tests(tests, open_dir, close_dir);
+    return cmocka_run_group_tests(tests, set_up_dir, tear_down_dir);
 }
