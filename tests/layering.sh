@@ -1,5 +1,6 @@
 #!/bin/sh
-# layering.sh: which room of the project may include which, held against every #include line of src, cli and include.
+# layering.sh: which room of the project may include which, held against every #include line of src, cli and include;
+# and no circle among the files of one room.
 #
 # usage: sh tests/layering.sh [ROOT]      (default: this checkout; exit status 0 if all holds, else one line per breach)
 #
@@ -123,6 +124,27 @@ judge.h         what the trainer asks of a judge, and the judge
 END
 }
 
+# Circles that are still there: a room, and the files that include each other, a header and its source being one file.
+# A circle is removed by splitting a header; then its files are removed here. No room may be added.
+circles()
+{
+    cat <<'END'
+cli              dispatch usage
+cli/judge        judge judge_internal
+cli/night        night night_claims night_command night_hold night_sweep
+cli/propose      propose propose_math propose_space sobol tpe
+cli/ranks        launch team
+cli/report       report_axes report_model
+cli/run          command_environment command_trial provenance
+cli/trial        guardian trial_process trial_watch
+src/store/append    append_state appending outbox tail
+src/store/log       digest_chain log
+src/store/mirror    file mirror mirror_internal
+src/store/postgres  log_postgres log_postgres_parts
+src/trainer/run     aside credit run state teaching values
+END
+}
+
 root=${1:-$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)}
 cd "$root" || exit 2
 LC_ALL=C
@@ -131,6 +153,7 @@ export LC_ALL
     table | sed '/^#/d; /^$/d; s/^/ROOM /'
     libraries | sed 's/^/LIBRARY /'
     same_names | sed 's/^/SAME /'
+    circles | sed 's/^/CIRCLE /'
     find src cli include -name '*.[ch]' -o -name '*.def' | sort | sed 's/^/FILE /'
     # File:line:text of includes, and of macros that would make a function's name.
     find src cli include -name '*.[ch]' | sort | xargs grep -nE '^[[:space:]]*#[[:space:]]*include|(^|[^A-Za-z0-9_])(RL|TR)\(' |
@@ -163,9 +186,49 @@ function resolve(from, name,    part, n) {
     return ""
 }
 
+# A header and its source are one subject.
+function subject(path) { path = base(path); sub(/\.[ch]$/, "", path); return path }
+
+function note_neighbour(room, from, to) {
+    if (from == to || (room, from, to) in neighbour) return
+    neighbour[room, from, to] = 1
+    neighbours_of[room, from] = neighbours_of[room, from] " " to
+    if (!((room, from) in subject_seen)) { subject_seen[room, from] = 1; subjects_of[room] = subjects_of[room] " " from }
+}
+
+# Whether `to` can be reached from `from` by includes of this room. Fills reached[], which the caller clears.
+function reaches(room, from, to,    n, next_ones, i) {
+    n = split(neighbours_of[room, from], next_ones, " ")
+    for (i = 1; i <= n; i++) {
+        if (next_ones[i] == to) return 1
+        if (next_ones[i] in reached) continue
+        reached[next_ones[i]] = 1
+        if (reaches(room, next_ones[i], to)) return 1
+    }
+    return 0
+}
+
+# The files of a room that include themselves by way of others.
+function check_circles(room,    n, names_here, i, found) {
+    n = split(subjects_of[room], names_here, " ")
+    found = ""
+    for (i = 1; i <= n; i++) {
+        split("", reached)
+        if (reaches(room, names_here[i], names_here[i])) {
+            if (index(" " allowed[room] " ", " " names_here[i] " ") == 0) found = found " " names_here[i]
+            else still[room, names_here[i]] = 1
+        }
+    }
+    if (found != "") breach(room ": these files include each other in a circle:" found)
+    n = split(allowed[room], names_here, " ")
+    for (i = 1; i <= n; i++)
+        if (!((room, names_here[i]) in still))
+            breach("tests/layering.sh: " room "/" names_here[i] " is in no circle any more; remove it from circles()")
+}
+
 function check_include(where, from, to,    a, b) {
     a = room_of(from); b = room_of(to)
-    if (a == b) return
+    if (a == b) { note_neighbour(a, subject(from), subject(to)); return }
     if (!((a, b) in edge)) { edge[a, b] = where; to_of[a] = to_of[a] " " b }
     if (!(a in doors) || !(b in doors)) return
     if (index(" " enters[a] " ", " " b " ") == 0)
@@ -218,6 +281,7 @@ $1 == "ROOM" {
     next
 }
 $1 == "LIBRARY" { name = $2; $1 = $2 = ""; sub(/^ +/, ""); seen_by[name] = $0; next }
+$1 == "CIRCLE" { name = $2; $1 = $2 = ""; sub(/^ +/, ""); allowed[name] = $0; subjects_of[name] = subjects_of[name]; next }
 $1 == "SAME" { reason[$2] = 1; next }
 $1 == "FILE" { file[$2] = 1; names[base($2)] = names[base($2)] " " $2; count[base($2)]++; next }
 $1 == "LINE" { sub(/^LINE /, ""); line[++lines] = $0 }
@@ -237,6 +301,7 @@ END {
                 breach("tests/layering.sh: the table names a door " door[j] " of " order[i] ", which is not there")
     }
     for (i = 1; i <= lines; i++) check_line(line[i])
+    for (room in subjects_of) check_circles(room)
     for (room in to_of) if (!done[room]) visit(room)
     for (name in count)
         if (count[name] > 1 && !(name in reason))
