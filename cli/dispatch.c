@@ -1,22 +1,23 @@
-/* dispatch.c: global options, choice of the command, and the check that all output was written. */
+/* dispatch.c: reads the options before the command, runs the command, and checks that all output was written. */
 #include "dispatch.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "guides.h"
 #include "support/complete.h"
 #include "support/manual.h"
 #include "usage.h"
 
-enum { COMMANDS_MAX = 64 };
+enum { NAMES_MAX = 96 }; /* commands and guides */
 
 struct dispatch {
     const struct cli_entry *entries;
     int (*elsewhere)(int argc, const char **argv);
 };
 
-/* run-trial is run_trial in commands.def, where a name must be one of C. */
+/* commands.def spells run-trial as run_trial, because its names are C identifiers too. */
 static bool is_named(const struct cli_entry *entry, const char *name)
 {
     size_t i = 0;
@@ -25,30 +26,38 @@ static bool is_named(const struct cli_entry *entry, const char *name)
     return !name[i] && !entry->name[i];
 }
 
-/* Hidden commands are found but never suggested: nobody should type them. */
 static const struct cli_entry *find_command(const struct cli_entry *entries, const char *name)
 {
-    const char *names[COMMANDS_MAX] = {0};
-    size_t n = 0;
-    for (const struct cli_entry *entry = entries; entry->name; entry++) {
+    for (const struct cli_entry *entry = entries; entry->name; entry++)
         if (is_named(entry, name))
             return entry;
-        if (!entry->hidden && n + 1 < COMMANDS_MAX)
-            names[n++] = entry->name;
-    }
-    const char *near = cli_nearest(name, names);
-    cli_error(CLI_USAGE, "no command '%s'%s%s%s; `lineage --help` lists them", name,
-              near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
     return NULL;
 }
 
-/* `lineage -C DIR command ...` is `lineage command -C DIR ...`: global options move behind the name. */
+/* Print that there is no such command, with the nearest name. Hidden commands are not suggested. with_guides: the name was
+ * an argument of `lineage help`, so it may have been meant as a guide. */
+static int no_command(const struct cli_entry *entries, const char *name, bool with_guides)
+{
+    const char *names[NAMES_MAX] = {0};
+    size_t n = 0;
+    for (const struct cli_entry *entry = entries; entry->name && n + 1 < NAMES_MAX; entry++)
+        if (!entry->hidden)
+            names[n++] = entry->name;
+    for (size_t i = 0; with_guides && guides[i].name && n + 1 < NAMES_MAX; i++)
+        names[n++] = guides[i].name;
+    const char *near = cli_nearest(name, names);
+    return cli_error(CLI_USAGE, "no command '%s'%s%s%s%s; `lineage --help` lists them", name,
+                     with_guides ? " and no guide of that name" : "", near ? "; did you mean '" : "", near ? near : "",
+                     near ? "'" : "");
+}
+
+/* `lineage -C DIR command ...` becomes `lineage command -C DIR ...`: options before the name move behind it. */
 static int run_command(const struct dispatch *dispatch, int n_global, const char **global, int argc,
                        const char **argv)
 {
     const struct cli_entry *entry = find_command(dispatch->entries, argv[0]);
     if (!entry)
-        return CLI_USAGE;
+        return no_command(dispatch->entries, argv[0], false);
     const char **moved = calloc((size_t)(n_global + argc) + 1, sizeof *moved);
     if (!moved)
         return cli_no_memory();
@@ -71,9 +80,9 @@ static bool takes_value(const char *option)
     return false;
 }
 
-/* ---- what shells and manual pages ask ---- */
+/* ---- requests of shells and of the build ---- */
 
-/* Put MARK in front of the words of a command, which then describes its table (options.c). */
+/* Run a command with MARK as its first argument: it then describes its option table and does nothing else (options.c). */
 static int ask_command(const struct dispatch *dispatch, const char *mark, const struct cli_entry *entry, int n_global,
                        const char **global, int n, const char **words)
 {
@@ -92,8 +101,8 @@ static int ask_command(const struct dispatch *dispatch, const char *mark, const 
     return status;
 }
 
-/* `lineage complete WORD...`: the words of a line behind `lineage`, of which the last is completed. It says nothing
- * on standard error, whatever is wrong: the shell is in the middle of a line. */
+/* `lineage complete WORD...`: the words of a command line behind `lineage`; the last one is completed. Errors are not
+ * printed, because the shell is in the middle of a line. */
 static int complete(const struct dispatch *dispatch, int n, const char **words)
 {
     int i = 0;
@@ -101,9 +110,9 @@ static int complete(const struct dispatch *dispatch, int n, const char **words)
         return CLI_SYSTEM;
     while (i < n - 1 && words[i][0] == '-')
         i += takes_value(words[i]) ? 2 : 1;
-    bool help = i < n - 1 && strcmp(words[i], "help") == 0;
-    if (i >= n - 1 || help) {
-        usage_complete(dispatch->entries, (size_t)n, words, !help);
+    bool after_help = i < n - 1 && strcmp(words[i], "help") == 0;
+    if (i >= n - 1 || after_help) {
+        usage_complete(dispatch->entries, (size_t)n, words, after_help);
         return CLI_OK;
     }
     const struct cli_entry *entry = find_command(dispatch->entries, words[i]);
@@ -112,13 +121,24 @@ static int complete(const struct dispatch *dispatch, int n, const char **words)
     return ask_command(dispatch, CLI_COMPLETE, entry, i, words, n - i - 1, words + i + 1);
 }
 
-/* `lineage manual [COMMAND]`: a manual page; for the build (cli/man). */
+/* `lineage manual [COMMAND]`: prints the command's manual page in troff; the build calls it (cli/man). */
 static int manual(const struct dispatch *dispatch, const char *name)
 {
     if (!name)
         return usage_manual(stdout, dispatch->entries), CLI_OK;
     const struct cli_entry *entry = find_command(dispatch->entries, name);
-    return entry ? ask_command(dispatch, CLI_MANUAL, entry, 0, NULL, 1, (const char *[]){entry->summary}) : CLI_USAGE;
+    return entry ? ask_command(dispatch, CLI_MANUAL, entry, 0, NULL, 1, (const char *[]){entry->summary})
+                 : no_command(dispatch->entries, name, false);
+}
+
+/* `lineage help NAME`: the help of that command, or the guide of that name. */
+static int help(const struct dispatch *dispatch, const char *name)
+{
+    const char *command_help[] = {name, "--help", NULL};
+    if (find_command(dispatch->entries, name))
+        return run_command(dispatch, 0, NULL, 2, command_help);
+    const struct guide *guide = guide_find(name);
+    return guide ? guide_open(guide) : no_command(dispatch->entries, name, true);
 }
 
 static int choose(const struct dispatch *dispatch, int argc, const char **argv)
@@ -136,10 +156,8 @@ static int choose(const struct dispatch *dispatch, int argc, const char **argv)
         else if (!strchr(argv[i], '=') && strncmp(argv[i], "-C", 2) != 0)
             return cli_error(CLI_USAGE, "unknown option '%s' before the command", argv[i]);
     }
-    if (i < argc && strcmp(argv[i], "help") == 0 && i + 1 < argc) {
-        const char *help[] = {argv[i + 1], "--help", NULL};
-        return run_command(dispatch, 0, NULL, 2, help);
-    }
+    if (i + 1 < argc && strcmp(argv[i], "help") == 0)
+        return help(dispatch, argv[i + 1]);
     if (i < argc && strcmp(argv[i], "complete") == 0)
         return complete(dispatch, argc - i - 1, argv + i + 1);
     if (i < argc && strcmp(argv[i], "manual") == 0)
@@ -149,7 +167,7 @@ static int choose(const struct dispatch *dispatch, int argc, const char **argv)
     return run_command(dispatch, i - 1, argv + 1, argc - i, argv + i);
 }
 
-/* A result is not done until it is out: a full disk behind a redirection shows at the flush, not at printf. */
+/* The exit status waits for the flush: a full disk behind a redirection fails there, and not in printf. */
 int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
                  char **argv)
 {

@@ -1,20 +1,32 @@
-/* dispatch.h: from a command line to one command; what main of both programs calls. */
+/* dispatch.h: finds the command that a command line names, and runs it; called by the main function of both programs. */
 #ifndef CLI_DISPATCH_H
 #define CLI_DISPATCH_H
 
 #include "cli.h"
 
-/* A line of commands.def as one program sees it. */
+/* The groups of commands in `lineage --help`, in its order; usage.c has their titles. */
+enum cli_group {
+    CLI_GROUP_record,
+    CLI_GROUP_ask,
+    CLI_GROUP_plan,
+    CLI_GROUP_people,
+    CLI_GROUP_repair,
+    CLI_GROUP_train,
+    N_CLI_GROUPS
+};
+
+/* A line of commands.def, as one of the two programs sees it. */
 struct cli_entry {
+    enum cli_group group;
     const char *name, *summary;
-    const struct cli_command *command; /* NULL: it is in the other program */
-    bool hidden;                       /* not in `lineage --help` */
+    const struct cli_command *command; /* NULL: the command is in the other program */
+    bool hidden;                       /* not listed in `lineage --help` */
 };
 
 /*
- * Run what argv asks for, with global options moved behind the name of the command. elsewhere is called
- * for an entry without a command, with argv ended by NULL and argv[0] the command's name. Returns the
- * exit status, CLI_SYSTEM if the result could not be written to standard output.
+ * Run the command that argv names. Options before the command's name (`-C DIR`) are moved behind it. An entry without a
+ * command is handed to elsewhere, with argv[0] the command's name and a NULL behind the last argument. Returns the
+ * exit status, which is CLI_SYSTEM if the result could not be written to standard output.
  */
 int cli_dispatch(const struct cli_entry *entries, int (*elsewhere)(int argc, const char **argv), int argc,
                  char **argv);

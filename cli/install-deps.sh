@@ -1,4 +1,4 @@
-# Sourced by first-night.sh and tests/run.sh: installs the Debian packages named by need_packages that are missing.
+# Sourced by first-night.sh, packages.sh and tests/run.sh. need_packages installs those of its Debian packages that are missing.
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
@@ -24,5 +24,5 @@ need_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
 }
 
-# What the build itself needs.
-build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libmicrohttpd-dev libcurl4-openssl-dev libpq-dev uthash-dev"
+# What the build itself needs. lowdown makes manual pages of the guides; the build works without it, and then has no such pages.
+build_packages="gcc libc6-dev cmake ninja-build pkg-config diffutils libsqlite3-dev libcsv-dev libjansson-dev libutf8proc-dev libxxhash-dev libmd-dev libopenblas-pthread-dev libpopt-dev libmicrohttpd-dev libcurl4-openssl-dev libpq-dev uthash-dev lowdown"

@@ -8,20 +8,20 @@
 #include "dispatch.h"
 #include "support/program.h"
 
-#define CLI_COMMAND(name, summary) extern const struct cli_command cmd_##name;
-#define CLI_TRAIN_COMMAND(name, summary)
-#define CLI_HIDDEN_COMMAND(name, summary)
+#define CLI_COMMAND(group, name, summary) extern const struct cli_command cmd_##name;
+#define CLI_TRAIN_COMMAND(group, name, summary)
+#define CLI_HIDDEN_COMMAND(group, name, summary)
 #include "commands/commands.def"
 #undef CLI_COMMAND
 #undef CLI_TRAIN_COMMAND
 #undef CLI_HIDDEN_COMMAND
 
 static const struct cli_entry entries[] = {
-#define CLI_COMMAND(name, summary) {#name, summary, &cmd_##name, false},
-#define CLI_TRAIN_COMMAND(name, summary) {#name, summary, NULL, false},
-#define CLI_HIDDEN_COMMAND(name, summary) {#name, summary, NULL, true},
+#define CLI_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, false},
+#define CLI_TRAIN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, NULL, false},
+#define CLI_HIDDEN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, NULL, true},
 #include "commands/commands.def"
-    {NULL, NULL, NULL, false}};
+    {0, NULL, NULL, NULL, false}};
 
 int main(int argc, char **argv)
 {

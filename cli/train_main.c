@@ -2,9 +2,9 @@
 #include "dispatch.h"
 #include "support/blas_env.h"
 
-#define CLI_COMMAND(name, summary)
-#define CLI_TRAIN_COMMAND(name, summary) extern const struct cli_command cmd_##name;
-#define CLI_HIDDEN_COMMAND(name, summary) extern const struct cli_command cmd_##name;
+#define CLI_COMMAND(group, name, summary)
+#define CLI_TRAIN_COMMAND(group, name, summary) extern const struct cli_command cmd_##name;
+#define CLI_HIDDEN_COMMAND(group, name, summary) extern const struct cli_command cmd_##name;
 #include "commands/commands.def"
 #undef CLI_COMMAND
 #undef CLI_TRAIN_COMMAND
@@ -14,12 +14,12 @@
 extern const struct cli_command cmd_append;
 
 static const struct cli_entry entries[] = {
-    {"append", "", &cmd_append, true},
-#define CLI_COMMAND(name, summary) {#name, summary, NULL, false},
-#define CLI_TRAIN_COMMAND(name, summary) {#name, summary, &cmd_##name, false},
-#define CLI_HIDDEN_COMMAND(name, summary) {#name, summary, &cmd_##name, true},
+    {CLI_GROUP_record, "append", "", &cmd_append, true},
+#define CLI_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, NULL, false},
+#define CLI_TRAIN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, false},
+#define CLI_HIDDEN_COMMAND(group, name, summary) {CLI_GROUP_##group, #name, summary, &cmd_##name, true},
 #include "commands/commands.def"
-    {NULL, NULL, NULL, false}};
+    {0, NULL, NULL, NULL, false}};
 
 /* Not back to `lineage`: two programs that hand over to each other could go on for ever. */
 static int elsewhere(int argc, const char **argv)

@@ -1,17 +1,17 @@
-/* usage.h: what is said of `lineage` as a whole: --help, lineage(1), the words before a command. */
+/* usage.h: texts about `lineage` as a whole: `lineage --help`, lineage(1), and the completion of a command's name. */
 #ifndef CLI_USAGE_H
 #define CLI_USAGE_H
 
 #include "dispatch.h"
 
-/* `lineage --help`. */
+/* Print `lineage --help`: commands by group, guides, options. */
 void usage_print(FILE *out, const struct cli_entry *entries);
 
-/* lineage(1), see support/manual.h. */
+/* Print the manual page lineage(1); see support/manual.h. */
 void usage_manual(FILE *out, const struct cli_entry *entries);
 
-/* What can stand where a command's name stands (support/complete.h); n words, the last one is completed. The words
- * before it are global options. with_options is false behind `lineage help`. */
-void usage_complete(const struct cli_entry *entries, size_t n, const char **words, bool with_options);
+/* Complete the last of n words, which is where a command's name belongs (support/complete.h). The words before it are
+ * options of `lineage` itself. after_help: the words follow `lineage help`, so guides are offered and options are not. */
+void usage_complete(const struct cli_entry *entries, size_t n, const char **words, bool after_help);
 
 #endif

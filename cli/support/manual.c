@@ -50,6 +50,11 @@ void manual_section(FILE *out, const char *title)
     fprintf(out, ".SH %s\n", title);
 }
 
+void manual_subsection(FILE *out, const char *title)
+{
+    fprintf(out, ".SS %s\n", title);
+}
+
 /* No hyphenation: a label or a name taken apart at the end of a line is another one. */
 void manual_begin(FILE *out, const char *name, const char *summary)
 {

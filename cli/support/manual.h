@@ -18,6 +18,9 @@ void manual_begin(FILE *out, const char *name, const char *summary);
 /* A section, in capitals. */
 void manual_section(FILE *out, const char *title);
 
+/* A subsection of the section before it. */
+void manual_subsection(FILE *out, const char *title);
+
 /* Text as paragraphs; one that has a line with blanks in front is printed as it is laid out. */
 void manual_text(FILE *out, const char *text);
 

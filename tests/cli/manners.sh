@@ -2,18 +2,39 @@
 # manners.sh: help on every level, exit statuses, what goes to which stream, output that cannot be written.
 . "$SOURCE/tests/support/shell.sh"
 
-commands=$(sed -n 's/^CLI_\(TRAIN_\)\{0,1\}COMMAND(\([a-z]*\),.*/\2/p' "$SOURCE/cli/commands/commands.def")
+commands=$(sed -n 's/^CLI_\(TRAIN_\)\{0,1\}COMMAND([a-z]*, \([a-z]*\),.*/\2/p' "$SOURCE/cli/commands/commands.def")
+guides=$(sed -n 's/^CLI_GUIDE(\([a-z]*\),.*/\1/p' "$SOURCE/cli/man/guides.def")
 
 must_run --version
 must_equal "lineage $VERSION" "$(cat out)"
 must_run --help
-for command in $commands; do
-    must_have out "  $command "
+for word in $commands $guides; do
+    must_have out "  $word "
 done
+must_have out 'Examples:'
+must_equal '' "$(awk 'length > 100' out)" "--help: lines above 100 characters"
+# Each command is listed once, below the title of its group.
+for command in $commands; do
+    must_equal 1 "$(sed '/^Guides/,$d' out | grep -c "^  $command  ")" "--help lists $command"
+done
+for title in 'Record trials:' 'Ask what was tried:' 'Plan and run nights:' 'Tell people and agents:' \
+    'Check, repair and move a store:' 'Train with the built-in trainer:' 'Guides, opened by `lineage help GUIDE`:'; do
+    must_equal 1 "$(grep -cxF "$title" out)" "--help: '$title'"
+done
+must_equal 'Ask what was tried:' "$(sed '/^  best /q' out | grep '^[A-Z].*:$' | tail -n 1)" "group of best"
 cp out help
 must_run help
 must_match_file help out
-must_have out 'Examples:'
+
+# A guide's name opens its text; a page's name works as well. No guide has the name of a command, which would hide it.
+for guide in $guides; do
+    file=$(sed -n "s/^CLI_GUIDE($guide, \"[^\"]*\", [0-9], \"\([^\"]*\)\".*/\1/p" "$SOURCE/cli/man/guides.def")
+    must_run help "$guide"
+    must_match_file "$SOURCE/$file" out
+    must_equal '' "$(printf '%s\n' $commands | grep -x "$guide")" "guide $guide: a command has its name"
+done
+must_run help lineage-tutorial
+must_match_file "$SOURCE/cli/man/tutorial.md" out
 
 for command in $commands; do
     must_run "$command" --help
@@ -69,7 +90,9 @@ must_have err 'Usage: lineage'
 must_equal 0 "$(wc -c <out)" "no command: standard output"
 must_fail 2 "did you mean 'render'" rendr
 must_fail 2 "no command 'frobnicate'" frobnicate
-must_fail 2 "no command 'frobnicate'" help frobnicate
+must_fail 2 "no command 'frobnicate' and no guide of that name" help frobnicate
+must_fail 2 "did you mean 'tutorial'" help tutorail
+must_fail 2 "did you mean 'render'" help rendr
 must_fail 2 "unknown option '--frobnicate'" --frobnicate best
 must_fail 2 "-C wants a value" -C
 must_fail 2 "did you mean --format" best --fromat json

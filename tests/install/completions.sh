@@ -20,11 +20,14 @@ offers()
 }
 
 run --help
-sed -n '/^Commands:/,/^$/{ s/^  \([a-z]*\) .*/\1/p; }' out >commands
+sed -n '/^Guides/q; s/^  \([a-z]*\) .*/\1/p' out >commands
+sed -n '/^Guides/,/^$/{ s/^  \([a-z]*\) .*/\1/p; }' out >guides
 [ "$(wc -l <commands)" -ge 26 ] || fail "commands of --help: $(cat commands)"
 offers "''" "$(tr '\n' ' ' <commands)help "
 offers 'qu' 'query '
 offers 'help qu' 'query '
+offers 'help ""' "$(cat commands guides | tr '\n' ' ')"
+offers 'help tut' 'tutorial '
 offers '-' '-C --help --version '
 offers '-C ""' ':directory '
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# manuals.sh: each command has its page, which names all of its options and says what --help says; the pages are
-# sound troff; results.tsv(5) has all of schema/FORMAT.md.
+# manuals.sh: each command has its page, which names all of its options and says what --help says; each guide has its page
+# with every word of its source; the pages are sound troff.
 . "$SOURCE/tests/support/shell.sh"
 
 pages=$BUILD/cli/man
@@ -22,7 +22,8 @@ says()
 }
 
 run --help
-sed -n '/^Commands:/,/^$/{ s/^  \([a-z]*\)  *\(.*\)/\1|\2/p; }' out >commands
+sed -n '/^Guides/q; s/^  \([a-z]*\)  *\(.*\)/\1|\2/p' out >commands
+sed -n '/^Guides/,/^$/{ s/^  \([a-z]*\)  *\(.*\)/\1|\2/p; }' out >guides
 [ "$(wc -l <commands)" -ge 26 ] || fail "commands of --help: $(cat commands)"
 plain "$pages/lineage.1" >main
 while IFS='|' read -r command summary; do
@@ -44,15 +45,25 @@ while IFS='|' read -r command summary; do
 done <commands
 must_equal "$(wc -l <commands)" "$(find "$pages" -name 'lineage-*.1' | wc -l)" "pages of commands"
 
-# Every word of the format, Markdown's signs and the head lines of tables aside.
-plain "$pages/results.tsv.5" >page
+# Every word of each guide, Markdown's signs and the head lines of tables aside.
 words() { tr -c 'A-Za-z0-9_.' '\n' | tr 'A-Z' 'a-z' | sed 's/\.*$//' | grep . | sort -u; }
-sed '/^# /d; s/](\([^)]*\))/ /g; /^|/{ N; /\n|[-|]*$/d; }' "$SOURCE/schema/FORMAT.md" | words >wanted
-words <page >got
-must_equal '' "$(comm -23 wanted got | tr '\n' ' ')" "results.tsv(5) lacks words of FORMAT.md"
+while IFS='|' read -r guide summary; do
+    entry=$(grep "^CLI_GUIDE($guide," "$SOURCE/cli/man/guides.def")
+    page=$(printf '%s\n' "$entry" | sed 's/[^"]*"\([^"]*\)", \([0-9]\).*/\1.\2/')
+    source=$SOURCE/$(printf '%s\n' "$entry" | cut -d '"' -f 4)
+    cp main page
+    says "$guide $summary (${page%.*}(${page##*.}))" "lineage(1)"
+    [ -f "$pages/lineage.7" ] || continue # made only where lowdown is
+    plain "$pages/$page" >page
+    says "${page%.*} - $summary" "name of $guide"
+    sed '/^# /d; /^<!--.*-->$/d; s/^```.*//; s/](\([^)]*\))/ /g; /^|/{ N; /\n|[-|]*$/d; }' "$source" | words >wanted
+    words <page >got
+    must_equal '' "$(comm -23 wanted got | tr '\n' ' ')" "$page lacks words of $source"
+done <guides
+[ -f "$pages/lineage.7" ] || printf 'SKIP pages of guides: lowdown is not installed\n'
 
 man=no
-command -v man >/dev/null && man --warnings -l "$pages/lineage.7" >out 2>/dev/null && [ -s out ] && man=yes
+command -v man >/dev/null && man --warnings -l "$pages/lineage.1" >out 2>/dev/null && [ -s out ] && man=yes
 for page in "$pages"/*.[1-9]; do
     name=$(basename "$page")
     must_equal '' "$(grep -n '@[A-Z]*@' "$page")" "$name: places left to be filled"

@@ -1,0 +1,11 @@
+# cmake -DOUT=FILE.h -DDEF=guides.def -DSOURCE=DIR -P EmbedGuides.cmake: a string constant guide_NAME for each guide.
+set(header "/* Made from the guides in cli/man/guides.def by EmbedGuides.cmake. */\n")
+file(STRINGS ${DEF} entries REGEX "^CLI_GUIDE\\(")
+foreach(entry IN LISTS entries)
+  string(REGEX MATCH "^CLI_GUIDE\\(([a-z]+), \"[^\"]+\", [0-9], \"([^\"]+)\"" found "${entry}")
+  set(name ${CMAKE_MATCH_1})
+  file(READ ${SOURCE}/${CMAKE_MATCH_2} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
+  string(APPEND header "static const char guide_${name}[] = {${bytes}0};\n")
+endforeach()
+file(WRITE "${OUT}" "${header}")
