@@ -62,21 +62,6 @@ static const struct case_kernel *find(const char *family, bool single, struct rl
     return kernel;
 }
 
-/* The core names its own arguments; who gave an array in place knows it by another name. */
-static void name_as_input(struct case_call *call)
-{
-    static const char *const names[][2] = {
-        {"response mask", "response_mask"}, {"response mask", "loss_mask"}, {"turn id", "turn_id"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char text[RL_ERROR_TEXT_MAX];
-        size_t n = strlen(names[i][0]);
-        memcpy(text, call->err.text, sizeof text);
-        if (strncmp(text, names[i][0], n) == 0 && text[n] == '[' && case_array(call, names[i][1]))
-            snprintf(call->err.text, sizeof call->err.text, "inputs.%s%.*s", names[i][1],
-                     (int)(sizeof text - sizeof "inputs.response_mask"), text + n);
-    }
-}
-
 static enum rl_status run(struct rl_case *done, const struct case_kernel *kernel, struct rl_error *err)
 {
     struct case_call *call = &done->call;
@@ -86,7 +71,7 @@ static enum rl_status run(struct rl_case *done, const struct case_kernel *kernel
         case_fail(call, "out of memory");
     if (!call->failed)
         return RL_OK;
-    name_as_input(call);
+    case_name_error(call);
     if (err)
         *err = call->err;
     return call->err.status;

@@ -27,20 +27,12 @@ static void run(struct case_call *call)
                              .turn = case_ids(call, "turn_id", &b, &t),
                              .group = case_integers(call, "group_index", &b)};
     const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
-    real *advantages = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *advantages);
-    real *clip_scale = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *clip_scale);
+    real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
+    real *clip_scale = case_alloc_batch(call, b.n, t.n, sizeof *clip_scale);
     struct rl_a2tgpo_stats stats;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, rewards);
-    do
-        status = rl_a2tgpo_advantage(laid, &options, rewards, advantages, clip_scale, &stats,
-                                     &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
+    CASE_RUN(call, rl_a2tgpo_advantage(laid, &options, rewards, advantages, clip_scale, &stats,
+                                       &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", advantages, b.n, t.n);

@@ -1,7 +1,7 @@
 /* case_a2tgpo_turn_loss_real.c: `lineage core a2tgpo_turn_loss`. */
 #include <rlcore/a2tgpo.h>
 
-#include "case_agg_options.h"
+#include "case_loss_options.h"
 #include "case_real.h"
 
 /* dynamic_clip false leaves the scale out though it is there: one case then shows both losses. */
@@ -18,20 +18,13 @@ static void run(struct case_call *call)
                                .old_log_prob = case_reals(call, "old_log_prob", &b, &t),
                                .advantages = case_reals(call, "advantages", &b, &t)};
     const real *scale = case_reals_or_null(call, "ig_clip_scale", &b, &t);
-    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
-    real *turn_ratio = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *turn_ratio);
+    real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
+    real *turn_ratio = case_alloc_batch(call, b.n, t.n, sizeof *turn_ratio);
     struct rl_loss_result out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, in.log_prob, in.old_log_prob, in.advantages, NULL, NULL, scale);
-    do
-        status = rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob,
-                                     turn_ratio, &out, &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob,
+                                               in.advantages, NULL, NULL, scale);
+    CASE_RUN(call, rl_a2tgpo_turn_loss(laid, &in, dynamic ? scale : NULL, &options, d_log_prob,
+                                       turn_ratio, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", out.loss);

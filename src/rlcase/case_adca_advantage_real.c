@@ -1,6 +1,7 @@
 /* case_adca_advantage_real.c: `lineage core prm_advantage`, whose step lists are ragged. */
 #include <rlcore/adca.h>
 
+#include "case_metrics.h"
 #include "case_ragged.h"
 #include "case_real.h"
 
@@ -85,8 +86,7 @@ static struct rl_adca_input read_input(struct case_call *call, const real **rewa
     in.n_rows = b.n;
     in.n_tokens = t.n;
     in.start = start;
-    if (!call->failed)
-        case_again(call, rl_adca_step_starts(b.n, t.n, in.step_id, start, &call->err));
+    CASE_RUN(call, rl_adca_step_starts(b.n, t.n, in.step_id, start, &call->err));
     return in;
 }
 
@@ -98,7 +98,6 @@ static void run(struct case_call *call)
     struct rl_adca_options options = read_options(call);
     struct rl_adca_input in = read_input(call, &rewards);
     struct rl_adca_metrics metrics;
-    enum rl_status status;
     if (call->failed)
         return;
     size_t steps = in.start[in.n_rows];
@@ -111,9 +110,8 @@ static void run(struct case_call *call)
     };
     if (call->failed)
         return;
-    do
-        status = rl_adca_advantage(&in, &options, rewards, advantages, &out, &call->ws, &call->err);
-    while (case_again(call, status));
+    CASE_RUN(call,
+             rl_adca_advantage(&in, &options, rewards, advantages, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", advantages, in.n_rows, in.n_tokens);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "case_metrics.h"
 #include "case_ragged.h"
 #include "case_real.h"
 
@@ -29,8 +30,8 @@ static void put_rates(struct case_call *call)
         return;
     for (size_t i = 0; i < b.n * t.n; i++)
         outcomes[i / t.n] += rewards[i];
-    if (case_again(call, rl_adca_count_flags(b.n, outcomes, flags, start, &r, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_adca_count_flags(b.n, outcomes, flags, start, &r, &call->err));
+    if (call->failed)
         return;
     const struct case_metric metrics[] = {
         {"prm/pos_traj_bad_rate", r.pos_bad},   {"prm/pos_traj_good_rate", r.pos_good},
@@ -55,9 +56,8 @@ static void run_schedule(struct case_call *call)
     };
     bool metrics = case_bool_or(call, "enable_adca_metric", false) || schedule.enable, applied;
     double alpha;
-    if (call->failed ||
-        case_again(call, rl_adca_schedule_at(&schedule, &applied, &alpha, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_adca_schedule_at(&schedule, &applied, &alpha, &call->err));
+    if (call->failed)
         return;
     put_applied(call, applied, alpha);
     if (metrics)

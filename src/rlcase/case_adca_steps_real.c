@@ -15,13 +15,9 @@ static void run(struct case_call *call)
         return;
     double *sums = case_alloc(call, rewards.start[b.n], sizeof *sums);
     real *advantages = case_alloc(call, b.n * t.n, sizeof *advantages);
+    CASE_RUN(call, rl_adca_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err));
+    CASE_RUN(call, rl_adca_spread(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err));
     if (call->failed)
-        return;
-    enum rl_status status =
-        rl_adca_suffix_sums(b.n, rewards.start, rewards.values, sums, &call->err);
-    if (status == RL_OK)
-        status = rl_adca_spread(b.n, t.n, step_id, rewards.start, sums, advantages, &call->err);
-    if (case_again(call, status) || call->failed)
         return;
     case_ragged_put(call, "step_advantages", sums, rewards.start, b.n);
     case_put_reals(call, "advantages", advantages, b.n, t.n);

@@ -19,7 +19,7 @@ struct problem {
 
 static const struct rl_batch *laid(struct problem *p, const real *second)
 {
-    return CASE_LAY_OUT(p->call, &p->batch, p->rewards, second);
+    return CASE_LAY_OUT(p->call, p->batch, p->b.n, p->t.n, p->rewards, second);
 }
 
 /* Returns are the advantages for these: verl prints both, and its cases compare both. */
@@ -84,8 +84,8 @@ static enum rl_status token_baseline(struct problem *p, bool compact)
     };
     if (p->call->failed)
         return RL_EINVAL;
-    const struct rl_batch *batch = CASE_LAY_OUT(p->call, &p->batch, in.rewards, in.old_log_prob,
-                                                in.sum_pi_squared, in.weights);
+    const struct rl_batch *batch = CASE_LAY_OUT(p->call, p->batch, p->b.n, p->t.n, in.rewards,
+                                                in.old_log_prob, in.sum_pi_squared, in.weights);
     return rl_token_baseline(batch, &in, &o, p->advantages, p->returns, &p->call->ws,
                              &p->call->err);
 }
@@ -128,14 +128,9 @@ static void run(struct case_call *call)
     p.batch.group =
         case_present(call, "group_index") ? case_integers(call, "group_index", &p.b) : NULL;
     p.rewards = case_reals(call, "token_level_rewards", &p.b, &p.t);
-    p.advantages = case_alloc(call, case_batch_size(call, p.b.n, p.t.n), sizeof *p.advantages);
-    p.returns = case_alloc(call, case_batch_size(call, p.b.n, p.t.n), sizeof *p.returns);
-    p.batch.n_rows = p.b.n;
-    p.batch.n_tokens = p.t.n;
-    if (call->failed)
-        return;
-    while (case_again(call, estimate(&p, estimator)))
-        continue;
+    p.advantages = case_alloc_batch(call, p.b.n, p.t.n, sizeof *p.advantages);
+    p.returns = case_alloc_batch(call, p.b.n, p.t.n, sizeof *p.returns);
+    CASE_RUN(call, estimate(&p, estimator));
     if (call->failed)
         return;
     case_put_reals(call, "advantages", p.advantages, p.b.n, p.t.n);

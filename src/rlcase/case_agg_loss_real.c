@@ -5,7 +5,7 @@
  */
 #include <rlcore/loss.h>
 
-#include "case_agg_options.h"
+#include "case_loss_options.h"
 #include "case_real.h"
 
 static void run(struct case_call *call)
@@ -14,18 +14,10 @@ static void run(struct case_call *call)
     struct rl_agg agg = case_agg(call);
     struct rl_batch batch = {.mask = case_mask(call, "loss_mask", &b, &t)};
     const real *losses = case_reals(call, "loss_mat", &b, &t);
-    real *d_losses = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_losses);
+    real *d_losses = case_alloc_batch(call, b.n, t.n, sizeof *d_losses);
     double loss = 0;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, losses);
-    do
-        status = rl_agg_loss(laid, &agg, losses, d_losses, &loss, &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, losses);
+    CASE_RUN(call, rl_agg_loss(laid, &agg, losses, d_losses, &loss, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", loss);

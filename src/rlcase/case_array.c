@@ -203,6 +203,11 @@ size_t case_batch_size(struct case_call *call, size_t b, size_t t)
     return __builtin_mul_overflow(b, case_stride(call, t), &n) ? SIZE_MAX : n;
 }
 
+void *case_alloc_batch(struct case_call *call, size_t b, size_t t, size_t size)
+{
+    return case_alloc(call, case_batch_size(call, b, t), size);
+}
+
 /* Rows that go back or past the end would make the kernel read what is not there. */
 static bool is_ragged(const struct rl_case_array *array)
 {
@@ -311,17 +316,18 @@ static enum rl_integers integers_at(const struct case_call *call, const void *da
                                           : RL_INTEGERS;
 }
 
-const struct rl_batch *case_lay_out(struct case_call *call, const struct rl_batch *batch,
-                                    const void *const *reals, unsigned n)
+const struct rl_batch *case_lay_out(struct case_call *call, struct rl_batch batch, size_t b,
+                                    size_t t, const void *const *reals, unsigned n)
 {
-    call->layout = (struct rl_layout){.batch = *batch,
+    batch.n_rows = b;
+    batch.n_tokens = RL_LAYOUT;
+    call->layout = (struct rl_layout){.batch = batch,
                                       .size = sizeof call->layout,
-                                      .n_tokens = batch->n_tokens,
+                                      .n_tokens = t,
                                       .start = call->start,
-                                      .stride = call->start ? 0 : case_stride(call, batch->n_tokens),
-                                      .mask_type = integers_at(call, batch->mask),
-                                      .turn_type = integers_at(call, batch->turn)};
-    call->layout.batch.n_tokens = RL_LAYOUT;
+                                      .stride = call->start ? 0 : case_stride(call, t),
+                                      .mask_type = integers_at(call, batch.mask),
+                                      .turn_type = integers_at(call, batch.turn)};
     for (unsigned k = 0; k < n; k++) {
         const struct rl_case_array *array = array_at(call, reals[k]);
         call->layout.bf16 |= array && array->type == RL_CASE_BFLOAT16 ? RL_BF16(k) : 0;

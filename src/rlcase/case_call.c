@@ -285,7 +285,7 @@ uint8_t *case_mask(struct case_call *call, const char *name, struct case_dim *b,
         return NULL;
     for (size_t i = 0; rows && i < b->n; i++) {
         const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out))))
+        if (!row || (!out && !(out = case_alloc_batch(call, b->n, t->n, sizeof *out))))
             return NULL;
         for (size_t j = 0; j < t->n; j++) {
             const json_t *item = json_array_get(row, j);
@@ -310,7 +310,7 @@ int32_t *case_ids(struct case_call *call, const char *name, struct case_dim *b, 
         return NULL;
     for (size_t i = 0; rows && i < b->n; i++) {
         const json_t *row = row_of(call, name, rows, i, t);
-        if (!row || (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out))))
+        if (!row || (!out && !(out = case_alloc_batch(call, b->n, t->n, sizeof *out))))
             return NULL;
         for (size_t j = 0; j < t->n; j++) {
             int64_t id = 0;

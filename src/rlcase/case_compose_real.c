@@ -8,7 +8,8 @@
 
 #include <rlcore/compose.h>
 
-#include "case_agg_options.h"
+#include "case_loss_options.h"
+#include "case_metrics.h"
 #include "case_real.h"
 #include "case_routes.h"
 
@@ -80,71 +81,58 @@ static void read_case(struct case_call *call, struct compose_case *c)
     if (case_present(call, "turn_id"))
         c->batch.turn = case_ids(call, "turn_id", b, t);
     read_routes(call, c);
-    c->batch.n_rows = b->n;
-    c->batch.n_tokens = t->n;
 }
 
 /* Every factor's array is there whatever is switched on: a factor that does not apply is 1. */
 static void make_room(struct case_call *call, struct compose_case *c)
 {
-    size_t cells = case_batch_size(call, c->b.n, c->t.n);
-    c->out.mask = case_alloc(call, cells, sizeof *c->out.mask);
-    c->out.d_log_prob = case_alloc(call, cells, sizeof *c->out.d_log_prob);
-    c->out.backend = case_alloc(call, cells, sizeof *c->out.backend);
-    c->out.staleness = case_alloc(call, cells, sizeof *c->out.staleness);
-    c->out.ratio = case_alloc(call, cells, sizeof *c->out.ratio);
+    size_t b = c->b.n, t = c->t.n;
+    c->out.mask = case_alloc_batch(call, b, t, sizeof *c->out.mask);
+    c->out.d_log_prob = case_alloc_batch(call, b, t, sizeof *c->out.d_log_prob);
+    c->out.backend = case_alloc_batch(call, b, t, sizeof *c->out.backend);
+    c->out.staleness = case_alloc_batch(call, b, t, sizeof *c->out.staleness);
+    c->out.ratio = case_alloc_batch(call, b, t, sizeof *c->out.ratio);
 }
 
 static void put_metrics(struct case_call *call, const struct rl_compose_result *r)
 {
-    const struct {
-        const char *name;
-        double value;
-    } metrics[] = {{"ppo_kl", r->loss.ppo_kl},
-                   {"pg_clipfrac", r->loss.pg_clipfrac},
-                   {"pg_clipfrac_lower", r->loss.pg_clipfrac_lower},
-                   {"ratio_mean", r->loss.ratio_mean},
-                   {"ratio_min", r->loss.ratio_min},
-                   {"ratio_max", r->loss.ratio_max},
-                   {"ratio_clamped", (double)r->loss.n_clamped},
-                   {"backend_mean", r->backend.mean},
-                   {"backend_min", r->backend.min},
-                   {"backend_max", r->backend.max},
-                   {"backend_capped", r->backend.capped},
-                   {"backend_clamped", (double)r->backend.n_clamped},
-                   {"staleness_mean", r->staleness.mean},
-                   {"staleness_min", r->staleness.min},
-                   {"staleness_max", r->staleness.max},
-                   {"staleness_capped", r->staleness.capped},
-                   {"staleness_clamped", (double)r->staleness.n_clamped},
-                   {"weight_mean", r->weight_mean},
-                   {"weight_ess", r->weight_ess},
-                   {"opsm_dropped", (double)r->opsm.n_dropped},
-                   {"opsm_tokens_dropped", (double)r->opsm.n_tokens_dropped},
-                   {"route_agreement", r->routes.share},
-                   {"route_exact", r->routes.exact}};
-    json_t *object = json_object();
-    for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
-        json_object_set_new(object, metrics[i].name, case_real_value(metrics[i].value));
-    case_put(call, "metrics", object);
+    const struct case_metric metrics[] = {{"ppo_kl", r->loss.ppo_kl},
+                                          {"pg_clipfrac", r->loss.pg_clipfrac},
+                                          {"pg_clipfrac_lower", r->loss.pg_clipfrac_lower},
+                                          {"ratio_mean", r->loss.ratio_mean},
+                                          {"ratio_min", r->loss.ratio_min},
+                                          {"ratio_max", r->loss.ratio_max},
+                                          {"ratio_clamped", (double)r->loss.n_clamped},
+                                          {"backend_mean", r->backend.mean},
+                                          {"backend_min", r->backend.min},
+                                          {"backend_max", r->backend.max},
+                                          {"backend_capped", r->backend.capped},
+                                          {"backend_clamped", (double)r->backend.n_clamped},
+                                          {"staleness_mean", r->staleness.mean},
+                                          {"staleness_min", r->staleness.min},
+                                          {"staleness_max", r->staleness.max},
+                                          {"staleness_capped", r->staleness.capped},
+                                          {"staleness_clamped", (double)r->staleness.n_clamped},
+                                          {"weight_mean", r->weight_mean},
+                                          {"weight_ess", r->weight_ess},
+                                          {"opsm_dropped", (double)r->opsm.n_dropped},
+                                          {"opsm_tokens_dropped", (double)r->opsm.n_tokens_dropped},
+                                          {"route_agreement", r->routes.share},
+                                          {"route_exact", r->routes.exact}};
+    case_put_metric_list(call, metrics, sizeof metrics / sizeof *metrics);
 }
 
 static void run(struct case_call *call)
 {
     struct compose_case c = {0};
     struct rl_compose_result result;
-    enum rl_status status;
     read_case(call, &c);
     make_room(call, &c);
-    if (call->failed)
-        return;
     const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &c.batch, c.in.log_prob, c.in.proximal, c.in.behaviour, c.in.sampler,
-                     c.in.advantages);
-    do
-        status =
-            rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err);
-    while (case_again(call, status));
+        CASE_LAY_OUT(call, c.batch, c.b.n, c.t.n, c.in.log_prob, c.in.proximal, c.in.behaviour,
+                     c.in.sampler, c.in.advantages);
+    CASE_RUN(call,
+             rl_compose_loss(laid, &c.in, &c.options, &c.out, &result, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", result.loss.loss);

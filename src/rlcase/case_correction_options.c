@@ -33,29 +33,3 @@ struct rl_correction_options case_correction_options(struct case_call *call)
     o.rs_threshold = read_thresholds(call, "rollout_rs_threshold");
     return o;
 }
-
-struct rl_metrics case_metrics(struct case_call *call)
-{
-    struct rl_metric *items = case_alloc(call, RL_METRICS_ENOUGH, sizeof *items);
-    return (struct rl_metrics){.items = items, .capacity = items ? RL_METRICS_ENOUGH : 0};
-}
-
-/* A full list drops what comes; RL_METRICS_ENOUGH is more than any kernel reports. */
-void case_add_metric(struct rl_metrics *metrics, const char *name, double value)
-{
-    if (metrics->n == metrics->capacity)
-        return;
-    struct rl_metric *item = &metrics->items[metrics->n++];
-    snprintf(item->name, sizeof item->name, "%s", name);
-    item->value = value;
-}
-
-void case_put_metrics(struct case_call *call, const struct rl_metrics *metrics)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < metrics->n && i < metrics->capacity; i++)
-        if (json_object_set_new(object, metrics->items[i].name,
-                                json_real(metrics->items[i].value)) != 0)
-            case_fail(call, "metric %s is not finite", metrics->items[i].name);
-    case_put(call, "metrics", object);
-}

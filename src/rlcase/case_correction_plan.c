@@ -42,7 +42,8 @@ static void run_tree(struct case_call *call)
 {
     struct rl_setting setting = read_setting(call);
     struct rl_correction_plan plan;
-    if (call->failed || case_again(call, rl_correction_plan(&setting, &plan, &call->err)))
+    CASE_RUN(call, rl_correction_plan(&setting, &plan, &call->err));
+    if (call->failed)
         return;
     if (!call->failed)
         put_plan(call, &plan);

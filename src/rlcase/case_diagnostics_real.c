@@ -37,16 +37,8 @@ static void run_diagnostics(struct case_call *call)
     double low = case_number_or(call, "clip_ratio_low", 0.2);
     double high = case_number_or(call, "clip_ratio_high", 0.2);
     struct rl_diagnostics d;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, train, rollout);
-    do
-        status = rl_diagnose(laid, train, rollout, low, high, &d, &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, train, rollout);
+    CASE_RUN(call, rl_diagnose(laid, train, rollout, low, high, &d, &call->ws, &call->err));
     if (!call->failed)
         put_diagnostics(call, &d);
 }

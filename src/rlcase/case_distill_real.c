@@ -4,8 +4,7 @@
 #include "case_real.h"
 
 struct distill_case {
-    struct rl_batch batch;
-    const struct rl_batch *laid; /* as its arrays lie */
+    const struct rl_batch *batch;
     struct rl_distill_options options;
     const real *log_prob, *teacher, *rl_advantages;
     const double *rewards;
@@ -17,11 +16,12 @@ struct distill_case {
 static struct distill_case read_case(struct case_call *call)
 {
     struct case_dim b = {0}, t = {0};
-    struct distill_case c = {.batch = {.mask = case_mask(call, "response_mask", &b, &t)}};
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", &b, &t)};
+    struct distill_case c = {0};
     c.log_prob = case_reals(call, "log_prob", &b, &t);
     c.teacher = case_reals(call, "teacher_log_prob", &b, &t);
     c.rl_advantages = case_reals(call, "rl_advantages", &b, &t);
-    c.batch.group = case_integers(call, "group_index", &b);
+    batch.group = case_integers(call, "group_index", &b);
     c.rewards = case_numbers(call, "rewards", &b);
     c.options.pass_rate_threshold = case_number(call, "pass_rate_threshold");
     int64_t horizon = case_integer(call, "horizon");
@@ -30,30 +30,24 @@ static struct distill_case read_case(struct case_call *call)
     c.options.horizon = (size_t)horizon;
     c.options.normalise = case_bool(call, "normalise");
     c.options.kd_coef = case_number(call, "kd_coef");
-    c.batch.n_rows = c.b = b.n;
-    c.batch.n_tokens = c.t = t.n;
-    c.laid = CASE_LAY_OUT(call, &c.batch, c.log_prob, c.teacher, c.rl_advantages);
+    c.b = b.n;
+    c.t = t.n;
+    c.batch = CASE_LAY_OUT(call, batch, b.n, t.n, c.log_prob, c.teacher, c.rl_advantages);
     return c;
 }
 
-/* while and not do: after a failed getter there is nothing to call the kernel with. */
 static void run(struct case_call *call)
 {
     struct distill_case c = read_case(call);
-    real *advantages = case_alloc(call, case_batch_size(call, c.b, c.t), sizeof *advantages);
-    real *d_log_prob = case_alloc(call, case_batch_size(call, c.b, c.t), sizeof *d_log_prob);
+    real *advantages = case_alloc_batch(call, c.b, c.t, sizeof *advantages);
+    real *d_log_prob = case_alloc_batch(call, c.b, c.t, sizeof *d_log_prob);
     double *pass_rate = case_alloc(call, c.b, sizeof *pass_rate);
     uint8_t *eligible = case_alloc(call, c.b, sizeof *eligible);
     json_t *list = json_array();
     struct rl_distill_result result;
-    enum rl_status status;
-    while (!call->failed) {
-        status =
-            rl_distill(c.laid, &c.options, c.log_prob, c.teacher, c.rl_advantages, c.rewards,
-                       advantages, d_log_prob, pass_rate, eligible, &result, &call->ws, &call->err);
-        if (!case_again(call, status))
-            break;
-    }
+    CASE_RUN(call, rl_distill(c.batch, &c.options, c.log_prob, c.teacher, c.rl_advantages,
+                              c.rewards, advantages, d_log_prob, pass_rate, eligible, &result,
+                              &call->ws, &call->err));
     for (size_t i = 0; !call->failed && i < c.b; i++)
         json_array_append_new(list, json_boolean(eligible[i]));
     case_put(call, "eligible", list);

@@ -44,12 +44,10 @@ static void run(struct case_call *call)
     struct rl_envelope_run shape = read_run(call);
     double bytes[RL_ENVELOPE_PARTS] = {0}, capacity = case_number(call, "capacity_bytes");
     struct rl_envelope out;
-    if (!call->failed)
-        case_again(call, rl_envelope_measure(&shape, bytes, &call->err));
+    CASE_RUN(call, rl_envelope_measure(&shape, bytes, &call->err));
     bytes[RL_ENVELOPE_KV_CACHE] =
         case_number_or(call, "kv_cache_bytes", bytes[RL_ENVELOPE_KV_CACHE]);
-    if (!call->failed)
-        case_again(call, rl_envelope_judge(bytes, capacity, &out, &call->err));
+    CASE_RUN(call, rl_envelope_judge(bytes, capacity, &out, &call->err));
     if (call->failed)
         return;
     json_t *parts = json_object();

@@ -39,8 +39,8 @@ static void read_settings(struct case_call *call, struct advantage_case *c)
     const char *name = case_string(call, "algorithm");
     const json_t *penalty = json_object_get(call->inputs, "length_penalty");
     const json_t *agents = json_object_get(call->inputs, "episode_agents");
-    if (call->failed || case_again(call, rl_algorithm_find(name, &c->algorithm, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_algorithm_find(name, &c->algorithm, &call->err));
+    if (call->failed)
         return;
     rl_algorithm_options_init(o, c->algorithm);
     o->length_penalty = json_is_object(penalty) ? &c->penalty : NULL;
@@ -87,9 +87,8 @@ static json_t *run_group(struct case_call *call, struct advantage_case *c, const
     json_t *list = json_array();
     for (size_t i = 0; !call->failed && i < n; i++)
         traces[i] = read_trace(call, json_array_get(group, i));
-    if (!call->failed)
-        case_again(call, rl_algorithm_group(c->algorithm, traces, n, &c->options, advantages,
-                                            counted, &call->err));
+    CASE_RUN(call, rl_algorithm_group(c->algorithm, traces, n, &c->options, advantages, counted,
+                                      &call->err));
     for (size_t i = 0; !call->failed && i < n; i++)
         json_array_append_new(list, counted[i] ? json_real(advantages[i]) : json_null());
     return list;

@@ -39,10 +39,8 @@ static void run(struct case_call *call)
     const real *ref = case_reals(call, "ref_log_prob", &b, &t);
     real *kl = case_alloc(call, b.n * t.n, sizeof *kl);
     real *d_log_prob = case_alloc(call, b.n * t.n, sizeof *d_log_prob);
-    if (call->failed)
-        return;
-    case_again(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
-                                   &call->err));
+    CASE_RUN(call, rl_kl_penalty(kind, straight_through, b.n * t.n, log_prob, ref, kl, d_log_prob,
+                                 &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "kl", kl, b.n, t.n);

@@ -40,13 +40,10 @@ static void run(struct case_call *call)
     if (kind == RL_LENGTH_ANCHOR)
         in.anchor = read_anchors(call, n.n);
     double *out = case_alloc(call, n.n, sizeof *out);
-    enum rl_status status;
     if (call->failed)
         return;
-    do
-        status =
-            rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws, &call->err);
-    while (case_again(call, status));
+    CASE_RUN(call, rl_length_penalty((enum rl_length_penalty)kind, coef, &in, out, &call->ws,
+                                     &call->err));
     if (!call->failed)
         case_put_numbers(call, "rewards", out, n.n);
 }

@@ -8,10 +8,10 @@ static void run(struct case_call *call)
     struct case_dim n = {0};
     const double *values = case_numbers(call, "prefix_values", &n);
     double *utilities = case_alloc(call, n.n, sizeof *utilities);
-    if (call->failed || case_again(call, rl_marginal_utility(n.n, values, utilities, &call->err)))
+    CASE_RUN(call, rl_marginal_utility(n.n, values, utilities, &call->err));
+    if (call->failed)
         return;
-    if (!call->failed)
-        case_put_numbers(call, "utilities", utilities, n.n - 1);
+    case_put_numbers(call, "utilities", utilities, n.n - 1);
 }
 
 const struct case_kernel case_marginal_utility = {

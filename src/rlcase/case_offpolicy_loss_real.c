@@ -1,6 +1,7 @@
 /* case_offpolicy_loss_real.c: `lineage core bypass_loss` and `decoupled_loss`. */
-#include "case_agg_options.h"
+#include "case_loss_options.h"
 #include "case_correction_options.h"
+#include "case_metrics.h"
 #include "case_real.h"
 
 /* The list of metrics is emptied before each attempt: a kernel that came back for more scratch
@@ -17,20 +18,13 @@ static void run_bypass(struct case_call *call)
     const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
     const real *advantages = case_reals(call, "advantages", &b, &t);
     struct rl_metrics metrics = case_metrics(call);
-    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
+    real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     struct rl_loss_result out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
     const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, log_prob, rollout, advantages);
-    do {
-        metrics.n = 0;
-        status = rl_bypass_loss(laid, kind, &correction, &options, log_prob, rollout, advantages,
-                                d_log_prob, &out, &metrics, &call->ws, &call->err);
-    } while (case_again(call, status));
+        CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, rollout, advantages);
+    CASE_RUN(call, (metrics.n = 0,
+                    rl_bypass_loss(laid, kind, &correction, &options, log_prob, rollout, advantages,
+                                   d_log_prob, &out, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
     case_add_metric(&metrics, "ppo_kl", out.ppo_kl);
@@ -73,23 +67,16 @@ static void run_decoupled(struct case_call *call)
     const real *rollout = case_reals(call, "rollout_log_prob", &b, &t);
     const real *advantages = case_reals(call, "advantages", &b, &t);
     struct rl_metrics metrics = case_metrics(call);
-    real *weights = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *weights);
-    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
-    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
+    real *weights = case_alloc_batch(call, b.n, t.n, sizeof *weights);
+    real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
+    uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
     struct rl_loss_result out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
     const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, log_prob, proximal, rollout, advantages);
-    do {
-        metrics.n = 0;
-        status = rl_decoupled_loss(laid, &correction, &options, log_prob, proximal, rollout,
-                                   advantages, weights, mask, d_log_prob, &out, &metrics, &call->ws,
-                                   &call->err);
-    } while (case_again(call, status));
+        CASE_LAY_OUT(call, batch, b.n, t.n, log_prob, proximal, rollout, advantages);
+    CASE_RUN(call,
+             (metrics.n = 0, rl_decoupled_loss(laid, &correction, &options, log_prob, proximal,
+                                               rollout, advantages, weights, mask, d_log_prob, &out,
+                                               &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
     put_decoupled(call, &out, correction.is == RL_IS_NONE ? NULL : weights, mask, d_log_prob, b.n,

@@ -29,16 +29,12 @@ static void run_opsm(struct case_call *call)
     if (options.unit == RL_OPSM_TURN)
         batch.turn = case_ids(call, "turn_id", &b, &t);
     const real *advantages = options.negative_only ? case_reals(call, "advantages", &b, &t) : NULL;
-    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
-    real *ratio = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *ratio);
+    uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
+    real *ratio = case_alloc_batch(call, b.n, t.n, sizeof *ratio);
     struct rl_opsm_result result;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, train, rollout, advantages);
-    if (call->failed || case_again(call, rl_opsm(laid, &options, train, rollout, advantages, mask,
-                                                 ratio, &result, &call->err)))
-        return;
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, train, rollout, advantages);
+    CASE_RUN(call,
+             rl_opsm(laid, &options, train, rollout, advantages, mask, ratio, &result, &call->err));
     if (call->failed)
         return;
     case_put_mask(call, "modified_response_mask", mask, b.n, t.n);

@@ -249,13 +249,10 @@ static void run(struct case_call *call)
                                 .bin_start = case_alloc(call, n + 1, sizeof *plan.bin_start),
                                 .slots =
                                     case_alloc(call, n + options.n_workers, sizeof *plan.slots)};
-    if (call->failed || case_again(call, rl_pack_check(samples, n, &options, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_pack_check(samples, n, &options, &call->err));
+    if (call->failed)
         return;
-    enum rl_status status;
-    do
-        status = rl_pack_plan(lengths, n, &options, &plan, &call->ws, &call->err);
-    while (case_again(call, status));
+    CASE_RUN(call, rl_pack_plan(lengths, n, &options, &plan, &call->ws, &call->err));
     if (!call->failed)
         put_workers(call, samples, lengths, n, &options, &plan);
 }

@@ -13,9 +13,7 @@ static void run_passk(struct case_call *call)
     const int64_t *k = case_integers(call, "k", &n_k);
     double *each = case_alloc(call, p.n * n_k.n, sizeof *each);
     double *mean = case_alloc(call, n_k.n, sizeof *mean);
-    if (call->failed || case_again(call, rl_passk((enum rl_passk)estimator, p.n, n, c, n_k.n, k,
-                                                  each, mean, &call->err)))
-        return;
+    CASE_RUN(call, rl_passk((enum rl_passk)estimator, p.n, n, c, n_k.n, k, each, mean, &call->err));
     if (call->failed)
         return;
     case_put_reals(call, "per_problem", each, p.n, n_k.n);
@@ -29,10 +27,10 @@ static void put_curve(struct case_call *call, double alpha, double beta)
     struct case_dim n_k = {0};
     const int64_t *k = case_integers(call, "k", &n_k);
     double *passk = case_alloc(call, n_k.n, sizeof *passk);
-    if (call->failed || case_again(call, rl_passk_beta(alpha, beta, n_k.n, k, passk, &call->err)))
+    CASE_RUN(call, rl_passk_beta(alpha, beta, n_k.n, k, passk, &call->err));
+    if (call->failed)
         return;
-    if (!call->failed)
-        case_put_numbers(call, "passk", passk, n_k.n);
+    case_put_numbers(call, "passk", passk, n_k.n);
 }
 
 static void run_beta(struct case_call *call)
@@ -46,8 +44,8 @@ static void run_fit(struct case_call *call)
     struct case_dim p = {0};
     const int64_t *n = case_integers(call, "n", &p), *c = case_integers(call, "c", &p);
     struct rl_beta_fit fit;
-    if (call->failed || case_again(call, rl_passk_beta_fit(p.n, n, c, &fit, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_passk_beta_fit(p.n, n, c, &fit, &call->err));
+    if (call->failed)
         return;
     case_put_number(call, "alpha", fit.alpha);
     case_put_number(call, "beta", fit.beta);
@@ -66,8 +64,7 @@ static void run_more(struct case_call *call)
                                          .round = case_integer_or(call, "round", 1)};
     int64_t *more = case_alloc(call, p.n, sizeof *more);
     json_t *list = json_array();
-    if (!call->failed)
-        case_again(call, rl_passk_more(&sampling, p.n, n, c, more, &call->err));
+    CASE_RUN(call, rl_passk_more(&sampling, p.n, n, c, more, &call->err));
     for (size_t i = 0; !call->failed && i < p.n; i++)
         json_array_append_new(list, json_integer((json_int_t)more[i]));
     case_put(call, "more", list);
@@ -81,10 +78,10 @@ static void run_reward(struct case_call *call)
     double *out = case_alloc(call, n.n, sizeof *out);
     if (!call->failed && k < 1)
         case_fail(call, "inputs.k is %lld, below 1", (long long)k);
-    if (call->failed || case_again(call, rl_passk_reward(n.n, rewards, (size_t)k, out, &call->err)))
+    CASE_RUN(call, rl_passk_reward(n.n, rewards, (size_t)k, out, &call->err));
+    if (call->failed)
         return;
-    if (!call->failed)
-        case_put_numbers(call, "rewards", out, n.n);
+    case_put_numbers(call, "rewards", out, n.n);
 }
 
 const struct case_kernel case_passk = {

@@ -1,7 +1,7 @@
 /* case_policy_loss_real.c: `lineage core policy_loss`, all losses of rlcore/loss.h by name. */
 #include <rlcore/loss.h>
 
-#include "case_agg_options.h"
+#include "case_loss_options.h"
 #include "case_real.h"
 
 /* All losses have one signature in the core, so that a table of functions is all there is to
@@ -51,18 +51,11 @@ static void run(struct case_call *call)
         .advantages = case_reals(call, "advantages", &b, &t),
         .weights = case_reals_or_null(call, "rollout_is_weights", &b, &t),
     };
-    real *d_log_prob = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_log_prob);
+    real *d_log_prob = case_alloc_batch(call, b.n, t.n, sizeof *d_log_prob);
     struct rl_loss_result out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, in.log_prob, in.old_log_prob, in.advantages, in.weights);
-    do
-        status = losses[loss].run(laid, &in, &options, d_log_prob, &out, &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, in.log_prob, in.old_log_prob,
+                                               in.advantages, in.weights);
+    CASE_RUN(call, losses[loss].run(laid, &in, &options, d_log_prob, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     put_metrics(call, &out, losses[loss].metrics);

@@ -9,7 +9,7 @@ static uint8_t *read_events(struct case_call *call, struct case_dim *b, struct c
 {
     const int32_t *ids = case_ids(call, "event", b, t);
     const size_t *start = call->start;
-    uint8_t *out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out);
+    uint8_t *out = case_alloc_batch(call, b->n, t->n, sizeof *out);
     for (size_t i = 0; ids && out && i < b->n; i++) {
         size_t at = start ? start[i] : i * case_stride(call, t->n);
         for (size_t j = 0; j < (start ? start[i + 1] - at : t->n); j++) {
@@ -28,17 +28,9 @@ static void run(struct case_call *call)
                              .group = case_integers(call, "group_index", &b)};
     const uint8_t *event = read_events(call, &b, &t);
     const real *rewards = case_reals(call, "token_level_rewards", &b, &t);
-    real *advantages = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *advantages);
-    enum rl_status status;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    if (call->failed)
-        return;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, rewards);
-    do
-        status = rl_process_advantage(laid, event, rewards, advantages, &call->ws, &call->err);
-    while (case_again(call, status));
+    real *advantages = case_alloc_batch(call, b.n, t.n, sizeof *advantages);
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
+    CASE_RUN(call, rl_process_advantage(laid, event, rewards, advantages, &call->ws, &call->err));
     if (!call->failed)
         case_put_reals(call, "advantages", advantages, b.n, t.n);
 }

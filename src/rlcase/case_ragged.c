@@ -88,14 +88,3 @@ void case_ragged_put(struct case_call *call, const char *name, const double *val
     }
     case_put(call, name, rows);
 }
-
-/* An empty object where there are no metrics: the key is there in every result, for readers
- * that look for it. */
-void case_put_metric_list(struct case_call *call, const struct case_metric *metrics, size_t n)
-{
-    json_t *object = json_object();
-    for (size_t i = 0; i < n; i++)
-        if (json_object_set_new(object, metrics[i].name, case_real_value(metrics[i].value)) != 0)
-            case_fail(call, "metric %s is not finite", metrics[i].name);
-    case_put(call, "metrics", object);
-}

@@ -1,4 +1,4 @@
-/* case_ragged.h: lists of unequal lists, and objects of metrics, for the kernels of ADCA-GRPO. */
+/* case_ragged.h: lists of lists of unequal lengths, for the kernels of ADCA-GRPO. */
 #ifndef CASE_RAGGED_H
 #define CASE_RAGGED_H
 
@@ -18,13 +18,5 @@ uint8_t *case_ragged_flags(struct case_call *call, struct case_dim *b, const siz
 
 void case_ragged_put(struct case_call *call, const char *name, const double *values,
                      const size_t *start, size_t b);
-
-struct case_metric {
-    const char *name;
-    double value;
-};
-
-/* The result `metrics`. */
-void case_put_metric_list(struct case_call *call, const struct case_metric *metrics, size_t n);
 
 #endif

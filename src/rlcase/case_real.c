@@ -29,7 +29,7 @@ static real *read_rows(struct case_call *call, const char *name, const json_t *r
             return NULL;
         }
         *t = (struct case_dim){json_array_size(row), true};
-        if (!out && !(out = case_alloc(call, case_batch_size(call, b->n, t->n), sizeof *out)))
+        if (!out && !(out = case_alloc_batch(call, b->n, t->n, sizeof *out)))
             return NULL;
         read_row(call, name, row, i, out + i * case_stride(call, t->n));
     }

@@ -3,7 +3,7 @@
 #define CASE_REAL_H
 
 #include "case_call.h"
-#include "case_names.h"
+#include "case_single_names.h"
 
 #ifdef RL_SINGLE
 typedef float real;

@@ -1,23 +1,20 @@
 /* case_rollout_correction_real.c: `lineage core rollout_correction` and `offpolicy_metrics`. */
 #include "case_correction_options.h"
+#include "case_metrics.h"
 #include "case_real.h"
 
 struct two_policies {
-    struct rl_batch batch;
-    const struct rl_batch *laid; /* as its arrays lie */
+    const struct rl_batch *batch;
     const real *train, *rollout;
 };
 
-/* Sizes come last: they are known once the mask has been read. */
 static struct two_policies read_policies(struct case_call *call, struct case_dim *b,
                                          struct case_dim *t)
 {
-    struct two_policies p = {.batch = {.mask = case_mask(call, "response_mask", b, t)},
-                             .train = case_reals(call, "train_log_prob", b, t),
+    struct rl_batch batch = {.mask = case_mask(call, "response_mask", b, t)};
+    struct two_policies p = {.train = case_reals(call, "train_log_prob", b, t),
                              .rollout = case_reals(call, "rollout_log_prob", b, t)};
-    p.batch.n_rows = b->n;
-    p.batch.n_tokens = t->n;
-    p.laid = CASE_LAY_OUT(call, &p.batch, p.train, p.rollout);
+    p.batch = CASE_LAY_OUT(call, batch, b->n, t->n, p.train, p.rollout);
     return p;
 }
 
@@ -26,8 +23,7 @@ static void run_metrics(struct case_call *call)
     struct case_dim b = {0}, t = {0};
     struct two_policies p = read_policies(call, &b, &t);
     struct rl_metrics metrics = case_metrics(call);
-    if (!call->failed)
-        case_again(call, rl_offpolicy_metrics(p.laid, p.train, p.rollout, &metrics, &call->err));
+    CASE_RUN(call, rl_offpolicy_metrics(p.batch, p.train, p.rollout, &metrics, &call->err));
     if (!call->failed)
         case_put_metrics(call, &metrics);
 }
@@ -40,17 +36,11 @@ static void run_correction(struct case_call *call)
     struct two_policies p = read_policies(call, &b, &t);
     struct rl_correction_options options = case_correction_options(call);
     struct rl_metrics metrics = case_metrics(call);
-    real *weights = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *weights);
-    uint8_t *mask = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *mask);
-    enum rl_status status;
-    if (call->failed)
-        return;
-    do {
-        /* A second call with more workspace counts its metrics anew. */
-        metrics.n = 0;
-        status = rl_rollout_correction(p.laid, &options, p.train, p.rollout, weights, mask,
-                                       &metrics, &call->ws, &call->err);
-    } while (case_again(call, status));
+    real *weights = case_alloc_batch(call, b.n, t.n, sizeof *weights);
+    uint8_t *mask = case_alloc_batch(call, b.n, t.n, sizeof *mask);
+    CASE_RUN(call,
+             (metrics.n = 0, rl_rollout_correction(p.batch, &options, p.train, p.rollout, weights,
+                                                   mask, &metrics, &call->ws, &call->err)));
     if (call->failed)
         return;
     /* null and not ones: weights that were not computed are not weights of 1. */

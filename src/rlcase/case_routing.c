@@ -8,7 +8,8 @@ static void put_replay(struct case_call *call)
 {
     enum rl_replay replay;
     double n, global = case_number(call, "global_batch"), mini = case_number(call, "mini_batch");
-    if (call->failed || case_again(call, rl_replay_choose(global, mini, &replay, &n, &call->err)))
+    CASE_RUN(call, rl_replay_choose(global, mini, &replay, &n, &call->err));
+    if (call->failed)
         return;
     case_put_number(call, "off_policiness", n);
     case_put(call, "replay", json_string(rl_replay_name(replay)));
@@ -20,12 +21,8 @@ static void compare(struct case_call *call, const struct rl_batch *batch, const 
     double *per_layer = case_alloc(call, a->n_layers, sizeof *per_layer);
     double *per_token = case_alloc(call, batch->n_rows * batch->n_tokens, sizeof *per_token);
     struct rl_route_agreement out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    do
-        status = rl_routes_compare(batch, a, b, per_layer, per_token, &out, &call->ws, &call->err);
-    while (case_again(call, status));
+    CASE_RUN(call,
+             rl_routes_compare(batch, a, b, per_layer, per_token, &out, &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "agreement", out.share);
@@ -49,7 +46,7 @@ static void run_replay(struct case_call *call)
     if (case_present(call, "global_batch"))
         put_replay(call);
     if (!call->failed && case_bool_or(call, "check_replayed", false))
-        case_again(call, rl_routes_replayed(&batch, &used, &sampler, &call->err));
+        CASE_RUN(call, rl_routes_replayed(&batch, &used, &sampler, &call->err));
 }
 
 const struct case_kernel case_routing_replay = {

@@ -111,16 +111,12 @@ static void allocate(struct case_call *call, const struct rl_samples_size *size,
 static void cut(struct streams_case *c)
 {
     struct case_call *call = c->call;
-    enum rl_status status;
     c->rollouts = (struct rl_rollouts){1, &c->trace, &c->tree};
-    if (case_again(call, rl_samples_measure(&c->rollouts, &c->size, &call->err)) || call->failed)
-        return;
-    allocate(call, &c->size, &c->samples);
+    CASE_RUN(call, rl_samples_measure(&c->rollouts, &c->size, &call->err));
     if (call->failed)
         return;
-    do
-        status = rl_samples_cut(&c->rollouts, &c->samples, &call->ws, &call->err);
-    while (case_again(call, status));
+    allocate(call, &c->size, &c->samples);
+    CASE_RUN(call, rl_samples_cut(&c->rollouts, &c->samples, &call->ws, &call->err));
 }
 
 /* A number for all sampled tokens, or a list of one each; NULL for null. One number for all is
@@ -247,8 +243,8 @@ static void run(struct case_call *call)
     const struct rl_algorithm *algorithm;
     struct rl_algorithm_options options;
     const char *name = case_string(call, "algorithm");
-    if (call->failed || case_again(call, rl_algorithm_find(name, &algorithm, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_algorithm_find(name, &algorithm, &call->err));
+    if (call->failed)
         return;
     rl_algorithm_options_init(&options, algorithm);
     read_roles(call, &options);
@@ -259,12 +255,8 @@ static void run(struct case_call *call)
         return;
     struct rl_sample_scores scores = {read_reference(&c), read_filter(&c)};
     double *credit = read_credit(call, c.size.n_sampled);
-    enum rl_status status = RL_OK;
-    do
-        status = call->failed ? RL_OK
-                              : rl_algorithm_route(algorithm, &c.rollouts, &options, credit,
-                                                   &scores, &c.samples, &call->ws, &call->err);
-    while (case_again(call, status));
+    CASE_RUN(call, rl_algorithm_route(algorithm, &c.rollouts, &options, credit, &scores, &c.samples,
+                                      &call->ws, &call->err));
     if (!call->failed)
         put_samples(call, &c.samples);
 }

@@ -14,9 +14,9 @@ static void run(struct case_call *call)
     json_t *list = json_array();
     for (size_t i = 0; !call->failed && i < n.n; i++) {
         bool admit;
-        if (!case_again(call, rl_staleness_admit(generated[i], batch_size[i], version[i],
-                                                 staleness[i], &admit, &call->err)) &&
-            !call->failed)
+        CASE_RUN(call, rl_staleness_admit(generated[i], batch_size[i], version[i], staleness[i],
+                                          &admit, &call->err));
+        if (!call->failed)
             json_array_append_new(list, json_boolean(admit));
     }
     case_put(call, "admit", list);

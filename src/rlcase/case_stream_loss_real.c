@@ -188,10 +188,9 @@ static void run(struct case_call *call)
     if (!call->failed && (!streams.inference || !streams.advantages))
         case_fail(call, "inputs.%s is missing",
                   streams.inference ? "advantages" : "inference_logprobs");
-    if (call->failed ||
-        case_again(call, rl_stream_loss(&sequences, &streams, &options, gradient, metrics, &result,
-                                        &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_stream_loss(&sequences, &streams, &options, gradient, metrics, &result,
+                                  &call->err));
+    if (call->failed)
         return;
     put_result(call, &result, gradient, &shape);
     case_put(call, "metrics", metrics_json(metrics, shape.n, options.kind));

@@ -21,19 +21,18 @@ static void run(struct case_call *call)
     size_t *start = case_alloc(call, b.n + 1, sizeof *start);
     struct rl_turn_stat *stats = case_alloc(call, MAX_TURNS, sizeof *stats);
     size_t n = 0;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid = CASE_LAY_OUT(call, &batch, rewards);
-    if (call->failed || case_again(call, rl_turn_starts(laid, start, &call->err)) || call->failed)
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, rewards);
+    CASE_RUN(call, rl_turn_starts(laid, start, &call->err));
+    if (call->failed)
         return;
     struct rl_turns turns = {b.n, start, batch.group};
     double *values = case_alloc(call, start[b.n], sizeof *values);
     double *out[3];
     for (int i = 0; i < 3; i++)
         out[i] = case_alloc(call, MAX_TURNS, sizeof *out[i]);
-    if (call->failed || case_again(call, rl_turn_rewards(laid, start, rewards, values, NULL, &call->err)) ||
-        call->failed || case_again(call, rl_turn_statistics(&turns, values, stats, MAX_TURNS, &n, &call->err)) ||
-        call->failed)
+    CASE_RUN(call, rl_turn_rewards(laid, start, rewards, values, NULL, &call->err));
+    CASE_RUN(call, rl_turn_statistics(&turns, values, stats, MAX_TURNS, &n, &call->err));
+    if (call->failed)
         return;
     if (n > MAX_TURNS) {
         case_fail(call, "%zu turns in a row, more than %d", n, MAX_TURNS);

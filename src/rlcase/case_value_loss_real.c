@@ -1,7 +1,7 @@
 /* case_value_loss_real.c: `lineage core value_loss`. */
 #include <rlcore/loss.h>
 
-#include "case_agg_options.h"
+#include "case_loss_options.h"
 #include "case_real.h"
 
 static void run(struct case_call *call)
@@ -13,19 +13,11 @@ static void run(struct case_call *call)
     const real *vpreds = case_reals(call, "vpreds", &b, &t);
     const real *values = case_reals(call, "values", &b, &t);
     const real *returns = case_reals(call, "returns", &b, &t);
-    real *d_vpreds = case_alloc(call, case_batch_size(call, b.n, t.n), sizeof *d_vpreds);
+    real *d_vpreds = case_alloc_batch(call, b.n, t.n, sizeof *d_vpreds);
     struct rl_value_result out;
-    enum rl_status status;
-    if (call->failed)
-        return;
-    batch.n_rows = b.n;
-    batch.n_tokens = t.n;
-    const struct rl_batch *laid =
-        CASE_LAY_OUT(call, &batch, vpreds, values, returns);
-    do
-        status = rl_value_loss(laid, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
-                               &call->ws, &call->err);
-    while (case_again(call, status));
+    const struct rl_batch *laid = CASE_LAY_OUT(call, batch, b.n, t.n, vpreds, values, returns);
+    CASE_RUN(call, rl_value_loss(laid, &agg, cliprange, vpreds, values, returns, d_vpreds, &out,
+                                 &call->ws, &call->err));
     if (call->failed)
         return;
     case_put_number(call, "loss", out.loss);

@@ -43,6 +43,15 @@ enum rl_status rl_a2tgpo_run(const struct rl_a2tgpo_turns *a,
                              const struct rl_a2tgpo_options *options, struct rl_error *err);
 struct rl_a2tgpo_stats rl_a2tgpo_scale_stats(const struct rl_a2tgpo_turns *a);
 
+/*
+ * Check the turns, that values and out exist, and that every value is finite. The error names row and turn.
+ */
+enum rl_status rl_turn_values_check(const struct rl_turns *turns, const double *values,
+                                    const double *out, struct rl_error *err);
+
+/* Turns of the row that has most of them. */
+size_t rl_most_turns(const struct rl_turns *turns);
+
 static inline size_t rl_row_turns(const struct rl_turns *turns, size_t row)
 {
     return turns->start[row + 1] - turns->start[row];

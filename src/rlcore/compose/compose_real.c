@@ -16,7 +16,7 @@
 #include "correction/correction_internal.h"
 #include "support/real.h"
 #include "routing/routing_internal.h"
-#include "support/rows.h"
+#include "support/row_sums.h"
 #include "support/turns.h"
 #include "support/vexp.h"
 

@@ -11,7 +11,7 @@
 #include "correction/correction_internal.h"
 #include "support/scratch.h"
 #include "support/real.h"
-#include "support/rows.h"
+#include "support/row_sums.h"
 
 /* A correction and, after it, a loss run in the same memory. */
 static size_t inner_bytes(const struct rl_grid *batch)

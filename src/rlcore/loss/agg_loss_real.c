@@ -6,7 +6,7 @@
  */
 #include "support/hot.h"
 #include "support/real.h"
-#include "support/rows.h"
+#include "support/row_sums.h"
 
 struct agg_call {
     struct rl_grid batch;

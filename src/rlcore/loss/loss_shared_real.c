@@ -161,15 +161,23 @@ static struct rl_row_sums with_entropy(const struct rl_loss_call *call, size_t r
     return sums;
 }
 
-enum rl_status rl_loss_run(struct rl_loss_call *call, const struct rl_batch *batch,
-                           rl_loss_row *run_row, struct rl_workspace *ws, struct rl_error *err)
+enum rl_status rl_loss_run(const struct rl_loss_rule *rule, const struct rl_batch *batch,
+                           const struct rl_loss_input *in, const struct rl_loss_options *options,
+                           real *d_log_prob, struct rl_loss_result *out, struct rl_workspace *ws,
+                           struct rl_error *err)
 {
+    struct rl_loss_call call = {.in = in,
+                                .options = options,
+                                .d_log_prob = d_log_prob,
+                                .out = out,
+                                .weights = rule->weights,
+                                .old_optional = rule->old_optional};
     struct rl_rows rows;
-    enum rl_status status = rl_loss_begin(call, batch, &rows, ws, err);
+    enum rl_status status = rl_loss_begin(&call, batch, &rows, ws, err);
     if (status != RL_OK)
         return status;
 #pragma omp parallel for schedule(static) if (rows.parallel)
     for (size_t row = 0; row < rows.n; row++)
-        rows.sums[row] = with_entropy(call, row, run_row, (real)rl_row_weight(&rows, row));
-    return rl_loss_end(call, &rows, err);
+        rows.sums[row] = with_entropy(&call, row, rule->row, (real)rl_row_weight(&rows, row));
+    return rl_loss_end(&call, &rows, err);
 }

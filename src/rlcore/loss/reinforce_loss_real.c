@@ -41,12 +41,8 @@ enum rl_status rl_reinforce_loss(const struct rl_batch *batch, const struct rl_l
                                  struct rl_loss_result *out, struct rl_workspace *ws,
                                  struct rl_error *err)
 {
-    struct rl_loss_call call = {.in = in,
-                                .options = options,
-                                .d_log_prob = d_log_prob,
-                                .out = out,
-                                .weights = RL_WEIGHTS_AGG};
-    return rl_loss_run(&call, batch, reinforce_row, ws, err);
+    const struct rl_loss_rule rule = {.row = reinforce_row, .weights = RL_WEIGHTS_AGG};
+    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }
 
 enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_input *in,
@@ -54,11 +50,7 @@ enum rl_status rl_gpg_loss(const struct rl_batch *batch, const struct rl_loss_in
                            struct rl_loss_result *out, struct rl_workspace *ws,
                            struct rl_error *err)
 {
-    struct rl_loss_call call = {.in = in,
-                                .options = options,
-                                .d_log_prob = d_log_prob,
-                                .out = out,
-                                .weights = RL_WEIGHTS_AGG,
-                                .old_optional = true};
-    return rl_loss_run(&call, batch, reinforce_row, ws, err);
+    const struct rl_loss_rule rule = {
+        .row = reinforce_row, .weights = RL_WEIGHTS_AGG, .old_optional = true};
+    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

@@ -54,10 +54,6 @@ enum rl_status rl_sapo_loss(const struct rl_batch *batch, const struct rl_loss_i
                             struct rl_loss_result *out, struct rl_workspace *ws,
                             struct rl_error *err)
 {
-    struct rl_loss_call call = {.in = in,
-                                .options = options,
-                                .d_log_prob = d_log_prob,
-                                .out = out,
-                                .weights = RL_WEIGHTS_SEQ_MEAN};
-    return rl_loss_run(&call, batch, sapo_row, ws, err);
+    const struct rl_loss_rule rule = {.row = sapo_row, .weights = RL_WEIGHTS_SEQ_MEAN};
+    return rl_loss_run(&rule, batch, in, options, d_log_prob, out, ws, err);
 }

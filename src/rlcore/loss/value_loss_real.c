@@ -4,7 +4,7 @@
  */
 #include "support/hot.h"
 #include "support/real.h"
-#include "support/rows.h"
+#include "support/row_sums.h"
 
 struct value_call {
     struct rl_grid batch;

@@ -1,12 +1,12 @@
 /*
- * case_names.h: the one table of names that the second compilation of core_*_real.c changes: with
+ * case_single_names.h: the one table of names that the second compilation of case_*_real.c changes: with
  * RL_SINGLE an adapter that says rl_ppo_loss calls rl_ppo_lossf, and its kernel gets the suffix f.
  *
  * The headers come first: they declare both names of a pair, and must be read before the first of
  * them turns into the second. The test case_single_names compares the table with the object files.
  */
-#ifndef CASE_NAMES_H
-#define CASE_NAMES_H
+#ifndef CASE_SINGLE_NAMES_H
+#define CASE_SINGLE_NAMES_H
 
 #include <rlcore/a2tgpo.h>
 #include <rlcore/adca.h>

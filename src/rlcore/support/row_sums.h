@@ -1,5 +1,5 @@
 /*
- * rows.h: the frame of every aggregated loss. A loss reads
+ * row_sums.h: the frame of every aggregated loss. A loss reads
  *
  *     status = rl_rows_begin(&rows, &grid, RL_WEIGHTS_AGG, &agg, ws, err);
  *     #pragma omp parallel for schedule(static) if (rows.parallel)
@@ -12,8 +12,8 @@
  * `poisoned` and goes on, because a test and a way out in the loop over tokens would keep it from
  * being vectorised; only a poisoned batch is searched for the element to name.
  */
-#ifndef RLCORE_ROWS_H
-#define RLCORE_ROWS_H
+#ifndef RLCORE_ROW_SUMS_H
+#define RLCORE_ROW_SUMS_H
 
 #include <math.h>
 #include <stdbool.h>

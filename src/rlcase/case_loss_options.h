@@ -1,6 +1,6 @@
-/* case_agg_options.h: the aggregation settings of a loss, from a JSON case. */
-#ifndef CASE_AGG_OPTIONS_H
-#define CASE_AGG_OPTIONS_H
+/* case_loss_options.h: the aggregation settings of a loss, from a JSON case. */
+#ifndef CASE_LOSS_OPTIONS_H
+#define CASE_LOSS_OPTIONS_H
 
 #include <rlcore/loss.h>
 

@@ -1,10 +1,10 @@
 /*
- * rows.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has
+ * row_sums.c: the frame of all aggregated losses. Every row has the weight common / length, 0 if it has
  * no response tokens, where `common` holds the denominator that the whole batch shares. Weights
  * are known before the first token is visited, so that a loss writes its gradient in the same pass
  * as its sums.
  */
-#include "support/rows.h"
+#include "support/row_sums.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* case_agg_options.c: see case_agg.h. */
-#include "case_agg_options.h"
+/* case_loss_options.c: see case_loss_options.h. */
+#include "case_loss_options.h"
 
 /*
  * A size that is given must be positive; absent means "of this batch", which the core writes as 0.

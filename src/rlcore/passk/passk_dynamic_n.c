@@ -1,5 +1,5 @@
 /*
- * passk_more.c: dynamic n: which problems need more samples.
+ * passk_dynamic_n.c: dynamic n: which problems need more samples.
  *
  * Samples go where they still tell something: a problem with enough successes has its rate, one at
  * the end of its budget is called hard. Rounds bound what a single decision can spend.
