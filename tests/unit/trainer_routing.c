@@ -63,6 +63,18 @@ static double largest_gap(const struct trainer_rollouts *r, const float *a, cons
     return most;
 }
 
+/* Mean over the policy's tokens of the squared difference of two log-probs. */
+static double mean_square(const struct trainer_rollouts *r, const float *a, const float *b)
+{
+    double sum = 0, tokens = 0;
+    for (size_t i = 0; i < r->n * r->width; i++)
+        if (r->mask[i]) {
+            sum += pow((double)a[i] - (double)b[i], 2);
+            tokens++;
+        }
+    return sum / tokens;
+}
+
 /* Every token of the policy has a route in every layer. */
 static void assert_complete(const struct run *run, const uint16_t *experts)
 {
@@ -90,25 +102,55 @@ static void a_sampler_of_the_same_weights_routes_alike(void **state)
     close_run(run);
 }
 
-/* What is left behind is what int8 does to the outputs of the right experts. */
-static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **state)
+/* How far a sampler of int8 is from the learner in one draw of rollouts. */
+struct draw {
+    double differ;                       /* share of tokens with another route */
+    double kl, kl_replayed;              /* as the run measures them */
+    double mean_square, replayed_square; /* of the log-probs, by the learner's routes and by the sampler's */
+};
+
+static struct draw drawn(const float *params, uint64_t seed)
 {
     struct trainer_recipe recipe = mixture(TRAINER_INT8, TRAINER_REPLAY_R3);
     recipe.correction.name = TRAINER_CORRECTION_TIS; /* the old log-probs are the learner's */
+    recipe.seed = seed;
     check_recipe(&recipe);
-    struct run *run = opened_run(&recipe, *state);
+    struct run *run = opened_run(&recipe, params);
     struct trainer_iteration metrics = collect_and_correct(run);
     assert_complete(run, run->routing.sampled);
-    assert_true(metrics.routing.differ > 0.005 && metrics.routing.common < 1);
-    assert_true(metrics.routing.kl_replayed < 0.9 * metrics.routing.kl);
+    assert_true(metrics.routing.common < 1);
     assert_near(metrics.mismatch_kl, metrics.routing.kl_replayed, 1e-12);
     float *own = scored(run, NULL, NULL), *replayed = scored(run, run->routing.sampled, NULL);
     const struct trainer_rollouts *r = run->rollouts;
     assert_true(largest_gap(r, replayed, r->old) <= 0);
-    assert_true(largest_gap(r, own, r->log_prob) > largest_gap(r, replayed, r->log_prob));
+    struct draw draw = {metrics.routing.differ, metrics.routing.kl, metrics.routing.kl_replayed,
+                        mean_square(r, own, r->log_prob), mean_square(r, replayed, r->log_prob)};
     free(own);
     free(replayed);
     close_run(run);
+    return draw;
+}
+
+/*
+ * Replay removes the part of the distance that comes from other experts. How large that part is in one draw
+ * depends on few tokens, and these on the processor's rounding: it was 11 % to 94 %. Hence the sums of many
+ * draws, of which replay leaves 0.29 (kl) and 0.22 (squares).
+ */
+static void a_quantised_sampler_routes_otherwise_and_replay_mends_it(void **state)
+{
+    enum { DRAWS = 16 };
+    struct draw sum = {0};
+    for (uint64_t seed = 1; seed <= DRAWS; seed++) {
+        struct draw draw = drawn(*state, seed);
+        sum.differ += draw.differ;
+        sum.kl += draw.kl;
+        sum.kl_replayed += draw.kl_replayed;
+        sum.mean_square += draw.mean_square;
+        sum.replayed_square += draw.replayed_square;
+    }
+    assert_true(sum.differ > 0.005 * DRAWS);
+    assert_true(sum.kl_replayed < 0.8 * sum.kl);
+    assert_true(sum.replayed_square < 0.8 * sum.mean_square);
 }
 
 /* What was to be replayed was: the core compares the routes of the pass with those recorded. */
