@@ -3,14 +3,16 @@
 # shellcheck disable=SC2016,SC2034,SC2154 # $ is for the planners
 . "$SOURCE/tests/support/shell.sh"
 
+# Rows keep tenths of a second. A trial with o = slow takes at least one, so that a gain per hour can be computed.
 cat >train.sh <<'END'
 [ "$2" != fails ] || exit 7
+[ "$2" != slow ] || sleep 0.1
 awk -v x="$1" 'BEGIN { print "METRIC loss=" (x - 0.3) ^ 2 }'
 END
 cat >space.json <<'END'
 {
   "name": "space", "direction": "lower", "score": "loss", "command": ["sh", "train.sh", "{x}", "{o}"],
-  "ranges": {"x": "0:1", "o": ["a", "b", "fails"]}
+  "ranges": {"x": "0:1", "o": ["a", "b", "fails", "slow"]}
 }
 END
 rows()
@@ -42,7 +44,7 @@ asked()
 planner <<'END'
 echo 'I thought about it:'
 n=$(wc -l <asked)
-echo "{\"params\": {\"x\": 0.$n, \"o\": \"a\"}, \"parent\": \"best\", \"hypothesis\": \"try 0.$n\", \"expected_delta\": -0.1, \"proposer\": \"thinker\"}"
+echo "{\"params\": {\"x\": 0.$n, \"o\": \"slow\"}, \"parent\": \"best\", \"hypothesis\": \"try 0.$n\", \"expected_delta\": -0.1, \"proposer\": \"thinker\"}"
 END
 night p 3
 must_exit 0
@@ -114,7 +116,7 @@ END
 refused 'params.y is not one of the ranges' '{"params": {"x": 0.77, "o": "a", "y": 1}}'
 refused 'params.x is missing' '{"params": {"o": "a"}}'
 refused 'params.o is none of the values to choose from' '{"params": {"x": 0.5, "o": "c"}}'
-refused 'it was tried: trial 001, 0.01' '{"params": {"x": 0.2, "o": "a"}, "parent": "000"}'
+refused 'it was tried: trial 001, 0.01' '{"params": {"x": 0.2, "o": "slow"}, "parent": "000"}'
 refused 'a setting near it (ranges are compared to one part in a hundred) was tried: trial 003' '{"params": {"x": 0.4107, "o": "b"}}'
 refused "there is no trial '999'" '{"params": {"x": 0.77, "o": "a"}, "parent": "999"}'
 refused "unknown key 'param'" '{"param": {"x": 0.77, "o": "a"}}'
