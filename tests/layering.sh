@@ -23,17 +23,17 @@ src/store/format           *                           include/lineage src/store
 src/store/files            fs.h places.h snapshot.h telemetry.h torn.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
 src/store/log              log.h log_file.h digest_chain.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
-src/store/index            index.h                     include/lineage src/store/internal.h src/store/format src/store/log
-src/store/mirror           -                           include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/index
-src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/blobs
-src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index
+src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
+src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
+src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
-src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
-src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index
+src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/render           -                           include/lineage src/store/internal.h src/store/format src/store/files
-src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/index src/store/blobs
-src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/index src/store/append src/store/blobs
+src/store/verify           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
+src/store                  -                           include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions src/store/append src/store/blobs
 
 # The training core: topics beside each other, over what they share.
 src/rlcore/support         *                           include/rlcore
@@ -90,13 +90,13 @@ END
 libraries()
 {
     cat <<'END'
-sqlite3.h    src/store/mirror
+sqlite3.h    src/store/mirror src/store/questions src/store/verify
 csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append cli/judge
 sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/mirror src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run cli/judge
+xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run cli/judge
 jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
@@ -140,7 +140,6 @@ cli/run          command_environment command_trial provenance
 cli/trial        guardian trial_process trial_watch
 src/store/append    append_state appending outbox tail
 src/store/log       digest_chain log
-src/store/mirror    file mirror mirror_internal
 src/store/postgres  log_postgres log_postgres_parts
 src/trainer/run     aside credit run state teaching values
 END

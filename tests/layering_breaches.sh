@@ -24,19 +24,19 @@ breaks()
 }
 
 at=$(($(wc -l <tree/src/store/log/log_file.c) + 1))
-breaks src/store/log/log_file.c '#include "../index/index.h"' \
-    "src/store/log/log_file.c:$at: src/store/log may not enter src/store/index (it includes src/store/index/index.h)" \
+breaks src/store/log/log_file.c '#include "../mirror/mirror.h"' \
+    "src/store/log/log_file.c:$at: src/store/log may not enter src/store/mirror (it includes src/store/mirror/mirror.h)" \
     "a circle of rooms: "
 breaks src/store/render/native.c '#include "../mirror/mirror.h"' "src/store/render may not enter src/store/mirror"
-breaks src/store/append/import.c '#include "../index/private.h"' '"../index/private.h" is no file'
+breaks src/store/append/import.c '#include "../mirror/private.h"' '"../mirror/private.h" is no file'
 breaks src/store/format/tsv.c '#include <rlcore/loss.h>' "src/store/format may not enter include/rlcore"
 breaks include/rlcore/loss.h '#include <lineage/trial.h>' "include/rlcore may not enter include/lineage"
 breaks src/rlcore/loss/ppo.c '#include "../adca/adca_internal.h"' "src/rlcore/loss may not enter src/rlcore/adca"
 breaks src/trainer/run/other.c '#include "../learn/objective_internal.h"' "is no file of this part"
-breaks cli/commands/cmd_best.c '#include "../../src/store/index/index.h"' "cli/commands may not enter src/store/index"
+breaks cli/commands/cmd_best.c '#include "../../src/store/mirror/mirror.h"' "cli/commands may not enter src/store/mirror"
 breaks cli/output/show.c '#include "commands/append_request.h"' "cli/output may not enter cli/commands"
 breaks cli/commands/cmd_best.c '#include "report/report_axes.h"' "report_axes.h is private to cli/report; its doors are"
-breaks src/store/report/report.c ' #  include <sqlite3.h>' "sqlite3.h may be seen by src/store/mirror only"
+breaks src/store/report/report.c ' #  include <sqlite3.h>' "sqlite3.h may be seen by src/store/mirror src/store/questions src/store/verify only"
 breaks cli/commands/cmd_best.c '#include <sqlite3.h>' "sqlite3.h may be seen by"
 breaks src/rlcore/loss/ppo.c 'double RL(rl_ppo)(double x);' "hide names from grep"
 breaks src/store/audit/audit.c '#include "../internal.h"' "its room src/store/audit is not in the table"
@@ -47,7 +47,7 @@ mv tree/src/store/render tree/render
 sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "a room that is gone"
 must_have out "the table names src/store/render, which is not there"
 mv tree/render tree/src/store/render
-mv tree/src/store/index/index.h tree/src/store/index/door.h
+mv tree/src/store/questions/questions.h tree/src/store/questions/door.h
 sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "a door that is gone"
-must_have out "the table names a door index.h of src/store/index, which is not there"
+must_have out "the table names a door questions.h of src/store/questions, which is not there"
 finish

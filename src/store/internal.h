@@ -1,25 +1,25 @@
 /*
- * internal.h: an open store, and where its parts are. A room uses those above it in this list, never
- * those below.
+ * internal.h: an open store, and which part of it does what. A room uses only those above it in this list.
  *
- *   fail.h     how everything says that it failed
- *   clock.h    what waits go by
- *   format/    bytes <-> trials: text, numbers, TSV, header mapping, notes, configuration; knows no files
- *   files/     system calls on files (fs.h), where a store's files are (places.h), telemetry, snapshots
- *   log/       the rows as an append-only log of bytes: log.h the interface, log_file.c results.tsv
- *   postgres/  the same in a database: log_postgres.c; pg.h a connection, server_name.h what such a store is called
- *   index/     index.h: what can be asked about the trials of a log; read.c, cursor.c, tree.c: the
- *              public questions on top of it
- *   mirror/    implements index.h: the SQLite mirror, on disk or in memory; alone sees sqlite3.h
- *   append/    the rules of an append (ids, parents, keep or discard, deltas), import
- *   blobs/     files that trials start from, on a server
- *   queue/     claims of the trials of a night
- *   move/      the log as bytes: export, exact import
- *   verify/    everything that can be wrong with a store
- *   compare/   variants over seeds
- *   report/    what a store has to say to whoever plans the next trial, as one struct
- *   render/    printers of a report: the session-start block in its styles
- *   store.c    opens a directory as a store and ties the parts together; status.c, paths.c
+ *   fail.h      filling an error
+ *   clock.h     the clock of timeouts
+ *   format/     bytes to trials and back: text, numbers, TSV, header mapping, notes, configuration; opens no files
+ *   files/      system calls on files (fs.h), where a store's files are (places.h), telemetry, snapshots
+ *   log/        the rows as an append-only log of bytes: log.h the interface, log_file.c results.tsv
+ *   postgres/   the same log on a server: log_postgres.c; pg.h a connection, server_name.h the name of such a store
+ *   mirror/     lineage.db, the SQLite database built from the log, or one in memory: how it follows the log
+ *   questions/  what can be asked about the trials, answered by the mirror; the public functions that ask
+ *   append/     the rules of an append (ids, parents, keep or discard, deltas), import, the outbox
+ *   blobs/      files that trials start from, on a server
+ *   queue/      claims of the trials of a night
+ *   move/       the log as bytes: export, exact import
+ *   verify/     everything that can be wrong with a store, lineage.db included
+ *   compare/    variants over seeds
+ *   report/     what a store tells the planner of the next trial, as one struct
+ *   render/     printers of a report: the session-start block in its styles
+ *   store.c     opens a directory as a store and ties the parts together; status.c, paths.c
+ *
+ * mirror/, questions/ and verify/ are the only rooms that see sqlite3.h.
  */
 #ifndef STORE_INTERNAL_H
 #define STORE_INTERNAL_H
@@ -30,7 +30,7 @@
 
 #include "fail.h"
 
-struct index;
+struct mirror;
 struct log;
 struct append_state;
 
@@ -41,7 +41,7 @@ struct lineage_store {
     struct lineage_config config; /* direction resolved, metric as configured or overridden */
     struct lineage_open_options options;
     struct log *log;
-    struct index *index;
+    struct mirror *mirror;
     struct append_state *append; /* what this handle knows of the end of the file; made by the first append */
 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "format/config.h"
-#include "index/index.h"
+#include "mirror/mirror.h"
 #include "append/append_state.h"
 #include "files/fs.h"
 #include "files/places.h"
@@ -289,7 +289,7 @@ enum lineage_status lineage_store_open(struct lineage_store **out, const char *d
     if (status == LINEAGE_OK)
         status = apply_options(store, options, err);
     if (status == LINEAGE_OK)
-        status = index_open(&store->index, store, err);
+        status = mirror_open(&store->mirror, store, err);
     if (status == LINEAGE_OK)
         *out = store;
     else
@@ -313,7 +313,7 @@ void lineage_store_close(struct lineage_store *store)
         return;
     if (store_check_owner(store, NULL) == LINEAGE_OK) {
         append_close(store);
-        index_close(store->index);
+        mirror_close(store->mirror);
     }
     log_close(store->log);
     if (store->dir_fd >= 0)
@@ -334,9 +334,9 @@ const char *lineage_store_dir(const struct lineage_store *store)
 
 const char *lineage_store_metric(const struct lineage_store *store)
 {
-    const struct row_layout *layout = index_layout(store->index);
-    if (!layout && index_sync(store->index, NULL) == LINEAGE_OK) /* nothing was read yet */
-        layout = index_layout(store->index);
+    const struct row_layout *layout = mirror_layout(store->mirror);
+    if (!layout && mirror_sync(store->mirror, NULL) == LINEAGE_OK) /* nothing was read yet */
+        layout = mirror_layout(store->mirror);
     if (layout)
         return layout->metric;
     return store->config.metric[0] ? store->config.metric : "core_metric";

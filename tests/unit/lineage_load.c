@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/index.h"
+#include "verify/mirror_checks.h"
 #include "mirror/checked_pages.h"
 #include "support/files.h"
 #include "support/rows.h"
@@ -162,9 +162,9 @@ static bool is_sound(const char *dir)
     struct lineage_store *store = open_store(dir, LINEAGE_LOWER, NULL), *apart;
     bool sound = false;
     assert_int_equal(lineage_store_open(&apart, dir, &options, &err), LINEAGE_OK);
-    assert_int_equal(index_enter_sound(store->index, apart->index, &sound, &err), LINEAGE_OK);
+    assert_int_equal(mirror_enter_sound(store->mirror, apart->mirror, &sound, &err), LINEAGE_OK);
     if (sound)
-        index_leave_sound(store->index);
+        mirror_leave_sound(store->mirror);
     lineage_store_close(apart);
     lineage_store_close(store);
     return sound;

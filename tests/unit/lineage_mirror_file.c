@@ -13,7 +13,7 @@
 #include "files/fs.h"
 #include "internal.h"
 #include "mirror/checked_pages.h"
-#include "mirror/mirror.h"
+#include "mirror/statement.h"
 #include "support/files.h"
 #include "support/rows.h"
 
@@ -453,9 +453,9 @@ static void more_statements_than_there_is_room_for(void **state)
     do {
         assert_int_not_equal(++n, 200);
         snprintf(texts[n], sizeof texts[n], "SELECT %d", n);
-    } while (mirror_prepare(store->index, &stmt, texts[n], &err) == LINEAGE_OK);
+    } while (mirror_prepare(store->mirror, &stmt, texts[n], &err) == LINEAGE_OK);
     assert_non_null(strstr(err.text, "too many cached statements"));
-    assert_int_equal(mirror_prepare(store->index, &stmt, texts[0], &err), LINEAGE_OK);
+    assert_int_equal(mirror_prepare(store->mirror, &stmt, texts[0], &err), LINEAGE_OK);
     assert_string_equal(all_ids(store), "000 001 ");
     lineage_store_close(store);
     remove_dir(dir);

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 
 /* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
  * row under a header that was cut. A row with a line end in a cell could be cut right behind it, and would look whole to
@@ -29,7 +29,7 @@
 static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
-    const struct row_layout *layout = index_layout(a->store->index); /* none yet: this handle made the file */
+    const struct row_layout *layout = mirror_layout(a->store->mirror); /* none yet: this handle made the file */
     struct buf *bytes = &state->bytes;
     buf_reset(bytes);
     if (state->finish_line)
@@ -138,8 +138,8 @@ void appending_follow(struct lineage_store *store, const struct lineage_append_o
     state->follow_at_close = state->follow_at_close && !options->no_mirror_sync;
     if (state->ids.n < APPEND_LAG && !options->allow_missing_parent)
         return;
-    index_follow(store->index);
-    bool valid = state->valid && index_position(store->index)->watermark == state->end.size;
+    mirror_follow(store->mirror);
+    bool valid = state->valid && mirror_position(store->mirror)->watermark == state->end.size;
     append_forget(state);
     state->valid = valid;
     state->follow_at_close = false;

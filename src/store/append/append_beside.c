@@ -13,7 +13,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../files/telemetry.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 
 /*
  * With auto the label is not known yet, and the snapshot is copied all the same: it takes long, and
@@ -48,9 +48,9 @@ static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MA
     if (!fs_is_dir(store->dir_fd, path))
         return LINEAGE_OK;
     if (store->append->ids.n) /* rows behind the index name theirs as well */
-        status = index_sync(store->index, err);
+        status = mirror_sync(store->mirror, err);
     for (unsigned n = 2; status == LINEAGE_OK; n++) {
-        status = index_is_snapshot(store->index, path, &taken, err);
+        status = mirror_is_snapshot(store->mirror, path, &taken, err);
         if (status != LINEAGE_OK || !taken)
             break;
         place_snapshot_again(path, a->trial.exp_id, specialist, n);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 #include "outbox_rows.h"
 
 struct batch {
@@ -76,7 +76,7 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
         status = row_check_cells(&a->trial, a->given, err);
     if (status != LINEAGE_OK)
         return status;
-    row_write(&batch->out, &a->trial, index_layout(a->store->index));
+    row_write(&batch->out, &a->trial, mirror_layout(a->store->mirror));
     if (batch->rows)
         batch->rows[i] = a->trial;
     return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : store_no_memory(err);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 #include "../log/log.h"
 
 /* By the row as it was given. */
@@ -38,7 +38,7 @@ static enum lineage_status get_state(struct appending *a, bool *known, struct li
         status = log_look(store->log, &a->end, err);
     if (status == LINEAGE_OK && !state->valid && a->end.size)
         status = append_catch_up(store, &a->end, err);
-    const struct row_layout *layout = index_layout(store->index);
+    const struct row_layout *layout = mirror_layout(store->mirror);
     *known = status == LINEAGE_OK && state->valid && state->end.size && !state->finish_line && layout && layout->identical;
     a->end = state->end;
     return status;
@@ -48,16 +48,16 @@ static enum lineage_status check_ancestors(struct appending *a, bool *there, str
 {
     struct id_set *rooted = &a->store->append->rooted;
     const char *parent = a->trial.parent_exp;
-    struct index_chain_ends ends;
+    struct mirror_chain_ends ends;
     int64_t seq;
     *there = is_empty(parent) || id_set_has(rooted, parent);
     if (*there)
         return LINEAGE_OK;
-    enum lineage_status status = index_find_exact(a->store->index, parent, &seq, err);
+    enum lineage_status status = mirror_find_exact(a->store->mirror, parent, &seq, err);
     if (status == LINEAGE_ENOTFOUND) /* behind what the index has read */
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = index_chain_ends(a->store->index, seq, INDEX_CHAIN_KEPT, 0, 1, &ends, a->arena, err);
+        status = mirror_chain_ends(a->store->mirror, seq, MIRROR_CHAIN_KEPT, 0, 1, &ends, a->arena, err);
     *there = status == LINEAGE_OK && ends.end == LINEAGE_CHAIN_ROOT;
     if (*there && !id_set_add(rooted, parent))
         status = store_no_memory(err);
@@ -70,7 +70,7 @@ static enum lineage_status write_rest(struct appending *a, const char **rest, si
     struct buf *bytes = &a->store->append->bytes;
     const size_t id = strlen(a->trial.exp_id);
     buf_reset(bytes);
-    row_write(bytes, &a->trial, index_layout(a->store->index));
+    row_write(bytes, &a->trial, mirror_layout(a->store->mirror));
     *rest = NULL;
     if (bytes->failed)
         return store_no_memory(err);

@@ -17,7 +17,7 @@
 #include <lineage/time.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 #include "verdict.h"
 
 enum lineage_status appending_format_text(struct appending *a, const char **out, struct lineage_error *err,
@@ -48,7 +48,7 @@ static void place_score(struct appending *a)
  */
 static enum lineage_status check_layout(struct appending *a, struct lineage_error *err)
 {
-    const struct row_layout *layout = index_layout(a->store->index);
+    const struct row_layout *layout = mirror_layout(a->store->mirror);
     if (!layout) {
         const char *metric = a->store->config.metric;
         if (metric[0] && lineage_column_find(metric) < 0)
@@ -137,10 +137,10 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
 {
     bool awaited = false, cycle = false;
     struct append_state *state = a->store->append;
-    enum lineage_status status = state->parents_behind ? index_sync(a->store->index, err) : LINEAGE_OK;
+    enum lineage_status status = state->parents_behind ? mirror_sync(a->store->mirror, err) : LINEAGE_OK;
     state->parents_behind = state->parents_behind && status != LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = index_is_parent(a->store->index, a->trial.exp_id, &awaited, err);
+        status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
     if (status == LINEAGE_OK && a->missing) { /* the index cannot walk through rows that are not in the log yet */
         if (!awaited && !id_set_has(a->missing, without_prefix(a->trial.exp_id)))
             return LINEAGE_OK;
@@ -148,9 +148,9 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
                           a->trial.exp_id);
     }
     if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows behind the index */
-        status = index_sync(a->store->index, err);
+        status = mirror_sync(a->store->mirror, err);
     if (status == LINEAGE_OK && awaited)
-        status = index_descends(a->store->index, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
+        status = mirror_descends(a->store->mirror, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
     if (status == LINEAGE_OK && cycle)
         status = store_fail(err, LINEAGE_EINVAL, "parent_exp '%.80s' descends from exp_id '%.80s': a cycle",
                             a->trial.parent_exp, a->trial.exp_id);

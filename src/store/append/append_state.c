@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 #include "append_state.h"
 #include "tail.h"
 
@@ -42,7 +42,7 @@ void append_close(struct lineage_store *store)
     if (!state)
         return;
     if (state->follow_at_close)
-        index_follow(store->index);
+        mirror_follow(store->mirror);
     append_forget(state);
     outbox_remove(&state->outbox, store->dir_fd);
     arena_release(&state->arena);
@@ -67,7 +67,7 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
  * back from there. */
 static void find_score(struct lineage_store *store)
 {
-    const struct row_layout *layout = index_layout(store->index);
+    const struct row_layout *layout = mirror_layout(store->mirror);
     const int core_metric = lineage_column_find("core_metric");
     const char *configured = store->config.metric[0] ? store->config.metric : "core_metric";
     int column = lineage_column_find(layout ? layout->metric : configured);
@@ -83,12 +83,12 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     struct append_state *state = store->append;
     struct lineage_trial best = {0};
     int64_t seq;
-    enum lineage_status status = index_best(store->index, &seq, &state->best, err);
+    enum lineage_status status = mirror_best(store->mirror, &seq, &state->best, err);
     state->has_best = status == LINEAGE_OK;
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = index_load(store->index, seq, &best, err);
+        status = mirror_load(store->mirror, seq, &best, err);
     if (status == LINEAGE_OK) {
         free(state->best_id);
         state->best_id = strdup(best.exp_id);
@@ -108,7 +108,7 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
     enum lineage_status status = log_look(store->log, &now, err);
     if (status != LINEAGE_OK || (state && state->valid && log_is_same(&state->end, &now) && state->end.size == now.size))
         return status;
-    return index_catch_up(store->index, err);
+    return mirror_catch_up(store->mirror, err);
 }
 
 /*
@@ -122,7 +122,7 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
  * the next writer. */
 static bool can_make_anew(const struct lineage_store *store)
 {
-    const struct lineage_error *fallback = index_fallback(store->index);
+    const struct lineage_error *fallback = mirror_fallback(store->mirror);
     return !store->options.no_mirror && (!fallback || fallback->status == LINEAGE_ECORRUPT);
 }
 
@@ -132,9 +132,9 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
     if (end->cut_off)
         store_notice(store, 0, "%s: an append that was cut off is taken back%s%s", store->log->name,
                      end->aside[0] ? "; another program wrote behind it, so its bytes are kept in " : "", end->aside);
-    bool rebuilt = can_make_anew(store) && index_rebuild(store->index, NULL) == LINEAGE_OK;
+    bool rebuilt = can_make_anew(store) && mirror_rebuild(store->mirror, NULL) == LINEAGE_OK;
     end->taken_back = end->cut_off = false;
-    return rebuilt ? log_settle(store->log, err) : index_sync(store->index, err);
+    return rebuilt ? log_settle(store->log, err) : mirror_sync(store->mirror, err);
 }
 
 /*
@@ -145,16 +145,16 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
-    const struct index_position *at = index_position(store->index);
+    const struct mirror_position *at = mirror_position(store->mirror);
     if (end->taken_back)
         return forget_taken_back(store, end, err);
-    if (!end->size && !at->watermark && !index_layout(store->index)) /* new: making tables while others wait would gain nothing */
+    if (!end->size && !at->watermark && !mirror_layout(store->mirror)) /* new: making tables while others wait would gain nothing */
         return LINEAGE_OK;
     bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
-    bool readable = end->size ? at->watermark > 0 : !at->watermark && !index_layout(store->index); /* of a cut header */
+    bool readable = end->size ? at->watermark > 0 : !at->watermark && !mirror_layout(store->mirror); /* of a cut header */
     bool ends = false;
-    enum lineage_status status = near && readable ? index_ends_in_log(store->index, &ends, err) : LINEAGE_OK;
-    return ends || status != LINEAGE_OK ? status : index_sync(store->index, err);
+    enum lineage_status status = near && readable ? mirror_ends_in_log(store->mirror, &ends, err) : LINEAGE_OK;
+    return ends || status != LINEAGE_OK ? status : mirror_sync(store->mirror, err);
 }
 
 /* On a server others append all the time, and a record that is there has ended and stays: what is known goes on from where it
@@ -183,7 +183,7 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     if (status != LINEAGE_OK ||
         (state->valid && !end->taken_back && log_is_same(&state->end, end) && state->end.size == end->size))
         return status;
-    if (state->valid && store->log->only_grew && index_layout(store->index) && log_is_same(&state->end, end) &&
+    if (state->valid && store->log->only_grew && mirror_layout(store->mirror) && log_is_same(&state->end, end) &&
         end->size > state->end.size)
         return take_others(store, end, err);
     append_forget(state);
@@ -192,7 +192,7 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
         status = tail_mend(store, end, err);
     if (status == LINEAGE_OK)
         status = load_best(store, err);
-    const struct index_position *at = index_position(store->index);
+    const struct mirror_position *at = mirror_position(store->mirror);
     state->next_id = at->next_id;
     state->id_width = at->id_width < 3 ? 3 : at->id_width;
     if (status == LINEAGE_OK)
@@ -207,7 +207,7 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
 /* What was learned from the damaged index (the best, an id that was not there) goes with it. */
 bool append_mended(struct lineage_store *store)
 {
-    if (!index_mended(store->index))
+    if (!mirror_mended(store->mirror))
         return false;
     append_forget(store->append);
     return true;
@@ -221,7 +221,7 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
     *found = id_set_has(&store->append->ids, id);
     if (*found)
         return LINEAGE_OK;
-    enum lineage_status status = index_find_exact(store->index, id, &seq, err);
+    enum lineage_status status = mirror_find_exact(store->mirror, id, &seq, err);
     *found = status == LINEAGE_OK;
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
@@ -241,7 +241,7 @@ enum lineage_status append_has_night(struct lineage_store *store, const struct l
     *found = id_set_has(&store->append->nights, night_text(text, night));
     if (*found)
         return LINEAGE_OK;
-    enum lineage_status status = index_find_night(store->index, night, &seq, err);
+    enum lineage_status status = mirror_find_night(store->mirror, night, &seq, err);
     *found = status == LINEAGE_OK;
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
@@ -254,7 +254,7 @@ static bool note_night(struct append_state *state, const struct lineage_trial *t
            id_set_add(&state->nights, night_text(text, &night));
 }
 
-/* The same rule as index_best: kept, finite, and strictly better, so that of equal scores the
+/* The same rule as mirror_best: kept, finite, and strictly better, so that of equal scores the
  * earlier row stays the best in both. */
 static bool note_best(struct lineage_store *store, const struct lineage_trial *trial)
 {

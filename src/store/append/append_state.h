@@ -54,7 +54,7 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
 /* With the log claimed and `end` its state then: make the state valid, mending a torn end on the way. */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
 
-/* index_mended, for what was learned from the index so far as well. */
+/* mirror_mended, for what was learned from the index so far as well. */
 bool append_mended(struct lineage_store *store);
 
 /* Whether exactly this id is in the store. */

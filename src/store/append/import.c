@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 #include "append_state.h"
 #include "../files/fs.h"
 #include "../log/log.h"
@@ -190,7 +190,7 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
     do
         status = append_catch_up(in->store, end, err);
     while (status != LINEAGE_OK && append_mended(in->store));
-    const struct row_layout *layout = index_layout(in->store->index);
+    const struct row_layout *layout = mirror_layout(in->store->mirror);
     if (status == LINEAGE_OK && end->size && layout && !layout->identical)
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",
                           in->store->log->place);

@@ -21,7 +21,7 @@
 #include "../files/fs.h"
 #include "../files/telemetry.h"
 #include "../format/row.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 #include "../log/log.h"
 #include "appending.h"
 #include "outbox_rows.h"
@@ -243,14 +243,14 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     struct tsv_reader *reader = tsv_reader_new();
     enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = index_sync(a->store->index, err); /* for the layout, where the header came with it */
+        status = mirror_sync(a->store->mirror, err); /* for the layout, where the header came with it */
     tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         last = record;
     if (status == LINEAGE_OK)
         status = tsv_parse(reader, &last, &cells, &n, err);
-    const bool is_row = status == LINEAGE_OK && index_layout(a->store->index) &&
-                        row_read(&a->trial, index_layout(a->store->index), cells, n, a->arena, &fault, reason, &status);
+    const bool is_row = status == LINEAGE_OK && mirror_layout(a->store->mirror) &&
+                        row_read(&a->trial, mirror_layout(a->store->mirror), cells, n, a->arena, &fault, reason, &status);
     if (status == LINEAGE_OK && !is_row)
         status = store_fail(err, LINEAGE_ECORRUPT, "%s: what came with %s is no row", a->store->log->place, a->request->id);
     tsv_reader_free(reader);
@@ -279,7 +279,7 @@ static enum lineage_status take_found(struct appending *a, struct lineage_error 
     if (status == LINEAGE_OK)
         status = settle_files(a, err);
     if (status == LINEAGE_OK && a->options->telemetry && !a->store->options.no_mirror)
-        status = index_rebuild(a->store->index, err);
+        status = mirror_rebuild(a->store->mirror, err);
     return status;
 }
 

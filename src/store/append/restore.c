@@ -12,7 +12,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 #include "append_state.h"
 
 /* A record is put back as it is; a person says that it is whole, which its bytes cannot. The id
@@ -29,7 +29,7 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
     enum lineage_status status = tsv_parse(reader, record, &cells, &n, err);
     if (status != LINEAGE_OK)
         return status;
-    bool is_row = row_read(&trial, index_layout(store->index), cells, n, arena, &fault, reason, &status);
+    bool is_row = row_read(&trial, mirror_layout(store->mirror), cells, n, arena, &fault, reason, &status);
     if (status != LINEAGE_OK)
         return store_no_memory(err);
     if (!is_row || fault != ROW_SOUND || record->in_quotes)
@@ -50,7 +50,7 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
     struct arena arena = {0};
     struct tsv_reader *reader = tsv_reader_new();
     enum lineage_status status = reader ? LINEAGE_OK : store_no_memory(err);
-    if (status == LINEAGE_OK && !index_layout(store->index))
+    if (status == LINEAGE_OK && !mirror_layout(store->mirror))
         status = store_fail(err, LINEAGE_EINVAL, "%s has no header yet", store->log->place);
     tsv_scanner_init(&scanner, bytes->data, bytes->length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record)) {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 
 struct tail {
     struct lineage_store *store;
@@ -64,7 +64,7 @@ struct read_record {
 static enum lineage_status read_record(struct tail *tail, const struct tsv_record *record, struct read_record *out,
                                        struct lineage_error *err)
 {
-    const struct row_layout *layout = index_layout(tail->store->index);
+    const struct row_layout *layout = mirror_layout(tail->store->mirror);
     const struct tsv_cell *cells;
     char reason[160];
     size_t n;
@@ -156,7 +156,7 @@ static enum lineage_status move_aside(struct tail *tail, const struct tsv_record
     char name[64];
     size_t at = (size_t)(record->offset - tail->from), to = tail->bytes.length;
     enum lineage_status status = LINEAGE_OK;
-    if (record->in_quotes && index_layout(tail->store->index))
+    if (record->in_quotes && mirror_layout(tail->store->mirror))
         status = find_end(tail, at, &to, err);
     *next = tail->from + to;
     if (status == LINEAGE_OK && to < tail->bytes.length)
@@ -185,7 +185,7 @@ enum lineage_status tail_mend(struct lineage_store *store, struct log_state *end
 {
     struct tail tail = {.store = store, .end = end};
     struct tsv_record record;
-    uint64_t from = index_position(store->index)->watermark, line = index_position(store->index)->line;
+    uint64_t from = mirror_position(store->mirror)->watermark, line = mirror_position(store->mirror)->line;
     bool open = false, whole_header = false;
     enum lineage_status status;
     while ((status = open_tail(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
@@ -201,7 +201,7 @@ enum lineage_status tail_mend(struct lineage_store *store, struct log_state *end
     close_tail(&tail);
     store->append->finish_line = whole_header;
     if (status == LINEAGE_OK && open) /* the index may have shown what was moved */
-        status = index_sync(store->index, err);
+        status = mirror_sync(store->mirror, err);
     return status;
 }
 
@@ -261,8 +261,8 @@ static enum lineage_status read_from(struct lineage_store *store, uint64_t from,
 
 enum lineage_status tail_read(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
 {
-    const struct index_position *at = index_position(store->index);
-    if (!index_layout(store->index) || at->watermark >= end->size)
+    const struct mirror_position *at = mirror_position(store->mirror);
+    if (!mirror_layout(store->mirror) || at->watermark >= end->size)
         return LINEAGE_OK;
     return read_from(store, at->watermark, at->line, end, err);
 }

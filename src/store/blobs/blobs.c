@@ -5,7 +5,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 #include "../log/log.h"
 #include "blobs.h"
 #include "blobs_kind.h"
@@ -93,9 +93,9 @@ enum lineage_status lineage_blobs_clean(struct lineage_store *store, double days
     if (status != LINEAGE_OK || !log_has_requests(store->log))
         return status;
     buf_puts(&names, "{");
-    status = index_sync(store->index, err);
+    status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
-        status = index_each_snapshot(store->index, add_name, &names, err);
+        status = mirror_each_snapshot(store->mirror, add_name, &names, err);
     buf_puts(&names, "}");
     if (status == LINEAGE_OK && names.failed)
         status = store_no_memory(err);

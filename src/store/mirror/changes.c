@@ -10,10 +10,14 @@
  * much as reading the log anew. An edit in the middle that an append follows before the next sync
  * is left to `verify`, which compares everything (FORMAT.md says so).
  */
+#include "changes.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "mirror_internal.h"
+#include "record_digest.h"
+#include "statement.h"
 
 /* One read brings thousands of records, and a log of any size is compared in this much memory. */
 #define WINDOW ((size_t)4 << 20)
@@ -52,7 +56,7 @@ static enum lineage_status is_same(struct window *window, uint64_t offset, size_
     const char *bytes;
     size_t n;
     enum lineage_status status = look(window, offset, length, &bytes, &n, err);
-    *same = status == LINEAGE_OK && n == length && mirror_digest(bytes, n) == digest;
+    *same = status == LINEAGE_OK && n == length && record_digest(bytes, n) == digest;
     return status;
 }
 
@@ -78,7 +82,7 @@ static enum lineage_status is_blank(struct window *window, uint64_t offset, uint
 
 /* The header is the first record that is not empty; *end is where it ends. The bytes of the
  * header decide how every row is read, so they are compared whole and not by a digest. */
-static enum lineage_status check_header(struct index *mirror, struct window *window, uint64_t *end,
+static enum lineage_status check_header(struct mirror *mirror, struct window *window, uint64_t *end,
                                         bool *same, struct lineage_error *err)
 {
     const char *bytes;
@@ -101,7 +105,7 @@ static enum lineage_status check_header(struct index *mirror, struct window *win
 
 /* An edit in place keeps the size: time or identity changed but nothing was added, else it would not be looked at. A file
  * that grew was appended to, and its last record was just compared. */
-static bool looks_touched(const struct index *mirror, const struct log_state *log)
+static bool looks_touched(const struct mirror *mirror, const struct log_state *log)
 {
     const struct log_state *then = &mirror->meta.at.log;
     return !log_is_same(log, then) || log->size == then->size;
@@ -112,7 +116,7 @@ static bool looks_touched(const struct index *mirror, const struct log_state *lo
  * rewritten by another tool, with a row less or a row more before it, has other bytes at that
  * place: the cheapest test that notices most of what can happen.
  */
-static enum lineage_status check_last(struct index *mirror, struct window *window, bool *same,
+static enum lineage_status check_last(struct mirror *mirror, struct window *window, bool *same,
                                       struct lineage_error *err)
 {
     const struct mirror_meta *meta = &mirror->meta;
@@ -127,11 +131,11 @@ static enum lineage_status check_last(struct index *mirror, struct window *windo
              &n, err);
     tsv_scanner_init(&scanner, bytes, n, meta->last_offset, 1);
     *same = status == LINEAGE_OK && tsv_scan(&scanner, &record) &&
-            mirror_digest(record.bytes, record.length) == meta->last_digest;
+            record_digest(record.bytes, record.length) == meta->last_digest;
     return status;
 }
 
-enum lineage_status index_ends_in_log(struct index *mirror, bool *ends, struct lineage_error *err)
+enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
     *ends = true;
@@ -142,7 +146,7 @@ enum lineage_status index_ends_in_log(struct index *mirror, bool *ends, struct l
 
 /* From the cheapest to the dearest: the size, the header, the last record, and all bytes only if
  * something says that the file was touched. */
-enum lineage_status mirror_check_ends(struct index *mirror, const struct log_state *log,
+enum lineage_status mirror_check_ends(struct mirror *mirror, const struct log_state *log,
                                       bool *same, struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log};
@@ -165,7 +169,7 @@ enum lineage_status mirror_check_ends(struct index *mirror, const struct log_sta
 /* Rows and damaged records, each from a statement of its own, merged by offset. Merged, because
  * damaged records stand between the rows and are part of what was read. */
 struct records {
-    struct index *mirror;
+    struct mirror *mirror;
     sqlite3_stmt *stmt[2];
     bool has[2];
 };
@@ -236,7 +240,7 @@ static enum lineage_status compare(struct records *records, struct window *windo
 }
 
 /* The header is line 1 in messages, wherever empty lines put it. Asked of a mirror that has read something alone. */
-enum lineage_status mirror_first_change(struct index *mirror, uint64_t *line,
+enum lineage_status mirror_first_change(struct mirror *mirror, uint64_t *line,
                                         struct lineage_error *err)
 {
     struct window window = {.log = mirror->store->log, .ahead = WINDOW};

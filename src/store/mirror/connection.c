@@ -9,106 +9,28 @@
  * There is one connection for a handle and none is shared by threads (NOMUTEX): a handle is used by
  * one thread at a time, and SQLite's own lock around each call would be paid for nothing.
  */
+#include "connection.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "checked_pages.h"
-#include "file.h"
+#include "meta.h"
+#include "mirror_file.h"
 #include "mirror_internal.h"
+#include "param_function.h"
 #include "schema_sql.h"
+#include "statement.h"
 
 #define N_MIGRATIONS ((int)(sizeof schema_migrations / sizeof *schema_migrations))
 /* Longer than an ordinary sync takes. Who waits in vain answers from memory, with a notice. */
 #define DEFAULT_BUSY_MS 5000
 
-/*
- * The kinds matter to the callers: what is locked is waited for or left, what is damaged is made
- * anew, what is cancelled is neither. Damage is noted on the handle, since the call that met it may
- * be deep inside a question that has to unwind first.
- */
-enum lineage_status mirror_fail(struct index *mirror, const char *doing, struct lineage_error *err)
-{
-    int code = sqlite3_errcode(mirror->db) & 0xff;
-    enum lineage_status status = LINEAGE_EDB;
-    if (code == SQLITE_BUSY)
-        status = LINEAGE_ELOCKED;
-    else if (code == SQLITE_NOMEM)
-        status = LINEAGE_ENOMEM;
-    else if (code == SQLITE_INTERRUPT)
-        return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
-    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB));
-    return store_fail(err, status, "lineage.db: %s: %s", doing, sqlite3_errmsg(mirror->db));
-}
-
-enum lineage_status mirror_exec(struct index *mirror, const char *sql, struct lineage_error *err)
-{
-    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK
-               ? LINEAGE_OK
-               : mirror_fail(mirror, "cannot run", err);
-}
-
-/* By address, as each text is one constant of this directory: comparing pointers finds one of
- * sixty faster than hashing the text would. */
-static sqlite3_stmt *find_statement(struct index *mirror, const char *sql)
-{
-    for (size_t i = 0; i < mirror->n_statements; i++)
-        if (mirror->statements[i].sql == sql)
-            return mirror->statements[i].stmt;
-    return NULL;
-}
-
-/* Reset before use and not only after: a caller that ended early may have left it in the middle.
- * PERSISTENT tells SQLite not to take its memory from the small pool for short-lived statements. */
-enum lineage_status mirror_prepare(struct index *mirror, sqlite3_stmt **stmt, const char *sql,
-                                   struct lineage_error *err)
-{
-    *stmt = find_statement(mirror, sql);
-    if (*stmt) {
-        sqlite3_reset(*stmt);
-        sqlite3_clear_bindings(*stmt);
-        return LINEAGE_OK;
-    }
-    if (mirror->n_statements == MIRROR_STATEMENTS)
-        return store_fail(err, LINEAGE_EDB, "lineage.db: too many cached statements");
-    if (sqlite3_prepare_v3(mirror->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
-        return mirror_fail(mirror, "cannot prepare", err);
-    mirror->statements[mirror->n_statements].sql = sql;
-    mirror->statements[mirror->n_statements++].stmt = *stmt;
-    return LINEAGE_OK;
-}
-
-/* A statement that failed is reset at once, since until then it holds its read transaction. */
-enum lineage_status mirror_step(struct index *mirror, sqlite3_stmt *stmt,
-                                struct lineage_error *err)
-{
-    int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        return LINEAGE_OK;
-    if (code == SQLITE_DONE)
-        return LINEAGE_ENOTFOUND;
-    enum lineage_status status = mirror_fail(mirror, "cannot read or write", err);
-    sqlite3_reset(stmt);
-    return status;
-}
-
-enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status)
-{
-    sqlite3_reset(stmt);
-    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
-}
-
-/* Reset before anything else happens: SQLite cannot commit past a statement that is still
- * writing. */
-enum lineage_status mirror_run(struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
-{
-    return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
-}
-
 /* Statements go first, for the connection would live on for each that is left; all that was
  * known of the file is forgotten with it. */
-void mirror_disconnect(struct index *mirror)
+void mirror_disconnect(struct mirror *mirror)
 {
     for (size_t i = 0; i < mirror->n_statements; i++)
         sqlite3_finalize(mirror->statements[i].stmt);
@@ -123,7 +45,7 @@ void mirror_disconnect(struct index *mirror)
 }
 
 /* Also the first read of the file, so what is wrong with its head shows here. */
-static enum lineage_status read_version(struct index *mirror, int *version,
+static enum lineage_status read_version(struct mirror *mirror, int *version,
                                         struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -139,7 +61,7 @@ static enum lineage_status read_version(struct index *mirror, int *version,
 
 /* The version is set in the same transaction as the tables: a file whose version says so has
  * them. The application_id tells mirrors from other databases, to file(1) too. */
-static enum lineage_status apply_migrations(struct index *mirror, int version,
+static enum lineage_status apply_migrations(struct mirror *mirror, int version,
                                             struct lineage_error *err)
 {
     char pragma[96];
@@ -153,7 +75,7 @@ static enum lineage_status apply_migrations(struct index *mirror, int version,
 
 /* A newer program may keep in its tables what this one would not bring up to date; read or
  * written it would then be wrong for both. */
-static enum lineage_status check_version(struct index *mirror, int version, struct lineage_error *err)
+static enum lineage_status check_version(struct mirror *mirror, int version, struct lineage_error *err)
 {
     if (version > N_MIGRATIONS)
         return store_fail(err, LINEAGE_EDB, "lineage.db has schema version %d, this program knows up to %d", version,
@@ -169,7 +91,7 @@ static enum lineage_status check_version(struct index *mirror, int version, stru
  * transaction. IMMEDIATE, then the version once more: two commands may start on a new store at the
  * same moment.
  */
-static enum lineage_status migrate(struct index *mirror, struct lineage_error *err)
+static enum lineage_status migrate(struct mirror *mirror, struct lineage_error *err)
 {
     int version = 0;
     enum lineage_status status = read_version(mirror, &version, err);
@@ -193,7 +115,7 @@ static enum lineage_status migrate(struct index *mirror, struct lineage_error *e
 }
 
 /* A writer has its row safe in the log and will not wait for the mirror. */
-void mirror_wait_no_more(struct index *mirror, bool no_more)
+void mirror_wait_no_more(struct mirror *mirror, bool no_more)
 {
     unsigned ms = mirror->store->options.busy_ms;
     if (!mirror->db)
@@ -202,7 +124,7 @@ void mirror_wait_no_more(struct index *mirror, bool no_more)
 }
 
 /* Extended codes off: mirror_fail looks at the kinds alone. */
-static enum lineage_status open_connection(struct index *mirror, const char *path, int flags, const char *vfs,
+static enum lineage_status open_connection(struct mirror *mirror, const char *path, int flags, const char *vfs,
                                            struct lineage_error *err)
 {
     if (sqlite3_open_v2(path, &mirror->db, flags | SQLITE_OPEN_NOMUTEX, vfs) != SQLITE_OK)
@@ -218,7 +140,7 @@ static enum lineage_status open_connection(struct index *mirror, const char *pat
  * log beside the file the newest pages are in that, and reading it needs the shared-memory file,
  * which cannot be made here.
  */
-static enum lineage_status check_frozen(struct index *mirror, enum mirror_file file, struct lineage_error *err)
+static enum lineage_status check_frozen(struct mirror *mirror, enum mirror_file file, struct lineage_error *err)
 {
     if (file != MIRROR_FILE_OURS)
         return store_fail(err, LINEAGE_EDB, "%s/lineage.db %s, and cannot be made here", mirror->store->dir,
@@ -237,7 +159,7 @@ static enum lineage_status check_frozen(struct index *mirror, enum mirror_file f
  * Judged before SQLite opens it, since SQLite creates, recovers and locks what it is given. Without
  * SQLITE_OPEN_CREATE: the file was made by mirror_file_make, which does not follow a link.
  */
-static enum lineage_status open_on_disk(struct index *mirror, enum mirror_file *file, struct lineage_error *err)
+static enum lineage_status open_on_disk(struct mirror *mirror, enum mirror_file *file, struct lineage_error *err)
 {
     bool writable = true;
     enum lineage_status status = mirror_file_look(mirror, file, &writable, err);
@@ -259,7 +181,7 @@ static enum lineage_status open_on_disk(struct index *mirror, enum mirror_file *
     return status;
 }
 
-static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mirror_file *file, struct lineage_error *err)
+static enum lineage_status open_file(struct mirror *mirror, bool on_disk, enum mirror_file *file, struct lineage_error *err)
 {
     *file = MIRROR_FILE_NEW;
     return on_disk ? open_on_disk(mirror, file, err)
@@ -268,7 +190,7 @@ static enum lineage_status open_file(struct index *mirror, bool on_disk, enum mi
 }
 
 /* A server that is away is no reason not to open what it said before; nothing is loaded then. */
-static enum lineage_status look_from_here(struct index *mirror, struct log_state *log, struct lineage_error *err)
+static enum lineage_status look_from_here(struct mirror *mirror, struct log_state *log, struct lineage_error *err)
 {
     struct lineage_error why = {0};
     enum lineage_status status = log_look(mirror->store->log, log, &why);
@@ -291,7 +213,7 @@ static enum lineage_status look_from_here(struct index *mirror, struct log_state
  * Sorting must not need a writable /tmp: it goes to files in memory (checked_pages.c), or to lists in memory, which are
  * slower when there are a million rows.
  */
-static enum lineage_status choose_by_size(struct index *mirror, struct lineage_error *err)
+static enum lineage_status choose_by_size(struct mirror *mirror, struct lineage_error *err)
 {
     struct log_state log;
     enum lineage_status status = look_from_here(mirror, &log, err);
@@ -304,7 +226,7 @@ static enum lineage_status choose_by_size(struct index *mirror, struct lineage_e
 }
 
 /* cache_size, in KiB when negative, is four times SQLite's default: a load goes through several trees in turn. */
-static enum lineage_status set_up(struct index *mirror, struct lineage_error *err)
+static enum lineage_status set_up(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = param_function_register(mirror, err);
     if (status == LINEAGE_OK)
@@ -321,7 +243,7 @@ static enum lineage_status set_up(struct index *mirror, struct lineage_error *er
  * RESET_DATABASE with VACUUM is what SQLite documents for a file that may be corrupt in any way: it
  * works without reading what is in it.
  */
-static enum lineage_status make_empty(struct index *mirror, struct lineage_error *err)
+static enum lineage_status make_empty(struct mirror *mirror, struct lineage_error *err)
 {
     checked_pages_trust(mirror->db, true);
     sqlite3_db_config(mirror->db, SQLITE_DBCONFIG_RESET_DATABASE, 1, NULL);
@@ -333,7 +255,7 @@ static enum lineage_status make_empty(struct index *mirror, struct lineage_error
 
 /* A file in its making looks useless until its first page is there: whoever makes it holds its
  * lock until then. Taking the lock waits for them; what is still useless then is nobody's. */
-static bool is_useless(struct index *mirror, enum mirror_file file)
+static bool is_useless(struct mirror *mirror, enum mirror_file file)
 {
     bool writable;
     if (file != MIRROR_FILE_USELESS || sqlite3_exec(mirror->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
@@ -345,7 +267,7 @@ static bool is_useless(struct index *mirror, enum mirror_file file)
 
 /* A damaged mirror is a cache lost: it is made anew at once, with a word about it. A frozen file
  * cannot be mended by who may not write it: the caller falls back to memory. */
-enum lineage_status mirror_connect(struct index *mirror, bool on_disk, struct lineage_error *err)
+enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
     enum mirror_file file;
@@ -369,7 +291,7 @@ enum lineage_status mirror_connect(struct index *mirror, bool on_disk, struct li
     return status;
 }
 
-enum lineage_status mirror_recover(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err)
 {
     if (!mirror->db)
         return mirror_connect(mirror, mirror->on_disk, err);
@@ -378,7 +300,7 @@ enum lineage_status mirror_recover(struct index *mirror, struct lineage_error *e
 
 /* `damaged` is cleared here, or the first sync of the new file would be taken for another
  * meeting with the old one. */
-enum lineage_status mirror_connect_anew(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum mirror_file file;
     mirror_disconnect(mirror);
@@ -398,7 +320,7 @@ enum lineage_status mirror_connect_anew(struct index *mirror, struct lineage_err
  * is kept in the file, so only the first handle ever changes it; SQLite cannot change it inside a
  * transaction, hence after the commit.
  */
-void mirror_share(struct index *mirror)
+void mirror_share(struct mirror *mirror)
 {
     sqlite3_stmt *stmt = NULL;
     assert(!mirror->frozen); /* nothing is committed to such a file */
@@ -410,14 +332,14 @@ void mirror_share(struct index *mirror)
     sqlite3_finalize(stmt);
 }
 
-enum lineage_status mirror_make_indexes(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err)
 {
     return mirror_exec(mirror, schema_indexes, err);
 }
 
 /* Run the statements that a statement makes of the names in sqlite_schema. From the names that
  * are there and not from a list: a mirror of an earlier or later version is emptied as well. */
-static enum lineage_status exec_generated(struct index *mirror, const char *generator,
+static enum lineage_status exec_generated(struct mirror *mirror, const char *generator,
                                           struct lineage_error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -436,7 +358,7 @@ static enum lineage_status exec_generated(struct index *mirror, const char *gene
 }
 
 /* Those without SQL belong to primary keys and cannot be dropped. */
-enum lineage_status mirror_drop_indexes(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err)
 {
     return exec_generated(mirror,
                           "SELECT group_concat('DROP INDEX ' || name, ';') FROM sqlite_schema"
@@ -446,7 +368,7 @@ enum lineage_status mirror_drop_indexes(struct index *mirror, struct lineage_err
 
 /* DROP inside the transaction and not a new file: readers keep the old tables until the commit,
  * and a kill in between leaves the old mirror. */
-enum lineage_status mirror_start_anew(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = exec_generated(
         mirror,
@@ -454,37 +376,4 @@ enum lineage_status mirror_start_anew(struct index *mirror, struct lineage_error
         " WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'",
         err);
     return status == LINEAGE_OK ? apply_migrations(mirror, 0, err) : status;
-}
-
-/* sqlite3_exec cannot bind, and the scripts are files under schema/ that anybody can read beside
- * the tables they undo. */
-static enum lineage_status run_script(struct index *mirror, const char *sql, int64_t seq,
-                                      struct lineage_error *err)
-{
-    for (;;) {
-        sqlite3_stmt *stmt = NULL;
-        if (sqlite3_prepare_v2(mirror->db, sql, -1, &stmt, &sql) != SQLITE_OK)
-            return mirror_fail(mirror, "cannot prepare", err);
-        if (!stmt)
-            return LINEAGE_OK;
-        if (sqlite3_bind_parameter_count(stmt))
-            sqlite3_bind_int64(stmt, 1, seq);
-        int code = sqlite3_step(stmt);
-        sqlite3_finalize(stmt);
-        if (code != SQLITE_DONE)
-            return mirror_fail(mirror, "cannot take the last record back", err);
-    }
-}
-
-enum lineage_status provisional_keep_sums(struct index *mirror, int64_t seq,
-                                          struct lineage_error *err)
-{
-    return run_script(mirror, schema_before, seq, err);
-}
-
-/* By the script beside the tables (schema/undo.sql): who adds a table must say there how a row
- * leaves it. */
-enum lineage_status provisional_undo(struct index *mirror, int64_t seq, struct lineage_error *err)
-{
-    return run_script(mirror, schema_undo, seq, err);
 }

@@ -3,16 +3,24 @@
  * sync, and a kill in the middle leaves the mirror where it was. The log is read up to the size that was looked up
  * before, however fast others append: a sync ends.
  */
+#include "ingest.h"
+
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "beside.h"
+#include "connection.h"
+#include "insert.h"
+#include "meta.h"
 #include "mirror_internal.h"
+#include "param_batch.h"
+#include "provisional.h"
 #include "row_batch.h"
+#include "statement.h"
+#include "step_metrics.h"
 #include "tally.h"
+#include "worker_thread.h"
 
 /* What counts as much: below it a sync is one row or a few, above it a load. */
 #define MUCH ((size_t)4 << 20)
@@ -28,7 +36,7 @@ struct reading {
 };
 
 struct ingest {
-    struct index *mirror;
+    struct mirror *mirror;
     uint64_t size; /* read up to here */
     struct reading reading;
     struct row_batch batches[2]; /* one is parsed while the other's rows go into the tables */
@@ -38,17 +46,6 @@ struct ingest {
     bool much;
     bool telemetry; /* the store may have some: it is not sure that there is no such directory */
 };
-
-/* SQLite's integers are signed; the bits are what is compared. */
-int64_t mirror_digest(const char *bytes, size_t length)
-{
-    return (int64_t)XXH3_64bits(bytes, length);
-}
-
-void mirror_note_id(struct index_position *at, const char *id)
-{
-    row_note_id(id, &at->next_id, &at->id_width);
-}
 
 /* Sums and parameters that wait in memory into their tables. */
 static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
@@ -65,7 +62,7 @@ static enum lineage_status flush(struct ingest *in, struct lineage_error *err)
 static enum lineage_status add_provisional(struct ingest *in, const struct lineage_trial *trial,
                                            struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
+    struct mirror *mirror = in->mirror;
     enum lineage_status status = param_batch_rows(in->params, mirror, err);
     if (status == LINEAGE_OK)
         status = provisional_keep_sums(mirror, (int64_t)trial->seq, err);
@@ -82,7 +79,7 @@ static enum lineage_status add_provisional(struct ingest *in, const struct linea
  * kept aside. */
 static enum lineage_status add_row(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
+    struct mirror *mirror = in->mirror;
     struct lineage_trial *trial = &parsed->trial;
     bool terminated = parsed->record.terminated;
     enum lineage_status status = terminated ? LINEAGE_OK : flush(in, err);
@@ -96,7 +93,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
         status = add_provisional(in, trial, err);
     if (status == LINEAGE_OK)
         status = tally_add(in->tally, trial, err);
-    mirror_note_id(&mirror->meta.at, trial->exp_id);
+    row_note_id(trial->exp_id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
 }
 
@@ -104,7 +101,7 @@ static enum lineage_status add_row(struct ingest *in, struct parsed_record *pars
  * one bad line must not hide all behind it. */
 static enum lineage_status add_record(struct ingest *in, struct parsed_record *parsed, struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
+    struct mirror *mirror = in->mirror;
     enum lineage_status status = parsed->is_row ? add_row(in, parsed, err) : LINEAGE_OK;
     if (status != LINEAGE_OK || parsed->fault == ROW_SOUND)
         return status;
@@ -112,7 +109,7 @@ static enum lineage_status add_record(struct ingest *in, struct parsed_record *p
     status = mirror_insert_finding(mirror, &parsed->record, parsed->digest, parsed->fault, parsed->is_row, id ? id : "",
                                    parsed->reason, err);
     if (id && parsed->record.terminated) /* other tools read the row: its id is used up */
-        mirror_note_id(&mirror->meta.at, id);
+        row_note_id(id, &mirror->meta.at.next_id, &mirror->meta.at.id_width);
     return status;
 }
 
@@ -139,7 +136,7 @@ static enum lineage_status take_record(struct ingest *in, struct parsed_record *
 /* The parser can begin when the header is known, by which it reads the rows. */
 static enum lineage_status start_parser(struct ingest *in, const struct tsv_record *header, struct lineage_error *err)
 {
-    struct index *mirror = in->mirror;
+    struct mirror *mirror = in->mirror;
     enum lineage_status status =
         header ? mirror_set_header(mirror, header->bytes, header->length, err) : LINEAGE_OK;
     if (status != LINEAGE_OK || !mirror->has_layout)
@@ -218,7 +215,7 @@ static enum lineage_status take_batches(struct ingest *in, struct lineage_error 
 }
 
 /* What the last sync took from an unterminated record is read again, whole by now or not. */
-static enum lineage_status drop_provisional(struct index *mirror, struct lineage_error *err)
+static enum lineage_status drop_provisional(struct mirror *mirror, struct lineage_error *err)
 {
     struct mirror_meta *meta = &mirror->meta;
     enum lineage_status status = LINEAGE_OK;
@@ -256,7 +253,7 @@ static void *sort_params(void *params)
 static enum lineage_status make_indexes(struct ingest *in, struct lineage_error *err)
 {
     pthread_t thread;
-    bool beside = in->much && beside_start(&thread, sort_params, in->params);
+    bool beside = in->much && worker_thread_start(&thread, sort_params, in->params);
     enum lineage_status status = mirror_make_indexes(in->mirror, err);
     if (beside)
         pthread_join(thread, NULL);
@@ -285,7 +282,7 @@ static void note_file(struct mirror_meta *meta, const struct log_state *log)
 }
 
 /* Saved in the caller's transaction, with the rows. */
-enum lineage_status mirror_ingest(struct index *mirror, const struct log_state *log,
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log,
                                   struct lineage_error *err)
 {
     uint64_t there = mirror->meta.at.watermark, coming = log->size - there;

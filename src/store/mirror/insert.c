@@ -2,6 +2,8 @@
  * insert.c: one trial, or one finding, into the tables. REPLACE in the side tables: a column or turn that stands twice
  * in a row is a finding of `verify`, not a reason to refuse the file.
  */
+#include "insert.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 
 #include "../format/expected.h"
 #include "mirror_internal.h"
+#include "statement.h"
 
 /* By position, as the table of columns in trial.c orders both. */
 static const char insert_trial_sql[] =
@@ -83,7 +86,7 @@ static void bind_columns(sqlite3_stmt *stmt, const struct lineage_trial *trial)
 
 /* The first two columns of every side table. exp_id stands in each of them, so that people can
  * ask them without a join. */
-static enum lineage_status prepare_part(struct index *mirror, sqlite3_stmt **stmt, const char *sql,
+static enum lineage_status prepare_part(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
                                         const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
@@ -96,7 +99,7 @@ static enum lineage_status prepare_part(struct index *mirror, sqlite3_stmt **stm
 }
 
 /* Rows of their own, so that one turn can be asked for over all trials. */
-static enum lineage_status insert_turns(struct index *mirror, const struct lineage_trial *trial,
+static enum lineage_status insert_turns(struct mirror *mirror, const struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -116,7 +119,7 @@ static enum lineage_status insert_turns(struct index *mirror, const struct linea
 }
 
 /* As text and, if it is one, as a number: queries compare it, printers show what was written. */
-static enum lineage_status insert_extras(struct index *mirror, const struct lineage_trial *trial,
+static enum lineage_status insert_extras(struct mirror *mirror, const struct lineage_trial *trial,
                                          struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -137,7 +140,7 @@ static enum lineage_status insert_extras(struct index *mirror, const struct line
 }
 
 /* The end of an interrupted trial says nothing that would keep it from being run again. */
-static enum lineage_status insert_night(struct index *mirror, const struct lineage_trial *trial, struct lineage_error *err)
+static enum lineage_status insert_night(struct mirror *mirror, const struct lineage_trial *trial, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     struct lineage_night_link link;
@@ -152,7 +155,7 @@ static enum lineage_status insert_night(struct index *mirror, const struct linea
 }
 
 /* The row first, as the others refer to it. */
-enum lineage_status mirror_insert(struct index *mirror, const struct lineage_trial *trial,
+enum lineage_status mirror_insert(struct mirror *mirror, const struct lineage_trial *trial,
                                   const struct tsv_record *record, int64_t digest, struct param_batch *params,
                                   struct lineage_error *err)
 {
@@ -179,7 +182,7 @@ static const char *const fault_kinds[] = {[ROW_LONG] = "long",         [ROW_SHOR
                                           [ROW_BAD_STATUS] = "status", [ROW_NOT_UTF8] = "utf8",
                                           [ROW_HEADER_AGAIN] = "header", [ROW_BAD_NUMBER] = "number"};
 
-enum lineage_status mirror_insert_finding(struct index *mirror, const struct tsv_record *record,
+enum lineage_status mirror_insert_finding(struct mirror *mirror, const struct tsv_record *record,
                                           int64_t digest, enum row_fault fault, bool is_row, const char *exp_id,
                                           const char *text, struct lineage_error *err)
 {

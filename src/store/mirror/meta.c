@@ -5,10 +5,13 @@
  * or neither. Without it a sync would have to compare the whole log with the whole mirror to know
  * where to go on.
  */
+#include "meta.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "mirror_internal.h"
+#include "statement.h"
 
 /* Three digits, so that the first ids given sort as text up to 999. */
 struct mirror_meta mirror_meta_start(void)
@@ -18,7 +21,7 @@ struct mirror_meta mirror_meta_start(void)
 
 /* With the table empty there is no header either: one that this handle read before would make the next sync take the
  * header for a row. */
-void mirror_forget_header(struct index *mirror)
+void mirror_forget_header(struct mirror *mirror)
 {
     row_layout_release(&mirror->layout);
     mirror->has_layout = false;
@@ -26,7 +29,7 @@ void mirror_forget_header(struct index *mirror)
 }
 
 /* Parsed from the copy, because the scanner's bytes are gone when the next chunk is read. */
-enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, size_t length,
+enum lineage_status mirror_set_header(struct mirror *mirror, const char *bytes, size_t length,
                                       struct lineage_error *err)
 {
     struct tsv_scanner scanner;
@@ -56,7 +59,7 @@ enum lineage_status mirror_set_header(struct index *mirror, const char *bytes, s
  * line end counts for the next id in memory only: it may be gone at the next sync, and its number
  * must then be free.
  */
-static void read_meta(struct index *mirror, sqlite3_stmt *stmt)
+static void read_meta(struct mirror *mirror, sqlite3_stmt *stmt)
 {
     struct mirror_meta *meta = &mirror->meta;
     meta->at.watermark = (uint64_t)sqlite3_column_int64(stmt, 2);
@@ -73,7 +76,7 @@ static void read_meta(struct index *mirror, sqlite3_stmt *stmt)
     meta->id_width = meta->at.id_width = (size_t)sqlite3_column_int64(stmt, 12);
     meta->provisional = sqlite3_column_int64(stmt, 13);
     if (meta->provisional)
-        mirror_note_id(&meta->at, mirror_text(stmt, 14));
+        row_note_id(mirror_text(stmt, 14), &meta->at.next_id, &meta->at.id_width);
 }
 
 /*
@@ -81,7 +84,7 @@ static void read_meta(struct index *mirror, sqlite3_stmt *stmt)
  * and all of it must be made anew. The header is parsed only if it is not the one at hand, for this
  * runs at every sync that finds something new.
  */
-enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_NAME_MAX],
+enum lineage_status mirror_load_meta(struct mirror *mirror, char metric[LINEAGE_NAME_MAX],
                                      struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -117,7 +120,7 @@ enum lineage_status mirror_load_meta(struct index *mirror, char metric[LINEAGE_N
 
 /* REPLACE of the one row whose id is 0, which the CHECK of the table makes the only one there
  * can be. */
-enum lineage_status mirror_save_meta(struct index *mirror, struct lineage_error *err)
+enum lineage_status mirror_save_meta(struct mirror *mirror, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
     const struct mirror_meta *meta = &mirror->meta;

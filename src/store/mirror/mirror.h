@@ -1,67 +1,86 @@
 /*
- * mirror.h: lineage.db, the SQLite mirror: what statements of this directory share. index/index.h says what can
- * be asked of it.
+ * mirror.h: the mirror, a SQLite database built from the log, that answers every question about its trials.
+ *
+ * A command opens the store's mirror, brings it up to date with mirror_sync, and then asks: questions/questions.h has
+ * the questions, verify/mirror_checks.h the checks of the database itself. No SQLite type appears in these headers.
  *
  * Invariants
- *   1. The mirror covers the terminated records of the log in [0, watermark); watermark, line number, identity
- *      of the log and digests are written in the same transaction as the rows.
- *   2. A last record without line end is mirrored as a provisional row, dropped at the next sync.
- *   3. Each row keeps the digest of its bytes, so that a changed byte is named by line.
- *   4. A mirror on disk that cannot serve (read-only directory, full disk, locked for too long, a newer
- *      version, bytes of the log changed under it) is replaced by one in memory for this handle, built from the
- *      log as it is, with a notice. One that is damaged, or was made for another score column than the
- *      configured one, is made anew.
+ *   1. An answer is that of the log as of the last mirror_sync. When lineage.db cannot be used (read-only directory,
+ *      full disk, locked for too long, a newer version, changed bytes in the log), this handle builds a mirror in
+ *      memory from the log instead, with a notice.
+ *   2. The mirror covers the terminated records of the log in [0, watermark). Watermark, line number, identity of the
+ *      log and digests are written in the same transaction as the rows.
+ *   3. A last record without a line end is mirrored as a provisional row, which the next sync removes and reads again.
+ *   4. Each row keeps the digest of its bytes, so that a changed byte can be reported with its line.
+ *   5. Nothing here writes to the log or takes its lock, so a reader never waits for a writer.
+ *   6. A trial is identified by its seq, its position among the rows, from 1. A seq is valid until the next mirror_sync:
+ *      the provisional row may be a different one then.
  */
 #ifndef MIRROR_MIRROR_H
 #define MIRROR_MIRROR_H
 
-#include <sqlite3.h>
-
-#include "../index/index.h"
+#include "../format/row.h"
+#include "../internal.h"
 #include "../log/log.h"
 
-/* The connection, for statements of the other files. Valid until the next sync. */
-sqlite3 *mirror_db(struct index *mirror);
+struct mirror;
 
-/* The cached statement of a constant text (known by its pointer), reset, unbound, not to finalize. */
-enum lineage_status mirror_prepare(struct index *mirror, sqlite3_stmt **stmt, const char *sql,
-                                   struct lineage_error *err);
+/* Opens the mirror of a store whose log is open; the store must outlive it. Reads nothing of the log yet. */
+enum lineage_status mirror_open(struct mirror **mirror, struct lineage_store *store, struct lineage_error *err);
+void mirror_close(struct mirror *mirror); /* NULL is allowed */
 
-/* SQLITE_ROW is LINEAGE_OK, SQLITE_DONE LINEAGE_ENOTFOUND without message; the rest fails. */
-enum lineage_status mirror_step(struct index *mirror, sqlite3_stmt *stmt, struct lineage_error *err);
+/* The store that it was opened for. */
+const struct lineage_store *mirror_store(const struct mirror *mirror);
 
-/* Behind the last row that was wanted: reset, and what the walk ended with, where no further row is no failure. */
-enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status);
+/* ---- following the log ---- */
 
-/* Translate an SQLite failure: LINEAGE_ELOCKED when busy, LINEAGE_ENOMEM, else LINEAGE_EDB. */
-enum lineage_status mirror_fail(struct index *mirror, const char *doing, struct lineage_error *err);
+/* Brings the mirror up to date with the log; reads new bytes only. Every reader calls it before it asks. */
+enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err);
 
-/* Text of a column, "" for NULL: the file may have been made by anybody. */
-static inline const char *mirror_text(sqlite3_stmt *stmt, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(stmt, column);
-    return text ? text : "";
-}
+/* The same for a writer, which waits for the log's lock only: if another process holds lineage.db, the mirror stays
+ * behind, and mirror_position says how far it has read. */
+enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err);
 
-/* The label in a column; LINEAGE_EDB, and the mirror counts as damaged, if it is none. */
-enum lineage_status mirror_label(struct index *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
-                                 struct lineage_error *err);
+/* The same for a writer whose row is already safe in the log: a failure is only a notice, and the mirror stays where it
+ * is instead of falling back to memory. */
+void mirror_follow(struct mirror *mirror);
 
-/* Columns that mirror_trial reads, from a `trials t`; they must come first in a SELECT. */
-#define TRIAL_COLUMNS                                                                              \
-    "t.seq, t.line, t.exp_id, t.timestamp, t.specialist, t.parent_exp, t.baseline_exp, t.domain, " \
-    "t.hypothesis, t.expected_delta, t.status, t.core_metric, t.val_bpb, t.delta_vs_best, "        \
-    "t.train_s, t.total_s, t.job_name, t.snapshot_path, t.notes, t.score, t.special"
-#define N_TRIAL_COLUMNS 21
+/* Throws lineage.db away and builds it anew. */
+enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err);
 
-/* Bits of trials.special: nan from 1 on, negative zero from here on. */
-#define MIRROR_NEGATIVE_ZERO 256
+/*
+ * After a question failed: did it fail because lineage.db is damaged? If so, the mirror has been built anew when this
+ * returns true, and the question can be asked again. Do not call it while an answer is being given item by item.
+ */
+bool mirror_mended(struct mirror *mirror);
 
-/* Fill a trial from the current row; text goes to arena. Extra columns are loaded too. */
-enum lineage_status mirror_trial(struct index *mirror, sqlite3_stmt *stmt, struct lineage_trial *trial,
-                                 struct arena *arena, struct lineage_error *err);
+/* Damage that was met is not to be mended: the caller checks the file itself. */
+void mirror_forget_damage(struct mirror *mirror);
 
-/* XXH3 of a record's bytes as SQLite integer. */
-int64_t mirror_digest(const char *bytes, size_t length);
+/* ---- what it is ---- */
+
+/* Whether answers come from disk, not from memory. */
+bool mirror_on_disk(const struct mirror *mirror);
+
+/* Why this handle answers from memory although it should use the disk; NULL if it does not. */
+const struct lineage_error *mirror_fallback(const struct mirror *mirror);
+
+/* How far the mirror has read. */
+struct mirror_position {
+    struct log_state log; /* at the last sync */
+    uint64_t watermark;   /* end of its last terminated record; bytes after it are an unterminated one */
+    uint64_t line;        /* number of the line that begins there */
+    uint64_t rows;        /* terminated ones */
+    uint64_t next_id;     /* largest numeric exp_id + 1 */
+    size_t id_width;      /* digits of the widest numeric exp_id */
+};
+const struct mirror_position *mirror_position(const struct mirror *mirror);
+
+/* *ends: the last record that was read is still at its place in the log. Between a sync and a claim another writer may
+ * have taken rows back (log_state.taken_back) and written others. */
+enum lineage_status mirror_ends_in_log(struct mirror *mirror, bool *ends, struct lineage_error *err);
+
+/* Layout of the log's header; NULL while the log has none. Valid until the next sync. */
+const struct row_layout *mirror_layout(const struct mirror *mirror);
 
 #endif

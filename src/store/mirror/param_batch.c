@@ -4,11 +4,14 @@
  * sorted rows, where equal values stand together: a learning rate drawn anew for each trial is then
  * one more row in order, and not a place of its own in a table of millions.
  */
+#include "param_batch.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mirror_internal.h"
+#include "statement.h"
 
 #define BATCH ((size_t)1 << 21) /* 64 MB: of a large log each page of the table is then written once or twice */
 #define MAX_NAMES 256
@@ -100,7 +103,7 @@ static bool add_one(struct param_batch *batch, const struct lineage_param *param
 
 /* Flushed before the trial and not after it: what waits is then whole trials, the last one among them. A
  * parameter that is nan has no place on an axis. */
-enum lineage_status param_batch_add(struct param_batch *batch, struct index *mirror,
+enum lineage_status param_batch_add(struct param_batch *batch, struct mirror *mirror,
                                     const struct lineage_trial *trial, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -151,7 +154,7 @@ static void bind_setting(sqlite3_stmt *stmt, int at, const struct param_row *row
         sqlite3_bind_double(stmt, at + 1, row->value.number);
 }
 
-static enum lineage_status insert_rows(struct index *mirror, const struct param_row *rows,
+static enum lineage_status insert_rows(struct mirror *mirror, const struct param_row *rows,
                                        size_t n, struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -173,7 +176,7 @@ void param_batch_sort(struct param_batch *batch)
     batch->sorted = true;
 }
 
-enum lineage_status param_batch_rows(struct param_batch *batch, struct index *mirror, struct lineage_error *err)
+enum lineage_status param_batch_rows(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
     param_batch_sort(batch);
@@ -194,7 +197,7 @@ struct sum {
 
 /* Rows that wait for their statement. */
 struct sums {
-    struct index *mirror;
+    struct mirror *mirror;
     struct sum waiting[GROUP];
     size_t n;
 };
@@ -210,7 +213,7 @@ static const char sum_one[] = "INSERT OR FAIL INTO param_values VALUES (?,?,?,?,
 static const char sum_group[] =
     "INSERT OR FAIL INTO param_values VALUES " TIMES_63("(?,?,?,?,?,?),") "(?,?,?,?,?,?)" ADD_TO_SUMS;
 
-static enum lineage_status write_sums(struct index *mirror, const struct sum *sums, size_t n,
+static enum lineage_status write_sums(struct mirror *mirror, const struct sum *sums, size_t n,
                                       struct lineage_error *err)
 {
     sqlite3_stmt *stmt;
@@ -259,7 +262,7 @@ static size_t sum_setting(struct sum sums[LINEAGE_N_LABELS], const struct param_
 }
 
 /* Labels that no trial has get no row, so the table holds what happened and nothing else. */
-enum lineage_status param_batch_sums(struct param_batch *batch, struct index *mirror, struct lineage_error *err)
+enum lineage_status param_batch_sums(struct param_batch *batch, struct mirror *mirror, struct lineage_error *err)
 {
     struct sums out = {.mirror = mirror};
     struct sum labels[LINEAGE_N_LABELS];
@@ -277,7 +280,7 @@ enum lineage_status param_batch_sums(struct param_batch *batch, struct index *mi
     return status;
 }
 
-enum lineage_status param_batch_flush(struct param_batch *batch, struct index *mirror,
+enum lineage_status param_batch_flush(struct param_batch *batch, struct mirror *mirror,
                                       struct lineage_error *err)
 {
     enum lineage_status status = param_batch_rows(batch, mirror, err);

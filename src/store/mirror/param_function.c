@@ -6,9 +6,12 @@
  * Notes are parsed by the same code as everywhere, so a condition cannot see another value than the
  * row that is shown. Deterministic: SQLite may call it once for equal arguments.
  */
+#include "param_function.h"
+
 #include <math.h>
 
 #include "mirror_internal.h"
+#include "statement.h"
 
 static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
 {
@@ -30,7 +33,7 @@ static void find_param(sqlite3_context *context, int n, sqlite3_value **values)
         sqlite3_result_double(context, param->value);
 }
 
-enum lineage_status param_function_register(struct index *mirror, struct lineage_error *err)
+enum lineage_status param_function_register(struct mirror *mirror, struct lineage_error *err)
 {
     int code =
         sqlite3_create_function_v2(mirror->db, "param", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,

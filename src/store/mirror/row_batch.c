@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "beside.h"
+#include "record_digest.h"
+#include "worker_thread.h"
 
 struct row_parser {
     const struct row_layout *layout;
@@ -72,7 +73,7 @@ static enum lineage_status parse_record(struct row_parser *parser, struct row_ba
     const struct tsv_cell *cells;
     char reason[160];
     size_t n;
-    parsed->digest = mirror_digest(parsed->record.bytes, parsed->record.length);
+    parsed->digest = record_digest(parsed->record.bytes, parsed->record.length);
     parsed->fault = ROW_SOUND;
     parsed->fault_id = parsed->reason = NULL;
     if (parsed->is_header)
@@ -124,7 +125,7 @@ struct row_parser *row_parser_new(const struct row_layout *layout, struct tsv_re
     pthread_mutex_init(&parser->lock, NULL);
     pthread_cond_init(&parser->changed, NULL);
     /* Without a thread all is parsed by its giver: slower, and the same. */
-    parser->apart = apart && beside_start(&parser->thread, parse_apart, parser);
+    parser->apart = apart && worker_thread_start(&parser->thread, parse_apart, parser);
     return parser;
 }
 

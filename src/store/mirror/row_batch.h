@@ -2,7 +2,7 @@
 #ifndef MIRROR_ROW_BATCH_H
 #define MIRROR_ROW_BATCH_H
 
-#include "mirror_internal.h"
+#include "mirror.h"
 
 /* A record, and what was made of it. Texts are in the batch. */
 struct parsed_record {

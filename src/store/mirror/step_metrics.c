@@ -2,6 +2,8 @@
  * step_metrics.c: per-step metrics of telemetry/<exp_id>.json into step_metrics. A file that is
  * missing, forbidden or damaged is no failure of the mirror: `lineage verify` reports it.
  */
+#include "step_metrics.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -9,8 +11,9 @@
 #include "../files/telemetry.h"
 #include "../format/json_text.h"
 #include "mirror_internal.h"
+#include "statement.h"
 
-static enum lineage_status insert_step(struct index *mirror, const struct lineage_trial *trial,
+static enum lineage_status insert_step(struct mirror *mirror, const struct lineage_trial *trial,
                                        json_int_t step, const char *key, double value,
                                        struct lineage_error *err)
 {
@@ -29,7 +32,7 @@ static enum lineage_status insert_step(struct index *mirror, const struct lineag
 
 /* What is no number was refused when we wrote the file; other writers' files are taken as far as
  * they go. */
-static enum lineage_status insert_steps(struct index *mirror, const struct lineage_trial *trial,
+static enum lineage_status insert_steps(struct mirror *mirror, const struct lineage_trial *trial,
                                         const json_t *steps, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -58,7 +61,7 @@ static bool is_permanent(const struct lineage_error *why)
 
 /* Read when its row comes in and not when a step is asked for: the file belongs to the row from
  * then on (append writes it first). */
-enum lineage_status mirror_insert_telemetry(struct index *mirror,
+enum lineage_status mirror_insert_telemetry(struct mirror *mirror,
                                             const struct lineage_trial *trial,
                                             struct lineage_error *err)
 {

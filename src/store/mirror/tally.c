@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "../format/expected.h"
+#include "statement.h"
 
 /* What the trials of one specialist came to. */
 struct entry {
@@ -26,7 +27,7 @@ struct entry {
 /* 64 for a sync of a row or two; 65536 for a load, where a log may name a specialist a trial and the
  * table must not grow without end. */
 struct tally {
-    struct index *mirror;
+    struct mirror *mirror;
     bool fresh;
     struct arena arena;
     struct entry **buckets;
@@ -34,7 +35,7 @@ struct tally {
 };
 
 /* A power of two, as the bucket is the hash's low bits. */
-struct tally *tally_new(struct index *mirror, bool fresh, bool large)
+struct tally *tally_new(struct mirror *mirror, bool fresh, bool large)
 {
     struct tally *tally = calloc(1, sizeof *tally);
     if (!tally)

@@ -2,12 +2,12 @@
 #ifndef MIRROR_TALLY_H
 #define MIRROR_TALLY_H
 
-#include "mirror_internal.h"
+#include "mirror.h"
 
 struct tally;
 
 /* fresh: the tables are empty, nothing need be looked up; large: many rows are coming. NULL without memory. */
-struct tally *tally_new(struct index *mirror, bool fresh, bool large);
+struct tally *tally_new(struct mirror *mirror, bool fresh, bool large);
 void tally_free(struct tally *tally);
 
 /* Count a trial; call in file order. */

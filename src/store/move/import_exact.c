@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../files/fs.h"
-#include "../index/index.h"
+#include "../mirror/mirror.h"
 #include "../log/log.h"
 
 #define PIECE ((size_t)1 << 20)
@@ -71,7 +71,7 @@ enum lineage_status lineage_import_exact(struct lineage_store *store, const char
     if (status == LINEAGE_EAWAY && store->log->lost)
         status = add_rest(store, &bytes, n_bytes, err);
     if (status == LINEAGE_OK)
-        index_follow(store->index);
+        mirror_follow(store->mirror);
     buf_release(&bytes);
     return status;
 }

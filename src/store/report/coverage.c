@@ -42,7 +42,7 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
     const char **names;
     size_t n;
     enum lineage_status status =
-        index_param_names(load->store->index, &names, &n, &report->more_params, &load->arena, err);
+        mirror_param_names(load->store->mirror, &names, &n, &report->more_params, &load->arena, err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *params, &params, err);
     uint64_t all = measured(report->labels);
@@ -50,7 +50,7 @@ static enum lineage_status load_params(struct report_load *load, struct lineage_
         struct lineage_report_param *param = &params[report->n_params];
         if (!is_setting(names[i]))
             continue;
-        status = index_param_values(load->store->index, names[i], param, &load->arena, err);
+        status = mirror_param_values(load->store->mirror, names[i], param, &load->arena, err);
         if (!param->n_values) /* of harness_abort trials alone */
             continue;
         param->constant = param->n_values == 1 && all && measured(param->values[0].labels) >= all;
@@ -96,13 +96,13 @@ static enum lineage_status look_up(struct report_load *load, struct lineage_repo
     for (size_t i = 0; *settled && i < grid->x->n_values; i++)
         for (size_t j = 0; *settled && j < ny; j++) {
             const struct lineage_param pair[2] = {param_of(grid->x, i), param_of(grid->y, j)};
-            enum index_cell answer;
-            enum lineage_status status = index_pair_tried(load->store->index, pair, steps, &answer, err);
+            enum mirror_cell answer;
+            enum lineage_status status = mirror_pair_tried(load->store->mirror, pair, steps, &answer, err);
             if (status != LINEAGE_OK)
                 return status;
-            *settled = answer != INDEX_UNSETTLED;
-            tried[i * ny + j] = answer == INDEX_TRIED;
-            if (answer == INDEX_UNTRIED) {
+            *settled = answer != MIRROR_UNSETTLED;
+            tried[i * ny + j] = answer == MIRROR_TRIED;
+            if (answer == MIRROR_UNTRIED) {
                 untried[grid->n_untried][0] = i;
                 untried[grid->n_untried++][1] = j;
             }

@@ -17,9 +17,9 @@ static enum lineage_status find_other(struct report_load *load, const char *id, 
     *found = false;
     if (!id[0])
         return LINEAGE_OK;
-    enum lineage_status status = index_find(load->store->index, id, &seq, err);
+    enum lineage_status status = mirror_find(load->store->mirror, id, &seq, err);
     if (status == LINEAGE_OK && (uint64_t)seq != self->seq) {
-        status = index_borrow(load->store->index, seq, other, &load->arena, err);
+        status = mirror_borrow(load->store->mirror, seq, other, &load->arena, err);
         *found = status == LINEAGE_OK;
     }
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
@@ -106,7 +106,7 @@ enum lineage_status report_full(struct report_load *load, struct lineage_error *
     struct lineage_trial *newest = NULL;
     struct lineage_report_full *full;
     size_t n = 0, limit = load->options->full;
-    enum lineage_status status = limit ? index_list(load->store->index, INDEX_NEWEST_INFORMATIVE, limit, &newest, &n,
+    enum lineage_status status = limit ? mirror_list(load->store->mirror, MIRROR_NEWEST_INFORMATIVE, limit, &newest, &n,
                                                     &load->arena, err)
                                        : LINEAGE_OK;
     if (status == LINEAGE_OK)

@@ -80,7 +80,7 @@ static enum lineage_status find_reasons(struct report_load *load, struct lineage
     struct lineage_report_reason *reasons;
     size_t n;
     enum lineage_status status =
-        index_newest_failed(load->store->index, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
+        mirror_newest_failed(load->store->mirror, failure->label, LOOKED_AT, &trials, &n, &load->arena, err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *reasons, &reasons, err);
     for (size_t i = 0; status == LINEAGE_OK && i < n; i++) {

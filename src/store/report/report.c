@@ -41,29 +41,29 @@ static enum lineage_status take_settings(struct report_load *load, struct lineag
     report->noise_std = config->noise_std;
     report->noise_seeds = config->noise_seeds ? config->noise_seeds : 1;
     report->needed = lineage_threshold(config->min_delta, config->noise_std, config->noise_seeds);
-    report->rows = index_position(load->store->index)->rows;
+    report->rows = mirror_position(load->store->mirror)->rows;
     return report->metric ? LINEAGE_OK : store_no_memory(err);
 }
 
 /* A limit of 0 asks nothing: SQLite would prepare and run the statement to say so. */
-static enum lineage_status list(struct report_load *load, enum index_order order, size_t limit,
+static enum lineage_status list(struct report_load *load, enum mirror_order order, size_t limit,
                                 const struct lineage_trial **trials, size_t *n, struct lineage_error *err)
 {
     struct lineage_trial *found = NULL;
     *n = 0;
     enum lineage_status status =
-        limit ? index_list(load->store->index, order, limit, &found, n, &load->arena, err) : LINEAGE_OK;
+        limit ? mirror_list(load->store->mirror, order, limit, &found, n, &load->arena, err) : LINEAGE_OK;
     *trials = found;
     return status;
 }
 
 /* Room on both sides: where it came from is worth less than where it stands, so a quarter goes to the root's end. */
-static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum index_chain_rule rule,
+static enum lineage_status load_chain(struct report_load *load, int64_t seq, enum mirror_chain_rule rule,
                                       size_t first, size_t last, struct lineage_error *err)
 {
-    struct index_chain_ends ends;
+    struct mirror_chain_ends ends;
     enum lineage_status status =
-        index_chain_ends(load->store->index, seq, rule, first, last, &ends, &load->arena, err);
+        mirror_chain_ends(load->store->mirror, seq, rule, first, last, &ends, &load->arena, err);
     if (status == LINEAGE_OK)
         load->report.chain = (struct lineage_report_chain){
             .trials = ends.trials, .passed_over = ends.passed_over, .n = ends.n, .total = ends.total,
@@ -80,27 +80,27 @@ static enum lineage_status load_best(struct report_load *load, struct lineage_er
     double score;
     struct lineage_trial *best;
     size_t first = load->options->chain / 4;
-    enum lineage_status status = index_best(load->store->index, &seq, &score, err);
+    enum lineage_status status = mirror_best(load->store->mirror, &seq, &score, err);
     if (status == LINEAGE_ENOTFOUND)
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = report_alloc(load, 1, sizeof *best, &best, err);
     if (status == LINEAGE_OK)
-        status = index_borrow(load->store->index, seq, best, &load->arena, err);
+        status = mirror_borrow(load->store->mirror, seq, best, &load->arena, err);
     if (status != LINEAGE_OK)
         return status;
     load->report.best = best;
-    return load_chain(load, seq, INDEX_CHAIN_KEPT, first, load->options->chain - first, err);
+    return load_chain(load, seq, MIRROR_CHAIN_KEPT, first, load->options->chain - first, err);
 }
 
 /* From sums by specialist, which failures.c wants anyway: one query for both. */
 static enum lineage_status count_labels(struct report_load *load, struct lineage_error *err)
 {
-    struct index *index = load->store->index;
-    enum lineage_status status = index_label_counts(index, &load->counts, &load->n_counts, &load->arena, err);
+    struct mirror *mirror = load->store->mirror;
+    enum lineage_status status = mirror_label_counts(mirror, &load->counts, &load->n_counts, &load->arena, err);
     for (size_t i = 0; status == LINEAGE_OK && i < load->n_counts; i++)
         load->report.labels[load->counts[i].label] += load->counts[i].n;
-    return status == LINEAGE_OK ? index_count_findings(index, &load->report.findings, err) : status;
+    return status == LINEAGE_OK ? mirror_count_findings(mirror, &load->report.findings, err) : status;
 }
 
 /* Coverage before the newest trials: what is constant is left out of what they set. Labels before coverage
@@ -115,9 +115,9 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = count_labels(load, err);
     if (status == LINEAGE_OK)
-        status = list(load, INDEX_BEST_KEPT, o->leaders, &report->leaders, &report->n_leaders, err);
+        status = list(load, MIRROR_BEST_KEPT, o->leaders, &report->leaders, &report->n_leaders, err);
     if (status == LINEAGE_OK)
-        status = list(load, INDEX_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
+        status = list(load, MIRROR_NEWEST_INFORMATIVE, o->recent, &report->recent, &report->n_recent, err);
     if (status == LINEAGE_OK)
         status = report_coverage(load, err);
     if (status == LINEAGE_OK)
@@ -125,11 +125,11 @@ static enum lineage_status load_native(struct report_load *load, struct lineage_
     if (status == LINEAGE_OK)
         status = report_failures(load, err);
     if (status == LINEAGE_OK)
-        status = index_calibration(load->store->index, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
+        status = mirror_calibration(load->store->mirror, CALIBRATED, &calibration, &report->n_calibration, &load->arena,
                                    err);
     report->calibration = calibration;
     if (status == LINEAGE_OK)
-        status = index_proposers(load->store->index, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
+        status = mirror_proposers(load->store->mirror, CALIBRATED, report->direction == LINEAGE_LOWER, &proposers,
                                  &report->n_proposers, &load->arena, err);
     report->proposers = proposers;
     return status;
@@ -142,11 +142,11 @@ static enum lineage_status choose_best(struct report_load *load, struct lineage_
 {
     const struct lineage_trial *best;
     size_t n;
-    enum lineage_status status = list(load, INDEX_FIRST_SCORED, 1, &best, &n, err);
+    enum lineage_status status = list(load, MIRROR_FIRST_SCORED, 1, &best, &n, err);
     if (status == LINEAGE_OK && !n)
-        status = list(load, INDEX_FIRST, 1, &best, &n, err);
+        status = list(load, MIRROR_FIRST, 1, &best, &n, err);
     else if (status == LINEAGE_OK && !isnan(best->score.value))
-        status = list(load, INDEX_BEST_SCORED, 1, &best, &n, err);
+        status = list(load, MIRROR_BEST_SCORED, 1, &best, &n, err);
     if (status == LINEAGE_OK && n)
         load->report.best = best;
     return status;
@@ -158,8 +158,8 @@ static enum lineage_status load_ancestors(struct report_load *load, struct linea
     int64_t seq;
     if (!load->report.best || !load->report.best->exp_id[0])
         return LINEAGE_OK;
-    enum lineage_status status = index_find_exact(load->store->index, load->report.best->exp_id, &seq, err);
-    return status == LINEAGE_OK ? load_chain(load, seq, INDEX_CHAIN_ALL, INDEX_ALL, 0, err) : status;
+    enum lineage_status status = mirror_find_exact(load->store->mirror, load->report.best->exp_id, &seq, err);
+    return status == LINEAGE_OK ? load_chain(load, seq, MIRROR_CHAIN_ALL, MIRROR_ALL, 0, err) : status;
 }
 
 /* A slice [-0:] is the whole list: that is why 0 means all here. That style shows trials as they
@@ -169,7 +169,7 @@ static enum lineage_status load_full(struct report_load *load, size_t limit, str
     const struct lineage_trial *newest;
     struct lineage_report_full *full;
     size_t n;
-    enum lineage_status status = list(load, INDEX_NEWEST, limit ? limit : INDEX_ALL, &newest, &n, err);
+    enum lineage_status status = list(load, MIRROR_NEWEST, limit ? limit : MIRROR_ALL, &newest, &n, err);
     if (status == LINEAGE_OK)
         status = report_alloc(load, n, sizeof *full, &full, err);
     if (status != LINEAGE_OK)
@@ -190,9 +190,9 @@ static enum lineage_status load_fieldkit(struct report_load *load, struct lineag
     if (status == LINEAGE_OK)
         status = load_ancestors(load, err);
     if (status == LINEAGE_OK)
-        status = list(load, INDEX_BEST_KEPT_UNSCORED_INFINITE, o->leaders, &report->leaders, &report->n_leaders, err);
+        status = list(load, MIRROR_BEST_KEPT_UNSCORED_INFINITE, o->leaders, &report->leaders, &report->n_leaders, err);
     if (status == LINEAGE_OK)
-        status = list(load, INDEX_NEWEST, o->recent ? o->recent : INDEX_ALL, &report->recent, &report->n_recent, err);
+        status = list(load, MIRROR_NEWEST, o->recent ? o->recent : MIRROR_ALL, &report->recent, &report->n_recent, err);
     return status == LINEAGE_OK ? load_full(load, o->full, err) : status;
 }
 
@@ -221,7 +221,7 @@ static enum lineage_status load_once(struct lineage_report **report, struct line
     load->store = store;
     load->options = options;
     load->report.memory = load;
-    enum lineage_status status = index_sync(store->index, err);
+    enum lineage_status status = mirror_sync(store->mirror, err);
     if (status == LINEAGE_OK)
         status = load_parts(load, err);
     if (status == LINEAGE_OK)
@@ -243,7 +243,7 @@ enum lineage_status lineage_report_load(struct lineage_report **report, struct l
     lineage_report_options_init(&defaults);
     do
         status = load_once(report, store, options ? options : &defaults, err);
-    while (status != LINEAGE_OK && index_mended(store->index));
+    while (status != LINEAGE_OK && mirror_mended(store->mirror));
     return status;
 }
 

@@ -5,14 +5,14 @@
 #include <lineage/report.h>
 
 #include "../format/arena.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
 
 /* A report under way: filled in once, const from then on. */
 struct report_load {
     struct lineage_report report; /* first: what the caller gets is its address */
     struct lineage_store *store;
     const struct lineage_report_options *options;
-    struct index_label_count *counts; /* of the index, [n_counts] */
+    struct mirror_label_count *counts; /* of the index, [n_counts] */
     size_t n_counts;
     struct arena arena;
 };

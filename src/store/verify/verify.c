@@ -19,7 +19,8 @@
 #include "../files/snapshot.h"
 #include "../files/telemetry.h"
 #include "../format/json_text.h"
-#include "../index/index.h"
+#include "../questions/questions.h"
+#include "mirror_checks.h"
 
 struct verifying {
     struct lineage_store *store;
@@ -44,7 +45,7 @@ static void found(struct verifying *v, const char *kind, uint64_t line, const ch
 static void check_tail(struct verifying *v)
 {
     char text[128];
-    const struct index_position *at = index_position(v->store->index);
+    const struct mirror_position *at = mirror_position(v->store->mirror);
     if (at->log.size > at->watermark) {
         snprintf(text, sizeof text, "the last record has no line end (%llu bytes)",
                  (unsigned long long)(at->log.size - at->watermark));
@@ -69,15 +70,15 @@ static void pass_on(void *context, const struct lineage_finding *finding)
 
 /* A mirror that cannot even be read through is a finding, not a failure of the check. A mirror
  * that this handle gave up on earlier has said why; there is nothing behind it to compare. */
-static enum lineage_status check_index(struct verifying *v, struct index *on_disk, struct lineage_error *err)
+static enum lineage_status check_index(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
     struct lineage_error why = {0};
-    const struct lineage_error *fallback = index_fallback(on_disk);
+    const struct lineage_error *fallback = mirror_fallback(on_disk);
     if (fallback)
         found(v, "mirror", fallback->line, "", fallback->text);
-    if (fallback || !index_on_disk(on_disk))
+    if (fallback || !mirror_on_disk(on_disk))
         return LINEAGE_OK;
-    enum lineage_status status = index_check(on_disk, v->store->index, pass_on, v, &why);
+    enum lineage_status status = mirror_check(on_disk, v->store->mirror, pass_on, v, &why);
     if (status == LINEAGE_EDB) {
         found(v, "mirror", 0, "", why.text);
         return LINEAGE_OK;
@@ -108,7 +109,7 @@ static enum lineage_status check_telemetry_file(struct verifying *v, const char 
     int64_t seq;
     if (!place_telemetry_id(id, name))
         return LINEAGE_OK; /* a stranger's file */
-    enum lineage_status status = index_find_exact(v->store->index, id, &seq, err);
+    enum lineage_status status = mirror_find_exact(v->store->mirror, id, &seq, err);
     if (status == LINEAGE_ENOTFOUND)
         found(v, "telemetry", 0, id, "telemetry without a row");
     else if (status != LINEAGE_OK)
@@ -203,8 +204,8 @@ static void check_leftovers(struct verifying *v)
 enum lineage_status lineage_findings(struct lineage_store *store, lineage_finding_fn *report,
                                      void *context, struct lineage_error *err)
 {
-    enum lineage_status status = index_sync(store->index, err);
-    return status == LINEAGE_OK ? index_findings(store->index, report, context, err) : status;
+    enum lineage_status status = mirror_sync(store->mirror, err);
+    return status == LINEAGE_OK ? mirror_findings(store->mirror, report, context, err) : status;
 }
 
 /*
@@ -214,25 +215,25 @@ enum lineage_status lineage_findings(struct lineage_store *store, lineage_findin
  * only when it is known what the log says, and the files beside it come last as they are found by
  * way of the rows.
  */
-static enum lineage_status check_store(struct verifying *v, struct index *on_disk, struct lineage_error *err)
+static enum lineage_status check_store(struct verifying *v, struct mirror *on_disk, struct lineage_error *err)
 {
-    enum lineage_status status = on_disk ? index_sync(v->store->index, err) : LINEAGE_OK;
+    enum lineage_status status = on_disk ? mirror_sync(v->store->mirror, err) : LINEAGE_OK;
     if (status == LINEAGE_EIO && is_explained(v))
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
-        status = index_findings(v->store->index, pass_on, v, err);
+        status = mirror_findings(v->store->mirror, pass_on, v, err);
     if (status == LINEAGE_OK)
-        status = index_id_faults(v->store->index, pass_on, v, err);
+        status = mirror_id_faults(v->store->mirror, pass_on, v, err);
     if (status == LINEAGE_OK) {
         check_tail(v);
         check_leftovers(v);
     }
     if (status == LINEAGE_OK)
-        status = index_each_in_cycle(v->store, report_cycle, v, err);
+        status = mirror_each_in_cycle(v->store, report_cycle, v, err);
     if (status == LINEAGE_OK && on_disk)
         status = check_index(v, on_disk, err);
     if (status == LINEAGE_OK)
-        status = index_each_snapshot(v->store->index, check_snapshot, v, err);
+        status = mirror_each_snapshot(v->store->mirror, check_snapshot, v, err);
     if (status == LINEAGE_OK)
         status = check_telemetry(v, err);
     return status == LINEAGE_OK ? check_digests(v, err) : status;
@@ -256,12 +257,12 @@ enum lineage_status lineage_verify_digests(struct lineage_store *store, const ch
     options.metric = store->config.metric[0] ? store->config.metric : NULL;
     enum lineage_status status = lineage_store_open(&apart, store->dir, &options, err);
     if (status == LINEAGE_OK)
-        status = index_enter_sound(store->index, apart->index, &sound, err);
+        status = mirror_enter_sound(store->mirror, apart->mirror, &sound, err);
     v.store = sound ? store : apart;
     if (status == LINEAGE_OK)
-        status = check_store(&v, sound ? NULL : store->index, err);
+        status = check_store(&v, sound ? NULL : store->mirror, err);
     if (sound)
-        index_leave_sound(store->index);
+        mirror_leave_sound(store->mirror);
     *n_findings = v.n;
     lineage_store_close(apart);
     return status;
@@ -302,5 +303,5 @@ enum lineage_status lineage_rebuild_digests(struct lineage_store *store, struct 
 
 enum lineage_status lineage_rebuild(struct lineage_store *store, struct lineage_error *err)
 {
-    return index_rebuild(store->index, err);
+    return mirror_rebuild(store->mirror, err);
 }

@@ -1,0 +1,33 @@
+/* connection.h: opening lineage.db or a database in memory, with its schema. */
+#ifndef MIRROR_CONNECTION_H
+#define MIRROR_CONNECTION_H
+
+#include "mirror.h"
+
+/* Opens the mirror on disk or in memory, in place of the connection that is open. A damaged lineage.db is made anew at
+ * once, with a notice. After a failure no connection is open. */
+enum lineage_status mirror_connect(struct mirror *mirror, bool on_disk, struct lineage_error *err);
+
+/* Empties lineage.db in place, whatever is in it, and opens it. */
+enum lineage_status mirror_connect_anew(struct mirror *mirror, struct lineage_error *err);
+
+/* Makes a handle usable again that ran out of memory: opens a connection that could not be opened then, and rolls back
+ * a transaction that could not be ended then. */
+enum lineage_status mirror_recover(struct mirror *mirror, struct lineage_error *err);
+
+void mirror_disconnect(struct mirror *mirror);
+
+/* Inside a transaction: replaces every table by an empty one. Other processes read the old ones until the commit. */
+enum lineage_status mirror_start_anew(struct mirror *mirror, struct lineage_error *err);
+
+/* Switches lineage.db to write-ahead mode, in which readers and a writer do not wait for each other. Call it after a
+ * commit. If another process has the file open, nothing happens and the next sync tries again. */
+void mirror_share(struct mirror *mirror);
+
+/* How long a statement waits for other processes that hold lineage.db: not at all, or the configured time. */
+void mirror_wait_no_more(struct mirror *mirror, bool no_more);
+
+enum lineage_status mirror_make_indexes(struct mirror *mirror, struct lineage_error *err);
+enum lineage_status mirror_drop_indexes(struct mirror *mirror, struct lineage_error *err);
+
+#endif

@@ -1,0 +1,10 @@
+/* ingest.h: new bytes of the log into rows of the mirror. */
+#ifndef MIRROR_INGEST_H
+#define MIRROR_INGEST_H
+
+#include "mirror.h"
+
+/* Reads the log from the watermark to the size in `log`. The caller holds the transaction. */
+enum lineage_status mirror_ingest(struct mirror *mirror, const struct log_state *log, struct lineage_error *err);
+
+#endif

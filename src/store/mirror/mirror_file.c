@@ -1,0 +1,143 @@
+/*
+ * mirror_file.c: what stands under the name lineage.db, before SQLite sees it. A reading command makes and mends that file, so
+ * it must be sure that it is a mirror: not what a link leads to, and not the database of somebody else.
+ */
+#include "mirror_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "checked_pages.h"
+
+#define WAL PLACE_MIRROR "-wal"
+#define HEADER 100
+
+/* Numbers in SQLite's header are big-endian: 68 application_id, 20 the bytes reserved in each
+ * page (sqlite.org/fileformat). */
+static uint32_t number_at(const unsigned char *header, size_t at)
+{
+    return (uint32_t)header[at] << 24 | (uint32_t)header[at + 1] << 16 | (uint32_t)header[at + 2] << 8 | header[at + 3];
+}
+
+/*
+ * A mirror of a version that set neither application_id nor digests is known by its tables. Without
+ * the checked pages, as such a file has none. An empty schema counts as ours, for there is nothing
+ * in it to lose.
+ */
+static bool has_our_tables(const struct mirror *mirror)
+{
+    static const char sql[] =
+        "SELECT count(*) = 0 OR sum(name IN ('trials', 'param_rows', 'meta')) = 3 FROM sqlite_schema";
+    char *path = mirror_file_path(mirror, false);
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    bool ours = path && sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK &&
+                sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW &&
+                sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    sqlite3_free(path);
+    return ours;
+}
+
+/* Two signs, so that damage to one does not turn a mirror into a stranger's file, which would
+ * then stand in the way for ever. */
+static enum lineage_status judge_header(const struct mirror *mirror, const unsigned char *header, enum mirror_file *file,
+                                        struct lineage_error *err)
+{
+    bool ours = number_at(header, 68) == MIRROR_APPLICATION_ID, digests = header[20] == CHECKED_BYTES;
+    *file = MIRROR_FILE_USELESS;
+    if (memcmp(header, "SQLite format 3", 16) != 0)
+        return LINEAGE_OK;
+    if (ours && digests)
+        *file = MIRROR_FILE_OURS;
+    if (ours || digests || (number_at(header, 68) == 0 && has_our_tables(mirror)))
+        return LINEAGE_OK; /* one bit less is damage, not another application */
+    return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " is another application's database; it is left alone",
+                      mirror->store->dir);
+}
+
+/* An empty file is one in the making. O_NONBLOCK, for a pipe of that name would keep every
+ * command waiting. */
+static enum lineage_status judge_file(struct mirror *mirror, uint64_t size, enum mirror_file *file, struct lineage_error *err)
+{
+    unsigned char header[HEADER] = {0};
+    *file = MIRROR_FILE_NEW;
+    if (!size)
+        return LINEAGE_OK;
+    int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    ssize_t n = fd < 0 ? -1 : fs_read_at(fd, header, sizeof header, 0);
+    if (fd >= 0)
+        fs_close(fd);
+    if (n < 0)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot read %s/" PLACE_MIRROR, mirror->store->dir);
+    return judge_header(mirror, header, file, err);
+}
+
+/* Writable means the directory too: SQLite makes its journal beside the file. */
+enum lineage_status mirror_file_look(struct mirror *mirror, enum mirror_file *file, bool *writable, struct lineage_error *err)
+{
+    struct stat st;
+    int dir_fd = mirror->store->dir_fd;
+    *file = MIRROR_FILE_NEW;
+    *writable = fs_can_write(dir_fd, ".");
+    if (fs_stat(dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return errno == ENOENT ? LINEAGE_OK
+                               : store_fail_errno(err, LINEAGE_EDB, "cannot look at %s/" PLACE_MIRROR, mirror->store->dir);
+    if (!S_ISREG(st.st_mode))
+        return store_fail(err, LINEAGE_EDB, "%s/" PLACE_MIRROR " is not a regular file; it is left alone",
+                          mirror->store->dir);
+    *writable = *writable && fs_can_write(dir_fd, PLACE_MIRROR);
+    return judge_file(mirror, (uint64_t)st.st_size, file, err);
+}
+
+/* Not O_EXCL: two commands may make it at once, and both open the same one. */
+enum lineage_status mirror_file_make(struct mirror *mirror, struct lineage_error *err)
+{
+    int fd = fs_open(mirror->store->dir_fd, PLACE_MIRROR, O_RDWR | O_CREAT | O_NOFOLLOW, 0666);
+    if (fd < 0)
+        return store_fail_errno(err, LINEAGE_EDB, "cannot make %s/" PLACE_MIRROR, mirror->store->dir);
+    fs_close(fd);
+    return LINEAGE_OK;
+}
+
+/* Zeroes for a file that cannot be looked at: it then differs from any that can. */
+struct mirror_file_state mirror_file_state(const struct mirror *mirror)
+{
+    struct stat st;
+    if (fs_stat(mirror->store->dir_fd, PLACE_MIRROR, AT_SYMLINK_NOFOLLOW, &st) != 0)
+        return (struct mirror_file_state){0};
+    return (struct mirror_file_state){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
+                                      (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+}
+
+/* An empty one holds no pages. */
+bool mirror_file_has_wal(const struct mirror *mirror)
+{
+    struct stat st;
+    return fs_stat(mirror->store->dir_fd, WAL, AT_SYMLINK_NOFOLLOW, &st) == 0 && st.st_size > 0;
+}
+
+/*
+ * Debian's SQLite takes any name that begins with `file:` for a URI, a directory called so as well.
+ * immutable=1 makes SQLite neither lock nor look for a journal, which is all that can be done
+ * without writing; `?`, `#` and `%` have a meaning in a URI.
+ */
+char *mirror_file_path(const struct mirror *mirror, bool frozen)
+{
+    const char *dir = mirror->store->dir, *here = dir[0] == '/' ? "" : "./";
+    if (!frozen)
+        return sqlite3_mprintf("%s%s/" PLACE_MIRROR, here, dir);
+    sqlite3_str *uri = sqlite3_str_new(NULL);
+    sqlite3_str_appendf(uri, "file:%s", here);
+    for (; *dir; dir++)
+        if (strchr("?#%", *dir))
+            sqlite3_str_appendf(uri, "%%%02x", (unsigned)*dir);
+        else
+            sqlite3_str_appendchar(uri, 1, *dir);
+    sqlite3_str_appendall(uri, "/" PLACE_MIRROR "?immutable=1");
+    return sqlite3_str_finish(uri);
+}

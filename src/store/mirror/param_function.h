@@ -1,0 +1,10 @@
+/* param_function.h: param(notes, key) in SQL. */
+#ifndef MIRROR_PARAM_FUNCTION_H
+#define MIRROR_PARAM_FUNCTION_H
+
+#include "mirror.h"
+
+/* Defines param(notes, key) on the connection: the value of one parameter, NULL if the notes do not have it. */
+enum lineage_status param_function_register(struct mirror *mirror, struct lineage_error *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* provisional.h: the row of a last record that has no line end. */
+#ifndef MIRROR_PROVISIONAL_H
+#define MIRROR_PROVISIONAL_H
+
+#include "mirror.h"
+
+/*
+ * A last record without a line end may be half of what another tool is writing. Readers are shown it, because editors
+ * often leave the last line of a file without one; the next sync removes it and reads it again. Sums cannot be
+ * subtracted from (a minimum has forgotten the second smallest value, and floating-point sums do not undo), so the
+ * sums that the row is going to change are copied first.
+ */
+enum lineage_status provisional_keep_sums(struct mirror *mirror, int64_t seq, struct lineage_error *err);
+
+/* Removes the row and restores the sums. */
+enum lineage_status provisional_undo(struct mirror *mirror, int64_t seq, struct lineage_error *err);
+
+#endif

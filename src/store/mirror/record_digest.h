@@ -1,0 +1,15 @@
+/* record_digest.h: the digest that the mirror keeps of each record of the log. */
+#ifndef MIRROR_RECORD_DIGEST_H
+#define MIRROR_RECORD_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <xxhash.h>
+
+/* XXH3 of the bytes. SQLite's integers are signed; only the bits are compared. */
+static inline int64_t record_digest(const char *bytes, size_t length)
+{
+    return (int64_t)XXH3_64bits(bytes, length);
+}
+
+#endif

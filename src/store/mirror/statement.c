@@ -1,0 +1,115 @@
+/*
+ * statement.c: cached statements, and what SQLite's failures mean to the callers.
+ *
+ * Preparing costs more than running most of these statements, hence the cache.
+ */
+#include "statement.h"
+
+#include "mirror_internal.h"
+
+sqlite3 *mirror_db(struct mirror *mirror)
+{
+    return mirror->db;
+}
+
+void mirror_note_damage(struct mirror *mirror)
+{
+    mirror->damaged = mirror->damaged || mirror->on_disk;
+}
+
+/*
+ * The kinds matter to the callers: what is locked is waited for or left, what is damaged is made
+ * anew, what is cancelled is neither. Damage is noted on the handle, since the call that met it may
+ * be deep inside a question that has to unwind first.
+ */
+enum lineage_status mirror_fail(struct mirror *mirror, const char *doing, struct lineage_error *err)
+{
+    int code = sqlite3_errcode(mirror->db) & 0xff;
+    enum lineage_status status = LINEAGE_EDB;
+    if (code == SQLITE_BUSY)
+        status = LINEAGE_ELOCKED;
+    else if (code == SQLITE_NOMEM)
+        status = LINEAGE_ENOMEM;
+    else if (code == SQLITE_INTERRUPT)
+        return store_fail(err, LINEAGE_ECANCELLED, "cancelled");
+    mirror->damaged = mirror->damaged || (mirror->on_disk && (code == SQLITE_CORRUPT || code == SQLITE_NOTADB));
+    return store_fail(err, status, "lineage.db: %s: %s", doing, sqlite3_errmsg(mirror->db));
+}
+
+enum lineage_status mirror_exec(struct mirror *mirror, const char *sql, struct lineage_error *err)
+{
+    return sqlite3_exec(mirror->db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? LINEAGE_OK
+               : mirror_fail(mirror, "cannot run", err);
+}
+
+/* By address, as each text is one constant of this directory: comparing pointers finds one of
+ * sixty faster than hashing the text would. */
+static sqlite3_stmt *find_statement(struct mirror *mirror, const char *sql)
+{
+    for (size_t i = 0; i < mirror->n_statements; i++)
+        if (mirror->statements[i].sql == sql)
+            return mirror->statements[i].stmt;
+    return NULL;
+}
+
+/* Reset before use and not only after: a caller that ended early may have left it in the middle.
+ * PERSISTENT tells SQLite not to take its memory from the small pool for short-lived statements. */
+enum lineage_status mirror_prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql,
+                                   struct lineage_error *err)
+{
+    *stmt = find_statement(mirror, sql);
+    if (*stmt) {
+        sqlite3_reset(*stmt);
+        sqlite3_clear_bindings(*stmt);
+        return LINEAGE_OK;
+    }
+    if (mirror->n_statements == MIRROR_STATEMENTS)
+        return store_fail(err, LINEAGE_EDB, "lineage.db: too many cached statements");
+    if (sqlite3_prepare_v3(mirror->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
+        return mirror_fail(mirror, "cannot prepare", err);
+    mirror->statements[mirror->n_statements].sql = sql;
+    mirror->statements[mirror->n_statements++].stmt = *stmt;
+    return LINEAGE_OK;
+}
+
+/* A statement that failed is reset at once, since until then it holds its read transaction. */
+enum lineage_status mirror_step(struct mirror *mirror, sqlite3_stmt *stmt,
+                                struct lineage_error *err)
+{
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        return LINEAGE_OK;
+    if (code == SQLITE_DONE)
+        return LINEAGE_ENOTFOUND;
+    enum lineage_status status = mirror_fail(mirror, "cannot read or write", err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+enum lineage_status mirror_end_rows(sqlite3_stmt *stmt, enum lineage_status status)
+{
+    sqlite3_reset(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Reset before anything else happens: SQLite cannot commit past a statement that is still
+ * writing. */
+enum lineage_status mirror_run(struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    return mirror_end_rows(stmt, mirror_step(mirror, stmt, err));
+}
+
+/*
+ * Labels are written by their names, and a page is what was written to it: one that is unknown is of a later version. Of
+ * such a mirror half could be read; the log can be read whole.
+ */
+enum lineage_status mirror_label(struct mirror *mirror, sqlite3_stmt *stmt, int at, enum lineage_label *label,
+                                 struct lineage_error *err)
+{
+    const char *name = mirror_text(stmt, at);
+    if (lineage_label_parse(label, name))
+        return LINEAGE_OK;
+    mirror_note_damage(mirror);
+    return store_fail(err, LINEAGE_EDB, "lineage.db: '%.40s' is no label", name);
+}

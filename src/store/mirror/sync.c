@@ -1,0 +1,455 @@
+/*
+ * sync.c: keeping the mirror in step with the log, and falling back to memory when the disk cannot serve.
+ *
+ * Nothing that goes wrong with lineage.db may change an answer: it is a cache, the log is the truth. So every
+ * failure ends in one of three ways, made anew on disk, made in memory for this handle, or (bytes of the log
+ * changed) made in memory with the line named, because only its owner can say which of the two is right.
+ */
+#include "mirror.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/time.h>
+
+#include "../files/fs.h"
+#include "../files/places.h"
+#include "changes.h"
+#include "connection.h"
+#include "ingest.h"
+#include "meta.h"
+#include "mirror_file.h"
+#include "mirror_internal.h"
+#include "statement.h"
+
+bool mirror_on_disk(const struct mirror *mirror)
+{
+    return mirror->on_disk;
+}
+
+const struct lineage_store *mirror_store(const struct mirror *mirror)
+{
+    return mirror->store;
+}
+
+void mirror_forget_damage(struct mirror *mirror)
+{
+    mirror->damaged = false;
+}
+
+const struct mirror_position *mirror_position(const struct mirror *mirror)
+{
+    return &mirror->meta.at;
+}
+
+const struct row_layout *mirror_layout(const struct mirror *mirror)
+{
+    return mirror->has_layout ? &mirror->layout : NULL;
+}
+
+/* Also of an index whose opening failed half-way. */
+void mirror_close(struct mirror *mirror)
+{
+    if (!mirror)
+        return;
+    mirror_disconnect(mirror);
+    tsv_reader_free(mirror->reader);
+    buf_release(&mirror->header);
+    arena_release(&mirror->notes_arena);
+    free(mirror);
+}
+
+const struct lineage_error *mirror_fallback(const struct mirror *mirror)
+{
+    return mirror->fallback.status == LINEAGE_OK ? NULL : &mirror->fallback;
+}
+
+/* The file is remembered as it was when it failed, so that this handle tries again when it has
+ * become another one, and not at every question. */
+static enum lineage_status use_memory(struct mirror *mirror, const struct lineage_error *why,
+                                      struct lineage_error *err)
+{
+    mirror->fallback = *why;
+    mirror->file = mirror_file_state(mirror);
+    store_notice(mirror->store, why->line, "%s; answering from results.tsv itself", why->text);
+    return mirror_connect(mirror, false, err);
+}
+
+/*
+ * Nothing to do: every byte of the log as it is now has been read, and nothing else happened to it.
+ * Same file, same length, same time of change. A file system whose clock ticks coarsely can hide an
+ * edit in place made within the tick of the last sync; `verify` finds it.
+ */
+static bool is_current(struct mirror *mirror, const struct log_state *log)
+{
+    struct mirror_meta *meta = &mirror->meta;
+    bool current = log->size == meta->at.log.size && log_is_same(log, &meta->at.log) &&
+           log->revision == meta->at.log.revision;
+    if (current)
+        meta->at.log.session = log->session;
+    return current;
+}
+
+/* ECORRUPT and not another question's answer: the scores in the tables are of another column. */
+static enum lineage_status load_meta(struct mirror *mirror, struct lineage_error *err)
+{
+    char metric[LINEAGE_NAME_MAX];
+    enum lineage_status status = mirror_load_meta(mirror, metric, err);
+    mirror->other_metric =
+        status == LINEAGE_OK && strcmp(metric, mirror->store->config.metric) != 0;
+    if (mirror->other_metric)
+        status = store_fail(err, LINEAGE_ECORRUPT, "lineage.db was made for the score column '%s'",
+                            metric[0] ? metric : "core_metric or val_bpb");
+    return status;
+}
+
+/* Not mended by itself: which of the two is right, the mirror's rows or the edited file, is a
+ * question for the owner, who may have edited on purpose or lost rows by accident. */
+static enum lineage_status report_change(struct mirror *mirror, struct lineage_error *err)
+{
+    uint64_t line = 0;
+    struct lineage_error why;
+    enum lineage_status status = mirror_first_change(mirror, &line, err);
+    if (status != LINEAGE_OK)
+        return status;
+    store_fail(&why, LINEAGE_ECORRUPT, "results.tsv:%llu: changed since lineage.db was made; run 'lineage rebuild'",
+               (unsigned long long)line);
+    why.line = line;
+    return store_give(err, &why);
+}
+
+/* Rows that a server lost, as a crash takes what it had not flushed, are nobody's edit: the mirror follows. */
+static enum lineage_status check_past(struct mirror *mirror, struct lineage_error *err)
+{
+    bool was;
+    enum lineage_status status = log_was(mirror->store->log, &mirror->meta.at.log, &was, err);
+    mirror->set_back = status == LINEAGE_OK && !was;
+    if (!mirror->set_back)
+        return status;
+    return store_fail(err, LINEAGE_ECORRUPT, "%s has lost rows that lineage.db has read", mirror->store->log->place);
+}
+
+/* Inside the transaction: another process may have read on meanwhile. The log is looked at again
+ * inside, as it may have grown while the lock was waited for. */
+static enum lineage_status check_and_ingest(struct mirror *mirror, struct lineage_error *err)
+{
+    struct log_state log;
+    bool same = true;
+    enum lineage_status status = load_meta(mirror, err);
+    if (status == LINEAGE_OK)
+        status = log_look(mirror->store->log, &log, err);
+    if (status != LINEAGE_OK || is_current(mirror, &log))
+        return status;
+    status = check_past(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_check_ends(mirror, &log, &same, err);
+    if (status != LINEAGE_OK)
+        return status;
+    return same ? mirror_ingest(mirror, &log, err) : report_change(mirror, err);
+}
+
+/*
+ * IMMEDIATE: two processes that both began by reading would each hold what the other waits for to
+ * write. ROLLBACK leaves the tables as they were; `meta` in memory is reset with them, since it was
+ * moved while reading.
+ */
+static enum lineage_status catch_up(struct mirror *mirror, bool anew, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (anew)
+        status = mirror_start_anew(mirror, err);
+    if (status == LINEAGE_OK)
+        status = check_and_ingest(mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "COMMIT", err);
+    mirror->loaded = status == LINEAGE_OK;
+    if (status == LINEAGE_OK) {
+        mirror_share(mirror);
+        return LINEAGE_OK;
+    }
+    sqlite3_exec(mirror->db, "ROLLBACK", NULL, NULL, NULL);
+    mirror->meta = mirror_meta_start();
+    return status;
+}
+
+static int ask_whether_cancelled(void *context)
+{
+    const struct lineage_open_options *options = context;
+    return options->cancelled(options->context);
+}
+
+enum { STEPS_PER_ASKING = 100000 }; /* of SQLite's virtual machine: a few milliseconds */
+
+/* Questions may be cancelled, syncs not: what one process has read the next need not read again.
+ * Set anew each time, because sql() uses the same one handler that a connection has. */
+static void allow_cancelling(struct mirror *mirror, bool allow)
+{
+    struct lineage_open_options *options = &mirror->store->options;
+    bool on = allow && options->cancelled;
+    if (!mirror->db)
+        return;
+    sqlite3_progress_handler(mirror->db, on ? STEPS_PER_ASKING : 0, on ? ask_whether_cancelled : NULL, options);
+}
+
+/*
+ * Where nothing is new, not even the mirror's own lock is taken. The common case of every command,
+ * so it costs a stat and one row: no transaction, no lock, nothing that a reader could make another
+ * wait with.
+ */
+static enum lineage_status sync_connection(struct mirror *mirror, struct lineage_error *err)
+{
+    struct log_state log;
+    enum lineage_status status = mirror_recover(mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    allow_cancelling(mirror, false);
+    status = log_look(mirror->store->log, &log, err);
+    if (status == LINEAGE_OK && !mirror->loaded) {
+        status = load_meta(mirror, err);
+        mirror->loaded = status == LINEAGE_OK;
+    }
+    if (status != LINEAGE_OK || is_current(mirror, &log))
+        return status;
+    if (mirror->frozen)
+        return store_fail(err, LINEAGE_EDB, "lineage.db is behind results.tsv, and may not be written");
+    return catch_up(mirror, false, err);
+}
+
+/*
+ * A header that cannot be used is the file's fault, not the mirror's: memory would not help. The
+ * file's own faults are told by their message, for the status alone is that of a damaged mirror as
+ * well.
+ */
+static bool memory_would_help(const struct mirror *mirror, const struct lineage_error *why)
+{
+    return mirror->on_disk &&
+           (why->status == LINEAGE_EDB || why->status == LINEAGE_ELOCKED ||
+            (why->status == LINEAGE_ECORRUPT && strncmp(why->text, "results.tsv:1: no", 17) != 0));
+}
+
+/* No sync yet: a command that fails for its arguments should not read a million rows first. */
+enum lineage_status mirror_open(struct mirror **out, struct lineage_store *store,
+                                struct lineage_error *err)
+{
+    struct mirror *mirror = calloc(1, sizeof *mirror);
+    struct lineage_error why = {0};
+    enum lineage_status status;
+    *out = NULL;
+    if (!mirror || !(mirror->reader = tsv_reader_new())) {
+        mirror_close(mirror);
+        return store_no_memory(err);
+    }
+    mirror->store = store;
+    status = mirror_connect(mirror, !store->options.no_mirror, &why);
+    if (status != LINEAGE_OK && memory_would_help(mirror, &why))
+        status = use_memory(mirror, &why, err);
+    else if (status != LINEAGE_OK)
+        store_give(err, &why);
+    if (status != LINEAGE_OK)
+        mirror_close(mirror);
+    else
+        *out = mirror;
+    return status;
+}
+
+static bool is_same_file(const struct mirror *mirror)
+{
+    struct mirror_file_state now = mirror_file_state(mirror);
+    return now.device == mirror->file.device && now.inode == mirror->file.inode && now.size == mirror->file.size &&
+           now.changed_ns == mirror->file.changed_ns;
+}
+
+/*
+ * A handle that lives long sees the file that it cannot use become another one: the reason is gone (a rebuild, another
+ * client's end), or may be. And a file read without locks is another one when somebody wrote to it.
+ */
+static enum lineage_status look_at_file_again(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error before = mirror->fallback, why = {0};
+    bool waiting = !mirror->on_disk && before.status != LINEAGE_OK;
+    if ((!waiting && !mirror->frozen) || is_same_file(mirror))
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_connect(mirror, true, &why);
+    if (status == LINEAGE_OK)
+        status = sync_connection(mirror, &why);
+    if (status == LINEAGE_OK) {
+        mirror->fallback = (struct lineage_error){0};
+        return LINEAGE_OK;
+    }
+    return use_memory(mirror, &why, err);
+}
+
+static enum lineage_status make_anew_in_memory(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_connect(mirror, false, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
+/* In memory an edit of the log costs another reading of it, each time with a word. */
+static enum lineage_status read_again(struct mirror *mirror, const struct lineage_error *why, struct lineage_error *err)
+{
+    store_notice(mirror->store, why->line, "results.tsv:%llu: changed since it was read; reading it again",
+                 (unsigned long long)why->line);
+    return make_anew_in_memory(mirror, err);
+}
+
+/* In one transaction, so that others read the old mirror until the new one is whole. One that cannot be used at all
+ * (damaged, made by a newer program) is emptied first. Somebody else's transaction is not ours to end. */
+static enum lineage_status make_anew(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_connect(mirror, true, err);
+    mirror->fallback = (struct lineage_error){0};
+    if (status == LINEAGE_OK)
+        status = catch_up(mirror, true, err);
+    if (status == LINEAGE_OK || status == LINEAGE_ELOCKED)
+        return status;
+    status = mirror_connect_anew(mirror, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
+/* In the order of what costs least: another try at the file, the file made anew, memory. */
+static enum lineage_status sync_anywhere(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = look_at_file_again(mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = sync_connection(mirror, &why);
+    if (status != LINEAGE_OK && mirror_mended(mirror))
+        return LINEAGE_OK;
+    if (status != LINEAGE_OK && (mirror->other_metric || mirror->set_back)) {
+        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        status = mirror->on_disk ? make_anew(mirror, &why) : make_anew_in_memory(mirror, &why);
+        mirror->set_back = false;
+    }
+    if (status == LINEAGE_ECORRUPT && !mirror->on_disk && why.line)
+        return read_again(mirror, &why, err);
+    if (status == LINEAGE_OK)
+        return status;
+    if (!memory_would_help(mirror, &why))
+        return store_give(err, &why);
+    status = use_memory(mirror, &why, err);
+    return status == LINEAGE_OK ? sync_connection(mirror, err) : status;
+}
+
+enum { TIMES_MENDED = 3 };
+
+/* A disk that damages what it is given will do so again: then memory it is. `damaged` is cleared
+ * before and after: the new file is judged by its own pages, and a fallback to memory has none. */
+bool mirror_mended(struct mirror *mirror)
+{
+    struct lineage_error why = {LINEAGE_EDB, 0, 0, "lineage.db is damaged"};
+    if (!mirror->damaged)
+        return false;
+    mirror->damaged = false;
+    enum lineage_status status = LINEAGE_EDB;
+    if (!mirror->frozen && mirror->mended++ < TIMES_MENDED) {
+        store_notice(mirror->store, 0, "%s; making it anew", why.text);
+        status = mirror_connect_anew(mirror, &why);
+        if (status == LINEAGE_OK)
+            status = sync_connection(mirror, &why);
+    }
+    if (status != LINEAGE_OK && use_memory(mirror, &why, NULL) == LINEAGE_OK)
+        status = sync_connection(mirror, NULL);
+    mirror->damaged = false;
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status == LINEAGE_OK;
+}
+
+/*
+ * With the server away a mirror on disk says what the log was when it was last read, which is worth more than nothing. Told
+ * once, with its age: the file with the server's settings is touched whenever the mirror is in step.
+ */
+static bool answer_from_before(struct mirror *mirror, const struct lineage_error *why)
+{
+    struct stat seen;
+    char when[LINEAGE_TIME_MAX] = "an unknown time";
+    if (!mirror->on_disk || (!mirror->loaded && load_meta(mirror, NULL) != LINEAGE_OK) || !mirror->meta.at.watermark)
+        return false;
+    mirror->loaded = true;
+    if (fs_stat(mirror->store->dir_fd, PLACE_SERVER, 0, &seen) == 0)
+        lineage_time_format(when, seen.st_mtime);
+    if (!mirror->said_away)
+        store_notice(mirror->store, 0, "%s; this is the lineage as of %s", why->text, when);
+    mirror->said_away = true;
+    return true;
+}
+
+static enum lineage_status sync_with_server(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = sync_anywhere(mirror, &why);
+    if (status == LINEAGE_OK) {
+        fs_touch(mirror->store->dir_fd, PLACE_SERVER);
+        mirror->said_away = false;
+    } else if (status == LINEAGE_EAWAY && answer_from_before(mirror, &why)) {
+        status = LINEAGE_OK;
+    } else if (err) {
+        *err = why;
+    }
+    return status;
+}
+
+/* The owner is checked because SQLite's connections must not be carried across a fork: the child
+ * has none of the parent's locks, and would write as if it had. */
+enum lineage_status mirror_sync(struct mirror *mirror, struct lineage_error *err)
+{
+    enum lineage_status status = store_check_owner(mirror->store, err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = log_has_requests(mirror->store->log) ? sync_with_server(mirror, err) : sync_anywhere(mirror, err);
+    allow_cancelling(mirror, status == LINEAGE_OK);
+    return status;
+}
+
+/*
+ * Behind or not, it says how far it has read: what another client's transaction keeps from it now,
+ * the next sync reads. load_meta again, since the transaction that failed reset what was known.
+ */
+enum lineage_status mirror_catch_up(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = store_check_owner(mirror->store, err);
+    if (status != LINEAGE_OK)
+        return status;
+    mirror_wait_no_more(mirror, true);
+    status = sync_connection(mirror, &why);
+    if (status == LINEAGE_ELOCKED && mirror->on_disk && load_meta(mirror, NULL) == LINEAGE_OK)
+        status = LINEAGE_OK;
+    else if (status != LINEAGE_OK)
+        status = sync_anywhere(mirror, err);
+    mirror_wait_no_more(mirror, false);
+    allow_cancelling(mirror, false);
+    return status;
+}
+
+/* After the row is in the log nothing may fail for its sake: a caller that is told of an error
+ * would append it again. */
+void mirror_follow(struct mirror *mirror)
+{
+    struct lineage_error why = {0};
+    mirror_wait_no_more(mirror, true);
+    enum lineage_status status = sync_connection(mirror, &why);
+    mirror_wait_no_more(mirror, false);
+    if (status != LINEAGE_OK && status != LINEAGE_ELOCKED)
+        store_notice(mirror->store, why.line,
+                     "the row is safe in results.tsv, but not yet in the mirror: %s", why.text);
+}
+
+/* Where it fails the handle goes on answering, and tries the file again when that has become another. */
+enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err)
+{
+    struct lineage_error why = {0};
+    enum lineage_status status = make_anew(mirror, &why);
+    if (status == LINEAGE_OK)
+        return status;
+    store_give(err, &why);
+    if (status != LINEAGE_ELOCKED) {
+        mirror->fallback = why;
+        mirror->file = mirror_file_state(mirror);
+        mirror_connect(mirror, false, NULL);
+    }
+    return status;
+}

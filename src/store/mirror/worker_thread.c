@@ -1,0 +1,25 @@
+/*
+ * worker_thread.c: a thread that a program which uses the library does not notice. All signals are blocked in it, for the
+ * program's handlers belong to the program's threads; and its stack is small, as the usual one may be more than a
+ * program under a limit of memory has left.
+ */
+#include "worker_thread.h"
+
+#include <signal.h>
+
+enum { STACK_BYTES = 512 * 1024 };
+
+bool worker_thread_start(pthread_t *thread, void *(*work)(void *context), void *context)
+{
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, &attributes, work, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}

@@ -1,0 +1,321 @@
+/*
+ * chain.c: from a trial through its parents to the root.
+ *
+ * A parent is a name, not a row: it may be missing, stand behind its child, or lead back to where the walk came
+ * from. So visited rows are remembered (a hash of seqs, cheap beside reading a row) and the end of the walk says
+ * which of these it was. Trials are loaded only when it is known which are shown: a chain of a hundred thousand
+ * passes most of its rows over by three columns.
+ */
+#include <lineage/query.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../mirror/statement.h"
+#include "questions.h"
+
+/* One trial of the walk, from the trial upwards. */
+struct link {
+    int64_t seq;
+    size_t passed_over; /* between this one and the next shown above */
+};
+
+struct walk {
+    struct mirror *mirror;
+    enum mirror_chain_rule rule;
+    struct link *links;
+    size_t n, capacity;
+    sqlite3_int64 *visited; /* open addressing, a power of two of slots, 0 is empty */
+    size_t n_visited, slots;
+    struct lineage_chain *chain;
+};
+
+/* 2^64 divided by the golden ratio (Knuth 6.4): rows of a chain have numbers close together, and
+ * the product spreads them over the slots. */
+static size_t slot_of(const struct walk *walk, int64_t seq)
+{
+    size_t slot = (size_t)((uint64_t)seq * 0x9e3779b97f4a7c15u) & (walk->slots - 1);
+    while (walk->visited[slot] && walk->visited[slot] != seq)
+        slot = (slot + 1) & (walk->slots - 1);
+    return slot;
+}
+
+/* Half full at most, so that a search ends after a step or two; there is always an empty slot to
+ * end it. */
+static bool grow_visited(struct walk *walk)
+{
+    struct walk larger = *walk;
+    larger.slots = walk->slots ? walk->slots * 2 : 64;
+    larger.visited = calloc(larger.slots, sizeof *larger.visited);
+    if (!larger.visited)
+        return false;
+    for (size_t i = 0; i < walk->slots; i++)
+        if (walk->visited[i])
+            larger.visited[slot_of(&larger, walk->visited[i])] = walk->visited[i];
+    free(walk->visited);
+    *walk = larger;
+    return true;
+}
+
+/* False if seq was visited before (*again) or memory ran out. Remembered before the row is read,
+ * so that a row which is its own parent ends the walk at its second step. */
+static bool visit(struct walk *walk, int64_t seq, bool *again)
+{
+    *again = false;
+    if (walk->n_visited * 2 >= walk->slots && !grow_visited(walk))
+        return false;
+    size_t slot = slot_of(walk, seq);
+    *again = walk->visited[slot] == seq;
+    if (*again)
+        return false;
+    walk->visited[slot] = seq;
+    walk->n_visited++;
+    return true;
+}
+
+static bool add_link(struct walk *walk, int64_t seq)
+{
+    if (walk->n == walk->capacity) {
+        size_t capacity = walk->capacity ? walk->capacity * 2 : 32;
+        struct link *links = realloc(walk->links, capacity * sizeof *links);
+        if (!links)
+            return false;
+        walk->links = links;
+        walk->capacity = capacity;
+    }
+    walk->links[walk->n++] = (struct link){.seq = seq};
+    return true;
+}
+
+/* Where a trial's parent is, and whether the trial itself is shown. */
+struct step {
+    char *parent;
+    char *id;
+    bool kept;
+};
+
+/* Three columns instead of the whole row: a deep chain looks at each trial, and shows few. */
+static enum lineage_status read_step(struct mirror *mirror, int64_t seq, struct step *step,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT parent_exp, status IN ('keep', 'baseline'), exp_id FROM trials WHERE seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK) {
+        step->parent = strdup(mirror_text(stmt, 0));
+        step->kept = sqlite3_column_int(stmt, 1);
+        step->id = strdup(mirror_text(stmt, 2));
+        if (!step->parent || !step->id)
+            status = store_no_memory(err);
+    }
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/*
+ * The name given to the end of the walk is the one that led there. A reader who is told "missing"
+ * must see which name, since that is what another tool wrote wrongly. Without memory it stays NULL,
+ * which the loaders notice.
+ */
+static void end_at(struct lineage_chain *chain, enum lineage_chain_end end, const char *id)
+{
+    chain->end = end;
+    chain->end_id = strdup(id);
+}
+
+/* Adds the trial to the walk, or counts it as passed over by the one below it. The trial that
+ * was asked for is always there, kept or not: the chain begins with it. */
+static enum lineage_status take(struct walk *walk, int64_t seq, bool kept,
+                                struct lineage_error *err)
+{
+    if (!kept && walk->n && walk->rule == MIRROR_CHAIN_KEPT) {
+        walk->links[walk->n - 1].passed_over++;
+        return LINEAGE_OK;
+    }
+    return add_link(walk, seq) ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* By the id as it stands in the row, since the name that led there may be another spelling of
+ * it. */
+static enum lineage_status end_in_cycle(struct walk *walk, int64_t seq, struct lineage_error *err)
+{
+    struct step again = {0};
+    enum lineage_status status = read_step(walk->mirror, seq, &again, err);
+    if (status == LINEAGE_OK)
+        end_at(walk->chain, LINEAGE_CHAIN_CYCLE, again.id);
+    free(again.parent);
+    free(again.id);
+    return status;
+}
+
+/* *seq becomes the parent's, or 0 where the walk ends. The two rules differ in this look-up only:
+ * fieldkit compares ids as text, so its printer must not find exp_014 under 014. */
+static enum lineage_status go_up(struct walk *walk, const char *name, int64_t *seq,
+                                 struct lineage_error *err)
+{
+    bool again;
+    *seq = 0;
+    if (!name[0]) {
+        end_at(walk->chain, LINEAGE_CHAIN_ROOT, "");
+        return LINEAGE_OK;
+    }
+    enum lineage_status status = walk->rule == MIRROR_CHAIN_KEPT
+                                     ? mirror_find(walk->mirror, name, seq, err)
+                                     : mirror_find_exact(walk->mirror, name, seq, err);
+    if (status == LINEAGE_ENOTFOUND) {
+        end_at(walk->chain, LINEAGE_CHAIN_MISSING, name);
+        return LINEAGE_OK;
+    }
+    if (status != LINEAGE_OK || visit(walk, *seq, &again))
+        return status;
+    status = again ? end_in_cycle(walk, *seq, err) : store_no_memory(err);
+    *seq = 0;
+    return status;
+}
+
+static enum lineage_status climb(struct walk *walk, int64_t *seq, struct lineage_error *err)
+{
+    struct step step = {0};
+    enum lineage_status status = read_step(walk->mirror, *seq, &step, err);
+    if (status == LINEAGE_OK)
+        status = take(walk, *seq, step.kept, err);
+    if (status == LINEAGE_OK)
+        status = go_up(walk, step.parent, seq, err);
+    free(step.parent);
+    free(step.id);
+    return status;
+}
+
+/* Reversed: the walk goes up, and a chain is read from its root. */
+static enum lineage_status load_links(struct walk *walk, struct lineage_error *err)
+{
+    struct lineage_chain *chain = walk->chain;
+    enum lineage_status status = LINEAGE_OK;
+    chain->trials = calloc(walk->n, sizeof *chain->trials);
+    chain->passed_over = calloc(walk->n, sizeof *chain->passed_over);
+    if (!chain->trials || !chain->passed_over || !chain->end_id)
+        return store_no_memory(err);
+    for (size_t i = 0; status == LINEAGE_OK && i < walk->n; i++) {
+        const struct link *link = &walk->links[walk->n - 1 - i];
+        status = mirror_load(walk->mirror, link->seq, &chain->trials[i], err);
+        chain->passed_over[i] = link->passed_over;
+        chain->n = i + 1;
+    }
+    return status;
+}
+
+/* Only the links are kept of the middle: the trials of a deep chain are most of what it would cost. */
+static enum lineage_status load_ends(struct walk *walk, size_t first, size_t last, struct mirror_chain_ends *ends,
+                                     struct arena *arena, struct lineage_error *err)
+{
+    bool whole = first >= walk->n || last >= walk->n - first;
+    const char *end_id = walk->chain->end_id;
+    *ends = (struct mirror_chain_ends){.total = walk->n, .first = whole ? walk->n : first, .end = walk->chain->end};
+    ends->n = whole ? walk->n : first + last;
+    ends->trials = arena_alloc(arena, ends->n, sizeof *ends->trials);
+    ends->passed_over = arena_alloc(arena, ends->n, sizeof *ends->passed_over);
+    ends->end_id = end_id ? arena_text(arena, end_id, strlen(end_id)) : NULL;
+    enum lineage_status status = ends->trials && ends->passed_over && ends->end_id ? LINEAGE_OK : store_no_memory(err);
+    for (size_t i = 0; status == LINEAGE_OK && i < ends->n; i++) {
+        size_t from_root = i < ends->first ? i : walk->n - ends->n + i;
+        const struct link *link = &walk->links[walk->n - 1 - from_root];
+        status = mirror_borrow(walk->mirror, link->seq, &ends->trials[i], arena, err);
+        ends->passed_over[i] = link->passed_over;
+    }
+    return status;
+}
+
+/* The row to come cannot be met by walking, as it is not there yet; its name is what the walk
+ * ends at when a row above names it as its parent, in either spelling. */
+enum lineage_status mirror_descends(struct mirror *mirror, const char *from, const char *ancestor,
+                                    bool *descends, struct lineage_error *err)
+{
+    struct lineage_chain chain = {0};
+    int64_t seq;
+    *descends = false;
+    enum lineage_status status = mirror_find(mirror, from, &seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        return LINEAGE_OK;
+    if (status == LINEAGE_OK)
+        status = mirror_chain(mirror, seq, MIRROR_CHAIN_KEPT, &chain, err);
+    if (status == LINEAGE_OK && chain.end == LINEAGE_CHAIN_MISSING)
+        *descends =
+            strcmp(chain.end_id, ancestor) == 0 ||
+            (strncmp(chain.end_id, "exp_", 4) == 0 && strcmp(chain.end_id + 4, ancestor) == 0) ||
+            (strncmp(ancestor, "exp_", 4) == 0 && strcmp(ancestor + 4, chain.end_id) == 0);
+    lineage_chain_release(&chain);
+    return status;
+}
+
+/* Links from the trial up to where the walk ends. The first row is visited like the others, or a
+ * cycle back to it would be walked twice. */
+static enum lineage_status walk_up(struct walk *walk, int64_t seq, struct lineage_error *err)
+{
+    bool again;
+    enum lineage_status status = LINEAGE_OK;
+    if (!visit(walk, seq, &again))
+        status = store_no_memory(err);
+    while (status == LINEAGE_OK && seq)
+        status = climb(walk, &seq, err);
+    return status;
+}
+
+enum lineage_status mirror_chain(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule,
+                                 struct lineage_chain *chain, struct lineage_error *err)
+{
+    struct walk walk = {.mirror = mirror, .rule = rule, .chain = chain};
+    *chain = (struct lineage_chain){0};
+    enum lineage_status status = walk_up(&walk, seq, err);
+    if (status == LINEAGE_OK)
+        status = load_links(&walk, err);
+    if (status != LINEAGE_OK)
+        lineage_chain_release(chain);
+    free(walk.links);
+    free(walk.visited);
+    return status;
+}
+
+enum lineage_status mirror_chain_ends(struct mirror *mirror, int64_t seq, enum mirror_chain_rule rule, size_t first,
+                                     size_t last, struct mirror_chain_ends *ends, struct arena *arena,
+                                     struct lineage_error *err)
+{
+    struct lineage_chain chain = {0}; /* for the end of the walk alone */
+    struct walk walk = {.mirror = mirror, .rule = rule, .chain = &chain};
+    enum lineage_status status = walk_up(&walk, seq, err);
+    if (status == LINEAGE_OK)
+        status = load_ends(&walk, first, last, ends, arena, err);
+    lineage_chain_release(&chain);
+    free(walk.links);
+    free(walk.visited);
+    return status;
+}
+
+/* Its statement is not reset when `each` fails: the next who prepares it does that. */
+enum lineage_status mirror_each_parent(struct mirror *mirror, mirror_parent_fn *each, void *context,
+                                      struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT seq, parent_exp FROM trials ORDER BY seq", err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        status = each(context, sqlite3_column_int64(stmt, 0), mirror_text(stmt, 1), err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Also of a chain that failed half-way: n counts what was loaded. */
+void lineage_chain_release(struct lineage_chain *chain)
+{
+    if (!chain)
+        return;
+    for (size_t i = 0; i < chain->n; i++)
+        lineage_trial_release(&chain->trials[i]);
+    free(chain->trials);
+    free(chain->passed_over);
+    free(chain->end_id);
+    *chain = (struct lineage_chain){0};
+}

@@ -1,0 +1,142 @@
+/*
+ * find.c: which row is meant: by its id, as the best one, as somebody's parent. The numbers are those of rows; load.c
+ * makes trials of them.
+ */
+#include <string.h>
+
+#include "../mirror/statement.h"
+#include "questions.h"
+
+/* The last row of that name: a file of another tool may hold an id twice, and the later row is
+ * what it knows now. The prefix is joined inside SQLite, so ids of any length need no buffer. */
+static enum lineage_status find_exact(struct mirror *mirror, const char *id, size_t length,
+                                      const char *prefix, int64_t *seq, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT seq FROM trials WHERE exp_id = ?1 || ?2 ORDER BY seq DESC LIMIT 1",
+        err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, prefix, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, id, (int)length, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *seq = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+enum lineage_status mirror_find_exact(struct mirror *mirror, const char *id, int64_t *seq,
+                                      struct lineage_error *err)
+{
+    return find_exact(mirror, id, strlen(id), "", seq, err);
+}
+
+/* By the index on the key alone: two sweeps that have one key share a trial, and are two or three. */
+enum lineage_status mirror_find_night(struct mirror *mirror, const struct lineage_night_link *night, int64_t *seq,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT seq FROM night_rows WHERE key = ?1 AND sweep = ?2 ORDER BY seq LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)night->key);
+    sqlite3_bind_text(stmt, 2, night->sweep, -1, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *seq = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* As written, then bare, then with the prefix: the order of find_spelling in append, which must
+ * not accept an id that readers resolve to another row. */
+enum lineage_status mirror_find(struct mirror *mirror, const char *id, int64_t *seq,
+                                struct lineage_error *err)
+{
+    enum lineage_status status = find_exact(mirror, id, strlen(id), "", seq, err);
+    if (status == LINEAGE_ENOTFOUND && strncmp(id, "exp_", 4) == 0)
+        status = find_exact(mirror, id + 4, strlen(id) - 4, "", seq, err);
+    if (status == LINEAGE_ENOTFOUND)
+        status = find_exact(mirror, id, strlen(id), "exp_", seq, err);
+    return status;
+}
+
+/*
+ * The bounds leave infinities and NULL out in a form that an index on score answers; IN ('keep',
+ * 'baseline') word for word makes SQLite take the partial index of schema/indexes.sql, where the
+ * answer is the first entry. Ties go to the earlier row: a later one that only equals it was no
+ * improvement.
+ */
+enum lineage_status mirror_best(struct mirror *mirror, int64_t *seq, double *score,
+                                struct lineage_error *err)
+{
+    static const char lower[] = "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+                                " AND score > -9e999 AND score < 9e999 ORDER BY score, seq LIMIT 1";
+    static const char higher[] =
+        "SELECT seq, score FROM trials WHERE status IN ('keep', 'baseline')"
+        " AND score > -9e999 AND score < 9e999 ORDER BY score DESC, seq LIMIT 1";
+    sqlite3_stmt *stmt;
+    bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, up ? higher : lower, err);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK) {
+        *seq = sqlite3_column_int64(stmt, 0);
+        *score = sqlite3_column_double(stmt, 1);
+        sqlite3_reset(stmt);
+    }
+    return status;
+}
+
+/* The last condition is that of the partial index, without which SQLite would not use it. */
+enum lineage_status mirror_is_parent(struct mirror *mirror, const char *id, bool *found,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *found = false;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT 1 FROM trials WHERE parent_exp IN (?1, 'exp_' || ?1) AND parent_exp <> '' LIMIT 1",
+        err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, strncmp(id, "exp_", 4) == 0 ? id + 4 : id, -1, SQLITE_STATIC);
+    status = mirror_step(mirror, stmt, err);
+    *found = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status mirror_each_snapshot(struct mirror *mirror,
+                                        void (*visit)(void *context, const struct lineage_trial *trial),
+                                        void *context, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT line, exp_id, snapshot_path FROM trials WHERE snapshot_path <> '' ORDER BY seq", err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const struct lineage_trial trial = {.line = (uint64_t)sqlite3_column_int64(stmt, 0),
+                                            .exp_id = mirror_text(stmt, 1),
+                                            .snapshot_path = mirror_text(stmt, 2)};
+        visit(context, &trial);
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Not indexed: asked only when a name is already taken, which takes an unusual specialist or a
+ * kill. */
+enum lineage_status mirror_is_snapshot(struct mirror *mirror, const char *path, bool *found, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT 1 FROM trials WHERE snapshot_path = ? LIMIT 1", err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_text(stmt, 1, path, -1, SQLITE_STATIC);
+        status = mirror_step(mirror, stmt, err);
+        sqlite3_reset(stmt);
+    }
+    *found = status == LINEAGE_OK;
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}

@@ -1,0 +1,161 @@
+/*
+ * load.c: rows of the mirror as trials.
+ *
+ * Parameters, clip scale and turns are parsed from notes again instead of joined from their tables: one place says
+ * what notes mean, and a row costs one lookup.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "load.h"
+
+/* Of the label in TRIAL_COLUMNS. */
+enum { LABEL_AT = 10 };
+
+/* Copied with its length: SQLite's own text is gone with the next step of the statement. */
+static const char *text_at(sqlite3_stmt *stmt, int at, struct arena *arena, bool *ok)
+{
+    const char *text = mirror_text(stmt, at);
+    if (!*text)
+        return "";
+    const char *out = arena_text(arena, text, (size_t)sqlite3_column_bytes(stmt, at));
+    *ok = *ok && out;
+    return out;
+}
+
+/* `special` says what the column cannot (see bind_number); without it a nan would come back as
+ * absent, and a printed row differ from the file's. */
+static struct lineage_number number_at(sqlite3_stmt *stmt, int at, int special)
+{
+    if (special & 1)
+        return (struct lineage_number){true, (double)NAN};
+    if (special & MIRROR_NEGATIVE_ZERO)
+        return (struct lineage_number){true, -0.0};
+    if (sqlite3_column_type(stmt, at) == SQLITE_NULL)
+        return (struct lineage_number){0};
+    return (struct lineage_number){true, sqlite3_column_double(stmt, at)};
+}
+
+/* All but the label. The bits of `special` are in the order of the number columns, so they are shifted along with
+ * them. */
+static void load_columns(sqlite3_stmt *stmt, struct lineage_trial *trial, struct arena *arena,
+                         bool *ok)
+{
+    int special = sqlite3_column_int(stmt, N_TRIAL_COLUMNS - 1), at = 2;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++, at++) {
+        const struct lineage_column *column = lineage_column(i);
+        if (column->kind == LINEAGE_COLUMN_TEXT) {
+            *trial_text_member(trial, i) = text_at(stmt, at, arena, ok);
+        } else if (column->kind == LINEAGE_COLUMN_NUMBER) {
+            *trial_number_member(trial, i) = number_at(stmt, at, special);
+            special >>= 1;
+        }
+    }
+    trial->score = number_at(stmt, at, special);
+}
+
+/* Columns outside the 17 in the order of the file, empty until they are filled in. Every extra
+ * column is there, filled or not, for printers line them up. */
+static struct lineage_extra *name_extras(const struct row_layout *layout, struct arena *arena)
+{
+    struct lineage_extra *extras = arena_alloc(arena, layout->n_extras, sizeof *extras);
+    size_t n = 0;
+    for (size_t i = 0; extras && i < layout->n_cells && n < layout->n_extras; i++)
+        if (row_is_extra(layout, i)) {
+            const char *name = arena_text(arena, layout->names[i], strlen(layout->names[i]));
+            if (!name)
+                return NULL;
+            extras[n++] = (struct lineage_extra){name, ""};
+        }
+    return extras;
+}
+
+/* The first of two columns of one name is not told from the second here: the table has one row
+ * for both. */
+static bool fill_extra(struct lineage_extra *extras, size_t n, sqlite3_stmt *stmt,
+                       struct arena *arena)
+{
+    bool ok = true;
+    const char *name = mirror_text(stmt, 0),
+               *text = text_at(stmt, 1, arena, &ok);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(extras[i].column, name) == 0)
+            extras[i].text = text;
+    return ok;
+}
+
+/* Most stores have none, and pay nothing. */
+static enum lineage_status load_extras(struct mirror *mirror, struct lineage_trial *trial,
+                                       struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    const struct row_layout *layout = mirror_layout(mirror);
+    if (!layout || !layout->n_extras)
+        return LINEAGE_OK;
+    struct lineage_extra *extras = name_extras(layout, arena);
+    bool ok = extras != NULL;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT name, value FROM extras WHERE seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)trial->seq);
+    while (ok && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        ok = fill_extra(extras, layout->n_extras, stmt, arena);
+    sqlite3_reset(stmt);
+    trial->extras = extras;
+    trial->n_extras = layout->n_extras;
+    if (!ok)
+        return store_no_memory(err);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* `memory` is kept over the zeroing: the trial may be the owner of the very arena that is
+ * filled. */
+enum lineage_status load_trial(struct mirror *mirror, sqlite3_stmt *stmt,
+                                 struct lineage_trial *trial, struct arena *arena,
+                                 struct lineage_error *err)
+{
+    void *memory = trial->memory;
+    bool ok = true;
+    *trial = (struct lineage_trial){.memory = memory};
+    trial->seq = (uint64_t)sqlite3_column_int64(stmt, 0);
+    trial->line = (uint64_t)sqlite3_column_int64(stmt, 1);
+    load_columns(stmt, trial, arena, &ok);
+    if (!ok)
+        return store_no_memory(err);
+    enum lineage_status status = mirror_label(mirror, stmt, LABEL_AT, &trial->status, err);
+    if (status == LINEAGE_OK)
+        status = notes_parse(trial, trial->notes, arena, err);
+    return status == LINEAGE_OK ? load_extras(mirror, trial, arena, err) : status;
+}
+
+/* Into the caller's arena, so that a list of rows is one allocation after another in the same
+ * blocks. */
+enum lineage_status mirror_borrow(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                  struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt, "SELECT " TRIAL_COLUMNS " FROM trials t WHERE t.seq = ?", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        status = load_trial(mirror, stmt, trial, arena, err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* The seq is one that an index of this handle gave, so that it is not there means only that a
+ * last record without line end was read again. */
+enum lineage_status mirror_load(struct mirror *mirror, int64_t seq, struct lineage_trial *trial,
+                                struct lineage_error *err)
+{
+    *trial = (struct lineage_trial){0};
+    struct arena *arena = trial_memory(trial);
+    enum lineage_status status = arena ? mirror_borrow(mirror, seq, trial, arena, err) : store_no_memory(err);
+    if (status != LINEAGE_OK)
+        lineage_trial_release(trial);
+    return status;
+}

@@ -1,0 +1,496 @@
+/*
+ * query.c: trials by conditions. The statement is put together from fixed pieces and the names of
+ * known columns; every value, and every name that a user gave, is bound.
+ *
+ * A query must cost what it returns and not what the store holds: agents ask all night, of a store
+ * that only grows. Hence the two ways to the rows. A condition on a parameter or an extra column
+ * has an index of its own, and the one that leads to the fewest rows is read, the others being
+ * tested row by row (param_function.c). A short list in some order is walked in that order until it
+ * is full. SQLite's planner cannot choose between them, as it keeps no statistics here (ANALYZE
+ * would have to be run again as the store grows).
+ */
+#include <lineage/query.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <lineage/notes.h>
+#include <lineage/time.h>
+
+#include "query_conditions.h"
+
+#define SECONDS_PER_DAY 86400
+#define KEPT_LABELS (1u << LINEAGE_KEEP | 1u << LINEAGE_BASELINE)
+
+static void add_labels(struct builder *b, unsigned labels)
+{
+    const char *comma = "";
+    if (!labels)
+        return;
+    if (!(labels & ~KEPT_LABELS))
+        buf_puts(&b->sql, " AND t.status IN ('keep', 'baseline')"); /* these have an index */
+    buf_puts(&b->sql, " AND t.status IN (");
+    for (int i = 0; i < LINEAGE_N_LABELS; i++)
+        if (labels & (1u << i)) {
+            buf_printf(&b->sql, "%s'%s'", comma, lineage_label_name((enum lineage_label)i));
+            comma = ", ";
+        }
+    buf_puts(&b->sql, ")");
+}
+
+/* Absent conditions are left out of the statement instead of being made always true, which would
+ * keep SQLite from using an index. */
+static void add_text(struct builder *b, const char *test, const char *text)
+{
+    if (!text)
+        return;
+    buf_printf(&b->sql, " AND %s", test);
+    builder_bind_text(b, text);
+}
+
+/* What a query sorts by, as SQL: of the row at hand, and of the row `a` for a page that begins behind it. */
+struct order {
+    struct named by;
+    bool down;
+    bool by_seq;    /* file order, or its reverse */
+    char value[96]; /* with one `?` for the name if bound */
+    char after[96];
+    const char *seq;
+    bool bound, after_bound;
+};
+
+static void name_column(struct order *order)
+{
+    snprintf(order->value, sizeof order->value, "t.%s", order->by.name);
+    snprintf(order->after, sizeof order->after, "a.%s", order->by.name);
+}
+
+/* The number of a parameter or extra column of the row that goes by the name `row`. */
+static void name_number(char out[96], const struct named *named, const char *row)
+{
+    if (named->kind == NAME_PARAM)
+        snprintf(out, 96, "param(%s.notes, ?)", row);
+    else
+        snprintf(out, 96, "(SELECT number FROM extras WHERE seq = %s.seq AND name = ?)", row);
+}
+
+/* Sorted by what leads, the value is at hand in the index and is not parsed from notes again. */
+static void name_values(struct order *order, const struct lead *lead)
+{
+    bool led = lead->found && lead->named.kind == order->by.kind &&
+               strcmp(lead->named.name, order->by.name) == 0;
+    name_number(order->after, &order->by, "a");
+    order->after_bound = true;
+    order->bound = !led;
+    order->seq = led ? "l.seq" : "t.seq";
+    if (led)
+        snprintf(order->value, sizeof order->value, "l.%s", order->by.kind == NAME_PARAM ? "value" : "number");
+    else
+        name_number(order->value, &order->by, "t");
+}
+
+static void describe_order(struct order *order, const struct lead *lead)
+{
+    order->by_seq = order->by.kind == NAME_UNKNOWN || strcmp(order->by.name, "seq") == 0;
+    order->seq = "t.seq";
+    if (order->by_seq)
+        snprintf(order->value, sizeof order->value, "%s.seq", lead->found ? "l" : "t");
+    else if (order->by.kind == NAME_NUMBER_COLUMN || order->by.kind == NAME_TEXT_COLUMN)
+        name_column(order);
+    else
+        name_values(order, lead);
+}
+
+/* The name is bound once for each time that the expression stands in the statement: order of the
+ * texts and of the bound values must be the same. */
+static void add_value(struct builder *b, const struct order *order, const char *before)
+{
+    buf_printf(&b->sql, "%s%s", before, order->value);
+    if (order->bound)
+        builder_bind_text(b, order->by.name);
+}
+
+/*
+ * The instants are compared, because timestamps of other tools may carry a zone or a blank instead of T. Before
+ * that stands a comparison of text that the index answers: a zone moves an instant by less than a day.
+ */
+static enum lineage_status add_time(struct builder *b, const char *text, bool since, struct lineage_error *err)
+{
+    char day[LINEAGE_TIME_MAX];
+    int64_t seconds;
+    if (!text)
+        return LINEAGE_OK;
+    enum lineage_status status = lineage_time_parse(&seconds, text, time(NULL), err);
+    if (status != LINEAGE_OK)
+        return status;
+    lineage_time_format(day, since ? seconds - SECONDS_PER_DAY : seconds + 2 * SECONDS_PER_DAY);
+    buf_printf(&b->sql, " AND t.timestamp %s '%.10s' AND unixepoch(t.timestamp) %s ?", since ? ">=" : "<", day,
+               since ? ">=" : "<");
+    builder_bind_number(b, (double)seconds);
+    return LINEAGE_OK;
+}
+
+/* Rows without a value to sort by are left out. Where they would stand among the others is a
+ * question without an answer, and NULL first is SQLite's habit alone. */
+static void add_sortable(struct builder *b, const struct order *order)
+{
+    if (order->by_seq)
+        return;
+    add_value(b, order, " AND ");
+    buf_puts(&b->sql, order->by.kind == NAME_TEXT_COLUMN ? " <> ''" : " IS NOT NULL");
+}
+
+/*
+ * Only what comes behind a row in the order. `>=` alone stands first, because an index can answer
+ * it. A page begins behind a row and not at a count, so that rows which come in between two pages
+ * shift nothing.
+ */
+static void add_after(struct builder *b, const struct order *order, uint64_t after)
+{
+    const char *beyond = order->down ? "<" : ">";
+    if (!after)
+        return;
+    if (order->by_seq) {
+        buf_printf(&b->sql, " AND %s %s ?", order->value, beyond);
+        builder_bind_number(b, (double)after);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        add_value(b, order, i ? " AND (" : " AND ");
+        buf_printf(&b->sql, " %s%s (SELECT %s FROM trials a WHERE a.seq = ?)", beyond, i ? "" : "=", order->after);
+        if (order->after_bound)
+            builder_bind_text(b, order->by.name);
+        builder_bind_number(b, (double)after);
+    }
+    buf_printf(&b->sql, " OR %s > ?)", order->seq);
+    builder_bind_number(b, (double)after);
+}
+
+/* Ties keep file order. */
+static void add_order(struct builder *b, const struct order *order)
+{
+    add_value(b, order, " ORDER BY ");
+    buf_printf(&b->sql, "%s%s%s", order->down ? " DESC" : "", order->by_seq ? "" : ", ", order->by_seq ? "" : order->seq);
+}
+
+/* SQLite's integers are signed. */
+static void add_limit(struct builder *b, size_t limit)
+{
+    if (limit)
+        buf_printf(&b->sql, " LIMIT %zu", limit > INT64_MAX ? (size_t)INT64_MAX : limit);
+}
+
+static enum lineage_status resolve_sort(struct mirror *mirror, const char *sort,
+                                        struct named *named, bool *down, struct lineage_error *err)
+{
+    *named = (struct named){NAME_UNKNOWN, NULL};
+    *down = sort && sort[0] == '-';
+    return sort ? name_resolve(mirror, sort + *down, named, err) : LINEAGE_OK;
+}
+
+/* Without another lead, the order of a parameter comes from its index. */
+static enum lineage_status find_lead(struct builder *b, const struct lineage_query *query,
+                                     const struct named *sort, struct lead *lead,
+                                     struct lineage_error *err)
+{
+    struct named named;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK)
+            status = lead_consider(b, lead, &named, &query->conditions[i], i, err);
+    }
+    if (status == LINEAGE_OK && !lead->found &&
+        (sort->kind == NAME_PARAM || sort->kind == NAME_EXTRA))
+        *lead = (struct lead){.named = *sort, .at = SIZE_MAX, .found = true};
+    return status;
+}
+
+/*
+ * A short list of what matches wide conditions. The index of a parameter is in the order of its values, so to sort
+ * otherwise all that it finds would have to be read. Walking in the order asked for fills the list after a few rows
+ * instead, unless the matching ones lie elsewhere: so only so many rows are walked, more each time, until reading
+ * all that the narrowest condition leads to is the lesser cost.
+ */
+enum { SHORT_LIST = 1000, FIRST_WALK = 400, WALK_GROWTH = 4 };
+
+/* How a statement comes to its trials. */
+struct plan {
+    enum { COUNT, LIST, WALK } what;
+    size_t walked; /* rows that a walk may look at */
+    struct lead lead;
+    struct order order;
+};
+
+/* Whether there is an index in this order, other than that of the lead, which is walked in its
+ * order anyway. A list without a limit reads everything in any case, and a long one most of it. */
+static bool can_walk(const struct plan *plan, const struct lineage_query *query)
+{
+    static const char *const indexed[] = {"score", "timestamp", "exp_id"};
+    const struct named *by = &plan->order.by;
+    if (!query->limit || query->limit > SHORT_LIST || (plan->lead.found && plan->lead.n < FEW))
+        return false;
+    if (plan->order.by_seq)
+        return true;
+    if (by->kind == NAME_PARAM || by->kind == NAME_EXTRA)
+        return !(plan->lead.found && plan->lead.named.kind == by->kind && strcmp(plan->lead.named.name, by->name) == 0);
+    for (size_t i = 0; i < sizeof indexed / sizeof *indexed; i++)
+        if (strcmp(indexed[i], by->name) == 0)
+            return true;
+    return false;
+}
+
+/* Conditions on what is sorted by bound the walk. The walk then begins where the condition does,
+ * instead of passing rows that it excludes one by one. */
+static enum lineage_status add_bounds(struct builder *b, const struct order *order, const struct lineage_query *query,
+                                      struct lineage_error *err)
+{
+    struct named named;
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && !order->by_seq && i < query->n_conditions; i++) {
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK && named.kind == order->by.kind && strcmp(named.name, order->by.name) == 0)
+            query_add_range(b, order->value, &query->conditions[i].range);
+    }
+    return status;
+}
+
+/* Columns, then the rows that an index has in the order. */
+static enum lineage_status add_indexed(struct builder *b, const char *columns, const struct plan *plan,
+                                       const struct lineage_query *query, struct lineage_error *err)
+{
+    const struct named *by = &plan->order.by;
+    bool param = by->kind == NAME_PARAM;
+    buf_printf(&b->sql, "SELECT %s FROM ", columns);
+    if (plan->lead.found) {
+        buf_printf(&b->sql, "%s l WHERE l.%s = ?", param ? "param_rows" : "extras", param ? "key" : "name");
+        builder_bind_text(b, by->name);
+    } else {
+        buf_puts(&b->sql, "trials t WHERE 1");
+    }
+    enum lineage_status status = add_bounds(b, &plan->order, query, err);
+    add_sortable(b, &plan->order);
+    add_after(b, &plan->order, query->after);
+    return status;
+}
+
+/* The value that the walk ends with. */
+static enum lineage_status add_edge(struct builder *b, const struct plan *plan, const struct lineage_query *query,
+                                    struct lineage_error *err)
+{
+    char column[112];
+    snprintf(column, sizeof column, "%s AS v", plan->order.value);
+    buf_puts(&b->sql, "(SELECT min(v) FROM (");
+    enum lineage_status status = add_indexed(b, column, plan, query, err);
+    buf_printf(&b->sql, " ORDER BY v DESC LIMIT %zu))", plan->walked);
+    return status;
+}
+
+/* Ties keep file order, which an index read backwards does not: what lies above the edge, then ties there. */
+static enum lineage_status add_walk_down(struct builder *b, const char *columns, const struct plan *plan,
+                                         const struct lineage_query *query, struct lineage_error *err)
+{
+    enum lineage_status status = add_indexed(b, columns, plan, query, err);
+    buf_printf(&b->sql, " AND %s > ", plan->order.value);
+    if (status == LINEAGE_OK)
+        status = add_edge(b, plan, query, err);
+    buf_puts(&b->sql, " UNION ALL SELECT * FROM (");
+    if (status == LINEAGE_OK)
+        status = add_indexed(b, columns, plan, query, err);
+    buf_printf(&b->sql, " AND %s = ", plan->order.value);
+    if (status == LINEAGE_OK)
+        status = add_edge(b, plan, query, err);
+    buf_printf(&b->sql, " ORDER BY %s LIMIT %zu)", plan->order.seq, plan->walked);
+    return status;
+}
+
+/*
+ * The first rows in the order, from an index alone. The conditions come outside, on the few rows
+ * that the inner statement lets through; inside, its limit would count rows that match instead of
+ * rows that were looked at, and the walk could go on to the end.
+ */
+static enum lineage_status add_walk(struct builder *b, struct plan *plan, const struct lineage_query *query,
+                                    struct lineage_error *err)
+{
+    const struct named *by = &plan->order.by;
+    enum lineage_status status;
+    plan->lead = (struct lead){.named = *by, .at = SIZE_MAX, .found = by->kind == NAME_PARAM || by->kind == NAME_EXTRA};
+    describe_order(&plan->order, &plan->lead);
+    const char *columns = !plan->lead.found ? "t.seq" : by->kind == NAME_PARAM ? "l.seq, l.value" : "l.seq, l.number";
+    buf_puts(&b->sql, "SELECT t.seq FROM (");
+    if (plan->order.down && !plan->order.by_seq) {
+        status = add_walk_down(b, columns, plan, query, err);
+    } else {
+        status = add_indexed(b, columns, plan, query, err);
+        add_order(b, &plan->order);
+        buf_printf(&b->sql, " LIMIT %zu", plan->walked);
+    }
+    buf_puts(&b->sql, ") l CROSS JOIN trials t ON t.seq = l.seq WHERE 1");
+    return status;
+}
+
+static enum lineage_status add_conditions(struct builder *b, const struct plan *plan, const struct lineage_query *query,
+                                          struct lineage_error *err)
+{
+    struct named named;
+    add_labels(b, query->labels);
+    add_text(b, "t.specialist = ?", query->specialist);
+    enum lineage_status status = add_time(b, query->since, true, err);
+    if (status == LINEAGE_OK)
+        status = add_time(b, query->until, false, err);
+    for (size_t i = 0; status == LINEAGE_OK && i < query->n_conditions; i++) {
+        status = query_resolve_condition(b->mirror, &query->conditions[i], &named, err);
+        if (status == LINEAGE_OK && !(plan->lead.found && plan->lead.at == i))
+            query_add_condition(b, &named, &query->conditions[i]);
+    }
+    return status;
+}
+
+/* The same pieces for all three, so that a count is of exactly the rows that a list would show. */
+static enum lineage_status build(struct builder *b, const struct lineage_query *query, struct plan *plan,
+                                 struct lineage_error *err)
+{
+    struct order *order = &plan->order;
+    enum lineage_status status = resolve_sort(b->mirror, query->sort, &order->by, &order->down, err);
+    if (status == LINEAGE_OK && plan->what != WALK)
+        status = find_lead(b, query, &order->by, &plan->lead, err);
+    if (status != LINEAGE_OK)
+        return status;
+    describe_order(order, &plan->lead);
+    if (plan->what == WALK)
+        status = add_walk(b, plan, query, err);
+    else
+        lead_add_source(b, &plan->lead);
+    if (status == LINEAGE_OK)
+        status = add_conditions(b, plan, query, err);
+    if (plan->what != WALK)
+        add_sortable(b, order);
+    if (plan->what == LIST)
+        add_after(b, order, query->after);
+    if (plan->what != COUNT)
+        add_order(b, order);
+    add_limit(b, query->limit);
+    if (status == LINEAGE_OK && b->sql.failed)
+        status = store_fail(err, LINEAGE_ELIMIT, "the query has too many conditions");
+    return status;
+}
+
+/* Whether the narrowest condition leads to so many rows. */
+static enum lineage_status is_wider(struct mirror *mirror, const struct lead *lead, size_t rows, bool *wider,
+                                    struct lineage_error *err)
+{
+    int64_t n = 0;
+    enum lineage_status status =
+        lead->found ? query_count_rows(mirror, &lead->named, &lead->condition, (int64_t)rows, &n, err) : LINEAGE_OK;
+    *wider = n >= (int64_t)rows;
+    return status;
+}
+
+/* *filled: the list was found so, as long as it was to be, or there is no more. Four times as
+ * many each time: all tries together cost at most a third more than the last one. */
+static enum lineage_status walk(struct mirror *mirror, const struct lineage_query *query, const struct lead *lead,
+                                struct mirror_seqs *found, bool *filled, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    bool wider = true;
+    *filled = false;
+    size_t first = query->limit * 2 > FIRST_WALK ? query->limit * 2 : FIRST_WALK;
+    for (size_t rows = first; status == LINEAGE_OK && wider && !*filled; rows *= WALK_GROWTH) {
+        struct builder b = {.mirror = mirror};
+        struct plan plan = {.what = WALK, .walked = rows};
+        found->n = 0;
+        status = build(&b, query, &plan, err);
+        if (status == LINEAGE_OK)
+            status = builder_collect(found, &b, err);
+        *filled = found->n >= query->limit || rows > mirror_position(mirror)->rows + 1; /* one may have no line end */
+        if (status == LINEAGE_OK && !*filled)
+            status = is_wider(mirror, lead, rows * WALK_GROWTH, &wider, err);
+        buf_release(&b.sql);
+    }
+    return status;
+}
+
+/* The first plan counts ranges only as far as FEW, which is all that deciding for a walk needs;
+ * after one that ended empty-handed they are counted further, to choose well among wide ones. */
+enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
+                                struct lineage_error *err)
+{
+    struct builder b = {.mirror = mirror};
+    struct plan plan = {.what = LIST, .lead.limit = query->limit ? FEW : LIMIT_OF_COUNT};
+    bool filled = false;
+    enum lineage_status status = build(&b, query, &plan, err);
+    if (status == LINEAGE_OK && can_walk(&plan, query)) {
+        status = walk(mirror, query, &plan.lead, found, &filled, err);
+        found->n = filled ? found->n : 0;
+        b.n = 0;
+        b.sql.length = 0;
+        plan = (struct plan){.what = LIST, .lead.limit = LIMIT_OF_COUNT};
+        if (status == LINEAGE_OK && !filled)
+            status = build(&b, query, &plan, err);
+    }
+    if (status == LINEAGE_OK && !filled)
+        status = builder_collect(found, &b, err);
+    buf_release(&b.sql);
+    return status;
+}
+
+enum lineage_status mirror_count(struct mirror *mirror, const struct lineage_query *query, size_t *n,
+                                struct lineage_error *err)
+{
+    struct builder b = {.mirror = mirror};
+    struct plan count = {.what = COUNT, .lead.limit = LIMIT_OF_COUNT};
+    buf_puts(&b.sql, "SELECT count(*) FROM (");
+    enum lineage_status status = build(&b, query, &count, err);
+    buf_puts(&b.sql, ")");
+    if (status == LINEAGE_OK)
+        status = builder_count(n, &b, err);
+    buf_release(&b.sql);
+    return status;
+}
+
+/*
+ * The wanted value whose neighbourhood holds the fewest trials leads. Relative to the value, but
+ * never below the tolerance itself, or 0 would have a neighbourhood of nothing. The order of the
+ * pieces of the statement wants the lead first, hence two passes over the values.
+ */
+static enum lineage_status build_tried(struct builder *b, const struct lineage_param *wanted,
+                                       size_t n_wanted, double tolerance, struct lineage_error *err)
+{
+    struct lead lead = {.named = {NAME_UNKNOWN, NULL}, .limit = LIMIT_OF_COUNT};
+    enum lineage_status status = LINEAGE_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; status == LINEAGE_OK && i < n_wanted; i++) {
+            double slack = tolerance * fmax(1, fabs(wanted[i].value));
+            struct named named = {NAME_PARAM, lineage_param_canonical(wanted[i].name)};
+            struct lineage_condition condition = {
+                .name = named.name, .range = {{true, wanted[i].value - slack}, {true, wanted[i].value + slack}}};
+            if (wanted[i].text) {
+                condition.texts = &wanted[i].text;
+                condition.n_texts = 1;
+            }
+            if (!pass)
+                status = lead_consider(b, &lead, &named, &condition, i, err);
+            else if (lead.at != i)
+                query_add_condition(b, &named, &condition);
+        }
+        if (!pass)
+            lead_add_source(b, &lead);
+    }
+    buf_puts(&b->sql, " AND t.status <> 'harness_abort' ORDER BY l.seq");
+    if (status == LINEAGE_OK && b->sql.failed)
+        status = store_fail(err, LINEAGE_ELIMIT, "too many parameters to look for");
+    return status;
+}
+
+enum lineage_status mirror_tried(struct mirror *mirror, const struct lineage_param *wanted, size_t n_wanted,
+                                double tolerance, struct mirror_seqs *found, struct lineage_error *err)
+{
+    struct builder b = {.mirror = mirror};
+    enum lineage_status status = build_tried(&b, wanted, n_wanted, tolerance, err);
+    if (status == LINEAGE_OK)
+        status = builder_collect(found, &b, err);
+    buf_release(&b.sql);
+    return status;
+}

@@ -1,0 +1,218 @@
+/* query_conditions.c: see query_conditions.h. */
+#include "query_conditions.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Both ends belong to the range, as one types it: alpha=0.1:0.5 asks for 0.5 too. */
+void query_add_range(struct builder *b, const char *value, const struct lineage_range *range)
+{
+    if (range->low.present) {
+        buf_printf(&b->sql, " AND %s >= ?", value);
+        builder_bind_number(b, range->low.value);
+    }
+    if (range->high.present) {
+        buf_printf(&b->sql, " AND %s <= ?", value);
+        builder_bind_number(b, range->high.value);
+    }
+}
+
+static bool is_any(const struct lineage_condition *condition)
+{
+    return !condition->n_texts && !condition->range.low.present && !condition->range.high.present;
+}
+
+/* A parameter whose trials all hold the other kind of value: no trial could match, whatever was tried. */
+static enum lineage_status check_kind(struct mirror *mirror, const char *name, const struct lineage_condition *condition,
+                                      struct lineage_error *err)
+{
+    static const char numbers_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value < '' LIMIT 1";
+    static const char texts_sql[] = "SELECT 1 FROM param_rows WHERE key = ?1 AND value >= '' LIMIT 1";
+    enum lineage_status status = LINEAGE_OK;
+    bool numbers = name_exists(mirror, numbers_sql, name, &status, err);
+    bool texts = name_exists(mirror, texts_sql, name, &status, err);
+    if (status != LINEAGE_OK || is_any(condition) || numbers == texts)
+        return status;
+    if (numbers && condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds numbers; '%.60s' is not a number", name,
+                          condition->texts[0]);
+    if (texts && !condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "parameter '%.60s' holds text; a range needs numbers", name);
+    return LINEAGE_OK;
+}
+
+enum lineage_status query_resolve_condition(struct mirror *mirror,
+                                            const struct lineage_condition *condition,
+                                            struct named *named, struct lineage_error *err)
+{
+    enum lineage_status status = name_resolve(mirror, condition->name, named, err);
+    if (status == LINEAGE_OK && named->kind == NAME_TEXT_COLUMN && !condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds text; a range needs numbers",
+                          named->name);
+    if (status == LINEAGE_OK && named->kind == NAME_NUMBER_COLUMN && condition->n_texts)
+        return store_fail(err, LINEAGE_EINVAL, "column '%s' holds numbers; '%.60s' is not a number", named->name,
+                          condition->texts[0]);
+    return status == LINEAGE_OK && named->kind == NAME_PARAM ? check_kind(mirror, named->name, condition, err) : status;
+}
+
+/* `= ?` or `IN (?, ?)`. A list of one as `=`, after which the rows of the index are in file
+ * order and need no sort. */
+static void add_texts(struct builder *b, const struct lineage_condition *condition)
+{
+    buf_puts(&b->sql, condition->n_texts == 1 ? " = ?" : " IN (?");
+    builder_bind_text(b, condition->texts[0]);
+    for (size_t i = 1; i < condition->n_texts; i++) {
+        buf_puts(&b->sql, ", ?");
+        builder_bind_text(b, condition->texts[i]);
+    }
+    buf_puts(&b->sql, condition->n_texts == 1 ? "" : ")");
+}
+
+static void add_text_condition(struct builder *b, const struct named *named, const struct lineage_condition *condition)
+{
+    if (named->kind == NAME_TEXT_COLUMN) {
+        buf_printf(&b->sql, " AND t.%s", named->name);
+    } else {
+        buf_printf(&b->sql, " AND %s", named->kind == NAME_PARAM
+                                           ? "param(t.notes, ?)"
+                                           : "(SELECT value FROM extras WHERE seq = t.seq AND name = ?)");
+        builder_bind_text(b, named->name);
+    }
+    add_texts(b, condition);
+}
+
+/* Two values are bound at most, after the name: the expression that gives the number, then its
+ * range. */
+void query_add_condition(struct builder *b, const struct named *named,
+                         const struct lineage_condition *condition)
+{
+    const struct lineage_range any = {{true, -INFINITY}, {true, INFINITY}}, *range = &condition->range;
+    const char *value = "param(t.notes, ?)";
+    char column[96];
+    if (condition->n_texts) {
+        add_text_condition(b, named, condition);
+        return;
+    }
+    if (named->kind == NAME_PARAM && is_any(condition)) {
+        buf_puts(&b->sql, " AND param(t.notes, ?) IS NOT NULL");
+        builder_bind_text(b, named->name);
+        return;
+    }
+    if (named->kind == NAME_NUMBER_COLUMN) {
+        snprintf(column, sizeof column, "t.%s", named->name);
+        buf_printf(&b->sql, " AND %s IS NOT NULL", column);
+        query_add_range(b, column, range);
+        return;
+    }
+    if (named->kind == NAME_EXTRA)
+        value = "(SELECT number FROM extras WHERE seq = t.seq AND name = ?)";
+    buf_printf(&b->sql, " AND %s BETWEEN ? AND ?", value);
+    builder_bind_text(b, named->name);
+    builder_bind_number(b, range->low.present ? range->low.value : any.low.value);
+    builder_bind_number(b, range->high.present ? range->high.value : any.high.value);
+}
+
+static enum lineage_status count_range(struct mirror *mirror, const struct named *named,
+                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
+                                       struct lineage_error *err)
+{
+    const struct lineage_range *range = &condition->range;
+    static const char params[] =
+        "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value"
+        " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    static const char extras[] =
+        "SELECT count(*) FROM (SELECT 1 FROM extras WHERE name = ?1 AND number"
+        " BETWEEN ?2 AND ?3 LIMIT ?4)";
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, named->kind == NAME_PARAM ? params : extras, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, named->name, -1, SQLITE_STATIC);
+    sqlite3_bind_double(stmt, 2, range->low.present ? range->low.value : (double)-INFINITY);
+    if (is_any(condition) && named->kind == NAME_PARAM)
+        sqlite3_bind_blob(stmt, 3, "", 0, SQLITE_STATIC); /* behind all texts, as those are behind all numbers */
+    else
+        sqlite3_bind_double(stmt, 3, range->high.present ? range->high.value : (double)INFINITY);
+    sqlite3_bind_int64(stmt, 4, limit);
+    status = mirror_step(mirror, stmt, err);
+    *n = status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+    sqlite3_reset(stmt);
+    return status;
+}
+
+static enum lineage_status count_texts(struct mirror *mirror, const char *name,
+                                       const struct lineage_condition *condition, int64_t limit, int64_t *n,
+                                       struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = LINEAGE_OK;
+    *n = 0;
+    for (size_t i = 0; status == LINEAGE_OK && i < condition->n_texts; i++) {
+        status = mirror_prepare(mirror, &stmt,
+                                "SELECT count(*) FROM (SELECT 1 FROM param_rows WHERE key = ?1 AND value = ?2"
+                                " LIMIT ?3)", err);
+        if (status != LINEAGE_OK)
+            return status;
+        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, 2, condition->texts[i], -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 3, limit);
+        status = mirror_step(mirror, stmt, err);
+        *n += status == LINEAGE_OK ? sqlite3_column_int64(stmt, 0) : 0;
+        sqlite3_reset(stmt);
+    }
+    return status;
+}
+
+enum lineage_status query_count_rows(struct mirror *mirror, const struct named *named,
+                                     const struct lineage_condition *condition, int64_t limit, int64_t *n,
+                                     struct lineage_error *err)
+{
+    return condition->n_texts ? count_texts(mirror, named->name, condition, limit, n, err)
+                              : count_range(mirror, named, condition, limit, n, err);
+}
+
+/* A text in an extra column has no index (extras_by_number is on numbers), so it cannot lead. */
+enum lineage_status lead_consider(struct builder *b, struct lead *lead, const struct named *named,
+                                  const struct lineage_condition *condition, size_t at,
+                                  struct lineage_error *err)
+{
+    int64_t n;
+    if (named->kind != NAME_PARAM && (named->kind != NAME_EXTRA || condition->n_texts))
+        return LINEAGE_OK;
+    enum lineage_status status = query_count_rows(b->mirror, named, condition, lead->limit, &n, err);
+    if (status == LINEAGE_OK && (!lead->found || n < lead->n))
+        *lead = (struct lead){*named, *condition, n, lead->limit, at, true};
+    return status;
+}
+
+/* Trials that the lead finds, else all of them. CROSS JOIN is how SQLite is told to begin with
+ * the left table; its planner has no statistics here and would guess. */
+void lead_add_source(struct builder *b, const struct lead *lead)
+{
+    bool param = lead->named.kind == NAME_PARAM;
+    struct lineage_range range = lead->condition.range;
+    if (!lead->found) {
+        buf_puts(&b->sql, "SELECT t.seq FROM trials t WHERE 1");
+        return;
+    }
+    buf_printf(&b->sql,
+               "SELECT l.seq FROM %s l CROSS JOIN trials t ON t.seq = l.seq WHERE l.%s = ? AND "
+               "l.%s IS NOT NULL",
+               param ? "param_rows" : "extras", param ? "key" : "name", param ? "value" : "number");
+    builder_bind_text(b, lead->named.name);
+    if (lead->condition.n_texts) {
+        buf_puts(&b->sql, " AND l.value");
+        add_texts(b, &lead->condition);
+        return;
+    }
+    if (range.low.present && !range.high.present) /* texts come behind all numbers */
+        range.high = (struct lineage_number){true, (double)INFINITY};
+    if (range.low.present && range.low.value == range.high.value) {
+        buf_printf(&b->sql, " AND l.%s = ?",
+                   param ? "value" : "number"); /* one value: its rows are in file order */
+        builder_bind_number(b, range.low.value);
+    } else {
+        query_add_range(b, param ? "l.value" : "l.number", &range);
+    }
+}

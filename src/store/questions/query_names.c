@@ -1,0 +1,132 @@
+/*
+ * query_names.c: columns, parameters and extra columns by name. A wrong name is an error that lists the known ones: an
+ * agent that mistyped a parameter would take "no rows" for "never tried". Where a name could be two things the
+ * column wins, so that a parameter cannot hide what every store has.
+ */
+#include "query_names.h"
+
+#include <string.h>
+
+#include <lineage/notes.h>
+
+#include "../mirror/statement.h"
+
+/* Columns of the mirror that are none of the 17, as far as a person may want to ask for them. */
+static bool is_number_column(const char *name)
+{
+    static const char *const more[] = {
+        "score", "ig_clip_scale_mean", "ig_clip_scale_std", "seq", "line", NULL};
+    int i = lineage_column_find(name);
+    for (size_t j = 0; more[j]; j++)
+        if (strcmp(more[j], name) == 0)
+            return true;
+    return i >= 0 && lineage_column((size_t)i)->kind == LINEAGE_COLUMN_NUMBER;
+}
+
+bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status,
+                 struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    if (*status != LINEAGE_OK || (*status = mirror_prepare(mirror, &stmt, sql, err)) != LINEAGE_OK)
+        return false;
+    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    *status = mirror_step(mirror, stmt, err);
+    bool found = *status == LINEAGE_OK;
+    sqlite3_reset(stmt);
+    if (*status == LINEAGE_ENOTFOUND)
+        *status = LINEAGE_OK;
+    return found;
+}
+
+/* By the header and not the table: a column that is empty in every row is known all the same. */
+static bool is_extra(struct mirror *mirror, const char *name)
+{
+    const struct row_layout *layout = mirror_layout(mirror);
+    for (size_t i = 0; layout && i < layout->n_cells; i++)
+        if (row_is_extra(layout, i) && strcmp(layout->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* 40 at most: a message is a line of a terminal or of a model's context. Distinct keys come from
+ * the table of sums, which has a row per value where param_rows has one per trial. */
+static enum lineage_status list_known(struct mirror *mirror, struct buf *out,
+                                      struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
+        buf_printf(out, " %s", lineage_column(i)->name);
+    buf_puts(out, " score ig_clip_scale_mean ig_clip_scale_std");
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT DISTINCT key FROM param_values UNION SELECT DISTINCT name FROM extras LIMIT 40",
+        err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        buf_printf(out, " %s", mirror_text(stmt, 0));
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The list costs two index scans, which only a mistake pays for. */
+static enum lineage_status unknown_name(struct mirror *mirror, const char *name,
+                                        struct lineage_error *err)
+{
+    struct buf known = {0};
+    enum lineage_status status = list_known(mirror, &known, err);
+    if (status == LINEAGE_OK)
+        status = known.failed ? store_no_memory(err)
+                              : store_fail(err, LINEAGE_EINVAL, "no column or parameter '%.60s'; known are%s", name,
+                                           known.data);
+    buf_release(&known);
+    return status;
+}
+
+/* Parameters that may be asked for before any trial has set them. An agent's first question in a
+ * new store is often what alpha was tried; the answer is "nothing yet", and not an error. */
+static bool is_usual(const char *param)
+{
+    return strcmp(param, "alpha") == 0 || strcmp(param, "beta") == 0 || strcmp(param, "gamma") == 0;
+}
+
+static bool is_param(struct mirror *mirror, const char *param, enum lineage_status *status,
+                     struct lineage_error *err)
+{
+    return is_usual(param) ||
+           name_exists(mirror, "SELECT 1 FROM param_rows WHERE key = ? LIMIT 1", param, status, err);
+}
+
+/* Only parameters, where a column would make no sense: an axis of a sweep. */
+enum lineage_status name_check_param(struct mirror *mirror, const char *name,
+                                       struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (is_param(mirror, lineage_param_canonical(name), &status, err) || status != LINEAGE_OK)
+        return status;
+    return unknown_name(mirror, name, err);
+}
+
+/* Extra columns come last, as each file has others: a new column in somebody's file must not
+ * change what a query for a parameter answers. */
+enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out,
+                                 struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    *out = (struct named){NAME_UNKNOWN, name};
+    if (is_number_column(name)) {
+        out->kind = NAME_NUMBER_COLUMN;
+        return LINEAGE_OK;
+    }
+    if (lineage_column_find(name) >= 0) {
+        out->kind = NAME_TEXT_COLUMN;
+        return LINEAGE_OK;
+    }
+    const char *param = lineage_param_canonical(name);
+    if (is_param(mirror, param, &status, err)) {
+        *out = (struct named){NAME_PARAM, param};
+        return LINEAGE_OK;
+    }
+    if (status == LINEAGE_OK && is_extra(mirror, name))
+        out->kind = NAME_EXTRA;
+    if (status == LINEAGE_OK && out->kind == NAME_UNKNOWN)
+        return unknown_name(mirror, name, err);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* query_names.h: what a name in a query stands for: a column, a parameter or an extra column. */
+#ifndef QUESTIONS_QUERY_NAMES_H
+#define QUESTIONS_QUERY_NAMES_H
+
+#include "questions.h"
+
+enum name_kind { NAME_NUMBER_COLUMN, NAME_TEXT_COLUMN, NAME_PARAM, NAME_EXTRA, NAME_UNKNOWN };
+
+struct named {
+    enum name_kind kind;
+    const char *name; /* of the column; the canonical name of the parameter; of the extra column */
+};
+
+/* Returns LINEAGE_EINVAL, with a list of the known names, for an unknown one. out->name points into name or at a
+ * constant. */
+enum lineage_status name_resolve(struct mirror *mirror, const char *name, struct named *out, struct lineage_error *err);
+
+/* Returns LINEAGE_EINVAL, with the known names, unless some trial has the parameter. alpha, beta and gamma are allowed
+ * before the first trial. */
+enum lineage_status name_check_param(struct mirror *mirror, const char *name, struct lineage_error *err);
+
+/* Whether `sql`, a constant statement that takes the name, returns a row. Returns false after a failure too; see
+ * *status. */
+bool name_exists(struct mirror *mirror, const char *sql, const char *name, enum lineage_status *status,
+                 struct lineage_error *err);
+
+#endif

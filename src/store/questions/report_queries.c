@@ -1,0 +1,522 @@
+/*
+ * report_queries.c: what a report asks of the mirror.
+ *
+ * A report must cost the same at any size of the store, because it is made after every trial of a night. So each
+ * statement here ends after a bounded number of rows of an index, or reads one of the tables of sums; none sorts
+ * or counts trials.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../mirror/statement.h"
+#include "load.h"
+#include "questions.h"
+
+#define TRIALS "SELECT " TRIAL_COLUMNS " FROM trials t "
+
+/* The label is named twice because the index of kept trials is on IN ('keep', 'baseline'). */
+#define KEPT "WHERE t.status IN ('keep', 'baseline') AND t.status = 'keep'"
+#define SCORED "WHERE t.score IS NOT NULL AND t.status <> 'harness_abort' "
+
+static const struct {
+    const char *lower, *higher;
+} statements[] = {
+    [MIRROR_BEST_KEPT] = {TRIALS KEPT " AND t.score > -9e999 AND t.score < 9e999 ORDER BY t.score, t.seq LIMIT ?1",
+                         TRIALS KEPT " AND t.score > -9e999 AND t.score < 9e999"
+                                     " ORDER BY t.score DESC, t.seq LIMIT ?1"},
+    [MIRROR_BEST_SCORED] = {TRIALS SCORED "ORDER BY t.score, t.seq LIMIT ?1",
+                           TRIALS SCORED "ORDER BY t.score DESC, t.seq LIMIT ?1"},
+    [MIRROR_FIRST_SCORED] = {TRIALS "WHERE (t.score IS NOT NULL OR t.special & 32)"
+                                   " AND t.status <> 'harness_abort' ORDER BY t.seq LIMIT ?1", NULL},
+    [MIRROR_FIRST] = {TRIALS "ORDER BY t.seq LIMIT ?1", NULL},
+    [MIRROR_NEWEST] = {TRIALS "ORDER BY t.seq DESC LIMIT ?1", NULL},
+    [MIRROR_NEWEST_INFORMATIVE] = {TRIALS "WHERE t.status <> 'harness_abort' ORDER BY t.seq DESC LIMIT ?1", NULL},
+};
+
+/* Apart from the others, because one list is made of two of them. */
+static const char kept_unscored[] = TRIALS KEPT " AND (t.score IS NULL OR t.score = 9e999) ORDER BY t.seq LIMIT ?1";
+static const char kept_lower[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score, t.seq LIMIT ?1";
+static const char kept_higher[] = TRIALS KEPT " AND t.score < 9e999 ORDER BY t.score DESC, t.seq LIMIT ?1";
+
+/* Trials while they are read: how many there will be is not known, and an arena cannot grow a piece. */
+struct growing {
+    struct lineage_trial *items;
+    size_t n, capacity;
+    struct arena *arena;
+};
+
+/* Doubled: a list of all trials (fieldkit with 0) is a million long. */
+static bool grow(struct growing *list)
+{
+    if (list->n < list->capacity)
+        return true;
+    size_t capacity = list->capacity ? list->capacity * 2 : 32;
+    struct lineage_trial *items = realloc(list->items, capacity * sizeof *items);
+    if (!items)
+        return false;
+    list->items = items;
+    list->capacity = capacity;
+    return true;
+}
+
+/* A statement is reset on every way out: one left in the middle would hold a read transaction
+ * open, and with it the size of the write-ahead log. */
+static enum lineage_status add_rows(struct growing *list, struct mirror *mirror, sqlite3_stmt *stmt,
+                                    struct lineage_error *err)
+{
+    enum lineage_status status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        if (!grow(list))
+            status = store_no_memory(err);
+        else {
+            list->items[list->n] = (struct lineage_trial){0};
+            status = load_trial(mirror, stmt, &list->items[list->n], list->arena, err);
+        }
+        if (status != LINEAGE_OK)
+            break;
+        list->n++;
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* -1 is no limit to SQLite, and SIZE_MAX does not fit its integers. */
+static enum lineage_status add_list(struct growing *list, struct mirror *mirror, const char *sql, size_t limit,
+                                    struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, limit > INT64_MAX ? -1 : (int64_t)limit);
+    return add_rows(list, mirror, stmt, err);
+}
+
+/* Copied once at the end: the arena then holds one piece, and nothing of what growing left behind. */
+static enum lineage_status keep_list(struct growing *list, enum lineage_status status, struct lineage_trial **trials,
+                                     size_t *n, struct lineage_error *err)
+{
+    *n = 0;
+    *trials = NULL;
+    if (status == LINEAGE_OK && list->n) {
+        *trials = arena_alloc(list->arena, list->n, sizeof **trials);
+        if (*trials)
+            memcpy(*trials, list->items, list->n * sizeof **trials);
+        else
+            status = store_no_memory(err);
+        *n = *trials ? list->n : 0;
+    }
+    free(list->items);
+    return status;
+}
+
+/* Without a score last where lower is better, first where higher is: an index cannot give both in one go. */
+static enum lineage_status add_unscored_infinite(struct growing *list, struct mirror *mirror, bool up, size_t limit,
+                                                 struct lineage_error *err)
+{
+    enum lineage_status status = add_list(list, mirror, up ? kept_unscored : kept_lower, limit, err);
+    if (status == LINEAGE_OK && list->n < limit)
+        status = add_list(list, mirror, up ? kept_higher : kept_unscored,
+                          limit == MIRROR_ALL ? limit : limit - list->n, err);
+    return status;
+}
+
+/* By the order alone: callers say what they want to see, not how it is found. */
+enum lineage_status mirror_list(struct mirror *mirror, enum mirror_order order, size_t limit,
+                               struct lineage_trial **trials, size_t *n, struct arena *arena,
+                               struct lineage_error *err)
+{
+    struct growing list = {.arena = arena};
+    bool up = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
+    enum lineage_status status;
+    if (order == MIRROR_BEST_KEPT_UNSCORED_INFINITE)
+        status = add_unscored_infinite(&list, mirror, up, limit, err);
+    else
+        status = add_list(&list, mirror,
+                          up && statements[order].higher ? statements[order].higher : statements[order].lower, limit,
+                          err);
+    return keep_list(&list, status, trials, n, err);
+}
+
+enum lineage_status mirror_newest_failed(struct mirror *mirror, enum lineage_label label, size_t limit,
+                                        struct lineage_trial **trials, size_t *n, struct arena *arena,
+                                        struct lineage_error *err)
+{
+    /* The conditions behind the first are those of the index, word for word: SQLite would not use it otherwise. The
+     * list is how mirrors made by earlier versions have it. */
+    static const char sql[] = TRIALS "WHERE t.status = ?2 AND t.status <> 'keep' AND t.status <> 'discard'"
+                                     " AND t.status <> 'baseline' AND t.status <> 'harness_abort'"
+                                     " AND t.status NOT IN ('keep', 'discard', 'baseline', 'harness_abort')"
+                                     " ORDER BY t.seq DESC LIMIT ?1";
+    struct growing list = {.arena = arena};
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(stmt, 1, (int64_t)limit);
+        sqlite3_bind_text(stmt, 2, lineage_label_name(label), -1, SQLITE_STATIC);
+        status = add_rows(&list, mirror, stmt, err);
+    }
+    return keep_list(&list, status, trials, n, err);
+}
+
+/* ---- sums ---- */
+
+/* Copied at once: SQLite's text is gone with the next step. */
+static const char *text_of(sqlite3_stmt *stmt, int at, struct arena *arena)
+{
+    const char *text = mirror_text(stmt, at);
+    return arena_text(arena, text, strlen(text));
+}
+
+/* Rows of a statement as items of one size in the arena: counted first, because sums are few. A
+ * count of a table of sums reads as many rows as there are specialists, and an arena cannot grow
+ * a piece. */
+static enum lineage_status count_rows(struct mirror *mirror, const char *sql, size_t *n, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK) {
+        *n = (size_t)sqlite3_column_int64(stmt, 0);
+        sqlite3_reset(stmt);
+    }
+    return status;
+}
+
+enum lineage_status mirror_count_findings(struct mirror *mirror, uint64_t *n, struct lineage_error *err)
+{
+    size_t count = 0;
+    enum lineage_status status = count_rows(mirror, "SELECT count(*) FROM findings", &count, err);
+    *n = count;
+    return status;
+}
+
+/* Ordered here, not where it is printed, so that every printer has the same order. */
+enum lineage_status mirror_label_counts(struct mirror *mirror, struct mirror_label_count **counts, size_t *n,
+                                       struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    size_t there = 0;
+    *n = 0;
+    enum lineage_status status = count_rows(mirror, "SELECT count(*) FROM label_counts", &there, err);
+    if (status == LINEAGE_OK && !(*counts = arena_alloc(arena, there, sizeof **counts)))
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(mirror, &stmt,
+                                "SELECT specialist, status, n FROM label_counts ORDER BY specialist, status", err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK && *n < there) {
+        struct mirror_label_count *count = &(*counts)[*n];
+        if ((status = mirror_label(mirror, stmt, 1, &count->label, err)) != LINEAGE_OK)
+            break;
+        count->n = (uint64_t)sqlite3_column_int64(stmt, 2);
+        if (!(count->specialist = text_of(stmt, 0, arena))) {
+            status = store_no_memory(err);
+            break;
+        }
+        ++*n;
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* Each name by one look-up of the next larger: a parameter such as seed may have a million values. */
+static const char names_sql[] =
+    "WITH RECURSIVE k(key) AS (SELECT min(key) FROM param_values UNION ALL"
+    " SELECT (SELECT min(key) FROM param_values p WHERE p.key > k.key) FROM k WHERE k.key IS NOT NULL)"
+    " SELECT key FROM k WHERE key IS NOT NULL"
+    " ORDER BY CASE key WHEN 'alpha' THEN 0 WHEN 'beta' THEN 1 WHEN 'gamma' THEN 2 ELSE 3 END, key";
+
+enum lineage_status mirror_param_names(struct mirror *mirror, const char ***names, size_t *n, size_t *more,
+                                      struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *n = *more = 0;
+    *names = arena_alloc(arena, LINEAGE_REPORT_PARAMS, sizeof **names);
+    enum lineage_status status = *names ? mirror_prepare(mirror, &stmt, names_sql, err) : store_no_memory(err);
+    if (status != LINEAGE_OK)
+        return status;
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        if (*n == LINEAGE_REPORT_PARAMS) {
+            ++*more;
+        } else if (!((*names)[(*n)++] = text_of(stmt, 0, arena))) {
+            status = store_no_memory(err);
+            break;
+        }
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* The score of a crash may be a placeholder, and that of a disqualified trial does not count: neither is a
+ * best. */
+static bool was_measured(enum lineage_label label)
+{
+    return lineage_label_is_kept(label) || label == LINEAGE_DISCARD;
+}
+
+/* One row of param_values: the outcomes of a value under one label. The smallest and the largest
+ * score were kept as rows came in, so the best is known without looking at a trial. */
+static void add_outcome(struct lineage_report_value *value, sqlite3_stmt *stmt, enum lineage_label label, bool higher)
+{
+    int at = higher ? 4 : 3;
+    double score = sqlite3_column_double(stmt, at);
+    uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 2);
+    value->n += n;
+    value->labels[label] += n;
+    if (sqlite3_column_type(stmt, at) != SQLITE_NULL && was_measured(label) &&
+        (!value->best.present || (higher ? score > value->best.value : score < value->best.value)))
+        value->best = (struct lineage_number){true, score};
+}
+
+/* The value in a column: a number, or nan and a text in the arena. False when out of memory. */
+static bool read_value(double *number, const char **text, sqlite3_stmt *stmt, int at, struct arena *arena)
+{
+    bool is_text = sqlite3_column_type(stmt, at) == SQLITE_TEXT;
+    *number = is_text ? (double)NAN : sqlite3_column_double(stmt, at);
+    *text = is_text ? text_of(stmt, at, arena) : NULL;
+    return !is_text || *text;
+}
+
+static bool is_of(const struct lineage_report_value *value, sqlite3_stmt *stmt, int at)
+{
+    bool is_text = sqlite3_column_type(stmt, at) == SQLITE_TEXT;
+    if (is_text || value->text)
+        return is_text && value->text && strcmp(value->text, mirror_text(stmt, at)) == 0;
+    return value->value == sqlite3_column_double(stmt, at);
+}
+
+/* One value more than is listed is read, to know that there is one; the rest of a million is not. */
+static enum lineage_status read_values(struct mirror *mirror, struct lineage_report_param *param,
+                                       struct lineage_report_value *values, struct arena *arena,
+                                       struct lineage_error *err)
+{
+    static const char sql[] = "SELECT value, status, n, low, high FROM param_values"
+                              " WHERE key = ?1 AND status <> 'harness_abort' ORDER BY value, status";
+    bool higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER;
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        enum lineage_label label;
+        if ((status = mirror_label(mirror, stmt, 1, &label, err)) != LINEAGE_OK)
+            break;
+        if (!param->n_values || !is_of(&values[param->n_values - 1], stmt, 0)) {
+            struct lineage_report_value *next = &values[param->n_values];
+            if ((param->more = param->n_values == LINEAGE_REPORT_VALUES))
+                break;
+            if (!read_value(&next->value, &next->text, stmt, 0, arena)) {
+                status = store_no_memory(err);
+                break;
+            }
+            param->n_values++;
+        }
+        add_outcome(&values[param->n_values - 1], stmt, label, higher);
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* Low and high are known from the listed values unless there are more. */
+enum lineage_status mirror_param_values(struct mirror *mirror, const char *name, struct lineage_report_param *param,
+                                       struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    struct lineage_report_value *values = arena_alloc(arena, LINEAGE_REPORT_VALUES, sizeof *values);
+    *param = (struct lineage_report_param){.name = name, .values = values};
+    if (!values)
+        return store_no_memory(err);
+    enum lineage_status status = read_values(mirror, param, values, arena, err);
+    if (status == LINEAGE_OK && param->n_values) {
+        param->low = values[0].value;
+        param->low_text = values[0].text;
+        param->high = values[param->n_values - 1].value;
+        param->high_text = values[param->n_values - 1].text;
+    }
+    if (status != LINEAGE_OK || !param->more)
+        return status;
+    /* From the other end of the same index: one look-up, however many values lie between. */
+    status = mirror_prepare(mirror, &stmt, "SELECT max(value) FROM param_values WHERE key = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+        !read_value(&param->high, &param->high_text, stmt, 0, arena))
+        status = store_no_memory(err);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+static void bind_value(sqlite3_stmt *stmt, int at, const struct lineage_param *param)
+{
+    if (param->text)
+        sqlite3_bind_text(stmt, at, param->text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_double(stmt, at, param->value);
+}
+
+/* The first trial from `seq` on that has the parameter at that value; LINEAGE_ENOTFOUND. One
+ * look-up in the primary key of param_rows, which is ordered by seq within a value. */
+static enum lineage_status leap(struct mirror *mirror, const struct lineage_param *param, int64_t *seq,
+                                struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(
+        mirror, &stmt,
+        "SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 AND seq >= ?3 ORDER BY seq LIMIT 1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, param->name, -1, SQLITE_STATIC);
+    bind_value(stmt, 2, param);
+    sqlite3_bind_int64(stmt, 3, *seq);
+    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        *seq = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Asked of a found pair alone: an abort is rare, and param_rows does not know labels. */
+static enum lineage_status is_informational(struct mirror *mirror, int64_t seq, bool *yes, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT status <> 'harness_abort' FROM trials WHERE seq = ?1", err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    if ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        *yes = sqlite3_column_int(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Most pairs were tried by one of the first trials with the first value, and one statement finds that out; the walk
+ * is for the others. */
+static enum lineage_status first_trials_tried(struct mirror *mirror, const struct lineage_param pair[2], bool *tried,
+                                              struct lineage_error *err)
+{
+    static const char sql[] =
+        "SELECT 1 FROM (SELECT seq FROM param_rows WHERE key = ?1 AND value = ?2 LIMIT 16) a"
+        " CROSS JOIN param_rows b CROSS JOIN trials t WHERE b.key = ?3 AND b.value = ?4 AND b.seq = a.seq"
+        " AND t.seq = a.seq AND t.status <> 'harness_abort' LIMIT 1";
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    for (int i = 0; i < 2; i++) {
+        sqlite3_bind_text(stmt, 2 * i + 1, pair[i].name, -1, SQLITE_STATIC);
+        bind_value(stmt, 2 * i + 2, &pair[i]);
+    }
+    status = mirror_step(mirror, stmt, err);
+    *tried = status == LINEAGE_OK;
+    return mirror_end_rows(stmt, status);
+}
+
+enum lineage_status mirror_pair_tried(struct mirror *mirror, const struct lineage_param pair[2], size_t *steps,
+                                     enum mirror_cell *cell, struct lineage_error *err)
+{
+    int64_t at = 0;
+    bool early = false;
+    enum lineage_status first = first_trials_tried(mirror, pair, &early, err);
+    *cell = early ? MIRROR_TRIED : MIRROR_UNSETTLED;
+    if (first != LINEAGE_OK || early)
+        return first;
+    while (*steps) {
+        int64_t x = at, y;
+        bool yes = false;
+        --*steps;
+        enum lineage_status status = leap(mirror, &pair[0], &x, err);
+        /* From where the first one is: nothing in front of it can be common to both. */
+        y = x;
+        if (status == LINEAGE_OK)
+            status = leap(mirror, &pair[1], &y, err);
+        if (status == LINEAGE_OK && x == y)
+            status = is_informational(mirror, x, &yes, err);
+        if (status == LINEAGE_ENOTFOUND || yes) {
+            *cell = yes ? MIRROR_TRIED : MIRROR_UNTRIED;
+            return LINEAGE_OK;
+        }
+        if (status != LINEAGE_OK)
+            return status;
+        /* Equal means an abort: go on behind it. Else the first one leaps to the second. */
+        at = x == y ? x + 1 : y;
+    }
+    return LINEAGE_OK;
+}
+
+/* Sums were added up in file order during the sync, so a mean is the same to the last digit after a rebuild. */
+enum lineage_status mirror_calibration(struct mirror *mirror, size_t limit, struct lineage_report_calibration **list,
+                                      size_t *n, struct arena *arena, struct lineage_error *err)
+{
+    static const char sql[] = "SELECT specialist, n, same_sign, expected_sum / n, actual_sum / n, error_sum / n"
+                              " FROM calibration WHERE n > 0 ORDER BY n DESC, specialist LIMIT ?1";
+    sqlite3_stmt *stmt;
+    *n = 0;
+    *list = arena_alloc(arena, limit, sizeof **list);
+    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, sql, err) : store_no_memory(err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)limit);
+    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        struct lineage_report_calibration *item = &(*list)[(*n)++];
+        *item = (struct lineage_report_calibration){
+            .specialist = text_of(stmt, 0, arena), .n = (uint64_t)sqlite3_column_int64(stmt, 1),
+            .same_sign = (uint64_t)sqlite3_column_int64(stmt, 2), .expected = sqlite3_column_double(stmt, 3),
+            .happened = sqlite3_column_double(stmt, 4), .error = sqlite3_column_double(stmt, 5)};
+        if (!item->specialist) {
+            status = store_no_memory(err);
+            break;
+        }
+    }
+    return mirror_end_rows(stmt, status);
+}
+
+/* ---- proposers ---- */
+
+/* Kept in no table of sums: few stores name a proposer, and those that do have as many trials as nights can run. */
+static const char proposers_sql[] =
+    "SELECT name, count(*), sum(status = 'keep'), sum(told), sum(told AND expected * delta > 0), "
+    "avg(CASE WHEN told THEN expected END), avg(CASE WHEN told THEN delta END), "
+    "avg(CASE WHEN told THEN abs(expected - delta) END), "
+    "sum(CASE WHEN status = 'keep' THEN delta ELSE 0 END) / nullif(sum(coalesce(total_s, 0)) / 3600, 0) "
+    "FROM (SELECT p.value AS name, t.status, t.expected, t.delta_vs_best AS delta, t.total_s, "
+    "t.status IN ('keep', 'discard') AND abs(t.expected) < 9e999 AND abs(t.delta_vs_best) < 9e999 AS told "
+    "FROM param_rows p JOIN trials t ON t.seq = p.seq "
+    "WHERE p.key = 'proposer' AND typeof(p.value) = 'text' AND t.status <> 'harness_abort') "
+    "GROUP BY name ORDER BY count(*) DESC, name LIMIT ?1";
+
+static struct lineage_report_proposer read_proposer(sqlite3_stmt *stmt, bool lower, struct arena *arena)
+{
+    double gain = sqlite3_column_double(stmt, 8);
+    return (struct lineage_report_proposer){
+        .name = text_of(stmt, 0, arena),
+        .n = (uint64_t)sqlite3_column_int64(stmt, 1),
+        .kept = (uint64_t)sqlite3_column_int64(stmt, 2),
+        .n_expected = (uint64_t)sqlite3_column_int64(stmt, 3),
+        .same_sign = (uint64_t)sqlite3_column_int64(stmt, 4),
+        .expected = sqlite3_column_double(stmt, 5),
+        .happened = sqlite3_column_double(stmt, 6),
+        .error = sqlite3_column_double(stmt, 7),
+        .gain_per_hour = {sqlite3_column_type(stmt, 8) == SQLITE_FLOAT, lower ? 0 - gain : gain}};
+}
+
+enum lineage_status mirror_proposers(struct mirror *mirror, size_t limit, bool lower, struct lineage_report_proposer **list,
+                                    size_t *n, struct arena *arena, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    *n = 0;
+    *list = arena_alloc(arena, limit, sizeof **list);
+    enum lineage_status status = *list ? mirror_prepare(mirror, &stmt, proposers_sql, err) : store_no_memory(err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, (int64_t)limit);
+    while (*n < limit && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        (*list)[*n] = read_proposer(stmt, lower, arena);
+        if (!(*list)[(*n)++].name) {
+            status = store_no_memory(err);
+            break;
+        }
+    }
+    return mirror_end_rows(stmt, status);
+}

@@ -1,0 +1,225 @@
+/* sql.c: a user's SELECT. Three locks: one statement only, SQLite's own read-only test, and an authorizer that
+ * lists what may be used; and limits, because an agent's statement may be one that never ends. */
+#include <lineage/query.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../clock.h"
+#include "../mirror/statement.h"
+#include "questions.h"
+
+/* printf and replace can make a value of any length within one step, between two looks at the
+ * clock. */
+#define LONGEST_VALUE ((size_t)64 << 20)
+#define STEPS_PER_LOOK 2000 /* of SQLite's virtual machine: well under a millisecond */
+
+/* Sorted. What reads values and computes; nothing that reaches files, pointers, the process or the connection. */
+static const char *const functions[] = {
+    "->", "->>", "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling", 
+    "char", "coalesce", "cos", "cosh", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "date",
+    "datetime", "degrees", "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex",
+    "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_group_array",
+    "json_group_object", "json_object", "json_quote", "json_type", "json_valid", "julianday", "lag",
+    "last_value", "lead", "length", "like", "likelihood", "likely", "ln", "log", "log10", "log2", "lower", "ltrim",
+    "max", "min", "mod", "nth_value", "ntile", "nullif", "param", "percent_rank", "pi", "pow", "power", "printf",
+    "quote", "radians", "random", "rank", "replace", "round", "row_number", "rtrim", "sign", "sin", "sinh", "sqrt",
+    "strftime", "substr", "substring", "sum", "tan", "tanh", "time", "total", "trim", "trunc", "typeof", "unicode",
+    "unixepoch", "unlikely", "upper"};
+
+/* Sorted. Those of the schema. Anything else that can be read (pragma_*, other virtual tables) says something of the
+ * machine, or of more than the store. */
+static const char *const readable[] = {
+    "calibration", "calibration_before", "extras", "findings", "label_counts",
+    "label_counts_before", "meta", "night_rows", "param_rows", "param_values", "param_values_before", "params", "sqlite_master",
+    "sqlite_schema", "step_metrics", "text_params", "trials", "turn_stats"};
+
+/* A statement under way. Limits are checked from callbacks that have no way to fail with a
+ * message, so what ended it is noted here. */
+struct asking {
+    struct mirror *mirror;
+    struct lineage_sql_limits limits;
+    double start; /* by clock_now */
+    int64_t memory_at_start;
+    enum { WITHIN, CANCELLED, TOO_LONG, TOO_LARGE } ended;
+    char refused[64]; /* the function or table that is not to be used */
+};
+
+static int by_name(const void *name, const void *entry)
+{
+    return sqlite3_stricmp(name, *(const char *const *)entry);
+}
+
+/* The first name that was refused is kept for the message: SQLite's own says only "not
+ * authorized". */
+static int allow_name(struct asking *asking, const char *name, const char *const *list, size_t n)
+{
+    if (bsearch(name, list, n, sizeof *list, by_name))
+        return SQLITE_OK;
+    sqlite3_snprintf(sizeof asking->refused, asking->refused, "%s", name);
+    return SQLITE_DENY;
+}
+
+/* Without a column (count(*)) the name may be one that the statement itself made, by WITH: only virtual tables that
+ * come with SQLite are left to refuse. */
+static int allow_table(struct asking *asking, const char *name, const char *column)
+{
+    static const char *const prefixes[] = {"pragma_", "sqlite_", "fts", "dbstat", "json_"};
+    if (*column)
+        return allow_name(asking, name, readable, sizeof readable / sizeof *readable);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (sqlite3_strnicmp(name, prefixes[i], (int)strlen(prefixes[i])) == 0)
+            return allow_name(asking, name, readable, sizeof readable / sizeof *readable);
+    return SQLITE_OK;
+}
+
+/* Refused by default: what a later SQLite adds is not allowed until somebody looked at it. */
+static int allow(void *context, int action, const char *a, const char *b, const char *c, const char *d)
+{
+    (void)c, (void)d;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_RECURSIVE: return SQLITE_OK;
+    case SQLITE_READ: return allow_table(context, a, b);
+    case SQLITE_FUNCTION: return allow_name(context, b, functions, sizeof functions / sizeof *functions);
+    default: return SQLITE_DENY;
+    }
+}
+
+/*
+ * SQLite counts the memory of the process, not of a statement: what was added since is put down to
+ * this one. Asked between steps of the virtual machine, so that neither a thread nor a signal is
+ * needed to end it.
+ */
+static int look(void *context)
+{
+    struct asking *asking = context;
+    const struct lineage_open_options *options = &mirror_store(asking->mirror)->options;
+    if (options->cancelled && options->cancelled(options->context))
+        asking->ended = CANCELLED;
+    else if (clock_now() - asking->start > asking->limits.seconds)
+        asking->ended = TOO_LONG;
+    else if (sqlite3_memory_used() - asking->memory_at_start > (int64_t)asking->limits.bytes)
+        asking->ended = TOO_LARGE;
+    return asking->ended != WITHIN;
+}
+
+static size_t longest_value(const struct lineage_sql_limits *limits)
+{
+    return limits->bytes < LONGEST_VALUE ? limits->bytes : LONGEST_VALUE;
+}
+
+/* The authorizer stands for this statement only: the library's own statements use more than a
+ * user may. */
+static void begin(struct asking *asking)
+{
+    const struct lineage_sql_limits *given = &mirror_store(asking->mirror)->options.sql;
+    sqlite3 *db = mirror_db(asking->mirror);
+    asking->limits.seconds = given->seconds > 0 ? given->seconds : LINEAGE_SQL_SECONDS;
+    asking->limits.bytes = given->bytes ? given->bytes : LINEAGE_SQL_BYTES;
+    asking->limits.rows = given->rows ? given->rows : LINEAGE_SQL_ROWS;
+    asking->memory_at_start = sqlite3_memory_used();
+    asking->start = clock_now();
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest_value(&asking->limits));
+    sqlite3_set_authorizer(db, allow, asking);
+    sqlite3_progress_handler(db, STEPS_PER_LOOK, look, asking);
+}
+
+/* The connection serves others next; the handler is theirs to set again. Whatever happened: a
+ * handler or an authorizer left behind would judge the library's own statements. */
+static void end(struct asking *asking)
+{
+    sqlite3 *db = mirror_db(asking->mirror);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    sqlite3_set_authorizer(db, NULL, NULL);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, INT_MAX);
+}
+
+/* SQLite says "interrupted" for all of them; which limit it was is what one can do something
+ * about. */
+static enum lineage_status say_why_ended(const struct asking *asking, enum lineage_status status,
+                                         struct lineage_error *err)
+{
+    switch (asking->ended) {
+    case TOO_LONG:
+        return store_fail(err, LINEAGE_ELIMIT, "sql: not done after %g seconds (limit: seconds)", asking->limits.seconds);
+    case TOO_LARGE:
+        return store_fail(err, LINEAGE_ELIMIT, "sql: more than %zu MiB of memory wanted (limit: memory)",
+                          asking->limits.bytes >> 20);
+    default: break;
+    }
+    if (status != LINEAGE_OK && sqlite3_errcode(mirror_db(asking->mirror)) == SQLITE_TOOBIG)
+        return store_fail(err, LINEAGE_ELIMIT, "sql: a value of more than %zu bytes (limit: memory)",
+                          longest_value(&asking->limits));
+    return status;
+}
+
+static bool is_only_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n;")] == '\0';
+}
+
+/* The read-only test comes after the authorizer as a second opinion: each of the two alone would
+ * do, and neither is known to be without a hole. */
+static enum lineage_status prepare(struct asking *asking, sqlite3_stmt **stmt, const char *statement,
+                                   struct lineage_error *err)
+{
+    const char *rest = "";
+    struct mirror *mirror = asking->mirror;
+    int code = sqlite3_prepare_v2(mirror_db(mirror), statement, -1, stmt, &rest);
+    if (asking->refused[0])
+        return store_fail(err, LINEAGE_EINVAL, "sql: not authorized to use '%s'", asking->refused);
+    if (code == SQLITE_AUTH)
+        return store_fail(err, LINEAGE_EINVAL, "sql: only a SELECT is allowed");
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+        return mirror_fail(mirror, "cannot prepare", err);
+    if (code != SQLITE_OK)
+        return store_fail(err, LINEAGE_EINVAL, "sql: %s", sqlite3_errmsg(mirror_db(mirror)));
+    if (!*stmt)
+        return store_fail(err, LINEAGE_EINVAL, "sql: the statement is empty");
+    if (!sqlite3_stmt_readonly(*stmt))
+        return store_fail(err, LINEAGE_EINVAL, "sql: only a SELECT is allowed");
+    if (!is_only_blank(rest))
+        return store_fail(err, LINEAGE_EINVAL, "sql: one statement at a time");
+    return LINEAGE_OK;
+}
+
+/* A limit on rows as well, for a statement can be quick and endless at once. */
+static enum lineage_status run(struct asking *asking, sqlite3_stmt *stmt, lineage_sql_row *row, void *context,
+                               struct lineage_error *err)
+{
+    size_t n = (size_t)sqlite3_column_count(stmt), rows = 0;
+    const char **names = calloc(n * 2 + 1, sizeof *names), **texts = names + n;
+    enum lineage_status status = LINEAGE_OK;
+    if (!names)
+        return store_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        names[i] = sqlite3_column_name(stmt, (int)i);
+    while ((status = mirror_step(asking->mirror, stmt, err)) == LINEAGE_OK) {
+        if (rows++ == asking->limits.rows) {
+            status = store_fail(err, LINEAGE_ELIMIT, "sql: more than %zu rows (limit: rows)", asking->limits.rows);
+            break;
+        }
+        for (size_t i = 0; i < n; i++)
+            texts[i] = (const char *)sqlite3_column_text(stmt, (int)i);
+        if (!row(context, n, names, texts))
+            break;
+    }
+    free(names);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : say_why_ended(asking, status, err);
+}
+
+enum lineage_status mirror_sql(struct mirror *mirror, const char *statement, lineage_sql_row *row, void *context,
+                              struct lineage_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    struct asking asking = {.mirror = mirror};
+    begin(&asking);
+    enum lineage_status status = prepare(&asking, &stmt, statement, err);
+    if (status == LINEAGE_OK)
+        status = run(&asking, stmt, row, context, err);
+    sqlite3_finalize(stmt);
+    end(&asking);
+    return status;
+}

@@ -1,0 +1,614 @@
+/*
+ * sweep_cells.c: which values of one or two parameters were tried, and how it went. Rows come in the order of their values,
+ * so a cell is done when the next begins, and cells are compared by the exact number: 0.1 + 0.2 is not 0.3, as it is
+ * not in the notes either.
+ */
+#include <lineage/query.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/notes.h>
+
+#include "../mirror/statement.h"
+#include "query_names.h"
+#include "questions.h"
+
+/* The sums of each value and label, in the order of the primary key: as many rows as there are values, however many
+ * trials had them. */
+static const char sums_sql[] = "SELECT value, status, n, low, high FROM param_values WHERE key = ?1"
+                               " ORDER BY value, status";
+
+/*
+ * The trial behind a best score, the first of the file where several have it. By the index on scores, as few trials
+ * share one; not beyond the first 64 of them, since where scores are coarse the trials of the value itself hold the
+ * score early. CROSS JOIN keeps SQLite, which has no statistics here, from beginning at the other end.
+ */
+#define MEASURED "t.status IN ('keep', 'baseline', 'discard')"
+static const char best_by_score_sql[] =
+    "SELECT t.exp_id FROM (SELECT seq FROM trials WHERE score = ?1 ORDER BY seq LIMIT 64) s"
+    " CROSS JOIN trials t ON t.seq = s.seq WHERE " MEASURED
+    " AND EXISTS (SELECT 1 FROM param_rows WHERE key = ?2 AND value = ?3 AND seq = t.seq) ORDER BY s.seq LIMIT 1";
+static const char best_by_value_sql[] =
+    "SELECT t.exp_id FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq"
+    " WHERE p.key = ?2 AND p.value = ?3 AND t.score = ?1 AND " MEASURED " ORDER BY p.seq LIMIT 1";
+/* -0.0 is 0 to SQLite and to the sums, and yet printed as its trial wrote it: as the first that counts. */
+static const char zero_sql[] =
+    "SELECT p.value FROM param_rows p CROSS JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND p.value = 0.0"
+    " AND p.seq >= ?2 AND t.status <> 'harness_abort' ORDER BY p.seq LIMIT 1";
+/* Where nearly each trial has a value of its own (seed), a look per value would cost more than the rows. */
+static const char each_sql[] = "SELECT p.value, 0.0, t.status, t.score, t.exp_id FROM param_rows p"
+                               " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 ORDER BY p.value, p.seq";
+enum { ROWS_A_VALUE = 4 }; /* fewer than so many on average */
+enum { FEW_TRIALS = 4 }; /* with the value: reading them is as quick as the index on scores */
+
+/* For two parameters the rows of each are read from their index, in the order of the values, and met by seq in memory:
+ * 20 bytes a row, where a join would look each up and a parse of the notes would cost ten times that. */
+static const char axis_sql[] = "SELECT value, seq FROM param_rows WHERE key = ?1 ORDER BY value, seq";
+static const char rows_sql[] = "SELECT seq, status, score, exp_id FROM trials WHERE seq >= ?1 ORDER BY seq";
+/* Where the first has few rows the second comes from their notes (param_function.c): a read of the whole index for a
+ * handful would cost more. */
+static const char few_sql[] =
+    "SELECT p.value AS x, param(t.notes, ?2) AS y, t.status, t.score, t.exp_id FROM param_rows p"
+    " JOIN trials t ON t.seq = p.seq WHERE p.key = ?1 AND y IS NOT NULL ORDER BY x, y, p.seq";
+enum { FEW_ROWS = 2000 };
+
+struct sweeping {
+    struct lineage_sweep *sweep;
+    size_t capacity;
+    bool higher;
+};
+
+/* A value on an axis: nan and a text, or a number. Text parameters (`optimizer=adam`) make axes
+ * like numbers do. */
+struct value {
+    double number;
+    const char *text;
+};
+
+/* The text is SQLite's until the next step; a cell that keeps it copies it. */
+static struct value value_at(sqlite3_stmt *stmt, int at)
+{
+    if (sqlite3_column_type(stmt, at) == SQLITE_TEXT)
+        return (struct value){(double)NAN, mirror_text(stmt, at)};
+    return (struct value){sqlite3_column_double(stmt, at), NULL};
+}
+
+/* Numbers ascending, then texts by their bytes: as SQLite orders them. */
+static int by_value(const void *a, const void *b)
+{
+    const struct value *x = a, *y = b;
+    if (x->text && y->text)
+        return strcmp(x->text, y->text);
+    if (x->text || y->text)
+        return x->text ? 1 : -1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static struct value x_of(const struct lineage_sweep_cell *cell)
+{
+    return (struct value){cell->x, cell->x_text};
+}
+
+static struct value y_of(const struct lineage_sweep_cell *cell)
+{
+    return (struct value){cell->y, cell->y_text};
+}
+
+/* By the order that also sorts them, or two cells could be one to the first and two to the
+ * second. */
+static bool is_at(const struct lineage_sweep_cell *cell, struct value x, struct value y)
+{
+    const struct value here[] = {x_of(cell), y_of(cell)};
+    return by_value(&here[0], &x) == 0 && by_value(&here[1], &y) == 0;
+}
+
+/* Only the last cell can be the one, for rows come sorted. */
+static struct lineage_sweep_cell *cell_for(struct sweeping *s, struct value x, struct value y)
+{
+    struct lineage_sweep *sweep = s->sweep;
+    struct lineage_sweep_cell *last = sweep->n_cells ? &sweep->cells[sweep->n_cells - 1] : NULL;
+    if (last && is_at(last, x, y))
+        return last;
+    if (sweep->n_cells == s->capacity) {
+        size_t capacity = s->capacity ? s->capacity * 2 : 32;
+        struct lineage_sweep_cell *cells = realloc(sweep->cells, capacity * sizeof *cells);
+        if (!cells)
+            return NULL;
+        sweep->cells = cells;
+        s->capacity = capacity;
+    }
+    last = &sweep->cells[sweep->n_cells++];
+    *last = (struct lineage_sweep_cell){.x = x.number, .y = y.number};
+    last->x_text = x.text ? strdup(x.text) : NULL;
+    last->y_text = y.text ? strdup(y.text) : NULL;
+    return (x.text && !last->x_text) || (y.text && !last->y_text) ? NULL : last;
+}
+
+static void free_cell(struct lineage_sweep_cell *cell)
+{
+    free((void *)(uintptr_t)cell->x_text);
+    free((void *)(uintptr_t)cell->y_text);
+    free(cell->best_id);
+}
+
+/* A measured score counts as best whether it was kept or discarded; a failure's does not. The
+ * same labels as in `compare`: scores of trials that ran to the end. */
+static bool counts(enum lineage_label label)
+{
+    return lineage_label_is_kept(label) || label == LINEAGE_DISCARD;
+}
+
+static bool is_better(const struct lineage_number *best, double score, bool higher)
+{
+    return !best->present || (higher ? score > best->value : score < best->value);
+}
+
+/* score - score is 0 for finite numbers alone. */
+static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum lineage_label label, sqlite3_stmt *stmt,
+                      int score_at, int id_at)
+{
+    cell->count++;
+    cell->labels[label]++;
+    double score = sqlite3_column_double(stmt, score_at);
+    if (sqlite3_column_type(stmt, score_at) == SQLITE_NULL || !counts(label) || score - score != 0 ||
+        !is_better(&cell->best, score, s->higher))
+        return true;
+    free(cell->best_id);
+    cell->best = (struct lineage_number){true, score};
+    cell->best_id = strdup(mirror_text(stmt, id_at));
+    return cell->best_id != NULL;
+}
+
+/* A row of few_sql or each_sql. */
+static enum lineage_status add_trial(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    enum lineage_label label;
+    enum lineage_status status = mirror_label(mirror, stmt, 2, &label, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (!lineage_label_is_informational(label)) { /* the harness failed: the setting is as untried as before */
+        s->sweep->aborted++;
+        return LINEAGE_OK;
+    }
+    struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), value_at(stmt, 1));
+    return cell && add_score(s, cell, label, stmt, 3, 4) ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* The distinct ones of n values, as numbers and texts; false when out of memory. */
+static bool list_axis(struct value *values, size_t n, double **numbers, const char ***texts, size_t *kept)
+{
+    *kept = 0;
+    *numbers = calloc(n + 1, sizeof **numbers);
+    *texts = calloc(n + 1, sizeof **texts);
+    if (!*numbers || !*texts)
+        return false;
+    qsort(values, n, sizeof *values, by_value);
+    for (size_t i = 0; i < n; i++)
+        if (!i || by_value(&values[i - 1], &values[i]) != 0) {
+            (*numbers)[*kept] = values[i].number;
+            (*texts)[(*kept)++] = values[i].text;
+        }
+    return true;
+}
+
+/* From the cells and not by another statement: an axis then has no value without a cell. */
+static enum lineage_status list_axes(struct lineage_sweep *sweep, struct lineage_error *err)
+{
+    struct value *xs = calloc(sweep->n_cells + 1, sizeof *xs), *ys = calloc(sweep->n_cells + 1, sizeof *ys);
+    for (size_t i = 0; xs && ys && i < sweep->n_cells; i++) {
+        xs[i] = x_of(&sweep->cells[i]);
+        ys[i] = y_of(&sweep->cells[i]);
+    }
+    bool ok = xs && ys && list_axis(xs, sweep->n_cells, &sweep->xs, &sweep->x_texts, &sweep->n_xs) &&
+              list_axis(ys, sweep->n_cells, &sweep->ys, &sweep->y_texts, &sweep->n_ys);
+    free(xs);
+    free(ys);
+    return ok ? LINEAGE_OK : store_no_memory(err);
+}
+
+/* y is NULL for each_sql. */
+static enum lineage_status load_rows(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, y ? few_sql : each_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
+    if (y)
+        sqlite3_bind_text(stmt, 2, y, -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+           (status = add_trial(s, mirror, stmt, err)) == LINEAGE_OK)
+        ++*n;
+    return mirror_end_rows(stmt, status);
+}
+
+static enum lineage_status sign_zero(struct mirror *mirror, const char *key, size_t seq, const char *text, double *value,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    if (text || *value != 0)
+        return LINEAGE_OK;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, zero_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stmt, 2, (int64_t)seq);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *value = sqlite3_column_double(stmt, 0);
+    return mirror_end_rows(stmt, status);
+}
+
+/* ---- one parameter ------------------------------------------------------------------------------------------------- */
+
+/* A row of sums_sql. Smallest and largest scores of the sums are of finite ones. */
+static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sqlite3_stmt *stmt, struct lineage_error *err)
+{
+    enum lineage_label label;
+    const int best_at = s->higher ? 4 : 3;
+    const size_t n = (size_t)sqlite3_column_int64(stmt, 2);
+    enum lineage_status status = mirror_label(mirror, stmt, 1, &label, err);
+    if (status != LINEAGE_OK)
+        return status;
+    if (!lineage_label_is_informational(label)) {
+        s->sweep->aborted += n;
+        return LINEAGE_OK;
+    }
+    struct lineage_sweep_cell *cell = cell_for(s, value_at(stmt, 0), (struct value){0, NULL});
+    if (!cell)
+        return store_no_memory(err);
+    cell->count += n;
+    cell->labels[label] += n;
+    double best = sqlite3_column_double(stmt, best_at);
+    if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && counts(label) && is_better(&cell->best, best, s->higher))
+        cell->best = (struct lineage_number){true, best};
+    return LINEAGE_OK;
+}
+
+/* *id stays NULL where the statement finds none. */
+static enum lineage_status look_for_best(struct mirror *mirror, const char *sql, const char *key,
+                                         const struct lineage_sweep_cell *cell, char **id, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_double(stmt, 1, cell->best.value);
+    sqlite3_bind_text(stmt, 2, key, -1, SQLITE_STATIC);
+    if (cell->x_text)
+        sqlite3_bind_text(stmt, 3, cell->x_text, -1, SQLITE_STATIC);
+    else
+        sqlite3_bind_double(stmt, 3, cell->x);
+    status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK && !(*id = strdup(mirror_text(stmt, 0))))
+        status = store_no_memory(err);
+    return mirror_end_rows(stmt, status);
+}
+
+/* A best score that no row has is a mirror whose sums are not of its rows: it is of no use. */
+static enum lineage_status name_best(struct mirror *mirror, const char *key, struct lineage_sweep_cell *cell,
+                                     struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    if (cell->count > FEW_TRIALS)
+        status = look_for_best(mirror, best_by_score_sql, key, cell, &cell->best_id, err);
+    if (status == LINEAGE_OK && !cell->best_id)
+        status = look_for_best(mirror, best_by_value_sql, key, cell, &cell->best_id, err);
+    if (status == LINEAGE_OK && !cell->best_id) {
+        mirror_note_damage(mirror);
+        status = store_fail(err, LINEAGE_EDB, "lineage.db: its sums are not those of its rows");
+    }
+    return status;
+}
+
+static enum lineage_status read_sums(struct sweeping *s, struct mirror *mirror, const char *x, size_t *n,
+                                    struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sums_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, x, -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK &&
+           (status = add_sum(s, mirror, stmt, err)) == LINEAGE_OK)
+        *n += (size_t)sqlite3_column_int64(stmt, 2);
+    return mirror_end_rows(stmt, status);
+}
+
+static enum lineage_status load_one(struct sweeping *s, struct mirror *mirror, const char *x, size_t *n,
+                                    struct lineage_error *err)
+{
+    struct lineage_sweep *sweep = s->sweep;
+    enum lineage_status status = read_sums(s, mirror, x, n, err);
+    if (status == LINEAGE_OK && sweep->n_cells > *n / ROWS_A_VALUE) {
+        lineage_sweep_release(sweep);
+        s->capacity = *n = 0;
+        return load_rows(s, mirror, x, NULL, n, err);
+    }
+    for (size_t i = 0; status == LINEAGE_OK && i < sweep->n_cells; i++) {
+        status = sign_zero(mirror, x, 0, sweep->cells[i].x_text, &sweep->cells[i].x, err);
+        if (status == LINEAGE_OK && sweep->cells[i].best.present)
+            status = name_best(mirror, x, &sweep->cells[i], err);
+    }
+    return status;
+}
+
+/* ---- two parameters ------------------------------------------------------------------------------------------------ */
+
+/* A trial that has both, by the numbers of its values among those of each parameter. */
+struct pair {
+    uint32_t x, y, seq;
+};
+
+struct axis {
+    struct value *values;
+    size_t n, capacity;
+};
+
+struct pairing {
+    struct axis axes[2];
+    struct pair *pairs;
+    size_t n, capacity;
+    uint32_t *by_seq; /* the number of y + 1; then of the cell + 1; 0 for none */
+    size_t n_by_seq;
+};
+
+static bool grow(void **array, size_t *capacity, size_t size)
+{
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    void *larger = realloc(*array, wanted * size);
+    if (!larger)
+        return false;
+    *array = larger;
+    *capacity = wanted;
+    return true;
+}
+
+/* Values come in order: it is the last one or a new one. */
+static bool note_value(struct axis *axis, struct value value)
+{
+    if (axis->n && by_value(&axis->values[axis->n - 1], &value) == 0)
+        return true;
+    if (axis->n == axis->capacity && !grow((void **)(void *)&axis->values, &axis->capacity, sizeof *axis->values))
+        return false;
+    if (value.text && !(value.text = strdup(value.text)))
+        return false;
+    axis->values[axis->n++] = value;
+    return true;
+}
+
+/* Rows that came in since the last sync are no rows of this answer. */
+static bool is_known(const struct pairing *p, sqlite3_stmt *stmt)
+{
+    return (uint64_t)sqlite3_column_int64(stmt, 1) < p->n_by_seq;
+}
+
+static bool note_x(struct pairing *p, sqlite3_stmt *stmt)
+{
+    if (!note_value(&p->axes[0], value_at(stmt, 0)) ||
+        (p->n == p->capacity && !grow((void **)(void *)&p->pairs, &p->capacity, sizeof *p->pairs)))
+        return false;
+    p->pairs[p->n++] = (struct pair){(uint32_t)p->axes[0].n - 1, 0, (uint32_t)sqlite3_column_int64(stmt, 1)};
+    return true;
+}
+
+static bool note_y(struct pairing *p, sqlite3_stmt *stmt)
+{
+    if (!note_value(&p->axes[1], value_at(stmt, 0)))
+        return false;
+    p->by_seq[sqlite3_column_int64(stmt, 1)] = (uint32_t)p->axes[1].n;
+    return true;
+}
+
+static enum lineage_status read_axis(struct mirror *mirror, const char *key, struct pairing *p,
+                                     bool (*note)(struct pairing *, sqlite3_stmt *), struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, axis_sql, err);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_text(stmt, 1, key, -1, SQLITE_STATIC);
+    while ((status = mirror_step(mirror, stmt, err)) == LINEAGE_OK)
+        if (is_known(p, stmt) && !note(p, stmt)) {
+            status = store_no_memory(err);
+            break;
+        }
+    return mirror_end_rows(stmt, status);
+}
+
+static int by_cell(const void *a, const void *b)
+{
+    const struct pair *p = a, *q = b;
+    int order = (p->x > q->x) - (p->x < q->x);
+    if (!order)
+        order = (p->y > q->y) - (p->y < q->y);
+    return order ? order : (p->seq > q->seq) - (p->seq < q->seq);
+}
+
+/* Cells in their order, and of each trial the number of its cell. Who lacks the second parameter is left out here. */
+static bool make_cells(struct sweeping *s, struct pairing *p)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        struct pair pair = p->pairs[i];
+        uint32_t y = p->by_seq[pair.seq];
+        if (y)
+            p->pairs[kept++] = (struct pair){pair.x, y - 1, pair.seq};
+    }
+    p->n = kept;
+    if (p->n)
+        qsort(p->pairs, p->n, sizeof *p->pairs, by_cell);
+    memset(p->by_seq, 0, p->n_by_seq * sizeof *p->by_seq);
+    for (size_t i = 0; i < p->n; i++) {
+        if (!cell_for(s, p->axes[0].values[p->pairs[i].x], p->axes[1].values[p->pairs[i].y]))
+            return false;
+        p->by_seq[p->pairs[i].seq] = (uint32_t)s->sweep->n_cells;
+    }
+    return true;
+}
+
+/* The next trial that is in a cell: by the next step where it is near, else by the key. */
+static enum lineage_status go_to(struct mirror *mirror, sqlite3_stmt *stmt, size_t seq, size_t *at, struct lineage_error *err)
+{
+    enum { NEAR = 8 };
+    enum lineage_status status = LINEAGE_OK;
+    if (!*at || seq - *at > NEAR) {
+        sqlite3_reset(stmt);
+        sqlite3_bind_int64(stmt, 1, (int64_t)seq);
+        *at = 0;
+    }
+    while (status == LINEAGE_OK && *at < seq) {
+        status = mirror_step(mirror, stmt, err);
+        if (status == LINEAGE_OK)
+            *at = (size_t)sqlite3_column_int64(stmt, 0);
+    }
+    return status;
+}
+
+static enum lineage_status sign_zeros(struct mirror *mirror, const char *x, const char *y, size_t seq,
+                                      struct lineage_sweep_cell *cell, struct lineage_error *err)
+{
+    enum lineage_status status = sign_zero(mirror, x, seq, cell->x_text, &cell->x, err);
+    return status == LINEAGE_OK ? sign_zero(mirror, y, seq, cell->y_text, &cell->y, err) : status;
+}
+
+/* In file order, so that the first of equal scores is the one named, and pages are read once each. */
+static enum lineage_status fill_cells(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+                                      const struct pairing *p, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_label label;
+    size_t at = 0;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, rows_sql, err);
+    for (size_t seq = 1; status == LINEAGE_OK && seq < p->n_by_seq; seq++) {
+        if (!p->by_seq[seq])
+            continue;
+        status = go_to(mirror, stmt, seq, &at, err);
+        if (status != LINEAGE_OK)
+            break;
+        struct lineage_sweep_cell *cell = &s->sweep->cells[p->by_seq[seq] - 1];
+        status = mirror_label(mirror, stmt, 1, &label, err);
+        if (status == LINEAGE_OK && !lineage_label_is_informational(label)) {
+            s->sweep->aborted++;
+            continue;
+        }
+        if (status == LINEAGE_OK && !cell->count)
+            status = sign_zeros(mirror, x, y, seq, cell, err);
+        if (status == LINEAGE_OK && !add_score(s, cell, label, stmt, 2, 3))
+            status = store_no_memory(err);
+    }
+    if (status == LINEAGE_ENOTFOUND) { /* a parameter of a row that is not there */
+        mirror_note_damage(mirror);
+        status = store_fail(err, LINEAGE_EDB, "lineage.db: a parameter is of no row");
+    }
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* Those of trials whose harness failed, all of them. */
+static void drop_empty_cells(struct lineage_sweep *sweep)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sweep->n_cells; i++)
+        if (sweep->cells[i].count)
+            sweep->cells[kept++] = sweep->cells[i];
+        else
+            free_cell(&sweep->cells[i]);
+    sweep->n_cells = kept;
+}
+
+static void release_pairing(struct pairing *p)
+{
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < p->axes[k].n; i++)
+            free((void *)(uintptr_t)p->axes[k].values[i].text);
+        free(p->axes[k].values);
+    }
+    free(p->pairs);
+    free(p->by_seq);
+}
+
+static enum lineage_status load_many(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+                                     struct pairing *p, size_t *n, struct lineage_error *err)
+{
+    p->by_seq = calloc(p->n_by_seq, sizeof *p->by_seq);
+    if (!p->by_seq)
+        return store_no_memory(err);
+    enum lineage_status status = read_axis(mirror, y, p, note_y, err);
+    if (status == LINEAGE_OK && !make_cells(s, p))
+        status = store_no_memory(err);
+    if (status == LINEAGE_OK)
+        status = fill_cells(s, mirror, x, y, p, err);
+    drop_empty_cells(s->sweep);
+    *n = p->n;
+    return status;
+}
+
+static enum lineage_status load_two(struct sweeping *s, struct mirror *mirror, const char *x, const char *y, size_t *n,
+                                    struct lineage_error *err)
+{
+    /* From 1, and one row may have no line end. */
+    struct pairing p = {.n_by_seq = (size_t)mirror_position(mirror)->rows + 2};
+    enum lineage_status status = read_axis(mirror, x, &p, note_x, err);
+    if (status == LINEAGE_OK)
+        status = p.n <= FEW_ROWS ? load_rows(s, mirror, x, y, n, err) : load_many(s, mirror, x, y, &p, n, err);
+    release_pairing(&p);
+    return status;
+}
+
+/* What has no value of the parameter is counted, for a table of ten cells from a thousand trials
+ * should say so. */
+static enum lineage_status load(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+                                struct lineage_error *err)
+{
+    size_t n = 0, rows = (size_t)mirror_position(mirror)->rows;
+    enum lineage_status status = y ? load_two(s, mirror, lineage_param_canonical(x), lineage_param_canonical(y), &n, err)
+                                   : load_one(s, mirror, lineage_param_canonical(x), &n, err);
+    s->sweep->without = rows > n ? rows - n : 0;
+    return status == LINEAGE_OK ? list_axes(s->sweep, err) : status;
+}
+
+/* All reads in one transaction: another process may take a last record back in between, and then a sum or a parameter
+ * would be of a row that is not there. COMMIT, as a cursor of the handle may be open. */
+static enum lineage_status load_at_once(struct sweeping *s, struct mirror *mirror, const char *x, const char *y,
+                                        struct lineage_error *err)
+{
+    enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = load(s, mirror, x, y, err);
+    sqlite3_exec(mirror_db(mirror), "COMMIT", NULL, NULL, NULL);
+    return status;
+}
+
+enum lineage_status mirror_sweep(struct mirror *mirror, const char *x, const char *y, struct lineage_sweep *sweep,
+                                struct lineage_error *err)
+{
+    struct sweeping s = {.sweep = sweep, .higher = mirror_store(mirror)->config.direction == LINEAGE_HIGHER};
+    *sweep = (struct lineage_sweep){0};
+    enum lineage_status status = name_check_param(mirror, x, err);
+    if (status == LINEAGE_OK && y)
+        status = name_check_param(mirror, y, err);
+    if (status == LINEAGE_OK)
+        status = load_at_once(&s, mirror, x, y, err);
+    if (status != LINEAGE_OK)
+        lineage_sweep_release(sweep);
+    return status;
+}
+
+void lineage_sweep_release(struct lineage_sweep *sweep)
+{
+    if (!sweep)
+        return;
+    for (size_t i = 0; i < sweep->n_cells; i++)
+        free_cell(&sweep->cells[i]);
+    free(sweep->cells);
+    free(sweep->x_texts);
+    free(sweep->y_texts);
+    free(sweep->xs);
+    free(sweep->ys);
+    *sweep = (struct lineage_sweep){0};
+}

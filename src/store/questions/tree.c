@@ -1,0 +1,153 @@
+/*
+ * tree.c: all trials in tree order, with links by row instead of recursion: a chain of a hundred thousand trials would
+ * take the stack. Links are 24 bytes a row; trials are loaded one by one as they are shown.
+ */
+#include <stdlib.h>
+
+#include "questions.h"
+
+/*
+ * Indices are seq; 0 is none. children of a row hang in file order. 32 bits for a row: a log of
+ * four thousand million of them is beyond what one file and its mirror are made for, and the links
+ * are all the memory that a tree takes.
+ */
+struct node {
+    uint32_t parent, first_child, last_child, sibling, n_children;
+    bool missing, seen;
+};
+
+struct tree {
+    struct lineage_store *store;
+    struct node *nodes; /* [n + 1] */
+    size_t n;
+    bool (*visit)(void *context, const struct lineage_tree_node *node);
+    void *context;
+    bool stopped;
+    bool cycles_only; /* of the others nothing is loaded */
+};
+
+/* Behind the last child, without which appending to a parent of many children would walk them
+ * all each time. */
+static void hang(struct tree *tree, uint32_t child, uint32_t parent)
+{
+    struct node *above = &tree->nodes[parent];
+    tree->nodes[child].parent = parent;
+    if (above->last_child)
+        tree->nodes[above->last_child].sibling = child;
+    else
+        above->first_child = child;
+    above->last_child = child;
+    above->n_children++;
+}
+
+/* A parent may stand anywhere in the file, also behind its child. So links are made in a pass of
+ * their own, before the first row is shown. */
+static enum lineage_status link_one(void *context, int64_t seq, const char *parent, struct lineage_error *err)
+{
+    struct tree *tree = context;
+    int64_t found = 0;
+    enum lineage_status status = LINEAGE_ENOTFOUND;
+    if (seq < 1 || (size_t)seq > tree->n)
+        return LINEAGE_OK; /* came in since nodes were counted */
+    if (parent[0])
+        status = mirror_find(tree->store->mirror, parent, &found, err);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return status;
+    if (found < 0 || (size_t)found > tree->n)
+        found = 0; /* came in since, like the other */
+    tree->nodes[seq].missing = parent[0] && !found;
+    hang(tree, (uint32_t)seq, (uint32_t)found); /* node 0 collects the roots */
+    return LINEAGE_OK;
+}
+
+/* Damage that is met here is mended below the walk: the links stay right, for the new mirror
+ * gives every row the seq it had. */
+static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle,
+                                struct lineage_error *err)
+{
+    struct lineage_trial trial;
+    struct node *node = &tree->nodes[seq];
+    node->seen = true;
+    if (tree->cycles_only && !in_cycle)
+        return LINEAGE_OK;
+    enum lineage_status status;
+    do
+        status = mirror_load(tree->store->mirror, seq, &trial, err);
+    while (status != LINEAGE_OK && mirror_mended(tree->store->mirror));
+    if (status != LINEAGE_OK)
+        return status;
+    struct lineage_tree_node shown = {&trial, depth, node->n_children, node->missing, in_cycle};
+    tree->stopped = !tree->visit(tree->context, &shown);
+    lineage_trial_release(&trial);
+    return LINEAGE_OK;
+}
+
+/* Preorder without a stack: down to the first child, else to the next sibling of the nearest
+ * ancestor. */
+static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *err)
+{
+    uint32_t at = tree->nodes[0].first_child;
+    size_t depth = 0;
+    enum lineage_status status = LINEAGE_OK;
+    while (status == LINEAGE_OK && at && !tree->stopped) {
+        status = show(tree, at, depth, false, err);
+        if (tree->nodes[at].first_child) {
+            at = tree->nodes[at].first_child;
+            depth++;
+            continue;
+        }
+        while (at && !tree->nodes[at].sibling && depth) {
+            at = tree->nodes[at].parent;
+            depth--;
+        }
+        at = tree->nodes[at].sibling;
+    }
+    return status;
+}
+
+static enum lineage_status link_all(struct tree *tree, struct lineage_error *err)
+{
+    enum lineage_status status = tree->cycles_only ? LINEAGE_OK : mirror_sync(tree->store->mirror, err);
+    if (status != LINEAGE_OK)
+        return status;
+    free(tree->nodes);
+    tree->n = (size_t)mirror_position(tree->store->mirror)->rows + 1; /* and perhaps a provisional row */
+    tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
+    if (!tree->nodes)
+        return store_no_memory(err);
+    return mirror_each_parent(tree->store->mirror, link_one, tree, err);
+}
+
+static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
+                                bool (*visit)(void *context, const struct lineage_tree_node *node), void *context,
+                                struct lineage_error *err)
+{
+    struct tree tree = {.store = store, .visit = visit, .context = context, .cycles_only = cycles_only};
+    enum lineage_status status;
+    do
+        status = link_all(&tree, err);
+    while (status != LINEAGE_OK && mirror_mended(store->mirror));
+    if (status == LINEAGE_OK)
+        status = walk_roots(&tree, err);
+    /* Shown at depth 0 and marked, for there is no root to count from; left out, they would be
+     * rows that no command lists. */
+    for (uint32_t i = 1; status == LINEAGE_OK && i <= tree.n && !tree.stopped; i++)
+        if (!tree.nodes[i].seen && tree.nodes[i].parent)
+            status = show(&tree, i, 0, true, err); /* what no root leads to hangs on a cycle */
+    free(tree.nodes);
+    return status;
+}
+
+enum lineage_status lineage_tree_walk(struct lineage_store *store,
+                                      bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                      void *context, struct lineage_error *err)
+{
+    return walk(store, false, visit, context, err);
+}
+
+enum lineage_status mirror_each_in_cycle(struct lineage_store *store,
+                                        bool (*visit)(void *context, const struct lineage_tree_node *node),
+                                        void *context, struct lineage_error *err)
+{
+    return walk(store, true, visit, context, err);
+}

@@ -1,0 +1,69 @@
+/*
+ * faults.c: what is wrong with single rows, from what the sync noted of them and from their ids.
+ *
+ * A record that could not be read was noted when it came in, because nothing else of it is in the
+ * mirror; what is wrong between rows can change with every row that comes, so it is asked for anew.
+ */
+#include <lineage/verify.h>
+
+#include "../mirror/statement.h"
+#include "mirror_checks.h"
+
+/* Rows of `SELECT line, exp_id, text[, kind]`, each a finding. Given out row by row: a damaged
+ * file may have a million findings. */
+static enum lineage_status report_rows(struct mirror *mirror, const char *kind, const char *sql,
+                                       lineage_finding_fn *report, void *context, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, sql, err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const struct lineage_finding finding = {
+            sqlite3_column_count(stmt) > 3 ? mirror_text(stmt, 3) : kind,
+            (uint64_t)sqlite3_column_int64(stmt, 0), mirror_text(stmt, 1),
+            mirror_text(stmt, 2)};
+        if (report)
+            report(context, &finding);
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+enum lineage_status mirror_findings(struct mirror *mirror, lineage_finding_fn *report, void *context,
+                                   struct lineage_error *err)
+{
+    return report_rows(mirror, "row", "SELECT line, exp_id, text, kind FROM findings ORDER BY offset", report,
+                       context, err);
+}
+
+/*
+ * Each row by the index on exp_id, so that the cost grows with the rows and not with their square.
+ * A parent is looked for in each spelling that readers resolve, and reported only if none is there;
+ * the lines are those of the row at fault and not of the first with the id, which was there before.
+ */
+static const struct {
+    const char *kind, *sql;
+} id_faults[] = {
+    {"id", "SELECT line, '', 'exp_id is empty' FROM trials WHERE exp_id = '' ORDER BY seq"},
+    {"id",
+     "SELECT t.line, t.exp_id, 'exp_id was already used in line ' || (SELECT min(line) FROM trials f"
+     " WHERE f.exp_id = t.exp_id) FROM trials t WHERE t.exp_id <> '' AND EXISTS (SELECT 1"
+     " FROM trials f WHERE f.exp_id = t.exp_id AND f.seq < t.seq) ORDER BY t.seq"},
+    {"id", /* from the spelling with the prefix, which most stores have not at all or in every row */
+     "SELECT t.line, t.exp_id, 'names the same trial as ''' || f.exp_id || ''' in line ' || f.line FROM trials t, trials f"
+     " WHERE substr(t.exp_id, 1, 4) = 'exp_' AND f.exp_id <> '' AND f.exp_id = substr(t.exp_id, 5)"
+     " AND f.seq = (SELECT min(seq) FROM trials g WHERE g.exp_id = f.exp_id) ORDER BY t.seq"},
+    {"parent",
+     "SELECT line, exp_id, 'parent_exp ''' || parent_exp || ''' is not in the store' FROM trials t"
+     " WHERE parent_exp <> '' AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = t.parent_exp)"
+     " AND NOT EXISTS (SELECT 1 FROM trials p WHERE p.exp_id = 'exp_' || t.parent_exp)"
+     " AND NOT (substr(parent_exp, 1, 4) = 'exp_' AND EXISTS (SELECT 1 FROM trials p WHERE"
+     " p.exp_id = substr(t.parent_exp, 5))) ORDER BY seq"},
+};
+
+enum lineage_status mirror_id_faults(struct mirror *mirror, lineage_finding_fn *report, void *context,
+                                    struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof id_faults / sizeof *id_faults; i++)
+        status = report_rows(mirror, id_faults[i].kind, id_faults[i].sql, report, context, err);
+    return status;
+}

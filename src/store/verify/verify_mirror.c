@@ -1,0 +1,266 @@
+/*
+ * verify_mirror.c: lineage.db against a mirror just made in memory from results.tsv. Two files that say the same row
+ * by row in every table say the same. Only the first difference of each table is reported: the rest follows from it,
+ * and the remedy (`lineage rebuild`) is one.
+ */
+#include "verify_tables.h"
+
+#include <string.h>
+#include <time.h>
+
+/* Each gives line and exp_id first; ?1 is the last row, ?2 the end of the bytes that lineage.db
+ * covers, ?3 the row and ?4 the byte where the stretch begins. */
+static const struct {
+    const char *table, *sql;
+    enum verify_kind kind;
+} tables[] = {
+    {"trials", "SELECT t.line, t.exp_id, t.* FROM trials t WHERE t.seq <= ?1 AND ?2 AND t.seq > ?3 ORDER BY t.seq",
+     VERIFY_BY_ROW},
+    {"params",
+     "SELECT t.line, t.exp_id, p.* FROM param_rows p JOIN trials t ON t.seq = p.seq"
+     " WHERE p.seq <= ?1 AND ?2 ORDER BY p.key, p.value, p.seq",
+     VERIFY_PARAMS},
+    {"turn_stats",
+     "SELECT t.line, t.exp_id, s.* FROM turn_stats s JOIN trials t ON t.seq = s.seq"
+     " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.turn",
+     VERIFY_BY_ROW},
+    {"step_metrics",
+     "SELECT t.line, t.exp_id, s.* FROM step_metrics s JOIN trials t ON t.seq = s.seq"
+     " WHERE s.seq <= ?1 AND ?2 AND s.seq > ?3 ORDER BY s.seq, s.step, s.key",
+     VERIFY_BY_ROW},
+    {"extras",
+     "SELECT t.line, t.exp_id, e.* FROM extras e JOIN trials t ON t.seq = e.seq"
+     " WHERE e.seq <= ?1 AND ?2 AND e.seq > ?3 ORDER BY e.seq, e.name",
+     VERIFY_BY_ROW},
+    {"night_rows",
+     "SELECT t.line, t.exp_id, n.* FROM night_rows n JOIN trials t ON t.seq = n.seq"
+     " WHERE n.seq <= ?1 AND ?2 AND n.seq > ?3 ORDER BY n.seq",
+     VERIFY_BY_ROW},
+    {"findings",
+     "SELECT line, exp_id, f.* FROM findings f WHERE ?1 >= 0 AND offset < ?2 AND ?3 >= 0 AND offset >= ?4 ORDER BY"
+     " offset",
+     VERIFY_BY_ROW},
+    {"label_counts",
+     "SELECT 0, '', c.* FROM label_counts c WHERE ?1 >= 0 AND ?2 ORDER BY specialist, status",
+     VERIFY_SUMS},
+    {"param_values",
+     "SELECT 0, '', v.* FROM param_values v WHERE ?1 >= 0 AND ?2 ORDER BY key, value, status",
+     VERIFY_VALUES},
+    {"calibration", "SELECT 0, '', c.* FROM calibration c WHERE ?1 >= 0 AND ?2 ORDER BY specialist",
+     VERIFY_SUMS},
+};
+
+struct comparison {
+    const char *table;
+    sqlite3_stmt *mirror, *truth;
+    lineage_finding_fn *report;
+    void *context;
+};
+
+/* Exact, numbers too: both sides were computed from the same bytes in the same order, so a last
+ * digit that differs is a difference. */
+static bool same_value(sqlite3_value *a, sqlite3_value *b)
+{
+    int type = sqlite3_value_type(a);
+    if (type != sqlite3_value_type(b))
+        return false;
+    if (type == SQLITE_INTEGER)
+        return sqlite3_value_int64(a) == sqlite3_value_int64(b);
+    if (type == SQLITE_FLOAT)
+        return sqlite3_value_double(a) == sqlite3_value_double(b);
+    int n = sqlite3_value_bytes(a);
+    return type == SQLITE_NULL ||
+           (n == sqlite3_value_bytes(b) &&
+            memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0);
+}
+
+/* Every finding ends in the remedy, since it is the only one and harmless. */
+static void report(const struct comparison *c, sqlite3_stmt *at, const char *what)
+{
+    char text[200];
+    struct lineage_finding finding = {"mirror", (uint64_t)sqlite3_column_int64(at, 0), mirror_text(at, 1), text};
+    sqlite3_snprintf(sizeof text, text, "lineage.db: table %s: %s; run 'lineage rebuild'", c->table,
+                     what);
+    c->report(c->context, &finding);
+}
+
+/*
+ * The bytes of the record changed, or what is said of them. A row whose place or bytes differ is
+ * another thing to its owner than a value that the mirror has wrong: the first was edited, the
+ * second is the mirror's fault.
+ */
+static void report_column(const struct comparison *c, int column)
+{
+    static const char *const place[] = {"line", "offset", "length", "digest"};
+    char what[120];
+    const char *name = sqlite3_column_name(c->truth, column);
+    for (size_t i = 0; i < sizeof place / sizeof *place; i++)
+        if (strcmp(name, place[i]) == 0) {
+            report(c, c->truth, "the record changed since lineage.db was made");
+            return;
+        }
+    sqlite3_snprintf(sizeof what, what, "%s is not what results.tsv says", name);
+    report(c, c->truth, what);
+}
+
+/* False at the first difference. */
+static bool compare_rows(const struct comparison *c)
+{
+    for (int i = 2; i < sqlite3_column_count(c->truth); i++)
+        if (!same_value(sqlite3_column_value(c->mirror, i), sqlite3_column_value(c->truth, i))) {
+            report_column(c, i);
+            return false;
+        }
+    return true;
+}
+
+/* Both statements in step, so that nothing is kept in memory however large the tables are. */
+static int compare_table(const struct comparison *c)
+{
+    for (;;) {
+        int mirror = sqlite3_step(c->mirror), truth = sqlite3_step(c->truth);
+        if (mirror != SQLITE_ROW && mirror != SQLITE_DONE)
+            return mirror;
+        if (truth != SQLITE_ROW && truth != SQLITE_DONE)
+            return truth;
+        if (mirror == SQLITE_DONE && truth == SQLITE_DONE)
+            return SQLITE_OK;
+        if (mirror == SQLITE_DONE)
+            report(c, c->truth, "a row of results.tsv is missing");
+        else if (truth == SQLITE_DONE)
+            report(c, c->mirror, "a row is not in results.tsv");
+        if (mirror != truth || !compare_rows(c))
+            return SQLITE_OK;
+    }
+}
+
+/* Not cached, as each is used once by each of the two databases. Not all of them take all of it. */
+static int prepare(sqlite3 *db, sqlite3_stmt **stmt, const char *sql, const struct verify_stretch *stretch)
+{
+    int code = sqlite3_prepare_v2(db, sql, -1, stmt, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_bind_int64(*stmt, 1, stretch->rows);
+        sqlite3_bind_int64(*stmt, 2, stretch->watermark);
+        sqlite3_bind_int64(*stmt, 3, stretch->after_row);
+        sqlite3_bind_int64(*stmt, 4, stretch->from);
+    }
+    return code;
+}
+
+/* From the file and not from memory, since it is the file that is judged. */
+enum lineage_status verify_extent_read(struct mirror *mirror, struct verify_extent *extent, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(mirror, &stmt, "SELECT rows, watermark, size, provisional > 0 FROM meta", err);
+    *extent = (struct verify_extent){.rows = -1};
+    if (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        *extent = (struct verify_extent){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
+                                  sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3)};
+        sqlite3_reset(stmt);
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+enum lineage_status verify_tables(struct mirror *mirror, struct mirror *truth, unsigned kinds,
+                                  const struct verify_stretch *stretch, lineage_finding_fn *report_one, void *context,
+                                  struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    for (size_t i = 0; status == LINEAGE_OK && i < sizeof tables / sizeof *tables; i++) {
+        struct comparison c = {.table = tables[i].table, .report = report_one, .context = context};
+        if (!(tables[i].kind & kinds))
+            continue;
+        int code = prepare(mirror_db(mirror), &c.mirror, tables[i].sql, stretch);
+        if (code == SQLITE_OK)
+            code = prepare(mirror_db(truth), &c.truth, tables[i].sql, stretch);
+        if (code == SQLITE_OK)
+            code = compare_table(&c);
+        if (code != SQLITE_OK)
+            status = mirror_fail(mirror, "cannot compare it with results.tsv", err);
+        sqlite3_finalize(c.mirror);
+        sqlite3_finalize(c.truth);
+    }
+    return status;
+}
+
+/*
+ * Others write meanwhile. lineage.db stands still inside the transaction; if it is ahead of what the truth was made from,
+ * the truth reads on. Only rows of terminated records are compared, unless both saw the file at the same length.
+ */
+static enum lineage_status compare_tables(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
+                                          void *context, struct lineage_error *err)
+{
+    struct verify_extent extent;
+    enum lineage_status status = verify_extent_read(mirror, &extent, err);
+    if (status == LINEAGE_OK && (uint64_t)extent.size > mirror_position(truth)->log.size)
+        status = mirror_sync(truth, err);
+    bool whole = (uint64_t)extent.size == mirror_position(truth)->log.size;
+    struct verify_stretch all = {.rows = extent.rows + (whole ? extent.provisional : 0), .watermark = extent.watermark};
+    if (status != LINEAGE_OK || all.rows < 0)
+        return status;
+    unsigned kinds = VERIFY_BY_ROW | VERIFY_PARAMS | (whole ? VERIFY_SUMS | VERIFY_VALUES : 0);
+    return verify_tables(mirror, truth, kinds, &all, report_one, context, err);
+}
+
+/*
+ * SQLite's own look at its trees and indexes: an index that lacks an entry gives wrong answers
+ * although each table is right. Five lines, since the remedy is the same for one and for a
+ * thousand.
+ */
+enum lineage_status verify_integrity(struct mirror *mirror, lineage_finding_fn *report_one, void *context,
+                                     struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(mirror, &stmt, "PRAGMA integrity_check(5)", err);
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        const struct lineage_finding finding = {"mirror", 0, "", mirror_text(stmt, 0)};
+        if (strcmp(finding.text, "ok") != 0)
+            report_one(context, &finding);
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* BEGIN without IMMEDIATE: it only reads, and writers go on. */
+static enum lineage_status check_once(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
+                                      void *context, struct lineage_error *err)
+{
+    enum lineage_status status = mirror_exec(mirror, "BEGIN", err);
+    if (status != LINEAGE_OK)
+        return status;
+    status = verify_integrity(mirror, report_one, context, err);
+    if (status == LINEAGE_OK)
+        status = compare_tables(mirror, truth, report_one, context, err);
+    sqlite3_exec(mirror_db(mirror), "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+static void count_finding(void *context, const struct lineage_finding *finding)
+{
+    (void)finding;
+    ++*(size_t *)context;
+}
+
+enum { LOOKS = 5, PAUSE_MS = 50 };
+
+/*
+ * A writer that finds the end of the log cut off by a kill mends it, and then the mirror: in between the two differ, and
+ * nothing is wrong. What is there to stay is there at the next look as well.
+ */
+enum lineage_status mirror_check(struct mirror *mirror, struct mirror *truth, lineage_finding_fn *report_one,
+                                void *context, struct lineage_error *err)
+{
+    const struct timespec pause = {0, PAUSE_MS * 1000000L};
+    for (int look = 1; look < LOOKS; look++) {
+        size_t n = 0;
+        enum lineage_status status = check_once(mirror, truth, count_finding, &n, NULL);
+        if (status == LINEAGE_OK && !n)
+            return LINEAGE_OK;
+        nanosleep(&pause, NULL);
+        mirror_forget_damage(mirror);
+        status = mirror_sync(truth, err);
+        if (status != LINEAGE_OK)
+            return status;
+    }
+    return check_once(mirror, truth, report_one, context, err);
+}

@@ -1,0 +1,343 @@
+/*
+ * verify_pieces.c: whether lineage.db is sound, found out a piece of the log at a time.
+ *
+ * Most stores that are verified are sound, and to see that needs no second mirror of everything: some ten thousand rows
+ * are put into tables in memory by the code that fills lineage.db, compared with the same rows there, and thrown away. What
+ * has no order of rows is summed up. A parameter is counted on both sides by a hash of its row; param_values is made again
+ * from param_rows, which stands in the same order, and from the label and the score of each row, nine bytes that are kept.
+ *
+ * Nothing is said here of what is wrong: who is told `false` looks for it in the other way (mirror_check), with everything
+ * at hand.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "../mirror/connection.h"
+#include "../mirror/ingest.h"
+#include "../mirror/meta.h"
+#include "verify_tables.h"
+
+enum { PIECE_ROWS = 1 << 13 };
+#define PIECE_BYTES ((int64_t)32 << 20)
+
+struct pieces {
+    struct mirror *mirror, *apart;
+    struct verify_extent extent;
+    struct log_state log;
+    uint64_t params;       /* sum of the hashes of the rows of param_rows, from the log */
+    double *scores;        /* [rows + 1], nan: none that is finite */
+    unsigned char *labels; /* [rows + 1] */
+};
+
+static void count_finding(void *context, const struct lineage_finding *finding)
+{
+    (void)finding;
+    ++*(size_t *)context;
+}
+
+/* LINEAGE_ENOTFOUND: not sound. */
+static enum lineage_status unless(bool wrong)
+{
+    return wrong ? LINEAGE_ENOTFOUND : LINEAGE_OK;
+}
+
+/* A row of param_rows: key, value, seq. Numbers by their bits, which SQLite gives alike for equal ones. */
+static uint64_t hash_param(sqlite3_stmt *stmt)
+{
+    const char *key = mirror_text(stmt, 0);
+    int64_t seq = sqlite3_column_int64(stmt, 2);
+    uint64_t hash = XXH3_64bits_withSeed(key, strlen(key), (uint64_t)seq);
+    if (sqlite3_column_type(stmt, 1) == SQLITE_FLOAT) {
+        double number = sqlite3_column_double(stmt, 1);
+        return XXH3_64bits_withSeed(&number, sizeof number, hash);
+    }
+    const char *text = mirror_text(stmt, 1);
+    return XXH3_64bits_withSeed(text, (size_t)sqlite3_column_bytes(stmt, 1), hash + 1);
+}
+
+static enum lineage_status add_params(struct pieces *p)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = mirror_prepare(p->apart, &stmt, "SELECT key, value, seq FROM param_rows", NULL);
+    while (status == LINEAGE_OK && (status = mirror_step(p->apart, stmt, NULL)) == LINEAGE_OK)
+        p->params += hash_param(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status keep_scores(struct pieces *p)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_label label = LINEAGE_CRASH;
+    enum lineage_status status = mirror_prepare(p->apart, &stmt, "SELECT seq, status, score FROM trials", NULL);
+    while (status == LINEAGE_OK && (status = mirror_step(p->apart, stmt, NULL)) == LINEAGE_OK) {
+        int64_t seq = sqlite3_column_int64(stmt, 0);
+        double score = sqlite3_column_type(stmt, 2) == SQLITE_FLOAT ? sqlite3_column_double(stmt, 2) : (double)NAN;
+        bool known = lineage_label_parse(&label, mirror_text(stmt, 1));
+        assert(known && seq >= 1 && seq <= p->extent.rows); /* made just now, and counted by read_stretch */
+        (void)known;
+        p->labels[seq] = (unsigned char)label;
+        p->scores[seq] = isfinite(score) ? score : (double)NAN;
+    }
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Where the row with that number ends. */
+static enum lineage_status end_of_row(struct pieces *p, int64_t seq, int64_t *end)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status =
+        mirror_prepare(p->mirror, &stmt, "SELECT offset + length FROM trials WHERE seq = ?1", NULL);
+    if (status != LINEAGE_OK)
+        return status;
+    sqlite3_bind_int64(stmt, 1, seq);
+    status = mirror_step(p->mirror, stmt, NULL);
+    if (status == LINEAGE_OK)
+        *end = sqlite3_column_int64(stmt, 0);
+    sqlite3_reset(stmt);
+    return status;
+}
+
+/* The next stretch ends with a row, as lineage.db says; with one that is not there, or where none ends, it is not sound. */
+static enum lineage_status next_stretch(struct pieces *p, struct verify_stretch *next)
+{
+    int64_t rows = PIECE_ROWS, from = next->watermark, after = next->rows;
+    enum lineage_status status;
+    do {
+        *next = (struct verify_stretch){after, after + rows, from, p->extent.watermark};
+        if (next->rows >= p->extent.rows) {
+            next->rows = p->extent.rows;
+            status = LINEAGE_OK;
+        } else {
+            status = end_of_row(p, next->rows, &next->watermark);
+        }
+        rows /= 2;
+    } while (status == LINEAGE_OK && next->watermark - from > PIECE_BYTES && rows);
+    return status == LINEAGE_OK ? unless(next->watermark <= from) : status;
+}
+
+/* Indexes are of no use for rows that are compared in order and forgotten. */
+static enum lineage_status read_stretch(struct pieces *p, const struct verify_stretch *stretch)
+{
+    struct log_state log = p->log;
+    log.size = (uint64_t)stretch->watermark;
+    enum lineage_status status = mirror_exec(p->apart, "BEGIN", NULL);
+    if (status == LINEAGE_OK)
+        status = mirror_ingest(p->apart, &log, NULL);
+    if (status == LINEAGE_OK)
+        status = mirror_drop_indexes(p->apart, NULL);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(p->apart, "COMMIT", NULL);
+    const struct mirror_position *read = mirror_position(p->apart);
+    return status == LINEAGE_OK ? unless(read->watermark != log.size || read->rows != (uint64_t)stretch->rows) : status;
+}
+
+static enum lineage_status compare(struct pieces *p, unsigned kinds, const struct verify_stretch *stretch)
+{
+    size_t n = 0;
+    enum lineage_status status = verify_tables(p->mirror, p->apart, kinds, stretch, count_finding, &n, NULL);
+    return status == LINEAGE_OK ? unless(n > 0) : status;
+}
+
+/* The sums per specialist grow on, and are compared when all is read. */
+static enum lineage_status forget_rows(struct mirror *apart)
+{
+    return mirror_exec(apart, "DELETE FROM param_rows; DELETE FROM param_values; DELETE FROM turn_stats;"
+                       "DELETE FROM step_metrics; DELETE FROM extras; DELETE FROM night_rows; DELETE FROM findings; DELETE FROM trials", NULL);
+}
+
+static enum lineage_status compare_pieces(struct pieces *p)
+{
+    struct verify_stretch stretch = {0};
+    enum lineage_status status = LINEAGE_OK;
+    while (status == LINEAGE_OK && stretch.watermark < p->extent.watermark) {
+        status = next_stretch(p, &stretch);
+        if (status == LINEAGE_OK)
+            status = read_stretch(p, &stretch);
+        if (status == LINEAGE_OK)
+            status = compare(p, VERIFY_BY_ROW, &stretch);
+        if (status == LINEAGE_OK)
+            status = add_params(p);
+        if (status == LINEAGE_OK)
+            status = keep_scores(p);
+        if (status == LINEAGE_OK)
+            status = forget_rows(p->apart);
+    }
+    return status == LINEAGE_OK ? compare(p, VERIFY_SUMS, &stretch) : status;
+}
+
+/* What the rows with one value came to, by label. */
+struct group {
+    sqlite3_value *key, *value;
+    int64_t n[LINEAGE_N_LABELS];
+    double low[LINEAGE_N_LABELS], high[LINEAGE_N_LABELS];
+};
+
+static bool same_bytes(sqlite3_value *a, sqlite3_value *b)
+{
+    int n = sqlite3_value_bytes(a);
+    return n == sqlite3_value_bytes(b) && memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)n) == 0;
+}
+
+static bool same_setting(sqlite3_value *a, sqlite3_value *b)
+{
+    int type = sqlite3_value_type(a);
+    if (type != sqlite3_value_type(b))
+        return false;
+    return type == SQLITE_FLOAT ? sqlite3_value_double(a) == sqlite3_value_double(b) : same_bytes(a, b);
+}
+
+static void forget_group(struct group *group)
+{
+    sqlite3_value_free(group->key);
+    sqlite3_value_free(group->value);
+    *group = (struct group){.key = NULL};
+}
+
+static bool begin_group(struct group *group, sqlite3_stmt *row)
+{
+    forget_group(group);
+    group->key = sqlite3_value_dup(sqlite3_column_value(row, 0));
+    group->value = sqlite3_value_dup(sqlite3_column_value(row, 1));
+    for (int i = 0; i < LINEAGE_N_LABELS; i++) {
+        group->low[i] = INFINITY;
+        group->high[i] = -INFINITY;
+    }
+    return group->key && group->value;
+}
+
+/* No finite score is NULL. */
+static bool same_number(sqlite3_stmt *sum, int column, double number)
+{
+    if (!isfinite(number))
+        return sqlite3_column_type(sum, column) == SQLITE_NULL;
+    return sqlite3_column_type(sum, column) == SQLITE_FLOAT && sqlite3_column_double(sum, column) == number;
+}
+
+/* As many rows of param_values as labels were met, each of them once: its primary key keeps it from saying one twice. */
+static enum lineage_status compare_group(struct pieces *p, sqlite3_stmt *sums, const struct group *group)
+{
+    enum lineage_status status = LINEAGE_OK;
+    enum lineage_label label;
+    for (int i = 0; status == LINEAGE_OK && group->key && i < LINEAGE_N_LABELS; i++) {
+        if (!group->n[i])
+            continue;
+        status = mirror_step(p->mirror, sums, NULL);
+        if (status == LINEAGE_OK)
+            status = unless(!same_bytes(sqlite3_column_value(sums, 0), group->key) ||
+                            !same_setting(sqlite3_column_value(sums, 1), group->value) ||
+                            !lineage_label_parse(&label, mirror_text(sums, 2)) ||
+                            sqlite3_column_int64(sums, 3) != group->n[label] || !group->n[label] ||
+                            !same_number(sums, 4, group->low[label]) || !same_number(sums, 5, group->high[label]));
+    }
+    return status;
+}
+
+static enum lineage_status add_to_group(struct pieces *p, sqlite3_stmt *row, struct group *group)
+{
+    int64_t seq = sqlite3_column_int64(row, 2);
+    if (seq < 1 || seq > p->extent.rows)
+        return LINEAGE_ENOTFOUND;
+    int label = p->labels[seq];
+    group->n[label]++;
+    group->low[label] = fmin(group->low[label], p->scores[seq]); /* which leave a nan aside */
+    group->high[label] = fmax(group->high[label], p->scores[seq]);
+    return LINEAGE_OK;
+}
+
+static enum lineage_status walk_params(struct pieces *p, sqlite3_stmt *rows, sqlite3_stmt *sums, struct group *group)
+{
+    uint64_t params = 0;
+    enum lineage_status status;
+    while ((status = mirror_step(p->mirror, rows, NULL)) == LINEAGE_OK) {
+        params += hash_param(rows);
+        bool same = group->key && same_bytes(sqlite3_column_value(rows, 0), group->key) &&
+                    same_setting(sqlite3_column_value(rows, 1), group->value);
+        if (!same) {
+            status = compare_group(p, sums, group);
+            if (status == LINEAGE_OK && !begin_group(group, rows))
+                status = LINEAGE_ENOMEM;
+        }
+        if (status == LINEAGE_OK)
+            status = add_to_group(p, rows, group);
+        if (status != LINEAGE_OK)
+            return status;
+    }
+    if (status != LINEAGE_ENOTFOUND)
+        return status;
+    status = compare_group(p, sums, group);
+    if (status == LINEAGE_OK) /* and none is left over */
+        status = unless(mirror_step(p->mirror, sums, NULL) != LINEAGE_ENOTFOUND);
+    return status == LINEAGE_OK ? unless(params != p->params) : status;
+}
+
+static enum lineage_status compare_params(struct pieces *p)
+{
+    sqlite3_stmt *rows, *sums = NULL;
+    struct group group = {.key = NULL};
+    enum lineage_status status = mirror_prepare(
+        p->mirror, &rows, "SELECT key, value, seq FROM param_rows ORDER BY key, value, seq", NULL);
+    if (status == LINEAGE_OK)
+        status = mirror_prepare(p->mirror, &sums, "SELECT * FROM param_values ORDER BY key, value, status", NULL);
+    if (status == LINEAGE_OK) {
+        status = walk_params(p, rows, sums, &group);
+        sqlite3_reset(rows);
+        sqlite3_reset(sums);
+    }
+    forget_group(&group);
+    return status;
+}
+
+/* The whole log, up to a line end, and nothing provisional: else there is more to say than yes. */
+static enum lineage_status is_whole(struct pieces *p)
+{
+    char metric[LINEAGE_NAME_MAX];
+    const struct verify_extent *extent = &p->extent;
+    enum lineage_status status = mirror_load_meta(p->mirror, metric, NULL);
+    if (status == LINEAGE_OK)
+        status = log_look(mirror_store(p->mirror)->log, &p->log, NULL);
+    if (status == LINEAGE_OK)
+        status = verify_extent_read(p->mirror, &p->extent, NULL);
+    if (status == LINEAGE_OK)
+        status = unless(extent->rows < 1 || extent->provisional || extent->watermark != extent->size ||
+                        (uint64_t)extent->size != p->log.size || strcmp(metric, mirror_store(p->mirror)->config.metric) != 0);
+    return status;
+}
+
+static enum lineage_status check(struct pieces *p)
+{
+    size_t n = 0;
+    enum lineage_status status = is_whole(p);
+    if (status == LINEAGE_OK)
+        status = verify_integrity(p->mirror, count_finding, &n, NULL);
+    if (status != LINEAGE_OK || n)
+        return LINEAGE_ENOTFOUND;
+    p->scores = malloc(((size_t)p->extent.rows + 1) * sizeof *p->scores);
+    p->labels = malloc((size_t)p->extent.rows + 1);
+    status = p->scores && p->labels ? compare_pieces(p) : LINEAGE_ENOMEM;
+    if (status == LINEAGE_OK)
+        status = compare_params(p);
+    free(p->scores);
+    free(p->labels);
+    return status;
+}
+
+/* The cache is for what is asked of the ids, in any order: they would be read a page at a time. */
+enum lineage_status mirror_enter_sound(struct mirror *mirror, struct mirror *apart, bool *sound, struct lineage_error *err)
+{
+    struct pieces pieces = {.mirror = mirror, .apart = apart};
+    bool tried = mirror_on_disk(mirror) && !mirror_fallback(mirror) &&
+                 mirror_exec(mirror, "PRAGMA cache_size = -16384; BEGIN", NULL) == LINEAGE_OK;
+    *sound = tried && check(&pieces) == LINEAGE_OK;
+    if (tried && !*sound)
+        mirror_leave_sound(mirror);
+    mirror_forget_damage(mirror); /* looked for again by who reports it */
+    return mirror_connect(apart, false, err);
+}
+
+void mirror_leave_sound(struct mirror *mirror)
+{
+    sqlite3_exec(mirror_db(mirror), "ROLLBACK; PRAGMA cache_size = -8192", NULL, NULL, NULL);
+}
