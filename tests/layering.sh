@@ -75,12 +75,15 @@ cli/trial                  *                           include/lineage cli/cli.h
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
 cli/judge                  judge.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial cli/judge
-cli/night                  night.h night_claims.h      include/lineage include/trainer cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/recipe cli/ranks cli/report
+cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/run
+cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
+cli/plan                   *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep cli/share
+cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/report cli/sweep cli/share cli/plan
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
 cli/man                    guides.def                  -
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands cli/man
 END
@@ -96,8 +99,8 @@ utf8proc.h   src/store/format cli/output
 uthash.h     src/store/append cli/judge
 sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres
-xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/night cli/run cli/judge
-jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/night cli/mcp cli/serve cli/commands src/rlcase
+xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge
+jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout
@@ -132,7 +135,6 @@ circles()
     cat <<'END'
 cli              dispatch usage
 cli/judge        judge judge_internal
-cli/night        night night_claims night_command night_hold night_sweep
 cli/propose      propose propose_math propose_space sobol tpe
 cli/ranks        launch team
 cli/report       report_axes report_model

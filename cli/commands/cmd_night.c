@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "night/night_claims.h"
+#include "night/night.h"
+#include "night/night_loop.h"
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
 #include "run/left_trial.h"
+#include "sweep/sweep_file.h"
+#include "sweep/trial_rows.h"
 
 struct night_options {
     struct cli_session session;
@@ -23,7 +26,7 @@ static const char *parent_text(const struct night *night, const struct night_tri
 {
     switch (trial->parent) {
     case TRAINER_PARENT_BASE: break;
-    case TRAINER_PARENT_TRIAL: return night->trials[trial->parent_trial].name;
+    case TRAINER_PARENT_TRIAL: return night->list.trials[trial->parent_trial].name;
     case TRAINER_PARENT_OTHER: return trial->parent_name;
     }
     return "base";
@@ -37,13 +40,13 @@ static int list_trials(const struct night *night, enum cli_format format)
     char key[17];
     if (!list)
         return cli_no_memory();
-    for (size_t i = 0; i < night->n; i++) {
-        const struct night_trial *trial = &night->trials[i];
+    for (size_t i = 0; i < night->list.n; i++) {
+        const struct night_trial *trial = &night->list.trials[i];
         snprintf(key, sizeof key, "%016" PRIx64, trial->key);
         cli_list_text(list, trial->name);
         cli_list_text(list, parent_text(night, trial));
-        cli_list_text(list, night->trials[i].exp_id ? night->trials[i].exp_id : "");
-        cli_list_text(list, night->trials[i].exp_id ? lineage_label_name(night->trials[i].label) : "");
+        cli_list_text(list, night->list.trials[i].exp_id ? night->list.trials[i].exp_id : "");
+        cli_list_text(list, night->list.trials[i].exp_id ? lineage_label_name(night->list.trials[i].label) : "");
         cli_list_text(list, key);
         cli_list_end_row(list);
     }
@@ -88,7 +91,7 @@ static bool read_slots(struct night_options *o)
                                                : "--jobs %zu: 1 to 64 trials at once", jobs, n);
         return false;
     }
-    o->night.n_slots = jobs;
+    o->night.slots.n = jobs;
     if (!n)
         return true;
     o->environments = calloc(jobs, sizeof *o->environments);
@@ -96,41 +99,41 @@ static bool read_slots(struct night_options *o)
         for (const char *const *word = o->environments[i] = words_of(o->slots[i]); word && *word; word++)
             if (!strchr(*word, '=') || **word == '=')
                 return cli_error(CLI_USAGE, "--slot: '%s' is not NAME=VALUE", *word), false;
-    o->night.environments = o->environments;
+    o->night.slots.environments = o->environments;
     return o->environments != NULL;
 }
 
 /* A claim that ends before it can be renewed is none. */
 static bool read_lease(struct night_options *o)
 {
-    if (o->lease && !cli_amount_parse(&o->night.lease, "lease", o->lease))
+    if (o->lease && !cli_amount_parse(&o->night.claims.lease, "lease", o->lease))
         return false;
-    return o->night.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: 1 second at least", o->lease), false);
+    return o->night.claims.lease >= 1 || (cli_error(CLI_USAGE, "--lease %s: 1 second at least", o->lease), false);
 }
 
 /* What is given over what the file says. */
 static bool read_planning(struct night_options *o)
 {
     struct night *night = &o->night;
-    struct propose_plan *plan = &night->sweep.plan;
+    struct propose_plan *plan = &night->list.sweep.plan;
     size_t seed = (size_t)plan->seed;
-    night->method = plan->method;
-    night->planner = o->planner;
-    if (o->method && !propose_method_parse(&night->method, o->method))
+    night->planning.method = plan->method;
+    night->planning.planner = o->planner;
+    if (o->method && !propose_method_parse(&night->planning.method, o->method))
         return cli_error(CLI_USAGE, "--propose '%s': known are sobol, tpe, random, grid", o->method), false;
     if ((o->trials && !cli_count_parse(&plan->trials, "trials", o->trials)) ||
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return false;
     plan->seed = seed;
-    night->planning = o->method || o->planner || plan->given ? NIGHT_PROPOSES : NIGHT_LIST_ONLY;
-    bool by_diffs = o->planner && json_object_get(night->sweep.root, "files");
-    if (night->planning && night->sweep.space.n == 0 && !by_diffs)
+    night->planning.on = o->method || o->planner || plan->given;
+    bool by_diffs = o->planner && json_object_get(night->list.sweep.root, "files");
+    if (night->planning.on && night->list.sweep.space.n == 0 && !by_diffs)
         return cli_error(CLI_USAGE, "%s says no ranges to propose from: \"ranges\": {\"lr\": \"1e-5:1e-2:log\"}",
-                         night->sweep.file), false;
-    if (!night->planning && night->sweep.space.n > 0 && night->sweep.n == 0)
+                         night->list.sweep.file), false;
+    if (!night->planning.on && night->list.sweep.space.n > 0 && night->list.sweep.n == 0)
         return cli_error(CLI_USAGE, "%s has ranges and no trials: say --propose METHOD, or --planner COMMAND",
-                         night->sweep.file), false;
-    if (night->planning && !o->list && night->method != PROPOSE_GRID && !plan->trials && !o->hours)
+                         night->list.sweep.file), false;
+    if (night->planning.on && !o->list && night->planning.method != PROPOSE_GRID && !plan->trials && !o->hours)
         return cli_error(CLI_USAGE, "a night that plans itself ends by --trials or --hours"), false;
     return true;
 }
@@ -157,9 +160,9 @@ static void collect_options(struct night_options *o)
 static int make_store(const struct night_options *o)
 {
     const char *dir = o->session.where.dir ? o->session.where.dir : ".";
-    const char *direction = json_string_value(json_object_get(o->night.sweep.root, "direction"));
+    const char *direction = json_string_value(json_object_get(o->night.list.sweep.root, "direction"));
     struct lineage_config config = {0};
-    if (!o->night.sweep.of_commands)
+    if (!o->night.list.sweep.of_commands)
         return recipe_store_make(o->session.where.dir);
     if (cli_is_store(dir))
         return CLI_GO_ON;
@@ -180,16 +183,14 @@ static int read_sweep(struct cli_session *session, void *context)
     struct night *night = &o->night;
     night->quiet = o->quiet;
     night->report = o->report;
-    night->worker = o->worker;
-    night->lease = NIGHT_LEASE_SECONDS;
-    night->hours = INFINITY;
-    night->stop_after = NIGHT_STOP_AFTER;
-    night->planner_seconds = NIGHT_PLANNER_SECONDS;
-    if ((o->hours && !cli_amount_parse(&night->hours, "hours", o->hours)) || !read_lease(o) ||
-        (o->planner_seconds && !cli_amount_parse(&night->planner_seconds, "planner-seconds", o->planner_seconds)) ||
-        (o->stop_after && !cli_count_parse(&night->stop_after, "stop-after", o->stop_after)) || !read_slots(o))
+    night->claims.shared = o->worker;
+    if ((o->hours && !cli_amount_parse(&night->hours.limit, "hours", o->hours)) || !read_lease(o) ||
+        (o->planner_seconds && !cli_amount_parse(&night->planning.planner_seconds, "planner-seconds", o->planner_seconds)) ||
+        (o->stop_after && !cli_count_parse(&night->failures.stop_after, "stop-after", o->stop_after)) || !read_slots(o))
         return CLI_USAGE;
-    int status = night_read(night, session->args.positional[0]);
+    int status = night_sweep_read(&night->list.sweep, session->args.positional[0]);
+    if (status == CLI_GO_ON)
+        status = trial_list_add_sweep(&night->list);
     if (status == CLI_GO_ON && !read_planning(o))
         status = CLI_USAGE;
     collect_options(o);
@@ -202,7 +203,7 @@ static int work(struct cli_session *session, void *context)
 {
     struct night_options *o = context;
     struct night *night = &o->night;
-    int status = night->sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
+    int status = night->list.sweep.of_commands ? CLI_GO_ON : recipe_store_check(session->store);
     if (status == CLI_GO_ON)
         status = night_open(night, session->store);
     if (status == CLI_GO_ON && !o->list)
@@ -210,13 +211,13 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON && !o->list)
         status = left_trial_record_all(session->store);
     if (status == CLI_GO_ON)
-        status = night_read_rows(night);
+        status = trial_rows_read(&night->list);
     if (status == CLI_GO_ON && !o->list)
-        status = night_claims_open(night);
+        status = claims_open(&night->claims);
     if (status == CLI_GO_ON)
         status = o->list ? list_trials(night, session->format) : run_all(night);
-    night_claims_close(night); /* before its store */
-    session->store = night->store;
+    claims_close(&night->claims); /* before its store */
+    session->store = night->list.store;
     return status;
 }
 
@@ -262,10 +263,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct night_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();
-    o->night.lock = -1;
+    night_init(&o->night);
     int status = run_night(o, command, argc, argv);
     night_close(&o->night);
-    for (size_t i = 0; o->environments && i < o->night.n_slots; i++)
+    for (size_t i = 0; o->environments && i < o->night.slots.n; i++)
         free((void *)(uintptr_t)o->environments[i]);
     free((void *)o->environments);
     free(o);

@@ -9,10 +9,10 @@
 #include "night/night.h"
 
 struct night_job {
-    pid_t pid; /* 0: the slot is free */
-    int report;
-    size_t i;
-    bool warms_up;
+    pid_t pid;     /* 0: the slot is free */
+    int report;    /* pipe from which the result is read */
+    size_t i;      /* the trial */
+    bool warms_up; /* its time includes a warm start */
     double began;
 };
 
@@ -21,14 +21,13 @@ struct night_jobs {
     struct night_job slot[NIGHT_SLOTS_MAX];
 };
 
-/* Begin trial i in a free slot. CLI_GO_ON or an exit status. */
+/* Begins trial i, which is claimed, in a free slot. Returns CLI_GO_ON or an exit status. */
 int night_jobs_begin(struct night_jobs *jobs, size_t i, bool warms_up);
 
-/* Wait for one to end, and take what became of it; or for others' trials too, as there is a free slot. CLI_GO_ON,
- * CLI_INTERRUPTED or an exit status. */
+/*
+ * Waits for a job to end and takes its result. If others is set, a free slot is there, and a trial of another worker that
+ * ends or becomes free ends the wait, too. Returns CLI_GO_ON, CLI_INTERRUPTED or an exit status.
+ */
 int night_jobs_wait(struct night_jobs *jobs, bool others);
-
-/* Environment of a slot, ended by NULL; NULL: none. */
-const char *const *night_slot_environment(const struct night *night, size_t slot);
 
 #endif

@@ -1,190 +1,216 @@
-/*
- * night_start.c: what a trial starts from: its own beginning, a warm start that others share, or its parent.
- *
- * A recipe goes on from its parent's checkpoint and cannot run without one. A command gets its parent's snapshot in
- * LINEAGE_PARENT_SNAPSHOT if there is one, and decides itself what that is worth.
- */
+/* night_start.c: see night_start.h. */
+#include "night/night_start.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <lineage/render.h>
 #include <lineage/snapshot.h>
 
-#include "night/night_hold.h"
-#include "night/night_turn.h"
+#include "plan/draw_parent.h"
+#include "recipe/recipe_trial.h"
+#include "sweep/checkpoint_files.h"
+#include "sweep/shared_warm_start.h"
 
-/* Files that come from a server may take longer than a lease. */
-static void bring(struct night_turn *turn, const char *checkpoint)
+struct search {
+    struct night_start *start;
+    struct night *night;
+    size_t i;
+    const struct night_trial *trial;
+    struct lease *lease;
+};
+
+/* A server may take longer than a lease to send or receive a file. */
+static void fetch(const struct search *s, const char *checkpoint)
 {
-    struct night_hold *hold = night_hold_begin(&turn->keeper);
-    night_checkpoint_bring(turn->night, checkpoint);
-    night_hold_end(hold);
+    lease_hold(s->lease);
+    checkpoint_file_fetch(&s->night->list, checkpoint);
+    lease_let_go(s->lease);
 }
 
-static void send(struct night_turn *turn, const char *checkpoint)
+static void send(const struct search *s, const char *checkpoint)
 {
-    struct night_hold *hold = night_hold_begin(&turn->keeper);
-    night_checkpoint_send(turn->night, checkpoint);
-    night_hold_end(hold);
+    lease_hold(s->lease);
+    checkpoint_file_send(&s->night->list, checkpoint);
+    lease_let_go(s->lease);
 }
 
-/* Kept trials have one. */
-static int find_snapshot(struct night_turn *turn)
+/* ---- from a parent ---- */
+
+/* Only kept trials have a snapshot. */
+static int find_snapshot(struct search *s)
 {
+    struct night_start *start = s->start;
+    struct lineage_store *store = s->night->list.store;
     struct lineage_trial parent = {0};
     struct lineage_error err;
-    enum lineage_status status = lineage_find(turn->night->store, turn->origin.exp_id, &parent, &err);
+    enum lineage_status status = lineage_find(store, start->origin.exp_id, &parent, &err);
     if (status == LINEAGE_OK)
-        status = lineage_snapshot_path(&turn->snapshot, turn->night->store, &parent, &err);
+        status = lineage_snapshot_path(&start->snapshot, store, &parent, &err);
     lineage_trial_release(&parent);
     if (status == LINEAGE_ENOTFOUND)
-        snprintf(turn->notes, sizeof turn->notes, "the parent was not kept, it has no snapshot to go on from");
+        snprintf(start->notes, sizeof start->notes, "the parent was not kept, it has no snapshot to go on from");
     return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* A missing parent becomes the reason of a row (preflight_crash) and not an error: the night
- * goes on with the trials that can run, and this one is not tried again in vain every evening. */
-static int find_parent(struct night_turn *turn, const char *id)
+/* A missing parent is the reason of a row (preflight_crash) and not an error: the night continues with the trials that can
+ * run, and does not try this one again every evening. */
+static int find_parent(struct search *s, const char *id)
 {
+    struct night_start *start = s->start;
     struct lineage_error err;
-    enum lineage_status found = origin_of_trial(&turn->origin, turn->night->store, id, &err);
-    if (found == LINEAGE_OK && !turn->trial->recipe)
-        return find_snapshot(turn);
+    enum lineage_status found = origin_of_trial(&start->origin, s->night->list.store, id, &err);
+    if (found == LINEAGE_OK && !s->trial->recipe)
+        return find_snapshot(s);
     if (found == LINEAGE_ENOTFOUND)
-        snprintf(turn->refused, sizeof turn->refused, "no parent to start from: %s", err.text);
+        snprintf(start->refused, sizeof start->refused, "no parent to start from: %s", err.text);
     else if (found != LINEAGE_OK)
         return cli_fail(&err);
-    else if (!turn->origin.checkpoint[0])
-        snprintf(turn->refused, sizeof turn->refused, "no checkpoint to start from: %s",
-                 turn->origin.why);
+    else if (!start->origin.checkpoint[0])
+        snprintf(start->refused, sizeof start->refused, "no checkpoint to start from: %s", start->origin.why);
     else
-        snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s",
-                 turn->origin.checkpoint);
+        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", start->origin.checkpoint);
     return CLI_GO_ON;
 }
 
-static int start_from(struct night_turn *turn, const char *id)
+static int start_from(struct search *s, const char *id)
 {
-    struct night_hold *hold = night_hold_begin(&turn->keeper);
-    int status = find_parent(turn, id);
-    night_hold_end(hold);
+    lease_hold(s->lease);
+    int status = find_parent(s, id);
+    lease_let_go(s->lease);
     return status;
 }
 
-/* A trial of this sweep may have been discarded: then its checkpoint is in checkpoints/. The
- * snapshot first, because it is what the row refers to. */
-static int start_from_trial(struct night_turn *turn, size_t parent)
+/* The parent's snapshot is looked for first, because the row refers to it. A parent that was discarded has none; its
+ * checkpoint is in checkpoints/. */
+static int start_from_trial(struct search *s, size_t parent)
 {
+    struct night_start *start = s->start;
     char kept[TRAINER_PATH_MAX];
-    int status = start_from(turn, turn->night->trials[parent].exp_id);
-    if (!turn->trial->recipe)
+    int status = start_from(s, s->night->list.trials[parent].exp_id);
+    if (status != CLI_GO_ON || !s->trial->recipe || !start->refused[0])
         return status;
-    night_checkpoint(kept, turn->night, parent);
-    if (status == CLI_GO_ON && turn->refused[0])
-        bring(turn, kept);
-    if (status == CLI_GO_ON && turn->refused[0] && access(kept, R_OK) == 0) {
-        snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", kept);
-        turn->refused[0] = '\0';
+    checkpoint_file(kept, &s->night->list, parent);
+    fetch(s, kept);
+    if (access(kept, R_OK) == 0) {
+        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", kept);
+        start->refused[0] = '\0';
     }
-    return status;
+    return CLI_GO_ON;
 }
 
-/* The first trial of a store has no best one before it: it starts as its recipe says. */
-static int start_from_best(struct night_turn *turn)
+/* In a store without a best trial, the first trial starts as its recipe says. */
+static int start_from_best(struct search *s)
 {
     struct lineage_trial best = {0};
     struct lineage_error err;
-    enum lineage_status status = lineage_best(turn->night->store, &best, &err);
+    enum lineage_status status = lineage_best(s->night->list.store, &best, &err);
     lineage_trial_release(&best);
     if (status == LINEAGE_ENOTFOUND)
         return CLI_GO_ON;
-    return status == LINEAGE_OK ? start_from(turn, "best") : cli_fail(&err);
+    return status == LINEAGE_OK ? start_from(s, "best") : cli_fail(&err);
 }
 
-/* False when out of memory, or when it did not work out: outcome says which. Without a row: a
- * warm start is nobody's trial and has no score that could be compared. */
-static bool train_warm_start(struct night_turn *turn, const struct trainer_recipe *warm, const char *checkpoint,
-                             struct trial_outcome *outcome)
+/* The notes say that the parent was drawn, because parent_exp alone would look like somebody's choice. */
+static int start_from_drawn(struct search *s)
 {
-    struct trial_request request = {.name = warm->name,
-                                    .keep_as = checkpoint,
-                                    .quiet = turn->night->quiet,
-                                    .alive = night_claim_alive(&turn->keeper),
-                                    .interrupts = &turn->night->interrupts};
-    bool ready = recipe_trial_init(&turn->run, &request, warm);
-    turn->run.crowded = night_is_crowded(turn->night);
-    bool trained = ready && trial_run_unrecorded(&request, lineage_store_dir(turn->night->store), outcome);
-    recipe_trial_release(&turn->run);
-    if (trained)
-        send(turn, checkpoint);
-    return trained;
-}
-
-/* Train the warm start that several trials share, unless it is there. If that fails the trial
- * does it itself, and its row says what went wrong. threads is not part of the digest, as it
- * changes no number; the trial's own is used. */
-static int start_from_shared(struct night_turn *turn)
-{
-    char checkpoint[TRAINER_PATH_MAX];
-    struct trial_outcome outcome = {0};
-    struct trainer_recipe warm;
-    night_warm_checkpoint(checkpoint, turn->night, &turn->recipe);
-    night_warm_recipe(&warm, &turn->recipe);
-    warm.threads = turn->recipe.threads;
-    bring(turn, checkpoint);
-    if (access(checkpoint, R_OK) == 0 || train_warm_start(turn, &warm, checkpoint, &outcome))
-        snprintf(turn->recipe.checkpoint, sizeof turn->recipe.checkpoint, "%s", checkpoint);
-    return outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : CLI_GO_ON;
-}
-
-static int start_from_base(struct night_turn *turn)
-{
-    struct lineage_error err;
-    if (!turn->trial->recipe)
-        return CLI_GO_ON;
-    if (night_shares_warm_start(turn->night, turn->i))
-        return start_from_shared(turn);
-    if (turn->recipe.checkpoint[0] &&
-        origin_of_checkpoint(&turn->origin, turn->night->store, turn->recipe.checkpoint, &err) !=
-            LINEAGE_OK)
-        return cli_fail(&err);
-    return CLI_GO_ON;
-}
-
-/* By a rule, and the row says so: its parent_exp alone would look like a choice. */
-static int start_from_drawn(struct night_turn *turn)
-{
+    struct night_start *start = s->start;
     char *id;
-    uint64_t seed = turn->night->sweep.plan.seed;
-    int status = night_draw_parent(&id, turn->night, seed);
+    uint64_t seed = s->night->list.sweep.plan.seed;
+    int status = draw_parent(&id, s->night->list.store, seed);
     if (status != CLI_GO_ON)
         return status;
     if (*id) {
-        status = start_from(turn, id);
-        size_t used = strlen(turn->notes);
-        snprintf(turn->notes + used, sizeof turn->notes - used, "%sparent drawn by score and children (seed %llu)",
+        status = start_from(s, id);
+        size_t used = strlen(start->notes);
+        snprintf(start->notes + used, sizeof start->notes - used, "%sparent drawn by score and children (seed %llu)",
                  used ? "; " : "", (unsigned long long)seed);
     }
     free(id);
     return status;
 }
 
-static int start_from_other(struct night_turn *turn)
+/* ---- from nothing ---- */
+
+/* Trains the warm start and keeps its checkpoint. It has no row, because its score could not be compared with others.
+ * Returns false if it failed or memory ran out; *outcome says how it ended. */
+static bool train_warm_start(const struct search *s, const struct trainer_recipe *warm, const char *checkpoint,
+                             struct trial_outcome *outcome)
 {
-    const char *name = turn->trial->parent_name;
-    if (strcmp(name, "best") == 0)
-        return start_from_best(turn);
-    return strcmp(name, "draw") == 0 ? start_from_drawn(turn) : start_from(turn, name);
+    const struct night *night = s->night;
+    struct trial_request request = {.name = warm->name,
+                                    .keep_as = checkpoint,
+                                    .quiet = night->quiet,
+                                    .alive = lease_of_running(s->lease),
+                                    .interrupts = &night->interrupts};
+    struct recipe_trial *run = calloc(1, sizeof *run); /* too large for the stack */
+    bool trained = false;
+    if (run && recipe_trial_init(run, &request, warm)) {
+        run->crowded = night_is_crowded(night);
+        trained = trial_run_unrecorded(&request, lineage_store_dir(night->list.store), outcome);
+    }
+    if (run)
+        recipe_trial_release(run);
+    free(run);
+    if (trained)
+        send(s, checkpoint);
+    return trained;
 }
 
-/* "best" is looked up when the trial's turn comes: it may be the child of a trial that ran an
- * hour ago. */
-int night_find_start(struct night_turn *turn)
+/* If the shared warm start cannot be trained, the trial runs it itself, and its row says what went wrong. `threads` changes
+ * no result and is not part of the digest; the trial's own value is used. */
+static int start_from_shared(struct search *s)
 {
-    switch (turn->trial->parent) {
+    struct night_start *start = s->start;
+    char checkpoint[TRAINER_PATH_MAX];
+    struct trial_outcome outcome = {0};
+    struct trainer_recipe warm;
+    warm_start_checkpoint(checkpoint, &s->night->list, &start->recipe);
+    warm_start_recipe(&warm, &start->recipe);
+    warm.threads = start->recipe.threads;
+    fetch(s, checkpoint);
+    if (access(checkpoint, R_OK) == 0 || train_warm_start(s, &warm, checkpoint, &outcome))
+        snprintf(start->recipe.checkpoint, sizeof start->recipe.checkpoint, "%s", checkpoint);
+    return outcome.end == TRIAL_INTERRUPTED ? CLI_INTERRUPTED : CLI_GO_ON;
+}
+
+static int start_from_base(struct search *s)
+{
+    struct night_start *start = s->start;
+    struct lineage_error err;
+    if (!s->trial->recipe)
+        return CLI_GO_ON;
+    if (warm_start_is_shared(&s->night->list, s->i))
+        return start_from_shared(s);
+    if (start->recipe.checkpoint[0] &&
+        origin_of_checkpoint(&start->origin, s->night->list.store, start->recipe.checkpoint, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    return CLI_GO_ON;
+}
+
+/* `best` is looked up now, when the trial is about to run: it may be a trial that ran an hour ago. */
+int night_start_find(struct night_start *start, struct night *night, size_t i, struct lease *lease)
+{
+    const struct night_trial *trial = &night->list.trials[i];
+    struct search s = {start, night, i, trial, lease};
+    if (trial->recipe)
+        start->recipe = *trial->recipe;
+    switch (trial->parent) {
     case TRAINER_PARENT_BASE: break;
-    case TRAINER_PARENT_TRIAL: return start_from_trial(turn, turn->trial->parent_trial);
-    case TRAINER_PARENT_OTHER: return start_from_other(turn);
+    case TRAINER_PARENT_TRIAL: return start_from_trial(&s, trial->parent_trial);
+    case TRAINER_PARENT_OTHER:
+        if (strcmp(trial->parent_name, "best") == 0)
+            return start_from_best(&s);
+        if (strcmp(trial->parent_name, "draw") == 0)
+            return start_from_drawn(&s);
+        return start_from(&s, trial->parent_name);
     }
-    return start_from_base(turn);
+    return start_from_base(&s);
+}
+
+void night_start_release(struct night_start *start)
+{
+    lineage_free(start->snapshot);
+    origin_release(&start->origin);
 }

@@ -1,155 +1,110 @@
-/* night_turn.c: one trial of a night and its row, of a recipe or of a command. */
+/* night_turn.c: see night_turn.h. */
 #include "night/night_turn.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <lineage/render.h>
 #include <lineage/text.h>
 
-#include "night/night_command.h"
-#include "night/night_files.h"
+#include "night/night_start.h"
+#include "recipe/recipe_trial.h"
+#include "sweep/checkpoint_files.h"
+#include "sweep/sweep_command.h"
+#include "sweep/trial_files.h"
+#include "sweep/trial_rows.h"
 
-/* The first trial that is measured is what the others are compared with. Asked of the store and
- * not of the sweep, for each trial anew: where the first one crashed the next takes its place. */
-bool night_needs_baseline(const struct night *night)
-{
-    struct lineage_trial best = {0};
-    struct lineage_error err;
-    enum lineage_status status = lineage_best(night->store, &best, &err);
-    lineage_trial_release(&best);
-    return status == LINEAGE_ENOTFOUND;
-}
+struct turn {
+    struct night *night;
+    size_t i;
+    struct night_trial *trial;
+    const char *const *environment;
+    struct night_start start;
+    struct lease lease;
+    struct recipe_trial run;
+    char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
+};
 
-/* Which row stands for it is read before anybody asks. */
-static int finish_late(struct night_trial *trial, struct night_ending *ending)
-{
-    *ending = (struct night_ending){.late = true};
-    trial->exp_id = strdup("");
-    return trial->exp_id ? CLI_GO_ON : cli_no_memory();
-}
+/* ---- a recipe ---- */
 
-/* One line per trial on standard output, flushed at once: who pipes a night into a file or a
- * script sees each trial when it ends. An interrupted trial has a row but keeps its place in
- * the list of those to be run. */
-static int finish_trial(struct night_turn *turn, const struct trial_outcome *outcome, const struct lineage_trial *row,
-                        struct night_ending *ending)
-{
-    struct night_trial *trial = &turn->night->trials[turn->i];
-    if (outcome->late)
-        return finish_late(trial, ending);
-    char score[LINEAGE_NUMBER_MAX] = "-";
-    if (row->core_metric.present)
-        lineage_number_format(score, row->core_metric.value);
-    char *name = cli_text_line(trial->name, 0);
-    printf("%s\t%s\t%s\t%s\n", row->exp_id, lineage_label_name(row->status), score,
-           name ? name : "");
-    fflush(stdout);
-    free(name);
-    *ending = (struct night_ending){.label = row->status, .end = outcome->end, .exit_status = outcome->exit_status,
-                                    .signal = outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
-    if (outcome->end == TRIAL_INTERRUPTED)
-        return CLI_INTERRUPTED;
-    trial->label = row->status;
-    trial->exp_id = strdup(row->exp_id);
-    return trial->exp_id ? CLI_GO_ON : cli_no_memory();
-}
-
-/* ---- recipes ---- */
-
-/* A row says who proposed it, which is no setting of the recipe. */
-static void add_proposer(struct night_turn *turn, struct trial_plan *plan)
-{
-    struct recipe_params *params = &turn->run.params;
-    if (!turn->trial->proposer || params->n == RECIPE_PARAMS_MAX)
-        return;
-    params->at[params->n++] = (struct lineage_param){"proposer", (double)NAN, turn->trial->proposer};
-    plan->n_params = params->n;
-}
-
-/* Before the row: children of it may begin on another machine at once. */
+/* Called before the row is appended: its children may begin on another machine right after that. */
 static void send_kept(void *context, const char *path)
 {
-    const struct night_keeper *keeper = context;
-    night_checkpoint_send(keeper->night, path);
+    const struct lease *lease = context;
+    checkpoint_file_send(lease->claims->list, path);
 }
 
-bool night_is_crowded(const struct night *night)
-{
-    return night->worker || night->n_slots > 1;
-}
-
-/* The checkpoint is kept under its key only if somebody will start from it: a night of a
- * hundred trials would fill the disk with files that nobody reads. */
-static int run_recipe(struct night_turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
+static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
 {
     struct night *night = turn->night;
+    const struct night_start *start = &turn->start;
+    struct recipe_params *params = &turn->run.params;
     char notes[512];
-    struct trial_request request = {.plan = {.parent = turn->origin.exp_id ? turn->origin.exp_id : "",
-                                             .night = night_link(turn->link, night, turn->i),
-                                             .baseline = night_needs_baseline(night)},
-                                    .refused = turn->refused[0] ? turn->refused : NULL,
-                                    .keep_as = night_is_parent(night, turn->i) ? turn->keep : NULL,
+    /* The checkpoint is kept under its key only if a later trial starts from it: a hundred trials would fill the disk. */
+    struct trial_request request = {.plan = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
+                                             .night = trial_list_link(turn->link, &night->list, turn->i),
+                                             .baseline = trial_rows_need_baseline(&night->list)},
+                                    .refused = start->refused[0] ? start->refused : NULL,
+                                    .keep_as = trial_list_is_parent(&night->list, turn->i) ? turn->keep : NULL,
                                     .name = turn->name,
-                                    .alive = night_claim_alive(&turn->keeper),
+                                    .alive = lease_of_running(&turn->lease),
                                     .kept = send_kept,
                                     .quiet = night->quiet,
                                     .interrupts = &night->interrupts};
-    night_checkpoint(turn->keep, night, turn->i);
-    if (!recipe_trial_init(&turn->run, &request, &turn->recipe))
+    checkpoint_file(turn->keep, &night->list, turn->i);
+    if (!recipe_trial_init(&turn->run, &request, &start->recipe))
         return cli_no_memory();
     turn->run.crowded = night_is_crowded(night);
-    add_proposer(turn, &request.plan);
-    if (turn->notes[0]) {
-        snprintf(notes, sizeof notes, "%s; %s", turn->notes, request.plan.notes);
+    /* The proposer is a parameter of the row but not a setting of the recipe. */
+    if (turn->trial->proposer && params->n < RECIPE_PARAMS_MAX) {
+        params->at[params->n++] = (struct lineage_param){"proposer", (double)NAN, turn->trial->proposer};
+        request.plan.n_params = params->n;
+    }
+    if (start->notes[0]) {
+        snprintf(notes, sizeof notes, "%s; %s", start->notes, request.plan.notes);
         request.plan.notes = notes;
     }
-    int status = trial_run(night->store, &request, outcome, row);
+    int status = trial_run(night->list.store, &request, outcome, row);
     recipe_trial_release(&turn->run);
     return status;
 }
 
-/* ---- commands ---- */
+/* ---- a command ---- */
 
-static bool fill(void *context, const char *workdir)
+static bool fill_workdir(void *context, const char *workdir)
 {
     char why[NIGHT_WHY_MAX];
-    if (night_files_put(context, workdir, why))
+    if (trial_files_put(context, workdir, why))
         return true;
     cli_error(CLI_SYSTEM, "%s", why);
     return false;
 }
 
-/* The first one of a store runs on as many seeds as the file says for it: what the score varies by is known then. */
-static size_t seeds_of(const struct night_turn *turn, bool baseline, size_t own)
-{
-    size_t wanted = turn->night->sweep.baseline_seeds;
-    return baseline && wanted > own ? wanted : own;
-}
-
-static int run_command(struct night_turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
+static int run_command(struct turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
 {
     struct night *night = turn->night;
+    const struct night_sweep *sweep = &night->list.sweep;
     struct night_command command;
+    struct trial_files files = {sweep, turn->start.snapshot, turn->trial->command};
     int status = CLI_SYSTEM;
-    struct night_files files = {&night->sweep, turn->snapshot, turn->trial->command};
     if (night_command_fill(&command, turn->trial->command, turn->environment)) {
         struct command_trial *trial = &command.trial;
-        trial->fill = fill;
+        trial->fill = fill_workdir;
         trial->fill_context = &files;
-        trial->parent = turn->origin.exp_id;
-        trial->parent_snapshot = turn->snapshot;
-        trial->night = night_link(turn->link, night, turn->i);
-        trial->notes = turn->notes[0] ? turn->notes : NULL;
+        trial->parent = turn->start.origin.exp_id;
+        trial->parent_snapshot = turn->start.snapshot;
+        trial->night = trial_list_link(turn->link, &night->list, turn->i);
+        trial->notes = turn->start.notes[0] ? turn->start.notes : NULL;
         trial->proposer = turn->trial->proposer;
-        trial->baseline = night_needs_baseline(night);
-        trial->seeds = seeds_of(turn, trial->baseline, trial->seeds);
+        trial->baseline = trial_rows_need_baseline(&night->list);
+        /* The baseline may run on more seeds, which show how much the score varies by chance. */
+        if (trial->baseline && sweep->baseline_seeds > trial->seeds)
+            trial->seeds = sweep->baseline_seeds;
         trial->name = turn->name;
-        trial->alive = night_claim_alive(&turn->keeper);
+        trial->alive = lease_of_running(&turn->lease);
         trial->quiet = night->quiet;
         trial->interrupts = &night->interrupts;
-        status = command_trial_run(night->store, trial, outcome, row);
+        status = command_trial_run(night->list.store, trial, outcome, row);
     } else {
         cli_no_memory();
     }
@@ -159,41 +114,62 @@ static int run_command(struct night_turn *turn, struct trial_outcome *outcome, s
 
 /* ---- either ---- */
 
-/* Of a proposed trial nobody knows how many there will be. */
-static void make_name(struct night_turn *turn)
+/*
+ * Prints one line about the trial on standard output, flushed so that a reader of the pipe sees each trial when it ends.
+ * An interrupted trial has a row but stays among those that are to be run.
+ */
+static int finish_trial(struct turn *turn, const struct trial_outcome *outcome, const struct lineage_trial *row,
+                        struct night_ending *ending)
 {
-    const struct night *night = turn->night;
-    if (turn->trial->proposer)
-        snprintf(turn->name, sizeof turn->name, "[%s] %s", turn->trial->proposer, turn->trial->name);
-    else
-        snprintf(turn->name, sizeof turn->name, "[%zu/%zu] %s", turn->i + 1, night->sweep.n, turn->trial->name);
+    struct night_trial *trial = turn->trial;
+    if (outcome->late) { /* which row counts is read before anybody asks for it */
+        *ending = (struct night_ending){.late = true};
+        trial->exp_id = strdup("");
+        return trial->exp_id ? CLI_GO_ON : cli_no_memory();
+    }
+    char score[LINEAGE_NUMBER_MAX] = "-";
+    if (row->core_metric.present)
+        lineage_number_format(score, row->core_metric.value);
+    char *name = cli_text_line(trial->name, 0);
+    printf("%s\t%s\t%s\t%s\n", row->exp_id, lineage_label_name(row->status), score, name ? name : "");
+    fflush(stdout);
+    free(name);
+    *ending = (struct night_ending){.label = row->status,
+                                    .end = outcome->end,
+                                    .exit_status = outcome->exit_status,
+                                    .signal = outcome->end == TRIAL_SIGNALLED ? outcome->signal : 0};
+    if (outcome->end == TRIAL_INTERRUPTED)
+        return CLI_INTERRUPTED;
+    trial->label = row->status;
+    trial->exp_id = strdup(row->exp_id);
+    return trial->exp_id ? CLI_GO_ON : cli_no_memory();
 }
 
-/* On the heap: two recipes and their paths are too much for a stack that other code shares. */
+/* The turn is on the heap: two recipes and their paths are too large for the stack. */
 int night_take_turn(struct night *night, size_t i, const char *const *environment, struct night_ending *ending)
 {
-    struct night_turn *turn = calloc(1, sizeof *turn);
+    struct turn *turn = calloc(1, sizeof *turn);
     struct trial_outcome outcome = {0};
     struct lineage_trial row = {0};
     if (!turn)
         return cli_no_memory();
     turn->night = night;
     turn->i = i;
-    turn->keeper = (struct night_keeper){.night = night, .i = i};
+    turn->trial = &night->list.trials[i];
+    turn->lease = (struct lease){.claims = &night->claims, .i = i};
     turn->environment = environment;
-    turn->trial = &night->trials[i];
-    if (turn->trial->recipe)
-        turn->recipe = *turn->trial->recipe;
-    make_name(turn);
-    int status = night_find_start(turn);
+    if (turn->trial->proposer) /* nobody knows how many trials will be proposed */
+        snprintf(turn->name, sizeof turn->name, "[%s] %s", turn->trial->proposer, turn->trial->name);
+    else
+        snprintf(turn->name, sizeof turn->name, "[%zu/%zu] %s", i + 1, night->list.sweep.n, turn->trial->name);
+    int status = night_start_find(&turn->start, night, i, &turn->lease);
     if (status == CLI_GO_ON)
         status = turn->trial->recipe ? run_recipe(turn, &outcome, &row) : run_command(turn, &outcome, &row);
     if (status == CLI_GO_ON)
         status = finish_trial(turn, &outcome, &row, ending);
     lineage_trial_release(&row);
-    lineage_free(turn->snapshot);
-    origin_release(&turn->origin);
+    night_start_release(&turn->start);
     free(turn);
-    night_claim_end(night, i, status == CLI_GO_ON ? LINEAGE_CLAIM_DONE : LINEAGE_CLAIM_GIVEN_UP);
+    claims_end(&night->claims, i, status == CLI_GO_ON ? LINEAGE_CLAIM_DONE : LINEAGE_CLAIM_GIVEN_UP);
     return status;
 }

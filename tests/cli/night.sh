@@ -75,7 +75,7 @@ must_equal 0 "$(rows h)"
 # Nothing is begun that cannot end: while no trial is known one is taken to last a minute.
 run night ladder.json -C h --hours 0.01
 must_exit 0
-must_have err 'takes about 60 s (taken for granted while none is measured), 3'
+must_have err 'takes about 60 s (assumed until a trial has been measured), 3'
 must_have err '  lineage night ladder.json -C h'
 must_equal 0 "$(rows h)" "trials begun in 36 s"
 # Then their pace is known, also to the next night: of the trials that are left, the short ones fit.
@@ -89,12 +89,12 @@ END
 run night lengths.json -C h --hours 0.05 -q
 must_exit 0
 must_have err 'the next trial takes about'
-must_lack err 'taken for granted'
+must_lack err 'assumed until'
 must_have err '2 of 3 trials are left'
 must_equal 1 "$(rows h)" "the endless one is not begun"
 run night lengths.json -C h --hours 0.05 -q
 must_exit 0
-must_lack err 'taken for granted' # its pace is read from the row
+must_lack err 'assumed until' # its pace is read from the row
 must_equal 1 "$(rows h)"
 
 # ---- parents ----

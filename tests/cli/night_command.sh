@@ -123,7 +123,7 @@ must_equal "$(cells p 10)" "$(cells half 10)" 'the same in two nights'
 run night space.json -C g --propose grid
 must_exit 0
 must_equal 8 "$(rows g)"
-must_have err 'everything that grid has in these ranges was tried'
+must_have err 'every setting that grid has in these ranges was tried'
 must_run verify -C p
 
 # What fails keeps the proposer away, and is a row.

@@ -125,7 +125,7 @@ refused 'no line that is a JSON object' 'I cannot help with that.'
 refused 'no line that is a JSON object' '{"params": '
 refused 'no line that is a JSON object' ''
 run night space.json -C t --planner "echo '{\"params\": {\"x\": 0.5, \"o\": \"a\"}}'" --hours 0.01 --trials 1
-must_have err 'it would take about 60 s' # nothing was measured, and a minute is taken for granted then
+must_have err 'it would take about 60 s' # nothing was measured, and a minute is assumed then
 must_equal 0 "$(rows t)"
 
 # ---- planners that fail ----
@@ -215,7 +215,7 @@ refused_diff()
     run night program/sweep.json -C d --planner 'cat one' --trials 3
     must_exit 0
     must_have err "$1"
-    must_have err 'the planner has nothing, and there are no ranges'
+    must_have err 'the planner has no proposal, and there are no ranges'
     must_equal 3 "$(rows d)" "$1"
     [ -z "$(find d/checkpoints -name 'diff-*')" ] || fail 'a trial of a diff is left'
 }

@@ -1,0 +1,42 @@
+/* after_trial.c: see after_trial.h. */
+#include "night/after_trial.h"
+
+#include <lineage/render.h>
+
+#include "report/page_file.h"
+#include "sweep/forecast.h"
+#include "trial/trial_run.h"
+
+int night_write_knowledge(const struct night *night)
+{
+    char *path;
+    struct lineage_render_options options;
+    struct lineage_error err;
+    struct lineage_store *store = night->list.store;
+    lineage_render_options_init(&options);
+    options.specialist = night->list.sweep.name;
+    enum lineage_status status = lineage_store_path(&path, store, LINEAGE_PLACE_KNOWLEDGE, &err);
+    if (status == LINEAGE_OK)
+        status = lineage_render_file(store, path, &options, &err);
+    lineage_free(path);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    return night->report ? page_file_beside(store) : CLI_GO_ON;
+}
+
+/* KNOWLEDGE.md is rewritten after an interruption as well: it names the aborted trial. */
+int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
+                      double seconds)
+{
+    if (status != CLI_GO_ON && status != CLI_INTERRUPTED)
+        return status;
+    int written = night_write_knowledge(night);
+    if (written != CLI_GO_ON)
+        return written;
+    if (status != CLI_GO_ON)
+        return status;
+    if (night_ending_is_measured(ending))
+        forecast_learn(&night->list, i, warmed_up, seconds);
+    night->list.n_proposed += night->list.trials[i].proposer != NULL;
+    return repeated_failures_count(&night->failures, ending);
+}

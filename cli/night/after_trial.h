@@ -1,0 +1,17 @@
+/* after_trial.h: what a night does after each trial. */
+#ifndef CLI_AFTER_TRIAL_H
+#define CLI_AFTER_TRIAL_H
+
+#include "night/night.h"
+
+/* Rewrites KNOWLEDGE.md, and report.html if the night keeps one. Returns CLI_GO_ON or an exit status. */
+int night_write_knowledge(const struct night *night);
+
+/*
+ * Takes the status and the ending of trial i: rewrites KNOWLEDGE.md, learns the pace, counts failures. Returns the status to
+ * continue with.
+ */
+int night_after_trial(struct night *night, size_t i, int status, const struct night_ending *ending, bool warmed_up,
+                      double seconds);
+
+#endif

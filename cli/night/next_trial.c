@@ -1,0 +1,124 @@
+/*
+ * next_trial.c: see next_trial.h.
+ *
+ * The trials of the sweep's list come first. Proposals come once all of those are at work or done, because they are made
+ * from their results.
+ */
+#include "night/next_trial.h"
+
+#include <stdlib.h>
+
+#include "plan/next_proposal.h"
+#include "sweep/trial_rows.h"
+
+/* ---- the sweep's list ---- */
+
+/* Which trials of the list can be run. */
+struct prospects {
+    size_t *candidates; /* [n] trials that can run now */
+    size_t n;
+    bool waiting; /* a trial waits for its parent */
+    bool busy;    /* a trial without a row has not been given up */
+};
+
+/* Whether an ancestor of the trial was lost, so that the trial cannot run in this night. */
+static bool waits_in_vain(const struct trial_list *list, const struct night_trial *trial)
+{
+    while (trial->parent == TRAINER_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id) {
+        trial = &list->trials[trial->parent_trial];
+        if (trial->lost)
+            return true;
+    }
+    return false;
+}
+
+static void find_candidates(struct prospects *prospects, const struct trial_list *list)
+{
+    prospects->n = 0;
+    prospects->waiting = prospects->busy = false;
+    for (size_t i = 0; i < list->sweep.n; i++) {
+        const struct night_trial *trial = &list->trials[i];
+        if (trial->exp_id || trial->lost || waits_in_vain(list, trial))
+            continue;
+        prospects->busy = true;
+        if (trial->parent == TRAINER_PARENT_TRIAL && !list->trials[trial->parent_trial].exp_id)
+            prospects->waiting = true;
+        else if (!trial->at_work)
+            prospects->candidates[prospects->n++] = i;
+    }
+}
+
+/* The baseline runs alone: the other trials are compared with it. */
+static size_t most_at_once(const struct night *night, size_t otherwise)
+{
+    return trial_rows_need_baseline(&night->list) ? 1 : otherwise;
+}
+
+/* Claims the first trial of the list that is still to be run. Returns CLI_OK if all of them are at work, here or elsewhere,
+ * or done. */
+static int next_of_list(struct night *night, size_t *next, bool *busy)
+{
+    struct prospects found = {.candidates = calloc(night->list.sweep.n + 1, sizeof *found.candidates)};
+    if (!found.candidates)
+        return cli_no_memory();
+    int status;
+    do {
+        find_candidates(&found, &night->list);
+        status = found.n > 0 ? claims_take(&night->claims, found.candidates, found.n, most_at_once(night, 0), next)
+                             : CLAIM_WAIT;
+    } while (status == CLAIM_AGAIN);
+    free(found.candidates);
+    *busy = found.busy;
+    return status == CLAIM_WAIT && !found.waiting ? CLI_OK : status;
+}
+
+/* ---- proposals ---- */
+
+static bool may_propose(const struct night *night, const struct other_workers *others)
+{
+    const struct planning *planning = &night->planning;
+    bool idle = planning->idle && planning->idle_at == night->list.last_seq;
+    bool alone = night->slots.at_work == 0 && others->held == 0;
+    return !night->hours.used_up && !idle && planning_has_room(planning, others) &&
+           (alone || !trial_rows_need_baseline(&night->list));
+}
+
+/*
+ * Claims trial *i, which was just proposed. No more trials may be held than are left to run: two workers that see one trial
+ * left may propose it at the same time. The rows may have changed since the proposal, so they are counted again under the
+ * claim, and claims before rows: another worker ends its claim after its row, so that a trial that is just being finished
+ * counts twice and this worker waits. In the opposite order it would not count at all.
+ */
+static int claim_proposed(struct night *night, size_t *i)
+{
+    struct trial_list *list = &night->list;
+    struct other_workers others;
+    size_t left = planning_left(&night->planning);
+    for (size_t k = 0; k < list->sweep.n; k++)
+        left += !list->trials[k].exp_id;
+    int status = claims_take(&night->claims, i, 1, most_at_once(night, list->sweep.plan.trials ? left : 0), i);
+    if (status == CLI_GO_ON)
+        status = other_workers_count(&others, &night->claims, NULL);
+    if (status == CLI_GO_ON)
+        status = trial_rows_read(list);
+    if (status == CLI_GO_ON && planning_has_room(&night->planning, &others))
+        return status;
+    claims_end(&night->claims, *i, LINEAGE_CLAIM_DONE);
+    trial_list_forget(list, *i);
+    return status == CLI_GO_ON || status == CLAIM_AGAIN ? CLAIM_WAIT : status;
+}
+
+int next_trial(struct night *night, size_t *i)
+{
+    bool busy = false;
+    struct other_workers others = {0};
+    int status = next_of_list(night, i, &busy);
+    if (status == CLI_OK && night->planning.on) {
+        status = other_workers_count(&others, &night->claims, NULL);
+        if (status == CLI_GO_ON)
+            status = may_propose(night, &others) ? next_proposal(&night->planning, i) : CLI_OK;
+        if (status == CLI_GO_ON)
+            status = claim_proposed(night, i);
+    }
+    return status == CLI_OK && (busy || others.held > 0) ? CLAIM_WAIT : status;
+}

@@ -1,0 +1,13 @@
+/* next_trial.h: which trial of a night runs next. */
+#ifndef CLI_NEXT_TRIAL_H
+#define CLI_NEXT_TRIAL_H
+
+#include "night/night.h"
+
+/*
+ * Chooses the next trial and claims it. Returns CLI_GO_ON with *i; CLI_OK if no trial is left; CLAIM_WAIT if that depends
+ * on trials at work; CLAIM_AGAIN to ask at once again; or an exit status.
+ */
+int next_trial(struct night *night, size_t *i);
+
+#endif

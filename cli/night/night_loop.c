@@ -1,0 +1,104 @@
+/*
+ * night_loop.c: see night_loop.h.
+ *
+ * A turn finds what its trial starts from, runs it, keeps the checkpoint for its children, appends the row and rewrites
+ * KNOWLEDGE.md. The row comes after everything that matters, because it says that the trial need not be run again.
+ */
+#include "night/night_loop.h"
+
+#include <math.h>
+#include <poll.h>
+
+#include "night/after_trial.h"
+#include "night/next_trial.h"
+#include "night/night_jobs.h"
+#include "night/night_summary.h"
+#include "night/night_turn.h"
+#include "sweep/forecast.h"
+#include "sweep/trial_rows.h"
+#include "trial/trial_run.h"
+
+/* Whether a trial of this length would end within the hours. */
+static bool has_time(struct night *night, double seconds)
+{
+    double left = night->hours.limit * 3600 - (cli_now() - night->hours.began);
+    if (seconds <= left)
+        return true;
+    fprintf(stderr, "lineage: the next trial takes about %.0f s%s, %.0f s are left\n", ceil(seconds),
+            night->list.pace > 0 ? "" : " (assumed until a trial has been measured)", fmax(0, floor(left)));
+    night->hours.used_up = true;
+    return false;
+}
+
+static int run_here(struct night *night, size_t i, bool warms_up)
+{
+    struct night_ending ending = {0};
+    double start = cli_now();
+    night->list.trials[i].at_work = true;
+    night->slots.at_work++;
+    int status = night_take_turn(night, i, night_slot_environment(night, 0), &ending);
+    night->list.trials[i].at_work = false;
+    night->slots.at_work--;
+    return night_after_trial(night, i, status, &ending, warms_up, cli_now() - start);
+}
+
+/* Waits until a trial at work, here or elsewhere, has ended or has become free. Returns CLI_OK if there is nothing to wait
+ * for; next is what next_trial returned. */
+static int wait_for_a_trial(struct night *night, struct night_jobs *jobs, int next)
+{
+    int status = CLI_GO_ON;
+    if (night->slots.at_work > 0) {
+        status = night_jobs_wait(jobs, night->claims.shared && night->slots.at_work < night->slots.n);
+    } else if (next != CLAIM_WAIT) {
+        status = CLI_OK;
+    } else {
+        struct pollfd interrupts = {night->interrupts.fd, POLLIN, 0};
+        other_workers_wait(&night->claims, night_hours_left(&night->hours), &interrupts, 1);
+        night->hours.used_up = night_hours_left(&night->hours) <= 0;
+        status = night->hours.used_up ? CLI_OK : CLI_GO_ON;
+    }
+    return status == CLI_GO_ON ? trial_rows_read(&night->list) : status;
+}
+
+/* Begins a trial, or waits for one. Returns CLI_OK when nothing is left to do. */
+static int step(struct night *night, struct night_jobs *jobs)
+{
+    size_t i = 0;
+    bool warms_up;
+    if (interrupts_came(&night->interrupts))
+        return CLI_INTERRUPTED;
+    int next = night->slots.at_work < night->slots.n ? next_trial(night, &i) : CLAIM_WAIT;
+    if (next == CLI_GO_ON && !has_time(night, forecast_seconds(&night->list, i, &warms_up))) {
+        claims_end(&night->claims, i, LINEAGE_CLAIM_DONE);
+        trial_list_forget(&night->list, i);
+        next = CLI_OK;
+    }
+    if (next == CLI_OK || next == CLAIM_WAIT)
+        return wait_for_a_trial(night, jobs, next);
+    night->claims.pause = 0;
+    if (next != CLI_GO_ON)
+        return next;
+    return night->slots.n > 1 ? night_jobs_begin(jobs, i, warms_up) : run_here(night, i, warms_up);
+}
+
+/*
+ * An interruption between two trials is seen by the loop, one during a trial by the process that watches it. Both end the
+ * night in the same way: trials at work end by themselves, and are waited for. KNOWLEDGE.md is written before the first
+ * trial too, for a reader who looks while it runs.
+ */
+int night_run(struct night *night)
+{
+    struct night_jobs jobs = {.night = night};
+    night->hours.began = cli_now();
+    int status = night_write_knowledge(night);
+    while (status == CLI_GO_ON)
+        status = step(night, &jobs);
+    while (night->slots.at_work > 0) {
+        int last = night_jobs_wait(&jobs, false);
+        status = status == CLI_OK ? last : status;
+    }
+    if (status == CLI_OK)
+        status = claims_clear(&night->claims);
+    night_summarize(night, status);
+    return status == CLI_GO_ON ? CLI_OK : status;
+}

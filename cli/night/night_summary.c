@@ -1,0 +1,80 @@
+/* night_summary.c: see night_summary.h. */
+#include "night/night_summary.h"
+
+#include <string.h>
+
+#include <lineage/text.h>
+
+#include "trial/trial_run.h"
+
+static size_t count_left(const struct night *night)
+{
+    size_t left = planning_left(&night->planning);
+    for (size_t i = 0; i < night->list.sweep.n; i++)
+        left += !night->list.trials[i].exp_id;
+    return left;
+}
+
+/* Prints a blank and the word as a shell reads it: in single quotes, in which a shell expands nothing, but only if it needs
+ * quotes, so that the line looks as a person would type it. */
+static void print_word(const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+=:@%-";
+    bool bare = *word && strspn(word, plain) == strlen(word);
+    fputs(bare ? " " : " '", stderr);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", stderr);
+        else
+            fputc(*word, stderr);
+    fputs(bare ? "" : "'", stderr);
+}
+
+static void print_command(const struct night *night)
+{
+    fputs("  lineage night", stderr);
+    print_word(night->list.sweep.file);
+    fputs(" -C", stderr);
+    print_word(lineage_store_dir(night->list.store));
+    for (const char *const *option = night->options; option && *option; option++)
+        print_word(*option);
+    fputc('\n', stderr);
+}
+
+static void print_best(const struct night *night)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    char score[LINEAGE_NUMBER_MAX];
+    if (lineage_best(night->list.store, &best, &err) == LINEAGE_OK && best.core_metric.present) {
+        lineage_number_format(score, best.core_metric.value);
+        fprintf(stderr, "; the best of the store is %s, %s", best.exp_id, score);
+    }
+    lineage_trial_release(&best);
+}
+
+void night_summarize(const struct night *night, int status)
+{
+    size_t left = count_left(night);
+    const struct night_sweep *sweep = &night->list.sweep;
+    if ((status != CLI_GO_ON && status != CLI_INTERRUPTED) || (left == 0 && night->quiet))
+        return;
+    fprintf(stderr, "lineage: %s; ",
+            status == CLI_INTERRUPTED                  ? "interrupted"
+            : left > 0 || night->hours.used_up ? "the hours are used up"
+                                                       : "the night is done");
+    if (left > 0) {
+        fprintf(stderr, "%zu of %zu trials are left. To go on:\n", left, sweep->n + sweep->plan.trials);
+        print_command(night);
+        return;
+    }
+    if (sweep->n > 0)
+        fprintf(stderr, "all %zu trials have their rows", sweep->n);
+    if (night->planning.on)
+        fprintf(stderr, "%s%zu proposed trials have theirs", sweep->n > 0 ? ", " : "", night->list.n_proposed);
+    print_best(night);
+    fputs(". What the next night should know:\n  lineage render -C", stderr);
+    print_word(lineage_store_dir(night->list.store));
+    fputc('\n', stderr);
+}

@@ -1,0 +1,32 @@
+/* repeated_failures.h: ends a night in which one trial after the other fails in the same way. */
+#ifndef CLI_REPEATED_FAILURES_H
+#define CLI_REPEATED_FAILURES_H
+
+#include "trial/trial_watch.h"
+
+#include <lineage/store.h>
+
+/* How a trial of a night ended. */
+struct night_ending {
+    enum lineage_label label;
+    enum trial_end end;
+    int exit_status, signal;
+    bool late; /* another worker's row counts for this trial; the other members are not set */
+};
+
+/* Default of --stop-after. */
+enum { REPEATED_FAILURES = 5 };
+
+struct repeated_failures {
+    size_t stop_after; /* failures in a row; 0: never stop */
+    size_t n;          /* failures in a row so far .. */
+    struct night_ending last; /* .. that ended like this one */
+};
+
+/* Whether the trial was measured: a failed trial says nothing about the length of others. */
+bool night_ending_is_measured(const struct night_ending *ending);
+
+/* Counts a trial that has ended. Returns CLI_GO_ON, or an exit status after printing why the night stops. */
+int repeated_failures_count(struct repeated_failures *failures, const struct night_ending *ending);
+
+#endif

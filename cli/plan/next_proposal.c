@@ -1,0 +1,67 @@
+/* next_proposal.c: see next_proposal.h. */
+#include "plan/next_proposal.h"
+
+#include "plan/planner.h"
+#include "sweep/sweep_file.h"
+
+/* Proposals in a row that the sweep does not allow, after which a night gives up. */
+enum { REFUSALS_MAX = 100 };
+
+static json_t *proposal_json(const struct propose_space *space, const double *x)
+{
+    json_t *params = json_object();
+    for (size_t i = 0; i < space->n; i++)
+        json_object_set_new(params, space->ranges[i].name, propose_value_json(&space->ranges[i], x[i]));
+    return json_pack("{s:o}", "params", params);
+}
+
+static int propose_from(struct planning *planning, struct propose_past *past, size_t *i)
+{
+    const struct night_sweep *sweep = &planning->list->sweep;
+    const struct propose_space *space = &sweep->space;
+    const char *name = propose_method_name(planning->method);
+    char why[NIGHT_WHY_MAX] = "";
+    for (int refusals = 0; refusals < REFUSALS_MAX; refusals++) {
+        double x[PROPOSE_RANGES_MAX];
+        struct night_trial trial;
+        const struct propose_problem problem = propose_problem_of(past, space, planning->list->store, sweep->plan.seed);
+        enum propose_answer answer = propose_next(x, &problem, planning->method);
+        if (answer == PROPOSE_EXHAUSTED) {
+            fprintf(stderr, "lineage: every setting that %s has in these ranges was tried\n", name);
+            return CLI_OK;
+        }
+        json_t *proposal = answer == PROPOSE_OK ? proposal_json(space, x) : NULL;
+        bool made = proposal && night_sweep_make(&trial, sweep, proposal, why);
+        json_decref(proposal);
+        if (made)
+            return planning_add(planning, &trial, x, name, i);
+        if (!proposal || !propose_past_add(past, x, space->n, PROPOSE_FAILED))
+            return cli_no_memory();
+    }
+    return cli_error(CLI_USAGE, "%s: the sweep rejects %d proposals in a row; the last one: %s", sweep->file, REFUSALS_MAX,
+                     why);
+}
+
+static int propose(struct planning *planning, size_t *i)
+{
+    struct propose_past past = {0};
+    if (planning->list->sweep.space.n == 0) {
+        fputs("lineage: the planner has no proposal, and there are no ranges to propose from\n", stderr);
+        return CLI_OK;
+    }
+    int status = planning_read_past(&past, planning);
+    if (status == CLI_GO_ON)
+        status = propose_from(planning, &past, i);
+    propose_past_release(&past);
+    return status;
+}
+
+int next_proposal(struct planning *planning, size_t *i)
+{
+    int status = planning->planner ? planner_propose(planning, i) : CLI_NO;
+    if (status == CLI_NO)
+        status = propose(planning, i);
+    planning->idle = status == CLI_OK;
+    planning->idle_at = planning->list->last_seq;
+    return status;
+}

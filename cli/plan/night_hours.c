@@ -1,0 +1,11 @@
+/* night_hours.c: see night_hours.h. */
+#include "plan/night_hours.h"
+
+#include <math.h>
+
+#include "cli.h"
+
+double night_hours_left(const struct night_hours *hours)
+{
+    return fmax(0, hours->limit * 3600 - (cli_now() - hours->began));
+}

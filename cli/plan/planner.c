@@ -1,0 +1,166 @@
+/* planner.c: see planner.h. */
+#include "plan/planner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <lineage/notes.h>
+#include <lineage/render.h>
+#include <lineage/time.h>
+
+#include "plan/planner_call.h"
+#include "plan/planner_request.h"
+#include "plan/proposal_gate.h"
+#include "trial/trial_run.h"
+
+enum { ASKED_AT_MOST = 2 }; /* times in one turn */
+
+/* ---- refused proposals ---- */
+
+/* Appends a line to proposals.jsonl, by one write, so that a night that is killed leaves whole lines. If that fails, it is
+ * reported and the night goes on. */
+static void record(struct lineage_store *store, const json_t *refusal)
+{
+    char *dir = NULL, path[PATH_MAX];
+    struct lineage_error err;
+    if (lineage_store_path(&dir, store, LINEAGE_PLACE_TELEMETRY, &err) != LINEAGE_OK)
+        return;
+    mkdir(dir, 0777);
+    int n = snprintf(path, sizeof path, "%s/proposals.jsonl", dir);
+    lineage_free(dir);
+    char *line = json_dumps(refusal, JSON_COMPACT);
+    size_t length = line ? strlen(line) : 0;
+    int fd = line && n < PATH_MAX ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (line)
+        line[length] = '\n';
+    if (fd < 0 || write(fd, line, length + 1) != (ssize_t)length + 1)
+        cli_error(CLI_SYSTEM, "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(line);
+}
+
+/* Takes the reasons over. */
+static void refuse(const struct planning *planning, json_t *refused, const json_t *proposal, json_t *reasons)
+{
+    char now[LINEAGE_TIME_MAX];
+    size_t i;
+    json_t *reason;
+    json_t *refusal = json_pack("{s:O?, s:O}", "proposal", proposal, "reasons", reasons);
+    json_array_append(refused, refusal);
+    json_object_set_new(refusal, "time", json_string(lineage_time_format(now, (int64_t)time(NULL))));
+    json_object_set_new(refusal, "sweep", json_string(planning->list->sweep.name));
+    record(planning->list->store, refusal);
+    json_array_foreach(reasons, i, reason)
+        cli_say(json_string_value(reason));
+    json_decref(refusal);
+    json_decref(reasons);
+}
+
+static void refuse_answer(const struct planning *planning, json_t *refused, const char *reason)
+{
+    refuse(planning, refused, NULL, json_pack("[s]", reason));
+}
+
+/* ---- its answers ---- */
+
+/* An answer is one JSON document, an object or a list, or lines of text; of lines, those that begin with a brace count. */
+static json_t *read_answer(char *answer)
+{
+    json_t *list = json_array(), *whole = json_loads(answer, JSON_REJECT_DUPLICATES, NULL);
+    char *rest = answer, *line;
+    if (json_is_array(whole) || json_is_object(whole)) {
+        json_decref(list);
+        return json_is_array(whole) ? whole : json_pack("[o]", whole);
+    }
+    json_decref(whole);
+    while ((line = strtok_r(rest, "\n", &rest))) {
+        json_t *proposal = line[strspn(line, " \t")] == '{' ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
+        if (proposal)
+            json_array_append_new(list, proposal);
+    }
+    return list;
+}
+
+/* The schema asks for a text, but agents write the expected change as a number as often. */
+static void expected_delta_to_text(json_t *proposal)
+{
+    char text[64];
+    json_t *expected = json_object_get(proposal, "expected_delta");
+    if (!json_is_number(expected))
+        return;
+    snprintf(text, sizeof text, "%+g", json_number_value(expected));
+    json_object_set_new(proposal, "expected_delta", json_string(text));
+}
+
+/* Replaces planning->answers. Returns CLI_GO_ON or an exit status. */
+static int ask(struct planning *planning, json_t *refused)
+{
+    char trouble[PLANNER_TROUBLE_MAX], nothing[1] = "";
+    double seconds = fmin(planning->planner_seconds, fmax(1, night_hours_left(planning->hours)));
+    json_t *request = planner_request(planning, refused);
+    char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (!text)
+        return CLI_SYSTEM;
+    char *answer = planner_call(planning->planner, text, strlen(text), seconds, planning->interrupts, trouble);
+    free(text);
+    json_decref(planning->answers);
+    planning->answers = read_answer(answer ? answer : nothing);
+    free(answer);
+    if (interrupts_came(planning->interrupts))
+        return CLI_INTERRUPTED;
+    if (trouble[0])
+        refuse_answer(planning, refused, trouble);
+    else if (json_array_size(planning->answers) == 0)
+        refuse_answer(planning, refused, "the planner's answer has no line that is a JSON object");
+    return CLI_GO_ON;
+}
+
+/* ---- a turn ---- */
+
+static const char *proposer_of(const json_t *proposal)
+{
+    const char *name = json_string_value(json_object_get(proposal, "proposer"));
+    return name && lineage_param_text_ok(name) ? name : "planner";
+}
+
+/* Adds the first answer that passes the gate to the list. Returns CLI_NO if none is left. */
+static int take_answer(struct planning *planning, json_t *refused, size_t *i)
+{
+    int status = CLI_NO;
+    while (status == CLI_NO && json_array_size(planning->answers) > 0) {
+        double x[PROPOSE_RANGES_MAX];
+        struct night_trial trial;
+        json_t *reasons, *proposal = json_incref(json_array_get(planning->answers, 0));
+        json_array_remove(planning->answers, 0);
+        expected_delta_to_text(proposal);
+        status = proposal_gate(&trial, x, &reasons, planning, proposal);
+        if (status == CLI_NO)
+            refuse(planning, refused, proposal, reasons);
+        else if (status == CLI_GO_ON)
+            status = planning_add(planning, &trial, x, proposer_of(proposal), i);
+        json_decref(proposal);
+    }
+    return status;
+}
+
+int planner_propose(struct planning *planning, size_t *i)
+{
+    json_t *refused = json_array();
+    int status = take_answer(planning, refused, i);
+    for (int asked = 0; status == CLI_NO && asked < ASKED_AT_MOST; asked++) {
+        status = ask(planning, refused);
+        if (status == CLI_GO_ON)
+            status = take_answer(planning, refused, i);
+    }
+    json_decref(refused);
+    return status;
+}

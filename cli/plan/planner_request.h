@@ -1,0 +1,16 @@
+/*
+ * planner_request.h: the JSON object that a planner gets before each trial.
+ *
+ * It holds enough to plan without asking back: the block that agents read, and as data what they most often misread in
+ * prose: ranges, failures and their reasons, near misses, settings that nobody tried, and trials to start from.
+ */
+#ifndef CLI_PLANNER_REQUEST_H
+#define CLI_PLANNER_REQUEST_H
+
+#include "plan/planning.h"
+
+/* refused: the planner's proposals that the gate refused in this turn, with reasons, or NULL. Returns a new reference, or
+ * NULL after printing the error. */
+json_t *planner_request(const struct planning *planning, const json_t *refused);
+
+#endif

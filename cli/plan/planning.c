@@ -1,0 +1,69 @@
+/*
+ * planning.c: see planning.h.
+ *
+ * The past is read from the store for each proposal and not remembered. So a night that is killed and started again
+ * proposes what it would have proposed, and the rows of other programs count like its own.
+ */
+#include "plan/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sweep/sweep_file.h"
+
+size_t planning_left(const struct planning *planning)
+{
+    const struct trial_list *list = planning->list;
+    size_t wanted = list->sweep.plan.trials;
+    return planning->on && wanted > list->n_proposed ? wanted - list->n_proposed : 0;
+}
+
+bool planning_has_room(const struct planning *planning, const struct other_workers *others)
+{
+    const struct trial_list *list = planning->list;
+    size_t at_work = 0;
+    for (size_t i = list->sweep.n; i < list->n; i++)
+        at_work += list->trials[i].at_work;
+    return !list->sweep.plan.trials || planning_left(planning) > at_work + others->proposed;
+}
+
+int planning_read_past(struct propose_past *past, const struct planning *planning)
+{
+    const struct trial_list *list = planning->list;
+    const struct night_sweep *sweep = &list->sweep;
+    struct lineage_number fallback[PROPOSE_RANGES_MAX];
+    struct other_workers others;
+    struct lineage_error err;
+    night_sweep_defaults(fallback, sweep);
+    if (propose_past_read(past, list->store, &sweep->space, fallback, sweep->name, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    /* Trials without a row: those that run here, and those whose process was killed. */
+    for (size_t i = 0; i < list->n; i++) {
+        const struct night_trial *trial = &list->trials[i];
+        if (trial->x && (trial->at_work || trial->lost) &&
+            !propose_past_add(past, trial->x, sweep->space.n, trial->lost ? PROPOSE_FAILED : PROPOSE_RUNNING))
+            return cli_no_memory();
+    }
+    return other_workers_count(&others, planning->claims, past);
+}
+
+int planning_add(struct planning *planning, struct night_trial *trial, const double *x, const char *proposer, size_t *i)
+{
+    struct trial_list *list = planning->list;
+    size_t size = list->sweep.space.n * sizeof *x;
+    trial->proposer = strdup(proposer);
+    trial->x = x ? malloc(size + 1) : NULL;
+    if (trial->x)
+        memcpy(trial->x, x, size);
+    *i = list->n;
+    if (trial->proposer && (trial->x || !x) && trial_list_add(list, trial))
+        return CLI_GO_ON;
+    night_trial_release(trial);
+    return cli_no_memory();
+}
+
+void planning_release(struct planning *planning)
+{
+    json_decref(planning->answers);
+    planning->answers = NULL;
+}

@@ -1,0 +1,55 @@
+/*
+ * planning.h: how a night plans trials beyond its sweep's list: by a proposer (lineage suggest), or by a planner, a command
+ * that proposes trials, with the proposer for the turns in which the planner has nothing.
+ *
+ *   next_proposal     the next trial, from either
+ *   planner           asks the planner, and keeps its answers; planner_request, planner_call
+ *   proposal_gate     checks a proposal before it becomes a trial
+ *   draw_parent       draws the trial from which the next one starts
+ *   night_hours       the time that is left
+ */
+#ifndef CLI_PLANNING_H
+#define CLI_PLANNING_H
+
+#include <jansson.h>
+
+#include "plan/night_hours.h"
+#include "propose/propose_past.h"
+#include "share/other_workers.h"
+#include "trial/interrupts.h"
+
+/* Default seconds that a planner may take. */
+enum { PLANNER_SECONDS = 600 };
+
+struct planning {
+    struct trial_list *list;
+    struct claims *claims;
+    const struct night_hours *hours;
+    const struct interrupts *interrupts;
+    bool on;                    /* false: only the sweep's list is run */
+    enum propose_method method; /* of the proposer */
+    const char *planner;        /* shell command; NULL: none */
+    double planner_seconds;     /* a planner that takes longer is stopped */
+    json_t *answers;            /* the planner's proposals that have not been looked at yet, best first; NULL: none */
+    bool idle;                  /* nothing could be proposed .. */
+    uint64_t idle_at;           /* .. when this was the last row, so that the same rows are not asked again */
+};
+
+/* How many more trials may be proposed; 0 without --trials. */
+size_t planning_left(const struct planning *planning);
+
+/* Whether another trial may be proposed: fewer have run, or run here or elsewhere, than --trials allows. */
+bool planning_has_room(const struct planning *planning, const struct other_workers *others);
+
+/* Reads the rows, and the trials at work here and elsewhere, as the past of a proposer. Returns CLI_GO_ON or a status. */
+int planning_read_past(struct propose_past *past, const struct planning *planning);
+
+/*
+ * Adds a proposed trial to the list, which takes it over; x [ranges] is its setting, or NULL. Returns CLI_GO_ON with *i,
+ * or an exit status.
+ */
+int planning_add(struct planning *planning, struct night_trial *trial, const double *x, const char *proposer, size_t *i);
+
+void planning_release(struct planning *planning);
+
+#endif

@@ -1,0 +1,257 @@
+/* proposal_gate.c: see proposal_gate.h. */
+#include "plan/proposal_gate.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/render.h>
+#include <lineage/snapshot.h>
+#include <lineage/text.h>
+
+#include "sweep/forecast.h"
+#include "sweep/sweep_file.h"
+#include "sweep/trial_files.h"
+
+/* A proposal that differs from a trial by less than this share of each range counts as tried. */
+#define NEAR 0.01
+
+struct judging {
+    const struct planning *planning;
+    const struct trial_list *list;
+    const json_t *proposal;
+    json_t *reasons; /* why it is refused */
+    double *x;       /* [ranges] its setting */
+    char *parent;    /* exp_id of the trial that it starts from; NULL: none */
+};
+
+static void __attribute__((format(printf, 2, 3))) object_to(struct judging *j, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_array_append_new(j->reasons, cli_json_text(text));
+}
+
+/* ---- form ---- */
+
+static void check_form(struct judging *j)
+{
+    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "proposer", NULL};
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)j->proposal, name, value)
+    {
+        bool is_text = strcmp(name, "diff") == 0 && j->list->sweep.of_commands;
+        for (size_t i = 0; texts[i]; i++)
+            is_text = is_text || strcmp(texts[i], name) == 0;
+        if (is_text && !json_is_string(value))
+            object_to(j, "%s must be a text", name);
+        else if (strcmp(name, "params") == 0 && !json_is_object(value))
+            object_to(j, "params must be an object of numbers and texts");
+        else if (!is_text && strcmp(name, "params") != 0)
+            object_to(j, "unknown key '%.40s'; known are params, parent, hypothesis, expected_delta, proposer%s", name,
+                      j->list->sweep.of_commands ? ", diff" : "");
+    }
+}
+
+/* ---- bounds ---- */
+
+static const struct propose_range *find_range(const struct propose_space *space, const char *name)
+{
+    for (size_t i = 0; i < space->n; i++)
+        if (strcmp(space->ranges[i].name, name) == 0)
+            return &space->ranges[i];
+    return NULL;
+}
+
+static void check_names(struct judging *j, const json_t *params)
+{
+    const struct propose_space *space = &j->list->sweep.space;
+    const char *name, *known[PROPOSE_RANGES_MAX + 1] = {0};
+    json_t *value;
+    for (size_t i = 0; i < space->n; i++)
+        known[i] = space->ranges[i].name;
+    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+    {
+        if (find_range(space, name))
+            continue;
+        const char *near = cli_nearest(name, known);
+        object_to(j, "params.%.60s is not one of the ranges%s%s", name, near ? "; the nearest is " : "", near ? near : "");
+    }
+}
+
+static void check_value(struct judging *j, const struct propose_range *range, const json_t *value, double *x)
+{
+    char low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
+    if (propose_value_of_json(x, range, value))
+        return;
+    if (range->scale == PROPOSE_CHOICE)
+        object_to(j, "params.%.60s is none of the values to choose from", range->name);
+    else
+        object_to(j, "params.%.60s must be a%s number from %s to %s", range->name,
+                  range->scale == PROPOSE_INTEGER || range->scale == PROPOSE_LOG_INTEGER ? " whole" : "",
+                  lineage_number_format(low, range->low), lineage_number_format(high, range->high));
+}
+
+/* A parameter that the proposal leaves out has the sweep's value, if the sweep has one. */
+static void check_bounds(struct judging *j)
+{
+    const struct night_sweep *sweep = &j->list->sweep;
+    const json_t *params = json_object_get(j->proposal, "params"), *own = json_object_get(sweep->root, "params");
+    struct lineage_number fallback[PROPOSE_RANGES_MAX];
+    night_sweep_defaults(fallback, sweep);
+    check_names(j, params);
+    for (size_t i = 0; i < sweep->space.n; i++) {
+        const struct propose_range *range = &sweep->space.ranges[i];
+        const json_t *value = json_object_get(params, range->name);
+        if (value)
+            check_value(j, range, value, &j->x[i]);
+        else if (fallback[i].present)
+            j->x[i] = fallback[i].value;
+        else if (!propose_value_of_json(&j->x[i], range, json_object_get(own, range->name)))
+            object_to(j, "params.%.60s is missing", range->name);
+    }
+}
+
+/* ---- parent ---- */
+
+static int find_parent(struct judging *j)
+{
+    const char *parent = json_string_value(json_object_get(j->proposal, "parent"));
+    struct lineage_trial found = {0};
+    struct lineage_error err;
+    if (!parent)
+        parent = json_string_value(json_object_get(j->list->sweep.root, "parent"));
+    if (!parent || !*parent || strcmp(parent, "base") == 0 || strcmp(parent, "draw") == 0)
+        return CLI_GO_ON;
+    bool best = strcmp(parent, "best") == 0;
+    enum lineage_status status = best ? lineage_best(j->list->store, &found, &err)
+                                      : lineage_find(j->list->store, parent, &found, &err);
+    if (status == LINEAGE_OK)
+        j->parent = strdup(found.exp_id);
+    else if (status == LINEAGE_ENOTFOUND && !best)
+        object_to(j, "parent: there is no trial '%.60s'", parent);
+    lineage_trial_release(&found);
+    return status == LINEAGE_OK || status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* ---- tried ---- */
+
+/* The same setting from another parent is another trial. */
+static bool has_other_parent(const struct judging *j, const char *exp_id)
+{
+    struct lineage_trial found = {0};
+    const char *wanted = j->parent ? j->parent : "";
+    bool other = *exp_id && lineage_find(j->list->store, exp_id, &found, NULL) == LINEAGE_OK &&
+                 strcmp(found.parent_exp ? found.parent_exp : "", wanted) != 0;
+    lineage_trial_release(&found);
+    return other;
+}
+
+static void object_to_repeat(struct judging *j, const struct propose_past *past, size_t i, bool exactly)
+{
+    char score[LINEAGE_NUMBER_MAX];
+    const struct propose_trial *tried = &past->trials[i];
+    if (has_other_parent(j, past->ids[i]))
+        return;
+    if (tried->end == PROPOSE_RUNNING)
+        object_to(j, "%s is running", exactly ? "this setting" : "a setting near it");
+    else
+        object_to(j, "%s was tried: trial %s, %s", exactly ? "it" : "a setting near it (ranges are compared to one part in a "
+                  "hundred)", past->ids[i],
+                  tried->end == PROPOSE_MEASURED ? lineage_number_format(score, tried->score) : "which failed");
+}
+
+static int check_tried(struct judging *j)
+{
+    struct propose_past past;
+    int status = planning_read_past(&past, j->planning);
+    if (status == CLI_GO_ON) {
+        const struct propose_problem problem =
+            propose_problem_of(&past, &j->list->sweep.space, j->list->store, j->list->sweep.plan.seed);
+        size_t same = propose_find(&problem, j->x, 0), near = propose_find(&problem, j->x, NEAR);
+        if (same < past.n || near < past.n)
+            object_to_repeat(j, &past, same < past.n ? same : near, same < past.n);
+    }
+    propose_past_release(&past);
+    return status;
+}
+
+/* ---- diff ---- */
+
+/* The diff is applied to the files of the parent, from which the trial will start. */
+static void check_diff(struct judging *j, const char *diff)
+{
+    char why[NIGHT_WHY_MAX], *snapshot = NULL;
+    struct lineage_trial parent = {0};
+    struct lineage_error err;
+    json_t *spec = json_pack("{s:s, s:O?}", "diff", diff, "protect", json_object_get(j->list->sweep.root, "protect"));
+    if (!json_object_get(j->list->sweep.root, "files"))
+        object_to(j, "diff: the sweep names no files");
+    else if (strlen(diff) > TRIAL_DIFF_MAX)
+        object_to(j, "diff: more than %d bytes", TRIAL_DIFF_MAX);
+    else {
+        bool found = j->parent && lineage_find(j->list->store, j->parent, &parent, &err) == LINEAGE_OK &&
+                     lineage_snapshot_path(&snapshot, j->list->store, &parent, &err) == LINEAGE_OK;
+        const struct trial_files files = {&j->list->sweep, found ? snapshot : NULL, spec};
+        if (!trial_files_try(&files, j->list->checkpoints, why))
+            object_to(j, "%s", why);
+    }
+    lineage_free(snapshot);
+    lineage_trial_release(&parent);
+    json_decref(spec);
+}
+
+/* ---- all of it ---- */
+
+static int judge(struct judging *j, struct night_trial *trial)
+{
+    char why[NIGHT_WHY_MAX];
+    check_form(j);
+    if (json_array_size(j->reasons) > 0)
+        return CLI_NO;
+    check_bounds(j);
+    int status = find_parent(j);
+    const char *diff = json_string_value(json_object_get(j->proposal, "diff"));
+    if (status == CLI_GO_ON && diff) {
+        check_diff(j, diff);
+        /* A diff fits only the files that it was made for, whichever trial is the best one by the time it runs. */
+        json_object_set_new((json_t *)(uintptr_t)j->proposal, "parent", json_string(j->parent ? j->parent : "base"));
+    } else if (status == CLI_GO_ON && json_array_size(j->reasons) == 0) {
+        status = check_tried(j);
+    }
+    if (status != CLI_GO_ON)
+        return status;
+    if (json_array_size(j->reasons) > 0)
+        return CLI_NO;
+    if (night_sweep_make(trial, &j->list->sweep, j->proposal, why)) {
+        double seconds = forecast_proposal(j->list, trial), left = night_hours_left(j->planning->hours);
+        if (seconds <= left)
+            return CLI_GO_ON;
+        object_to(j, "it would take about %.0f s, %.0f s are left", ceil(seconds), floor(left));
+    } else {
+        object_to(j, "%s", why);
+    }
+    return CLI_NO;
+}
+
+int proposal_gate(struct night_trial *trial, double x[PROPOSE_RANGES_MAX], json_t **reasons,
+                  const struct planning *planning, const json_t *proposal)
+{
+    struct judging j = {
+        .planning = planning, .list = planning->list, .proposal = proposal, .reasons = json_array(), .x = x};
+    *trial = (struct night_trial){0};
+    int status = judge(&j, trial);
+    if (status != CLI_GO_ON)
+        night_trial_release(trial);
+    free(j.parent);
+    if (status == CLI_NO)
+        *reasons = j.reasons;
+    else
+        json_decref(j.reasons);
+    return status;
+}

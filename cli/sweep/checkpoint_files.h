@@ -1,0 +1,23 @@
+/*
+ * checkpoint_files.h: the checkpoints that trials of a night leave for later ones, in checkpoints/ of the store:
+ * KEY.ckpt of a trial, warm-DIGEST.ckpt of a shared warm start. A store on a server keeps them there as well.
+ */
+#ifndef CLI_CHECKPOINT_FILES_H
+#define CLI_CHECKPOINT_FILES_H
+
+#include "sweep/trial_list.h"
+
+/* Sets list->checkpoints. Returns CLI_GO_ON or an exit status. */
+int checkpoint_files_find_directory(struct trial_list *list);
+
+/* Path of the checkpoint of trial i. */
+void checkpoint_file(char out[TRAINER_PATH_MAX], const struct trial_list *list, size_t i);
+
+/*
+ * Copies a checkpoint to the store's server, or from there if it is missing here. Both do nothing if the store is a
+ * directory. A failure is reported and has no other effect: to the night the file is then missing.
+ */
+void checkpoint_file_send(const struct trial_list *list, const char *path);
+void checkpoint_file_fetch(const struct trial_list *list, const char *path);
+
+#endif

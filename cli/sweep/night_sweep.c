@@ -1,0 +1,25 @@
+/* night_sweep.c: see night_sweep.h. */
+#include "sweep/night_sweep.h"
+
+#include <stdlib.h>
+
+void night_sweep_release(struct night_sweep *sweep)
+{
+    trainer_sweep_free(sweep->recipes);
+    free(sweep->list);
+    json_decref(sweep->root);
+    free(sweep->directory);
+    *sweep = (struct night_sweep){.file = sweep->file};
+}
+
+void night_trial_release(struct night_trial *trial)
+{
+    trainer_sweep_free(trial->own);
+    json_decref(trial->command);
+    free(trial->own_name);
+    free(trial->proposer);
+    free(trial->x);
+    free(trial->exp_id);
+    free(trial->claim);
+    *trial = (struct night_trial){0};
+}

@@ -1,0 +1,69 @@
+/*
+ * night_sweep.h: a sweep and its trials.
+ *
+ * A sweep file (schema/sweep.schema.json) has a list of trials, a grid, or ranges from which trials are proposed; with
+ * ranges alone the list is empty. A trial is a recipe of the built-in trainer or, if the file has a `command`, one run of
+ * that command.
+ *
+ *   sweep_file          reads the file, and makes a trial of a proposal
+ *   sweep_of_commands   the same for files with a `command`
+ *   trial_files         the files that a sweep of commands puts into a trial's work directory
+ *   trial_list          the trials of a night: the sweep's list, then the proposed ones
+ *   trial_rows          which of them have a row
+ *   checkpoint_files    the checkpoints that trials leave for later ones
+ *   shared_warm_start   the warm start that several recipes have in common
+ *   forecast            how many seconds a trial will take
+ */
+#ifndef CLI_NIGHT_SWEEP_H
+#define CLI_NIGHT_SWEEP_H
+
+#include <lineage/queue.h>
+#include <trainer/sweep.h>
+
+#include "cli.h"
+#include "propose/propose_ranges.h"
+
+enum { NIGHT_WHY_MAX = TRAINER_ERROR_TEXT_MAX + 256 };
+
+/* One trial of a night: of the sweep's list, or proposed. */
+struct night_trial {
+    const char *name;
+    uint64_t key; /* digest of everything that decides the result, the parent included */
+    enum trainer_parent parent;
+    size_t parent_trial;     /* with TRAINER_PARENT_TRIAL: index of the parent in the list */
+    const char *parent_name; /* with TRAINER_PARENT_OTHER: an exp_id, `best` or `draw` */
+    const struct trainer_recipe *recipe; /* NULL: the trial is a command */
+    json_t *command;                     /* the settings of a command; NULL: the trial is a recipe */
+
+    char *proposer; /* NULL: the trial is in the sweep's list */
+    double *x;      /* [ranges] setting of a proposed trial; NULL: it has none */
+    char *exp_id;   /* of its row; NULL: it is still to be run */
+    enum lineage_label label; /* of that row */
+    bool at_work;             /* it runs in this process or in a child of it */
+    struct lineage_claim *claim; /* NULL: this process holds no claim of it */
+    bool lost; /* the process that ran it was killed and left no row; the trial is not run again in this night */
+
+    struct trainer_sweep *own; /* of a proposed recipe: a sweep of this one trial, which holds the texts above; else NULL */
+    char *own_name;            /* of a command */
+};
+
+struct night_sweep {
+    const char *file;
+    char *directory;
+    json_t *root; /* the file's JSON */
+    char name[TRAINER_NAME_MAX];
+    bool of_commands;
+    struct trainer_sweep *recipes; /* NULL: the file lists no recipes */
+    struct night_trial *list;      /* [n] */
+    size_t n;
+    size_t baseline_seeds; /* of commands: seeds of the first trial of a store; 0: as many as the other trials have */
+    struct propose_space space; /* n is 0 without ranges */
+    struct propose_plan plan;
+};
+
+/* Frees what the sweep holds; the trials in its list belong to the trial list that took them over. */
+void night_sweep_release(struct night_sweep *sweep);
+
+void night_trial_release(struct night_trial *trial);
+
+#endif

@@ -1,0 +1,19 @@
+/* shared_warm_start.h: the warm start that several recipes of a night have in common, which is trained only once. */
+#ifndef CLI_SHARED_WARM_START_H
+#define CLI_SHARED_WARM_START_H
+
+#include "sweep/trial_list.h"
+
+/* The recipe that runs only the warm start of another; it is equal for trials that can share theirs. */
+void warm_start_recipe(struct trainer_recipe *warm, const struct trainer_recipe *recipe);
+
+/* Path of the checkpoint with which the shared warm start of this recipe ends. */
+void warm_start_checkpoint(char out[TRAINER_PATH_MAX], const struct trial_list *list, const struct trainer_recipe *recipe);
+
+/* Whether trial i begins with a warm start that another trial of the list has, too. */
+bool warm_start_is_shared(const struct trial_list *list, size_t i);
+
+/* Whether that shared warm start has been trained. */
+bool warm_start_exists(const struct trial_list *list, size_t i);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * sweep_file.c: see sweep_file.h.
+ *
+ * A proposed recipe becomes a sweep of one trial, built as JSON: the file's recipe and base, and the proposal as a grid of
+ * one point. So the trainer checks a proposal exactly as it checks a file, with the same messages, and a proposed trial
+ * gets the key that it would have in a list.
+ */
+#include "sweep/sweep_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sweep/sweep_of_commands.h"
+
+/* Keys that only a night knows; the trainer rejects them. */
+static const char *const own_keys[] = {"ranges", "propose", NULL};
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : 0;
+    return slash ? strndup(length ? path : "/", length ? length : 1) : strdup(".");
+}
+
+static bool parse(struct trainer_sweep **list, const struct night_sweep *sweep, const json_t *root, char *why)
+{
+    struct trainer_error err = {0};
+    char *text = json_dumps(root, JSON_COMPACT);
+    enum trainer_status status = TRAINER_ENOMEM;
+    snprintf(why, NIGHT_WHY_MAX, "out of memory");
+    if (text)
+        status = trainer_sweep_parse(list, sweep->file, text, strlen(text), sweep->directory, &err);
+    if (text && status != TRAINER_OK)
+        snprintf(why, NIGHT_WHY_MAX, "%s", err.text);
+    free(text);
+    return status == TRAINER_OK;
+}
+
+/* The trial borrows from the trainer's sweep. */
+static struct night_trial trial_of(const struct trainer_trial *spec)
+{
+    return (struct night_trial){.name = spec->name,
+                                .key = spec->key,
+                                .parent = spec->parent,
+                                .parent_trial = spec->parent_trial,
+                                .parent_name = spec->parent_name,
+                                .recipe = &spec->recipe};
+}
+
+static int take_list(struct night_sweep *sweep)
+{
+    sweep->n = trainer_sweep_count(sweep->recipes);
+    sweep->list = calloc(sweep->n, sizeof *sweep->list);
+    for (size_t i = 0; sweep->list && i < sweep->n; i++)
+        sweep->list[i] = trial_of(trainer_sweep_trial(sweep->recipes, i));
+    return sweep->list ? CLI_GO_ON : cli_no_memory();
+}
+
+/* The trainer gets the file without the night's own keys. It adds a list of one trial to a file that has none, so that the
+ * recipe is checked even if all trials will be proposed. */
+static int read_list(struct night_sweep *sweep)
+{
+    char why[NIGHT_WHY_MAX];
+    json_t *rest = json_copy(sweep->root);
+    bool listed = json_object_get(rest, "trials") || json_object_get(rest, "grid");
+    for (size_t i = 0; own_keys[i]; i++)
+        json_object_del(rest, own_keys[i]);
+    bool good = parse(&sweep->recipes, sweep, rest, why);
+    json_decref(rest);
+    if (!good)
+        return cli_error(CLI_USAGE, "%s", why);
+    snprintf(sweep->name, sizeof sweep->name, "%s", trainer_sweep_name(sweep->recipes));
+    return !listed && sweep->space.n > 0 ? CLI_GO_ON : take_list(sweep);
+}
+
+static bool has_own_keys(const json_t *root)
+{
+    bool any = false;
+    for (size_t i = 0; own_keys[i]; i++)
+        any = any || json_object_get(root, own_keys[i]);
+    return any;
+}
+
+static int read_own_keys(struct night_sweep *sweep)
+{
+    char why[PROPOSE_WHY_MAX];
+    const json_t *ranges = json_object_get(sweep->root, "ranges");
+    if (propose_plan_read(&sweep->plan, json_object_get(sweep->root, "propose"), why) &&
+        (!ranges || propose_space_read(&sweep->space, ranges, why)))
+        return CLI_GO_ON;
+    return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
+}
+
+/* A file without keys of our own, or that is not JSON, is read by the trainer alone, which also reports its errors. */
+static int read_plain(struct night_sweep *sweep)
+{
+    struct trainer_error err;
+    if (trainer_sweep_load(&sweep->recipes, sweep->file, &err) != TRAINER_OK)
+        return cli_error(CLI_USAGE, "%s", err.text);
+    snprintf(sweep->name, sizeof sweep->name, "%s", trainer_sweep_name(sweep->recipes));
+    return take_list(sweep);
+}
+
+/* Returns NULL unless the file is regular, since reading a pipe might never end; the trainer then reports the error. */
+static json_t *load_regular(const char *file)
+{
+    struct stat about;
+    bool regular = stat(file, &about) == 0 && S_ISREG(about.st_mode);
+    return regular ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
+int night_sweep_read(struct night_sweep *sweep, const char *file)
+{
+    sweep->file = file;
+    sweep->directory = directory_of(file);
+    sweep->root = load_regular(file);
+    sweep->plan.method = PROPOSE_TPE;
+    if (!sweep->directory)
+        return cli_no_memory();
+    sweep->of_commands = json_object_get(sweep->root, "command") != NULL;
+    if (!sweep->of_commands && !has_own_keys(sweep->root))
+        return read_plain(sweep);
+    int status = read_own_keys(sweep);
+    if (status != CLI_GO_ON)
+        return status;
+    return sweep->of_commands ? night_command_read(sweep) : read_list(sweep);
+}
+
+/* ---- proposed trials ---- */
+
+static void take_text(json_t *to, const json_t *proposal, const char *key)
+{
+    json_t *text = json_object_get(proposal, key);
+    if (json_is_string(text) && *json_string_value(text))
+        json_object_set(to, key, text);
+}
+
+/* Turns 4.0 into 4: a setting that counts something rejects 4.0. */
+static json_t *plain_number(const json_t *value)
+{
+    double number = json_number_value(value);
+    bool whole = json_is_real(value) && number == floor(number) && fabs(number) < 1e15;
+    return whole ? json_integer((json_int_t)number) : json_incref((json_t *)(uintptr_t)value);
+}
+
+static json_t *sweep_of_one(const struct night_sweep *sweep, const json_t *proposal)
+{
+    static const char *const shared[] = {"name", "recipe", "base", "parent", NULL};
+    const char *name;
+    json_t *value, *root = json_object(), *trial = json_object(), *grid = json_object();
+    for (size_t i = 0; shared[i]; i++)
+        json_object_set(root, shared[i], json_object_get(sweep->root, shared[i]));
+    take_text(root, proposal, "parent");
+    take_text(trial, proposal, "hypothesis");
+    take_text(trial, proposal, "expected_delta");
+    json_object_foreach(json_object_get(proposal, "params"), name, value)
+        json_object_set_new(grid, name, json_pack("[o]", plain_number(value)));
+    json_object_set_new(root, "trials", json_pack("[o]", trial));
+    json_object_set_new(root, "grid", grid);
+    return root;
+}
+
+static bool make_recipe(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal, char *why)
+{
+    struct trainer_sweep *own;
+    json_t *root = sweep_of_one(sweep, proposal);
+    bool made = parse(&own, sweep, root, why);
+    json_decref(root);
+    if (made) {
+        *trial = trial_of(trainer_sweep_trial(own, 0));
+        trial->own = own;
+    }
+    return made;
+}
+
+bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                      char why[NIGHT_WHY_MAX])
+{
+    *trial = (struct night_trial){0};
+    return sweep->of_commands ? night_command_make(trial, sweep, proposal, why) : make_recipe(trial, sweep, proposal, why);
+}
+
+struct defaults {
+    struct lineage_number *fallback;
+    const struct propose_space *space;
+};
+
+static void take_default(void *context, const struct trainer_setting *setting)
+{
+    const struct defaults *defaults = context;
+    const struct lineage_param param = {setting->name, setting->value, setting->text};
+    for (size_t i = 0; i < defaults->space->n; i++) {
+        double value;
+        if (strcmp(defaults->space->ranges[i].name, setting->name) == 0 &&
+            propose_value_of(&value, &defaults->space->ranges[i], &param))
+            defaults->fallback[i] = (struct lineage_number){true, value};
+    }
+}
+
+/* The settings of the sweep's recipe without a proposal: a row leaves out the settings that are at their defaults. */
+void night_sweep_defaults(struct lineage_number *fallback, const struct night_sweep *sweep)
+{
+    struct night_trial trial;
+    char why[NIGHT_WHY_MAX];
+    const struct defaults defaults = {fallback, &sweep->space};
+    json_t *nothing = json_object();
+    memset(fallback, 0, sweep->space.n * sizeof *fallback);
+    if (night_sweep_make(&trial, sweep, nothing, why) && trial.recipe)
+        trainer_recipe_settings(trial.recipe, take_default, (void *)(uintptr_t)&defaults);
+    night_trial_release(&trial);
+    json_decref(nothing);
+}

@@ -1,0 +1,21 @@
+/* sweep_file.h: reads a sweep file, and makes trials of proposals. */
+#ifndef CLI_SWEEP_FILE_H
+#define CLI_SWEEP_FILE_H
+
+#include "sweep/night_sweep.h"
+
+/* Reads the file. Returns CLI_GO_ON or an exit status; call night_sweep_release in either case. */
+int night_sweep_read(struct night_sweep *sweep, const char *file);
+
+/*
+ * Makes the trial of a proposal, {"params": {NAME: VALUE}, "parent", "hypothesis", "expected_delta"}, of which every key
+ * but params is optional. Returns false, with the reason in why, if the sweep does not allow this trial. The caller
+ * calls night_trial_release.
+ */
+bool night_sweep_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                      char why[NIGHT_WHY_MAX]);
+
+/* Writes the value that a trial has in each range if its proposal does not set it; fallback [space.n]. */
+void night_sweep_defaults(struct lineage_number *fallback, const struct night_sweep *sweep);
+
+#endif

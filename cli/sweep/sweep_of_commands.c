@@ -1,0 +1,439 @@
+/* sweep_of_commands.c: see sweep_of_commands.h. */
+#include "sweep/sweep_of_commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include <lineage/notes.h>
+
+#include "run/command_trial.h"
+
+static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, NIGHT_WHY_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- the keys of a file ---- */
+
+enum kind { TEXT, AMOUNT, COUNT, YES_OR_NO, TEXTS, NAMES, WORDS, NAMED_TEXTS, NAMED_AMOUNTS, VALUES, ANY };
+
+/* own: a trial may have the key, too. result: the key is part of the digest, so another value makes another trial. */
+static const struct key {
+    const char *name;
+    enum kind kind;
+    bool own, result;
+} keys[] = {
+    {"name", TEXT, true, false},
+    {"hypothesis", TEXT, true, false},
+    {"expected_delta", TEXT, true, false},
+    {"domain", TEXT, true, false},
+    {"parent", TEXT, true, false},
+    {"params", VALUES, true, true},
+    {"command", WORDS, true, true},
+    {"eval", TEXT, true, true},
+    {"preflight", TEXT, true, false},
+    {"metrics", TEXTS, true, true},
+    {"score", TEXT, true, true},
+    {"seed", COUNT, true, true},
+    {"seeds", COUNT, true, true},
+    {"train_seconds", AMOUNT, true, false},
+    {"eval_seconds", AMOUNT, true, false},
+    {"silence_seconds", AMOUNT, true, false},
+    {"grace_seconds", AMOUNT, true, false},
+    {"memory_bytes", AMOUNT, true, false},
+    {"stop_on_nan", YES_OR_NO, true, false},
+    {"environment", NAMED_TEXTS, true, true},
+    {"artifacts", NAMED_AMOUNTS, true, false},
+    {"protect", TEXTS, true, false},
+    {"files", NAMES, false, true},
+    {"diff", TEXT, false, true},
+    {"direction", TEXT, false, false},
+    {"baseline_seeds", COUNT, false, false},
+    {"trials", ANY, false, false},
+    {"grid", ANY, false, false},
+    {"order", TEXT, false, false},
+    {"ranges", ANY, false, false},
+    {"propose", ANY, false, false},
+};
+enum { N_KEYS = sizeof keys / sizeof *keys };
+
+static const char *const needed[] = {[TEXT] = "a text",
+                                     [AMOUNT] = "a number from 0 on",
+                                     [COUNT] = "a whole number from 0 on",
+                                     [YES_OR_NO] = "true or false",
+                                     [TEXTS] = "a list of texts",
+                                     [NAMES] = "a list of names of files, relative and without ..",
+                                     [WORDS] = "a list of texts, or a text for the shell",
+                                     [NAMED_TEXTS] = "an object of texts",
+                                     [NAMED_AMOUNTS] = "an object of numbers from 0 on",
+                                     [VALUES] = "an object of numbers and texts",
+                                     [ANY] = ""};
+
+static bool is_amount(const json_t *value)
+{
+    return json_is_number(value) && json_number_value(value) >= 0;
+}
+
+static bool are_texts(const json_t *list)
+{
+    size_t n = json_array_size(list), i = 0;
+    while (i < n && json_is_string(json_array_get(list, i)))
+        i++;
+    return json_is_array(list) && i == n;
+}
+
+/* Paths of files in the directory of the sweep or below it, which get the same paths in a work directory. */
+static bool are_names(const json_t *list)
+{
+    bool good = are_texts(list);
+    for (size_t i = 0; good && i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        good = *name && *name != '/' && !strstr(name, "..");
+    }
+    return good;
+}
+
+static bool is_value(const char *name, const json_t *value)
+{
+    return lineage_param_name_ok(lineage_param_canonical(name)) &&
+           ((json_is_number(value) && isfinite(json_number_value(value)) &&
+             (strcmp(name, "seed") != 0 || json_number_value(value) >= 0)) ||
+            (json_is_string(value) && lineage_param_text_ok(json_string_value(value))));
+}
+
+static bool are_members(const json_t *object, enum kind kind)
+{
+    const char *name;
+    json_t *value;
+    bool good = json_is_object(object);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        good = good && (kind == VALUES        ? is_value(name, value)
+                        : kind == NAMED_TEXTS ? json_is_string(value) && *name && !strchr(name, '=')
+                                              : is_amount(value));
+    return good && (kind != VALUES || json_object_size(object) < TRIAL_PARAMS_MAX - 2);
+}
+
+static bool is_kind(const json_t *value, enum kind kind)
+{
+    switch (kind) {
+    case TEXT: return json_is_string(value) && *json_string_value(value);
+    case AMOUNT: return is_amount(value);
+    case COUNT: return json_is_integer(value) && json_integer_value(value) >= 0;
+    case YES_OR_NO: return json_is_boolean(value);
+    case WORDS: return (are_texts(value) && json_array_size(value) > 0) || is_kind(value, TEXT);
+    case TEXTS: return are_texts(value);
+    case NAMES: return are_names(value);
+    case NAMED_TEXTS:
+    case NAMED_AMOUNTS:
+    case VALUES: return are_members(value, kind);
+    case ANY: break;
+    }
+    return true;
+}
+
+static const struct key *find_key(const char *name)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    return NULL;
+}
+
+static bool unknown_key(const char *name, char *why)
+{
+    const char *known[N_KEYS + 1] = {0};
+    for (size_t i = 0; i < N_KEYS; i++)
+        known[i] = keys[i].name;
+    const char *near = cli_nearest(name, known);
+    return refuse(why, "unknown key '%.60s'%s%s", name, near ? "; the nearest known one is " : "", near ? near : "");
+}
+
+static bool check_object(const json_t *object, bool is_root, char *why)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(object))
+        return refuse(why, "it must be an object");
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        const struct key *key = find_key(name);
+        if (!key || strcmp(name, "diff") == 0) /* only a proposal may have a diff */
+            return unknown_key(name, why);
+        if (!is_root && !key->own)
+            return refuse(why, "%s belongs to the file, not to a trial", name);
+        if (!is_kind(value, key->kind))
+            return refuse(why, "%s must be %s", name, needed[key->kind]);
+    }
+    return true;
+}
+
+/* ---- a trial ---- */
+
+/* Adds parameters to the trial under their canonical names, so that it has each of them once. */
+static void lay_params(json_t *spec, const json_t *params)
+{
+    const char *name;
+    json_t *value, *own = json_object_get(spec, "params");
+    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+        json_object_set(own, lineage_param_canonical(name), value);
+}
+
+/* The settings that all trials of the file have; params are merged one by one. */
+static json_t *base_spec(const json_t *root)
+{
+    json_t *spec = json_object();
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (keys[i].own && strcmp(keys[i].name, "params") != 0 && strcmp(keys[i].name, "name") != 0)
+            json_object_set(spec, keys[i].name, json_object_get(root, keys[i].name));
+    json_object_set(spec, "files", json_object_get(root, "files"));
+    json_object_set_new(spec, "params", json_object());
+    lay_params(spec, json_object_get(root, "params"));
+    return spec;
+}
+
+static void lay_trial(json_t *spec, const json_t *trial)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)trial, name, value)
+        if (strcmp(name, "params") != 0)
+            json_object_set(spec, name, value);
+    lay_params(spec, json_object_get(trial, "params"));
+}
+
+/* The name, followed by the varied parameters: "mine lr=0.1 optimizer=adam". */
+static char *make_name(const char *name, const json_t *varied)
+{
+    char *out = NULL, text[COMMAND_VALUE_MAX];
+    size_t length;
+    const char *param;
+    json_t *value;
+    FILE *to = open_memstream(&out, &length);
+    if (!to)
+        return NULL;
+    fputs(name, to);
+    json_object_foreach((json_t *)(uintptr_t)varied, param, value)
+    {
+        const struct lineage_param given = {param, json_number_value(value), json_string_value(value)};
+        fprintf(to, " %s=%s", param, command_value(text, &given));
+    }
+    fclose(to);
+    return out;
+}
+
+static uint64_t digest(const json_t *spec, const struct night_trial *trial, const struct night_trial *list)
+{
+    char parent[LINEAGE_NAME_MAX + 64];
+    json_t *result = json_object();
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (keys[i].result)
+            json_object_set(result, keys[i].name, json_object_get(spec, keys[i].name));
+    char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
+    uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? list[trial->parent_trial].key : 0;
+    snprintf(parent, sizeof parent, "%d %016" PRIx64 " %.60s", (int)trial->parent, above, trial->parent_name);
+    uint64_t key = text ? XXH64(parent, strlen(parent), XXH64(text, strlen(text), 0)) : 0;
+    free(text);
+    json_decref(result);
+    return key;
+}
+
+/* The trials of the list at the same point of the grid: every stride-th of [n], beginning with `from`. */
+struct siblings {
+    const struct night_trial *list;
+    size_t from, stride, n;
+};
+
+static void find_parent(struct night_trial *trial, const char *parent, const struct siblings *siblings)
+{
+    trial->parent = TRAINER_PARENT_OTHER;
+    trial->parent_name = parent;
+    for (size_t i = siblings->from; i < siblings->n; i += siblings->stride)
+        if (strcmp(json_string_value(json_object_get(siblings->list[i].command, "name")), parent) == 0) {
+            trial->parent = TRAINER_PARENT_TRIAL;
+            trial->parent_trial = i;
+            trial->parent_name = "";
+        }
+}
+
+/* Takes spec over. Names the trial, finds its parent, and computes its key. */
+static bool finish_trial(struct night_trial *trial, json_t *spec, const char *name, const json_t *varied,
+                         const struct siblings *siblings, char *why)
+{
+    const char *parent = json_string_value(json_object_get(spec, "parent"));
+    *trial = (struct night_trial){.command = spec, .own_name = make_name(name, varied), .parent_name = ""};
+    if (!trial->own_name)
+        return refuse(why, "out of memory");
+    if (strlen(trial->own_name) >= LINEAGE_NIGHT_TRIAL_MAX)
+        return refuse(why, "the trial's name would be too long");
+    trial->name = trial->own_name;
+    json_object_set_new(spec, "name", json_string(name));
+    if (parent && strcmp(parent, "base") != 0)
+        find_parent(trial, parent, siblings);
+    trial->key = digest(spec, trial, siblings->list);
+    return true;
+}
+
+static const char *base_name(const struct night_sweep *sweep, const json_t *trial)
+{
+    const char *name = json_string_value(json_object_get(trial, "name"));
+    return name ? name : sweep->name;
+}
+
+static bool check_range(const struct night_sweep *sweep, const char *name, char *why)
+{
+    const json_t *params = json_object_get(sweep->root, "params");
+    bool known = json_object_get(params, name) != NULL;
+    for (size_t i = 0; i < sweep->space.n; i++)
+        known = known || strcmp(sweep->space.ranges[i].name, name) == 0;
+    return known || refuse(why, "there is no parameter '%.60s' in this sweep", name);
+}
+
+bool night_command_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                        char why[NIGHT_WHY_MAX])
+{
+    const char *name;
+    json_t *value, *spec = base_spec(sweep->root), *params = json_object_get(proposal, "params");
+    json_object_foreach(params, name, value)
+        if (!is_value(name, value) || !check_range(sweep, lineage_param_canonical(name), why)) {
+            json_decref(spec);
+            return is_value(name, value) ? false : refuse(why, "params.%.60s must be a number or a short text", name);
+        }
+    lay_params(spec, params);
+    static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "diff", NULL};
+    for (size_t i = 0; texts[i]; i++)
+        if (is_kind(json_object_get(proposal, texts[i]), TEXT))
+            json_object_set(spec, texts[i], json_object_get(proposal, texts[i]));
+    if (finish_trial(trial, spec, sweep->name, params, &(struct siblings){.stride = 1}, why))
+        return true;
+    night_trial_release(trial);
+    return false;
+}
+
+/* ---- the list ---- */
+
+static size_t points_of(const json_t *grid, char *why)
+{
+    const char *name;
+    json_t *values;
+    size_t points = 1;
+    json_object_foreach((json_t *)(uintptr_t)grid, name, values)
+    {
+        for (size_t i = 0; i < json_array_size(values); i++)
+            if (!is_value(name, json_array_get(values, i)))
+                return refuse(why, "grid.%.60s: value %zu is neither a number nor a short text", name, i + 1), 0;
+        if (!json_array_size(values))
+            return refuse(why, "grid.%.60s must be a list of values", name), 0;
+        points *= json_array_size(values);
+        if (points > TRAINER_SWEEP_TRIALS_MAX)
+            return refuse(why, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX), 0;
+    }
+    return points;
+}
+
+static json_t *point_of(const json_t *grid, size_t points, size_t g)
+{
+    const char *name;
+    json_t *values, *point = json_object();
+    json_object_foreach((json_t *)(uintptr_t)grid, name, values)
+    {
+        points /= json_array_size(values);
+        json_object_set(point, lineage_param_canonical(name), json_array_get(values, g / points % json_array_size(values)));
+    }
+    return point;
+}
+
+/* A parent that comes later in the list is an error here; else it would be looked for in the store, in vain. */
+static bool check_parent(const struct night_trial *trial, const json_t *trials, char *why)
+{
+    for (size_t i = 0; i < json_array_size(trials); i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(trials, i), "name"));
+        if (trial->parent == TRAINER_PARENT_OTHER && name && strcmp(name, trial->parent_name) == 0)
+            return refuse(why, "trial '%.100s': its parent '%.60s' does not come before it", trial->name, name);
+    }
+    return true;
+}
+
+static bool add_trial(struct night_sweep *sweep, const json_t *trial, const json_t *point, struct siblings siblings,
+                      char *why)
+{
+    struct night_trial *made = &sweep->list[sweep->n++];
+    json_t *spec = base_spec(sweep->root);
+    lay_trial(spec, trial);
+    lay_params(spec, point);
+    siblings.list = sweep->list;
+    siblings.n = sweep->n - 1;
+    if (!finish_trial(made, spec, base_name(sweep, trial), point, &siblings, why))
+        return false;
+    for (size_t i = 0; i < siblings.n; i++)
+        if (siblings.list[i].key == made->key || strcmp(siblings.list[i].name, made->name) == 0)
+            return refuse(why, "trials %zu and %zu, '%.100s', are the same or have one name", i, siblings.n, made->name);
+    return true;
+}
+
+static bool expand_one(struct night_sweep *sweep, const json_t *trials, const json_t *grid, size_t points, bool grid_first,
+                       char *why)
+{
+    size_t i = sweep->n, n = json_array_size(trials);
+    size_t t = grid_first ? i / points : i % n, g = grid_first ? i % points : i / n;
+    const json_t *trial = json_array_get(trials, t);
+    const struct siblings siblings = {.from = grid_first ? g : i - t, .stride = grid_first ? points : 1};
+    json_t *point = point_of(grid, points, g);
+    bool added = check_object(trial, false, why) && add_trial(sweep, trial, point, siblings, why) &&
+                 check_parent(&sweep->list[i], trials, why);
+    json_decref(point);
+    return added;
+}
+
+static bool expand(struct night_sweep *sweep, const json_t *trials, const json_t *grid, char *why)
+{
+    const char *order = json_string_value(json_object_get(sweep->root, "order"));
+    size_t points = points_of(grid, why), n = points * json_array_size(trials);
+    if (order && strcmp(order, "grid") != 0 && strcmp(order, "trials") != 0)
+        return refuse(why, "order must be \"trials\" or \"grid\"");
+    if (!points)
+        return false;
+    if (n > TRAINER_SWEEP_TRIALS_MAX)
+        return refuse(why, "more than %d trials", TRAINER_SWEEP_TRIALS_MAX);
+    sweep->list = calloc(n, sizeof *sweep->list);
+    if (!sweep->list)
+        return refuse(why, "out of memory");
+    while (sweep->n < n)
+        if (!expand_one(sweep, trials, grid, points, order && strcmp(order, "grid") == 0, why))
+            return false;
+    return true;
+}
+
+static bool read_list(struct night_sweep *sweep, char *why)
+{
+    json_t *trials = json_object_get(sweep->root, "trials"), *grid = json_object_get(sweep->root, "grid");
+    if ((trials && !json_array_size(trials)) || (grid && !json_is_object(grid)))
+        return refuse(why, trials && !json_array_size(trials) ? "trials must be a list of objects" : "grid must be an object");
+    if (!trials && !grid && sweep->space.n > 0)
+        return true;
+    trials = trials ? json_incref(trials) : json_pack("[{}]");
+    bool read = expand(sweep, trials, grid, why);
+    json_decref(trials);
+    return read;
+}
+
+int night_command_read(struct night_sweep *sweep)
+{
+    char why[NIGHT_WHY_MAX];
+    const char *name = json_string_value(json_object_get(sweep->root, "name"));
+    snprintf(sweep->name, sizeof sweep->name, "%s", name && *name ? name : "sweep");
+    sweep->baseline_seeds = (size_t)json_integer_value(json_object_get(sweep->root, "baseline_seeds"));
+    if (check_object(sweep->root, true, why) && read_list(sweep, why))
+        return CLI_GO_ON;
+    for (size_t i = 0; i < sweep->n; i++)
+        night_trial_release(&sweep->list[i]);
+    sweep->n = 0;
+    return cli_error(CLI_USAGE, "%s: %s", sweep->file, why);
+}

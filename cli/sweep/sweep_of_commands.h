@@ -1,0 +1,21 @@
+/*
+ * sweep_of_commands.h: sweeps whose trials are runs of a command (schema/sweep.schema.json, `command`): the trials that
+ * the file lists, and trials that are proposed.
+ *
+ * A trial is one JSON object with all its settings: those of the file, overridden by the trial's own, and its parameters.
+ * Its key is a digest of that object without the settings that do not change the result (name, hypothesis, expectation,
+ * time limits), so a trial is recognized whatever else the file holds.
+ */
+#ifndef CLI_SWEEP_OF_COMMANDS_H
+#define CLI_SWEEP_OF_COMMANDS_H
+
+#include "sweep/night_sweep.h"
+
+/* Checks sweep->root and fills sweep->list. Returns CLI_GO_ON or an exit status. */
+int night_command_read(struct night_sweep *sweep);
+
+/* night_sweep_make (sweep_file.h) for a sweep of commands. */
+bool night_command_make(struct night_trial *trial, const struct night_sweep *sweep, const json_t *proposal,
+                        char why[NIGHT_WHY_MAX]);
+
+#endif

@@ -1,0 +1,63 @@
+/* trial_rows.c: see trial_rows.h. */
+#include "sweep/trial_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
+
+#include "sweep/forecast.h"
+
+/*
+ * The last row of a key wins, since rows are in the order in which the trials ran. Keys do not depend on the other trials
+ * of a sweep, so the rows of unchanged trials are found after the file was edited. A row of harness_abort is passed over:
+ * its trial is to be run again. Rows without a link belong to people and other programs.
+ */
+static bool take_row(struct trial_list *list, const struct lineage_trial *row)
+{
+    struct lineage_night_link link;
+    list->last_seq = row->seq;
+    if (row->status == LINEAGE_HARNESS_ABORT || !lineage_night_link_parse(&link, row->notes))
+        return true;
+    struct night_trial *trial = trial_list_find(list, link.key);
+    if (!trial) {
+        list->n_proposed += strcmp(link.sweep, list->sweep.name) == 0;
+        return true;
+    }
+    if (trial->exp_id && strcmp(trial->exp_id, row->exp_id) == 0)
+        return true; /* this process ran the trial and knows */
+    free(trial->exp_id);
+    trial->label = row->status;
+    if (row->core_metric.present && row->total_s.present)
+        forecast_learn_row(list, (size_t)(trial - list->trials), row->total_s.value);
+    trial->exp_id = strdup(row->exp_id);
+    return trial->exp_id != NULL;
+}
+
+int trial_rows_read(struct trial_list *list)
+{
+    const struct lineage_query newer = {.after = list->last_seq};
+    struct lineage_cursor *cursor;
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    bool taken = true;
+    if (lineage_query_open(&cursor, list->store, &newer, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    enum lineage_status status = LINEAGE_OK;
+    while (taken && (status = lineage_cursor_next(cursor, &row, &err)) == LINEAGE_OK)
+        taken = take_row(list, &row);
+    lineage_cursor_close(cursor);
+    if (!taken)
+        return cli_no_memory();
+    return status == LINEAGE_ENOTFOUND ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* The store is asked for each trial anew, and not the sweep: if the first trial crashed, the next one is the baseline. */
+bool trial_rows_need_baseline(const struct trial_list *list)
+{
+    struct lineage_trial best = {0};
+    struct lineage_error err;
+    enum lineage_status status = lineage_best(list->store, &best, &err);
+    lineage_trial_release(&best);
+    return status == LINEAGE_ENOTFOUND;
+}
