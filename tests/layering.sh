@@ -57,14 +57,16 @@ src/rlcore/stream          -                           include/rlcore src/rlcore
 # Kernels by name: adapters over the core's public headers.
 src/rlcase                 -                           include/rlcase include/rlcore
 
-# The trainer: environments and a policy, rollouts of it, learning from them, a run.
+# The trainer: environments and a policy, rollouts of it, learning from them, credit for them, a run.
 src/trainer/support        *                           include/trainer include/rlcore
 src/trainer/env            -                           include/trainer src/trainer/support
-src/trainer/recipe         -                           include/trainer include/rlcore src/trainer/support
+src/trainer/recipe         recipe_needs.h              include/trainer include/rlcore src/trainer/support
 src/trainer/policy         experts.h kernels.h layout.h precision.h   include/trainer src/trainer/support
-src/trainer/rollout        difficulty.h evaluate.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
-src/trainer/learn          learner.h objective.h warm.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
-src/trainer/run            -                           include/trainer include/rlcore src/trainer/support src/trainer/rollout src/trainer/learn
+src/trainer/rollout        difficulty.h evaluate.h question_allocation.h rollouts.h sampler.h  include/trainer include/rlcore src/trainer/support src/trainer/policy
+src/trainer/learn          learner.h minibatch.h minibatch_loss.h value_loss.h warm_start.h     include/trainer include/rlcore src/trainer/support src/trainer/policy src/trainer/rollout
+src/trainer/credit         credit.h judging.h          include/trainer include/rlcore src/trainer/support src/trainer/rollout
+src/trainer/references     reference_policies.h sampler_weights.h shared_weights.h  include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn
+src/trainer/run            -                           include/trainer include/rlcore src/trainer/support src/trainer/recipe src/trainer/rollout src/trainer/learn src/trainer/credit src/trainer/references
 
 # The programs: public headers only. A command may use every room, no room a command.
 cli/cli.h                  *                           include/lineage
@@ -143,7 +145,6 @@ cli/trial        guardian trial_process trial_watch
 src/store/append    append_state appending outbox tail
 src/store/log       digest_chain log
 src/store/postgres  log_postgres log_postgres_parts
-src/trainer/run     aside credit run state teaching values
 END
 }
 

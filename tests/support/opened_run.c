@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/collect_rollouts.h"
+#include "run/credit_rollouts.h"
+
 struct run *opened_run(const struct trainer_recipe *recipe, const float *params)
 {
     struct run *run = calloc(1, sizeof *run);
@@ -21,4 +24,12 @@ void close_run(struct run *run)
 {
     run_close(run);
     free(run);
+}
+
+enum trainer_status collect_and_credit(struct run *run, int32_t iteration,
+                                       struct trainer_iteration *metrics,
+                                       struct trainer_error *err)
+{
+    enum trainer_status status = run_collect(run, iteration, metrics, err);
+    return status == TRAINER_OK ? run_credit(run, iteration, metrics, err) : status;
 }

@@ -4,9 +4,14 @@
 
 #include "run/run.h"
 
-/* With these parameters, and an optimiser that has seen nothing. */
+/* A run with these parameters and a restarted optimizer; the caller closes it with close_run. */
 struct run *opened_run(const struct trainer_recipe *recipe, const float *params);
 
 void close_run(struct run *run);
+
+/* The first two steps of an iteration. */
+enum trainer_status collect_and_credit(struct run *run, int32_t iteration,
+                                       struct trainer_iteration *metrics,
+                                       struct trainer_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learn/warm.h"
+#include "learn/warm_start.h"
 
 void assert_near(double a, double b, double tolerance)
 {

@@ -11,6 +11,7 @@
 #include "support/rng.h"
 #include "run/run.h"
 #include "support/files.h"
+#include "support/opened_run.h"
 #include "support/small_recipe.h"
 
 struct place {
@@ -75,9 +76,9 @@ static struct run *collected(struct place *place, enum rl_algorithm_name a,
     if (run_open(run, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     memcpy(run->learner.params, place->params, n * sizeof *place->params);
-    if (run->start)
-        memcpy(run->start, place->taught, n * sizeof *place->taught);
-    if (run_collect(run, iteration, &metrics, &err) != TRAINER_OK)
+    if (run->references.start)
+        memcpy(run->references.start, place->taught, n * sizeof *place->taught);
+    if (collect_and_credit(run, iteration, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return run;
 }
@@ -270,7 +271,7 @@ static void groups_of_differing_sizes_are_credited(void **state)
         struct trainer_rollouts *r = run->rollouts;
         size_t n = r->n, groups = 0, differ = 0;
         know(&run->allocation[0], right);
-        assert_int_equal(run_collect(run, 1, &metrics, NULL), TRAINER_OK);
+        assert_int_equal(collect_and_credit(run, 1, &metrics, NULL), TRAINER_OK);
         assert_int_equal(r->n, n);
         for (size_t first = 0, end; r->task[first] == 0; first = end, groups++) {
             double mean = 0, sum = 0;
@@ -533,7 +534,7 @@ static void remax_compares_with_the_greedy_answer(void **state)
     size_t right = 0, answered = 0;
     place->recipe.tasks[0].questions = 20;
     struct run *run = taught(place, RL_ALGORITHM_REMAX, RL_ALGORITHM_GRPO);
-    const struct trainer_rollouts *r = run->rollouts, *greedy = run->aside;
+    const struct trainer_rollouts *r = run->rollouts, *greedy = run->side;
     struct trainer_rollouts *again = rollouts_new(20, r->width);
     struct sampler_job job = {.rollouts = again, .params = {run->learner.params}};
     assert_int_equal(greedy->n, 20);
@@ -598,7 +599,7 @@ static void episodes_branch_behind_their_turns(void **state)
             whole += over;
             differ += !over && !alike(r, i, first, r->length[i]);
         }
-        assert_int_equal(run->aside->n, 40);
+        assert_int_equal(run->side->n, 40);
         assert_true(branched > 10 && whole > 10 && differ > 5);
         closed(run);
     }

@@ -13,7 +13,7 @@
 #include <rlcore/process.h>
 
 #include "rollout/difficulty.h"
-#include "run/credit.h"
+#include "credit/credit.h"
 #include "support/small_recipe.h"
 
 /* ---- rollouts made by hand ---- */
@@ -826,7 +826,7 @@ static void check_taught(enum trainer_distill_how how, double pass_rate, int32_t
     }
     const struct trainer_distillation *d = &c->memory.distillation;
     assert_int_equal(d->taught_tokens, n);
-    assert_int_equal(d->tokens, credit_tokens(c->r, FIRST, ROWS));
+    assert_int_equal(d->tokens, rollouts_tokens(c->r, FIRST, ROWS));
     assert_int_equal(d->groups, 2);
     assert_int_equal(d->taught_groups, pass_rate < 0.5 ? 1 : 2);
     assert_int_equal(d->rollouts, ROWS);
@@ -1059,7 +1059,7 @@ static void clip_scales_are_measured_over_response_tokens(void **state)
         mean += c->batch.mask[i] ? (double)scale[i] / n : 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         square += c->batch.mask[i] ? pow((double)scale[i] - mean, 2) : 0;
-    assert_int_equal(credit_tokens(c->r, FIRST, ROWS), (size_t)n);
+    assert_int_equal(rollouts_tokens(c->r, FIRST, ROWS), (size_t)n);
     assert_near(c->scale.ig_clip_scale_mean, mean, 1e-7); /* the tokens' are rounded to float */
     assert_near(c->scale.ig_clip_scale_std, sqrt(square / (n - 1)), 1e-7);
     assert_true(c->scale.ig_clip_scale_std > 0.01);

@@ -290,7 +290,7 @@ static void int8_quantises_router_and_every_expert(void **state)
     struct net_layout layout = net_layout(&model);
     float params[MOST], low[MOST];
     trainer_policy_initf(&model, 3, params);
-    trainer_policy_lower(&model, TRAINER_INT8, params, low);
+    trainer_policy_quantise(&model, TRAINER_INT8, params, low);
     struct net_layer at = net_layer(&model, &layout, 1);
     const size_t places[] = {at.router, at.up + 2 * at.per_expert, at.down + 2 * at.per_expert};
     const size_t columns[] = {3, 8, 12}, rows[] = {12, 12, 8};

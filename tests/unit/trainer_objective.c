@@ -12,7 +12,7 @@
 
 #include "support/error.h"
 #include "support/rng.h"
-#include "learn/objective.h"
+#include "learn/minibatch_loss.h"
 #include "support/small_recipe.h"
 
 enum { ROWS = 12, WIDTH = 24, PROMPT = 3 };
@@ -124,12 +124,12 @@ static void gather(struct given *g)
     }
 }
 
-static struct objective_result evaluate(struct given *g, const struct trainer_loss *loss)
+static struct loss_result evaluate(struct given *g, const struct trainer_loss *loss)
 {
-    struct objective_result result;
+    struct loss_result result;
     struct trainer_error err;
     gather(g);
-    if (objective(g->b, loss, &g->workspace, &result, &err) != TRAINER_OK)
+    if (minibatch_loss(g->b, loss, &g->workspace, &result, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return result;
 }
@@ -196,7 +196,7 @@ static void rejected_tokens_leave_the_rl_component(void **state)
     const struct rl_batch batch = {g->b->n_rl, WIDTH, g->b->mask, g->b->turn, NULL};
     assert_int_equal(rl_batch_check(&batch, RL_NEEDS_TURNS, NULL), RL_OK);
     const struct trainer_loss loss = loss_of(TRAINER_LOSS_TURN);
-    struct objective_result result = evaluate(g, &loss);
+    struct loss_result result = evaluate(g, &loss);
     assert_true(isfinite(result.loss));
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         assert_true(g->b->mask[i] || g->b->d_log_prob[i] == 0);
@@ -255,7 +255,7 @@ static void check_policy_loss(struct given *g, size_t i, size_t a)
     loss.clip_low = 0.15;
     loss.clip_high = 0.25;
     loss.clip_c = 1.2;
-    struct objective_result result = evaluate(g, &loss);
+    struct loss_result result = evaluate(g, &loss);
     rl_loss_options_init(&options);
     options.agg.mode = aggregations[a].core;
     options.clip_low = 0.15;
@@ -295,7 +295,7 @@ static void the_turn_loss_is_that_of_the_core(void **state)
         loss.aggregation = aggregations[a].name;
         loss.clip_low = 0.1;
         loss.clip_high = 0.13;
-        struct objective_result result = evaluate(g, &loss);
+        struct loss_result result = evaluate(g, &loss);
         rl_turn_loss_options_init(&options);
         options.mode = aggregations[a].core;
         options.clip_low = 0.1;
@@ -320,7 +320,7 @@ static void check_rl_stream(enum trainer_loss_name name)
 {
     struct given *g = given(all_rl, 1);
     const struct trainer_loss loss = loss_of(name);
-    struct objective_result result = evaluate(g, &loss);
+    struct loss_result result = evaluate(g, &loss);
     double expected = 0, members = 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         members += g->b->mask[i];
@@ -476,11 +476,11 @@ static void after_the_tool_a_range_of_its_own(void **state)
     struct given *g = given(mixed, 5);
     struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
     float whole[ROWS * WIDTH];
-    struct objective_result plain = evaluate(g, &loss);
+    struct loss_result plain = evaluate(g, &loss);
     memcpy(whole, g->b->d_log_prob, sizeof whole);
-    assert_true(plain.told.share == 0);
+    assert_true(plain.after_tool.share == 0);
     loss.after_tool = (struct trainer_after_tool){true, loss.clip_low, loss.clip_high};
-    struct objective_result same = evaluate(g, &loss);
+    struct loss_result same = evaluate(g, &loss);
     assert_near(same.loss, plain.loss, 1e-6);
     assert_near(same.clip_fraction, plain.clip_fraction, 1e-6);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -490,10 +490,10 @@ static void after_the_tool_a_range_of_its_own(void **state)
         all += g->b->mask[i];
         told += g->b->mask[i] && g->b->turn[i] > 0;
     }
-    assert_near(same.told.share, told / all, 1e-12);
+    assert_near(same.after_tool.share, told / all, 1e-12);
     loss.after_tool.clip_low = loss.after_tool.clip_high = 0.01;
-    struct objective_result narrow = evaluate(g, &loss);
-    assert_true(narrow.told.clip_fraction > same.told.clip_fraction + 0.1);
+    struct loss_result narrow = evaluate(g, &loss);
+    assert_true(narrow.after_tool.clip_fraction > same.after_tool.clip_fraction + 0.1);
     for (size_t i = 0; i < g->b->n_rl * WIDTH; i++) /* before the tool nothing changes */
         if (g->b->mask[i] && g->b->turn[i] == 0)
             assert_near((double)whole[i], (double)g->b->d_log_prob[i], 1e-7);
@@ -542,7 +542,7 @@ static void composing_keeps_the_factors_apart(void **state)
     (void)state;
     struct given *g = given(mixed, 5);
     struct trainer_loss loss = loss_of(TRAINER_LOSS_COMPOSE);
-    struct objective_result apart = evaluate(g, &loss);
+    struct loss_result apart = evaluate(g, &loss);
     double n = 0, backend = 0, staleness = 0;
     for (size_t i = 0; i < g->b->n_rl * WIDTH; i++)
         if (g->b->mask[i]) {
@@ -599,7 +599,7 @@ static void a_teachers_square_distance_is_added(void **state)
     memcpy(without, g->b->d_log_prob, sizeof without);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         g->r->kd[i] = g->r->mask[i] && i % 3 ? (i % 2 ? 0.5f : 2) : 0;
-    struct objective_result result = evaluate(g, &loss);
+    struct loss_result result = evaluate(g, &loss);
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         n += g->b->kd[i] > 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++) {
@@ -653,7 +653,7 @@ static void statistics_are_over_the_policys_tokens(void **state)
     (void)state;
     struct given *g = given(mixed, 5);
     const struct trainer_loss loss = loss_of(TRAINER_LOSS_PPO);
-    struct objective_result result = evaluate(g, &loss);
+    struct loss_result result = evaluate(g, &loss);
     double n = 0, entropy = 0, kl = 0;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         if (g->r->mask[i]) {
@@ -674,7 +674,7 @@ static void nothing_to_train_is_no_loss(void **state)
     for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
         const struct trainer_loss loss = loss_of(name);
         memset(g->r->kept, 0, ROWS * WIDTH);
-        struct objective_result result = evaluate(g, &loss);
+        struct loss_result result = evaluate(g, &loss);
         assert_true(result.loss == 0);
         for (size_t i = 0; i < ROWS * WIDTH; i++)
             assert_true(g->b->d_log_prob[i] == 0);
@@ -688,14 +688,14 @@ static void bad_log_probs_are_an_error(void **state)
     for (enum trainer_loss_name name = 0; name < TRAINER_N_LOSSES; name++) {
         struct given *g = given(all_rl, 1);
         const struct trainer_loss loss = loss_of(name);
-        struct objective_result result;
+        struct loss_result result;
         struct trainer_error err;
         gather(g);
         size_t at = 0;
         while (!g->b->mask[at])
             at++;
         g->b->log_prob[at] = NAN;
-        assert_int_equal(objective(g->b, &loss, &g->workspace, &result, &err), TRAINER_ENUMERIC);
+        assert_int_equal(minibatch_loss(g->b, &loss, &g->workspace, &result, &err), TRAINER_ENUMERIC);
         assert_non_null(strstr(err.text, "loss"));
         release(g);
     }

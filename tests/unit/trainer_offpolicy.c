@@ -7,7 +7,8 @@
 
 #include "support/error.h"
 #include "policy/layout.h"
-#include "run/run.h"
+#include "run/minibatch_updates.h"
+#include "run/off_policy_correction.h"
 #include "support/opened_run.h"
 #include "support/small_recipe.h"
 
@@ -49,7 +50,7 @@ static float *lowered(const struct trainer_model *model, enum trainer_precision 
                       const float *params)
 {
     float *out = malloc(trainer_model_parameters(model) * sizeof *out);
-    trainer_policy_lower(model, precision, params, out);
+    trainer_policy_quantise(model, precision, params, out);
     return out;
 }
 
@@ -166,7 +167,7 @@ static struct trainer_iteration collect_and_correct(struct run *run, int32_t ite
 {
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
-    if (run_collect(run, iteration, &metrics, &err) != TRAINER_OK ||
+    if (collect_and_credit(run, iteration, &metrics, &err) != TRAINER_OK ||
         run_correct(run, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return metrics;
@@ -215,8 +216,8 @@ static void check_staleness(const float *params, int32_t staleness, int32_t max_
         memcpy(history + (size_t)i * n, run->learner.params, n * sizeof *history);
         struct trainer_iteration metrics = collect_and_correct(run, i);
         assert_true(metrics.staleness == age);
-        trainer_policy_lower(&recipe.model, precision, history + (size_t)(i - age) * n, low);
-        assert_memory_equal(low, run->lowered, n * sizeof *low);
+        trainer_policy_quantise(&recipe.model, precision, history + (size_t)(i - age) * n, low);
+        assert_memory_equal(low, run->sampled_by.quantised, n * sizeof *low);
         assert_sampled_by(run, low);
         assert_true(age == 0 || metrics.mismatch_kl > 1e-5);
         assert_true(metrics.mismatch_ess > 0 && metrics.mismatch_ess <= 1 + 1e-6);
@@ -247,7 +248,7 @@ static void on_policy_nothing_is_corrected(void **state)
     struct run *run = opened_run(&recipe, *state);
     struct trainer_iteration metrics = collect_and_correct(run, 0);
     const struct trainer_rollouts *r = run->rollouts;
-    assert_null(run->lowered);
+    assert_null(run->sampled_by.quantised);
     assert_memory_equal(r->old, r->log_prob, r->n * r->width * sizeof *r->old);
     assert_memory_equal(r->kept, r->mask, r->n * r->width);
     assert_true(metrics.weight_mean == 1 && metrics.rejected == 0 && metrics.staleness == 0);
@@ -332,7 +333,7 @@ static void composing_scores_three_policies(void **state)
     check_recipe(&recipe);
     struct run *run = third_iteration(&recipe, *state, &metrics);
     const struct trainer_rollouts *r = run->rollouts;
-    assert_memory_equal(run->behaviour, *state, run->learner.n_params * sizeof(float));
+    assert_memory_equal(run->sampled_by.behaviour, *state, run->learner.n_params * sizeof(float));
     float *own = scored(run, run->learner.params), *then = scored(run, *state);
     assert_scores(r, r->old, own);
     assert_scores(r, r->behaviour, then);
@@ -358,8 +359,8 @@ static void a_penalty_in_the_reward_changes_credit(void **state)
     check_recipe(&recipe);
     struct run *run = opened_run(&recipe, *state);
     for (size_t i = 0; i < run->learner.n_params; i++)
-        run->start[i] = 0.9f * run->learner.params[i];
-    if (run_collect(run, 0, &metrics, &err) != TRAINER_OK)
+        run->references.start[i] = 0.9f * run->learner.params[i];
+    if (collect_and_credit(run, 0, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     const struct trainer_rollouts *r = run->rollouts;
     double sum = 0;
@@ -372,7 +373,7 @@ static void a_penalty_in_the_reward_changes_credit(void **state)
     float *with = malloc(r->n * r->width * sizeof *with);
     memcpy(with, r->advantage, r->n * r->width * sizeof *with);
     recipe.loss.kl_place = TRAINER_KL_LOSS;
-    assert_int_equal(run_collect(run, 0, &metrics, &err), TRAINER_OK);
+    assert_int_equal(collect_and_credit(run, 0, &metrics, &err), TRAINER_OK);
     assert_true(memcmp(with, r->advantage, r->n * r->width * sizeof *with) != 0);
     free(with);
     close_run(run);

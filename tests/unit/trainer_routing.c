@@ -11,7 +11,8 @@
 #include <rlcore/routing.h>
 
 #include "policy/layout.h"
-#include "run/run.h"
+#include "run/minibatch_updates.h"
+#include "run/off_policy_correction.h"
 #include "support/opened_run.h"
 #include "support/small_recipe.h"
 
@@ -32,7 +33,7 @@ static struct trainer_iteration collect_and_correct(struct run *run)
 {
     struct trainer_iteration metrics = {0};
     struct trainer_error err;
-    if (run_collect(run, 0, &metrics, &err) != TRAINER_OK ||
+    if (collect_and_credit(run, 0, &metrics, &err) != TRAINER_OK ||
         run_correct(run, &metrics, &err) != TRAINER_OK)
         fail_msg("%s", err.text);
     return metrics;

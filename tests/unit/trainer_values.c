@@ -11,8 +11,11 @@
 
 #include <rlcore/loss.h>
 
-#include "run/run.h"
+#include "learn/value_loss.h"
+#include "run/minibatch_updates.h"
+#include "run/off_policy_correction.h"
 #include "support/files.h"
+#include "support/opened_run.h"
 #include "support/small_recipe.h"
 
 /* ---- gradient ---- */
@@ -156,7 +159,7 @@ static void values_are_those_of_whole_passes(void **state)
     memcpy(run.learner.params, params, run.learner.n_params * sizeof *params);
     for (size_t i = run.learner.n_params - 17; i < run.learner.n_params; i++)
         run.learner.params[i] = sinf((float)i);
-    assert_int_equal(run_collect(&run, 0, &metrics, NULL), TRAINER_OK);
+    assert_int_equal(collect_and_credit(&run, 0, &metrics, NULL), TRAINER_OK);
     for (size_t row = 0; row < run.rollouts->n; row++) {
         assert_expected(&run, row);
         assert_returns(run.rollouts, row);
@@ -175,7 +178,7 @@ static void the_loss_is_the_cores_times_its_weight(void **state)
     struct trainer_recipe recipe = ppo_recipe();
     struct run run = {.recipe = &recipe};
     struct trainer_iteration metrics = {0};
-    struct objective_result result = {.loss = 3};
+    struct loss_result result = {.loss = 3};
     struct rl_value_result core;
     float *params = warm_policy(&recipe, 60);
     recipe.value.coef = 0.25;
@@ -183,14 +186,14 @@ static void the_loss_is_the_cores_times_its_weight(void **state)
     assert_int_equal(run_open(&run, NULL), TRAINER_OK);
     struct minibatch *b = run.minibatch;
     memcpy(run.learner.params, params, run.learner.n_params * sizeof *params);
-    assert_int_equal(run_collect(&run, 0, &metrics, NULL), TRAINER_OK);
+    assert_int_equal(collect_and_credit(&run, 0, &metrics, NULL), TRAINER_OK);
     assert_int_equal(run_correct(&run, &metrics, NULL), TRAINER_OK);
     for (size_t i = 0; i < run.rollouts->n; i++)
         run.order[i] = i;
     minibatch_gather(b, run.rollouts, run.order, 40);
     for (size_t i = 0; i < 40 * b->width; i++)
         b->value[i] = 0.3f * sinf((float)i);
-    assert_int_equal(objective_values(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
+    assert_int_equal(minibatch_value_loss(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
     const struct rl_batch batch = {b->n_rl, b->width, b->mask, NULL, NULL};
     const struct rl_agg agg = {0};
     float *gradient = calloc(40 * b->width, sizeof *gradient);
@@ -226,7 +229,7 @@ static void values_are_learned(void **state)
     const struct learner_rates rates = {.rate = 1e-3, .clip_norm = 1, .value_rate = 3e-2};
     memcpy(run.learner.params, params, run.learner.n_params * sizeof *params);
     learner_restart(&run.learner, 0.9, 0.95, 0);
-    assert_int_equal(run_collect(&run, 0, &metrics, NULL), TRAINER_OK);
+    assert_int_equal(collect_and_credit(&run, 0, &metrics, NULL), TRAINER_OK);
     assert_int_equal(run_correct(&run, &metrics, NULL), TRAINER_OK);
     for (size_t i = 0; i < run.rollouts->n; i++)
         run.order[i] = i;
@@ -234,12 +237,12 @@ static void values_are_learned(void **state)
     const struct learner_rows rows = {b->n, b->width, b->tokens, b->length, b->wanted};
     memset(b->d_log_prob, 0, b->n * b->width * sizeof *b->d_log_prob);
     for (int step = 0; step < 60; step++) {
-        struct objective_result result = {0};
+        struct loss_result result = {0};
         const float *now = run.learner.params;
         assert_int_equal(learner_forward(&run.learner, now, &rows, b->log_prob, NULL, NULL),
                          TRAINER_OK);
         assert_int_equal(learner_values(&run.learner, &rows, b->value, NULL), TRAINER_OK);
-        assert_int_equal(objective_values(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
+        assert_int_equal(minibatch_value_loss(b, &recipe, &run.workspace, &result, NULL), TRAINER_OK);
         assert_int_equal(
             learner_update(&run.learner, b->d_log_prob, b->d_value, &rates, &norm, NULL),
             TRAINER_OK);

@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "env/demo.h"
-#include "env/graph.h"
+#include "env/demonstrator.h"
+#include "env/search_tool.h"
 #include "env/tool_turn.h"
 
 static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)

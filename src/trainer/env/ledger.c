@@ -6,8 +6,8 @@
  * accumulates, but only with additions: a look-up is as necessary and brings no gain by itself.
  */
 #include "env/calculator.h"
-#include "env/demo.h"
-#include "env/graph.h"
+#include "env/demonstrator.h"
+#include "env/search_tool.h"
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
 

@@ -1,7 +1,7 @@
 /* slot_answer.c: see slot_answer.h. */
 #include "env/slot_answer.h"
 
-#include "env/graph.h"
+#include "env/search_tool.h"
 #include "env/tool_turn.h"
 
 /* No distractor is of a relation that was asked for: an answer of the tool brings one slot at most. */

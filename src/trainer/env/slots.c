@@ -6,8 +6,8 @@
  * are of relations that are not asked for: an answer of the tool brings one slot at most, and a
  * search is useful or it is not.
  */
-#include "env/demo.h"
-#include "env/graph.h"
+#include "env/demonstrator.h"
+#include "env/search_tool.h"
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
 

@@ -8,7 +8,7 @@
  * a warm start: it has to call.
  */
 #include "env/calculator.h"
-#include "env/demo.h"
+#include "env/demonstrator.h"
 #include "env/tool_turn.h"
 
 /*

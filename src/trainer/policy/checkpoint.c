@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "support/error.h"
-#include "support/whole_file.h"
+#include "support/atomic_file.h"
 #include "policy/layout.h"
 
 #define CHECKPOINT_MAGIC "LNGCKPT\n"
@@ -158,7 +158,7 @@ enum trainer_status trainer_checkpoint_save(const char *path,
         {header, sizeof header}, {body, bytes}, {digest, sizeof digest}};
     put_header(header, checkpoint);
     enum trainer_status status = body && take_digest(header, body, bytes, digest)
-                                     ? whole_file_write(path, parts, 3, err)
+                                     ? atomic_file_write(path, parts, 3, err)
                                      : trainer_no_memory(err, bytes);
     free(body);
     return status;
@@ -282,7 +282,7 @@ static enum trainer_status load(const char *path, const struct trainer_model *wa
     enum trainer_status status;
     size_t size = 0;
     unsigned char *bytes =
-        whole_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
+        atomic_file_read(path, "checkpoint", HEADER_BYTES + DIGEST_BYTES, &size, &status, err);
     if (status == TRAINER_OK)
         status = check_file(path, bytes, size, checkpoint, err);
     if (status == TRAINER_OK && wanted)

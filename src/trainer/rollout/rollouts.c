@@ -196,6 +196,14 @@ double rollouts_written(const struct trainer_rollouts *r, size_t row)
     return n;
 }
 
+size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
+{
+    size_t tokens = 0;
+    for (size_t i = first * r->width; i < (first + n) * r->width; i++)
+        tokens += r->mask[i];
+    return tokens;
+}
+
 /*
  * All that an episode writes. Structs go as they lie in memory: the ranks of a run are one program on
  * machines of one kind (see ranks_compare in run.c).

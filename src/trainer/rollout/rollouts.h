@@ -4,7 +4,7 @@
 
 #include <trainer/train.h>
 
-#include "rollout/decode.h"
+#include "rollout/kv_decode.h"
 #include "support/ranks.h"
 
 enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
@@ -91,6 +91,9 @@ void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trai
  * make a response long.
  */
 double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
+
+/* Tokens of the policy in rows [first, first+n). */
+size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, size_t n);
 
 /* Rows start[r] .. start[r+1] were played by rank r: afterwards every rank has what came of all. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,

@@ -1,0 +1,432 @@
+/*
+ * credit.c: see credit.h.
+ *
+ * Outcomes, lengths and gains are double here, and float only where the core lays them on tokens:
+ * gains are small differences of probabilities.
+ */
+#include "credit/credit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rlcore/length.h>
+#include <rlcore/loss.h>
+#include <rlcore/passk.h>
+#include <rlcore/process.h>
+
+#include "credit/adaptive_alpha.h"
+#include "credit/failure_distillation.h"
+#include "support/error.h"
+
+/* The rows of one task at work. */
+struct credit {
+    struct trainer_rollouts *r;
+    const struct credit_task *task;
+    const struct trainer_algorithm *settings;
+    const struct rl_algorithm *algorithm;
+    struct workspace *workspace;
+    struct rl_batch batch;
+    double *outcome;    /* [n] after the length penalty */
+    double *length;     /* [n] */
+    double *anchor;     /* [n] */
+    size_t *turn_start; /* [n+1] */
+    double *gain;       /* [n * (ROLLOUT_VALUES + 1)], turn_start[n] of them used */
+    uint8_t *flags;     /* the same */
+};
+
+static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
+{
+    return rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name);
+}
+
+/* Of rows of the task; groups may differ in size. */
+static size_t group_end(const struct credit *c, size_t i)
+{
+    return rollouts_group_end(c->r, c->task->first + i) - c->task->first;
+}
+
+/* ---- rewards ------------------------------------------------------------------------------ */
+
+/*
+ * A question's anchor is set once and kept for when it comes again. Where questions are new in
+ * every iteration it lives for one group, and no group is measured against an earlier self.
+ */
+static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
+{
+    enum rl_status status = RL_OK;
+    for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
+        double unset = NAN, *value = kept ? &kept[c->r->number[c->task->first + i]] : &unset;
+        end = group_end(c, i);
+        status = rl_length_anchor(end - i, c->outcome + i, c->length + i, value, core);
+        for (size_t j = i; j < end; j++)
+            c->anchor[j] = *value;
+    }
+    return status;
+}
+
+/*
+ * A penalty that is there from the first iteration is the only thing that differs in groups of
+ * failures, and teaches to say little before anything right was said.
+ */
+static double length_weight(const struct credit *c, enum rl_length_penalty kind)
+{
+    double coef = c->settings->length_coef > 0 ? c->settings->length_coef : rl_length_coef(kind);
+    int32_t warmup = c->settings->length.warmup;
+    return warmup > 0 ? coef * fmin(1, (c->task->iteration + 1.0) / warmup) : coef;
+}
+
+/*
+ * A coefficient of 0 asks for the usual one of that penalty, not for no penalty: that is
+ * length_penalty "none".
+ */
+static enum rl_status penalise_length(struct credit *c, double *anchors, struct rl_error *core)
+{
+    static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
+                                                   [TRAINER_LENGTH_GROUP] = RL_LENGTH_GROUP,
+                                                   [TRAINER_LENGTH_ANCHOR] = RL_LENGTH_ANCHOR};
+    enum rl_length_penalty kind = kinds[c->settings->length_penalty];
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n; i++)
+        c->length[i] = rollouts_written(c->r, c->task->first + i);
+    if (kind == RL_LENGTH_ANCHOR)
+        status = set_anchors(c, anchors, core);
+    struct rl_length_input in = {c->task->n, c->outcome, c->length, c->batch.group, c->anchor};
+    if (status == RL_OK)
+        CORE_CALL(status, c->workspace,
+                  rl_length_penalty(kind, length_weight(c, kind), &in, c->outcome,
+                                    &c->workspace->ws, core));
+    return status;
+}
+
+/* Group by group, so that no block holds answers to two questions. */
+static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
+{
+    enum rl_status status = RL_OK;
+    for (size_t i = 0, end; i < c->task->n && status == RL_OK; i = end) {
+        end = group_end(c, i);
+        status = rl_passk_reward(end - i, c->outcome + i, (size_t)c->settings->passk.k,
+                                 c->outcome + i, core);
+    }
+    return status;
+}
+
+/*
+ * The sum over the policy's tokens of the distance to the start, by the log-probs of sampling: as
+ * verl has it where KL is in the reward. Rows that credit writes later are room until then.
+ */
+static enum rl_status penalise_distance(struct credit *c, double *taken, struct rl_error *core)
+{
+    const struct trainer_loss *loss = &c->task->recipe->loss;
+    struct trainer_rollouts *r = c->r;
+    enum rl_status status = RL_OK;
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
+        size_t at = (c->task->first + i) * r->width, n = 0;
+        float *now = r->rewards + at, *then = r->advantage + at;
+        for (size_t t = 0; t < r->width; t++)
+            if (r->mask[at + t]) {
+                now[n] = r->log_prob[at + t];
+                then[n++] = r->start[at + t];
+            }
+        status = rl_kl_penaltyf((enum rl_kl)loss->kl_estimator, false, n, now, then, now, NULL,
+                                core);
+        double sum = 0;
+        for (size_t t = 0; t < n && status == RL_OK; t++)
+            sum += (double)now[t];
+        c->outcome[i] -= loss->kl_coef * sum;
+        *taken += loss->kl_coef * sum;
+    }
+    return status;
+}
+
+/*
+ * Into a copy: the reward itself stays what the environment said, and stands in rows and curves.
+ */
+static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward,
+                                   struct rl_error *core)
+{
+    const struct trainer_loss *loss = &c->task->recipe->loss;
+    for (size_t i = 0; i < c->task->n; i++)
+        c->outcome[i] = c->r->reward[c->task->first + i];
+    enum rl_status status = c->settings->length_penalty == TRAINER_LENGTH_NONE
+                                ? RL_OK
+                                : penalise_length(c, anchors, core);
+    if (status == RL_OK && c->settings->passk.k > 1)
+        status = reward_blocks(c, core);
+    return status == RL_OK && loss->kl_coef > 0 && loss->kl_place == TRAINER_KL_REWARD
+               ? penalise_distance(c, kl_reward, core)
+               : status;
+}
+
+/*
+ * What the algorithm needs to know of every turn. Only what is needed: a NaN among values that
+ * nobody reads is not an error.
+ */
+static enum rl_status set_turns(struct credit *c, struct rl_error *core)
+{
+    struct trainer_rollouts *r = c->r;
+    unsigned needs = c->algorithm->needs;
+    enum rl_status status = rl_turn_starts(&c->batch, c->turn_start, core);
+    for (size_t i = 0; i < c->task->n && status == RL_OK; i++) {
+        size_t row = c->task->first + i, at = c->turn_start[i];
+        if (needs & RL_NEED_GAINS)
+            status = rl_marginal_utility((size_t)r->n_turns[row] + 1,
+                                         r->value + row * ROLLOUT_VALUES, c->gain + at, core);
+        if (needs & RL_NEED_GAINS)
+            c->gain[at + (size_t)r->n_turns[row]] =
+                r->value[row * ROLLOUT_VALUES + (size_t)r->n_turns[row]];
+    }
+    return status;
+}
+
+static enum trainer_status set_flags(struct credit *c, struct credit_memory *memory,
+                                     struct trainer_error *err)
+{
+    const struct judging_rows rows = {c->task->recipe, c->task->task, c->task->iteration,
+                                      c->task->first,  c->task->n,    c->outcome,
+                                      c->turn_start};
+    if (!(c->algorithm->needs & RL_NEED_JUDGE))
+        return TRAINER_OK;
+    return judging_flags(&memory->judging, &rows, c->r, c->flags, err);
+}
+
+/* ---- advantages --------------------------------------------------------------------------- */
+
+/*
+ * Progress is 0 at the first iteration and never 1: p = iteration / iterations, as AgentEvolver's
+ * cosine has it.
+ */
+static double scheduled(const struct credit *c, double begin, double end)
+{
+    enum trainer_schedule_kind kind = c->settings->schedule.kind;
+    double p = (double)c->task->iteration / fmax(1, c->task->recipe->training.iterations);
+    if (kind == TRAINER_CONSTANT || kind == TRAINER_ADAPTIVE)
+        return begin;
+    double left = kind == TRAINER_LINEAR ? 1 - p : 0.5 * (1 + cos(3.141592653589793 * p));
+    return end + (begin - end) * left;
+}
+
+static struct rl_adca_options adca_options(const struct trainer_adca *adca)
+{
+    struct rl_adca_options options;
+    rl_adca_options_init(&options);
+    options.scheme = (enum rl_adca_scheme)adca->scheme;
+    options.outcome = (enum rl_adca_outcome)adca->outcome;
+    options.fix_base = adca->fix_base;
+    options.consistent_scale = adca->consistent_scale;
+    options.pos_unconsistent_scale = adca->pos_unconsistent_scale;
+    options.neg_unconsistent_scale = adca->neg_unconsistent_scale;
+    options.do_batch_norm = adca->batch_norm;
+    options.equal_trajectory_weight = adca->equal_trajectory_weight;
+    options.length_normalisation = adca->length_normalisation;
+    options.outcome_weight = adca->outcome_weight;
+    return options;
+}
+
+static enum rl_status call_core(struct credit *c, const struct rl_algorithm_input *in,
+                                const struct rl_algorithm_options *options, float *advantage,
+                                struct rl_a2tgpo_stats *scale, struct rl_error *core)
+{
+    size_t at = c->task->first * c->r->width;
+    enum rl_status status;
+    CORE_CALL(status, c->workspace,
+              rl_algorithm_rowsf(c->algorithm, in, options, c->r->rewards + at, advantage,
+                                 c->r->clip_scale + at, scale, &c->workspace->ws, core));
+    return status;
+}
+
+/*
+ * Advantages are a sum of which alpha weighs one part: taken with 1 and with 0 they say what both are.
+ * Streams are written later and are room until then.
+ */
+static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in,
+                                  struct rl_algorithm_options *options,
+                                  struct credit_memory *memory, struct rl_a2tgpo_stats *scale,
+                                  struct rl_error *core)
+{
+    size_t at = c->task->first * c->r->width;
+    float *with = c->r->rl + at, *without = c->r->ce + at;
+    double alpha = options->alpha;
+    options->alpha = 1;
+    enum rl_status status = call_core(c, in, options, with, scale, core);
+    options->alpha = 0;
+    if (status == RL_OK)
+        status = call_core(c, in, options, without, scale, core);
+    if (status != RL_OK)
+        return status;
+    options->alpha = alpha * adaptive_alpha_scale(&c->batch, c->turn_start, with, without);
+    memory->alpha += options->alpha;
+    memory->n_alpha++;
+    return RL_OK;
+}
+
+/*
+ * Options begin with the algorithm's own defaults, then the recipe's are laid over them: settings
+ * that a recipe does not have (roles, agents) keep what the table says. One baseline for each
+ * task, as rae's are of agents and here an environment has one.
+ */
+static enum rl_status assign(struct credit *c, struct credit_memory *memory,
+                             struct rl_a2tgpo_stats *scale, struct rl_error *core)
+{
+    const struct trainer_algorithm *a = c->settings;
+    struct trainer_rollouts *r = c->r;
+    int32_t task = c->task->task;
+    size_t at = c->task->first * r->width;
+    struct rl_adca_metrics measured = {.attr_std = -1}; /* none is negative: it was not written */
+    const struct rl_algorithm_input in = {.batch = &c->batch,
+                                          .outcome = c->outcome,
+                                          .turn_start = c->turn_start,
+                                          .gain = c->gain,
+                                          .flags = c->flags,
+                                          .values = r->expected ? r->expected + at : NULL,
+                                          .returns = r->returns ? r->returns + at : NULL,
+                                          .baseline = r->baseline + c->task->first,
+                                          .episode = r->branch_of + c->task->first,
+                                          .n_shared = r->n_shared + c->task->first,
+                                          .adca = memory->n_adca ? NULL : &measured};
+    const struct rl_adca_options adca = adca_options(&a->adca);
+    struct rl_algorithm_options options;
+    rl_algorithm_options_init(&options, c->algorithm);
+    options.alpha = scheduled(c, a->alpha, a->schedule.alpha_end);
+    options.gamma = a->gamma;
+    options.beta = scheduled(c, a->beta, a->schedule.beta_end);
+    options.norm_by_std = a->norm_by_std;
+    options.epsilon = a->epsilon;
+    options.decay = a->decay;
+    options.prm_steps = a->prm_steps;
+    options.lam = a->lam;
+    options.iteration = c->task->iteration;
+    options.baselines = &memory->baseline[task];
+    options.n_baselines = &memory->n_baselines[task];
+    options.max_baselines = 1;
+    options.adca = &adca;
+    enum rl_status status = a->schedule.kind == TRAINER_ADAPTIVE
+                                ? adapt_alpha(c, &in, &options, memory, scale, core)
+                                : RL_OK;
+    if (status == RL_OK)
+        status = call_core(c, &in, &options, r->advantage + at, scale, core);
+    if (status == RL_OK && measured.attr_std >= 0) {
+        memory->adca = measured;
+        memory->n_adca++;
+    }
+    return status;
+}
+
+/*
+ * The policy's tokens go to the component that the table says, what the tool told it to echo.
+ * Prompts belong to no stream: the policy did not write them, and the tool did not answer them.
+ */
+static void set_streams(struct credit *c)
+{
+    struct trainer_rollouts *r = c->r;
+    float told = c->algorithm->observes ? (float)c->settings->echo_weight : 0;
+    enum rl_component loss = c->algorithm->loss;
+    for (size_t i = 0; i < c->task->n; i++)
+        for (size_t t = 0; t < r->width; t++) {
+            size_t row = c->task->first + i, at = row * r->width + t;
+            bool written = r->mask[at];
+            bool heard = !written && t >= (size_t)r->prompt[row] && t < (size_t)r->length[row];
+            r->rl[at] = loss == RL_COMPONENT_RL && written;
+            r->ref_kl[at] = loss == RL_COMPONENT_REF_KL && written;
+            r->kd[at] = 0;
+            r->ce[at] = heard ? told : loss == RL_COMPONENT_CE && written;
+        }
+}
+
+/*
+ * After normalisation, since before it every scale would be divided away: it sets how loud one
+ * environment is beside the others.
+ */
+static void scale_advantages(struct credit *c)
+{
+    float scale = (float)c->settings->advantage_scale;
+    float *advantage = c->r->advantage + c->task->first * c->r->width;
+    for (size_t i = 0; i < c->task->n * c->r->width; i++)
+        advantage[i] *= scale;
+}
+
+/* One block, its widest members first, so that each is aligned where the one before ends. */
+static bool take_memory(struct credit *c)
+{
+    size_t n = c->task->n, turns = n * (ROLLOUT_VALUES + 1);
+    c->outcome =
+        malloc((3 * n + turns) * sizeof *c->outcome + (n + 1) * sizeof *c->turn_start + turns);
+    if (!c->outcome)
+        return false;
+    c->length = c->outcome + n;
+    c->anchor = c->length + n;
+    c->gain = c->anchor + n;
+    c->turn_start = (size_t *)(void *)(c->gain + turns);
+    c->flags = (uint8_t *)(c->turn_start + n + 1);
+    return true;
+}
+
+/*
+ * Streams are set even after a failure; nobody reads them then, and one way out is simpler than
+ * two. `core` begins with a message of its own for the one failure that is not the core's.
+ */
+enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
+                                  struct credit_memory *memory, struct workspace *workspace,
+                                  struct rl_a2tgpo_stats *scale, struct trainer_error *err)
+{
+    size_t at = task->first * rollouts->width;
+    struct credit c = {.r = rollouts,
+                       .task = task,
+                       .settings = &task->recipe->tasks[task->task].algorithm,
+                       .algorithm = algorithm_of(task),
+                       .workspace = workspace,
+                       .batch = {task->n, rollouts->width, rollouts->mask + at, rollouts->turn + at,
+                                 rollouts->group + task->first}};
+    struct rl_error core = {RL_OK, "out of memory"};
+    if (!take_memory(&c))
+        return trainer_no_memory(err, 4 * task->n * sizeof *c.outcome);
+    enum rl_status status = set_outcomes(&c, memory->anchor[task->task], &memory->kl_reward, &core);
+    if (status == RL_OK)
+        status = set_turns(&c, &core);
+    enum trainer_status judged = status == RL_OK ? set_flags(&c, memory, err) : TRAINER_OK;
+    if (status == RL_OK && judged == TRAINER_OK)
+        status = assign(&c, memory, scale, &core);
+    set_streams(&c);
+    scale_advantages(&c);
+    free(c.outcome);
+    rollouts->has_credit = true;
+    if (status != RL_OK)
+        return trainer_core_failed(err, "credit assignment", status, &core);
+    return judged == TRAINER_OK ? distill_failures(rollouts, task, workspace, &memory->distillation, err)
+                                : judged;
+}
+
+/* ---- statistics --------------------------------------------------------------------------- */
+
+/*
+ * The core counts an outcome turn behind those of the tool; it gets 0 and is left out of what is
+ * told, as its value is a reward and no gain.
+ */
+enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
+                                         struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
+                                         int32_t *n_gain, struct trainer_error *err)
+{
+    struct rl_turn_stat stats[TRAINER_TURNS_MAX];
+    struct rl_error core = {RL_OK, "out of memory"};
+    size_t n_indices = 0, *start = malloc((r->n + 1) * sizeof *start);
+    double *values = malloc(r->n * (ROLLOUT_VALUES + 1) * sizeof *values);
+    enum rl_status status = start && values ? RL_OK : RL_EWORKSPACE;
+    for (size_t i = 0; i < r->n && status == RL_OK; i++) {
+        size_t turns = (size_t)r->n_turns[i];
+        start[i] = i > 0 ? start[i - 1] + (size_t)r->n_turns[i - 1] + 1 : 0;
+        start[i + 1] = start[i] + turns + 1;
+        values[start[i] + turns] = 0; /* the outcome turn's, which is not looked at */
+        status =
+            rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
+    }
+    struct rl_turns turns = {r->n, start, NULL};
+    if (status == RL_OK)
+        status = rl_turn_statistics(&turns, values, stats, TRAINER_TURNS_MAX, &n_indices, &core);
+    *n_gain = (int32_t)n_indices;
+    for (size_t k = 0; k < TRAINER_TURNS_MAX && status == RL_OK; k++)
+        gain[k] = (struct trainer_turn_gain){stats[k].mean, stats[k].std, stats[k].count};
+    free(start);
+    free(values);
+    return status == RL_OK ? TRAINER_OK
+                           : trainer_core_failed(err, "information gain", status, &core);
+}

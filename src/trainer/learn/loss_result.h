@@ -1,0 +1,31 @@
+/* loss_result.h: what the losses of a minibatch report. */
+#ifndef TRAINER_LOSS_RESULT_H
+#define TRAINER_LOSS_RESULT_H
+
+#include <stdint.h>
+
+/* Of the tokens after a tool's first answer, if they have a clip range of their own. */
+struct loss_after_tool {
+    double share; /* of the rl component's tokens */
+    double clip_fraction, ratio, kl;
+};
+
+/* Of the composed loss (rlcore/compose.h). */
+struct loss_composed {
+    double backend, staleness;               /* mean factors before their caps */
+    double backend_capped, staleness_capped; /* shares of tokens */
+    double ess;                              /* effective sample size of the weights, as a share */
+};
+
+struct loss_result {
+    double dropped; /* share of the rl component's tokens that OPSM dropped */
+    struct loss_after_tool after_tool;
+    struct loss_composed composed;
+    double loss, clip_fraction, kl, entropy;
+    double value_loss, value_clip_fraction;
+    uint64_t n_valued;                 /* tokens with a value to train */
+    double distilled, distill_clipped; /* distance to a teacher: its loss, share of its tokens without gradient */
+    uint64_t n_tokens;                 /* of the policy */
+};
+
+#endif

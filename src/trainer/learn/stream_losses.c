@@ -1,0 +1,54 @@
+/* stream_losses.c: see stream_losses.h. */
+#include "learn/stream_losses.h"
+
+#include <math.h>
+
+#include <rlcore/stream_loss.h>
+
+#include "learn/policy_loss.h"
+
+static bool has_weights(const struct minibatch *b, const float *weight)
+{
+    for (size_t i = 0; i < b->n * b->width; i++)
+        if (weight[i] > 0)
+            return true;
+    return false;
+}
+
+/*
+ * A policy loss has already taken the rl component unless the loss is a stream loss, whose weights are multiplied by the
+ * importance weights. Scales are counts of this minibatch, but at least 1: an empty stream has loss 0, and 0 / 0 would
+ * spread through the sum. Gradients are added at wanted tokens only, as the other log-probs are from an earlier minibatch.
+ */
+enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss,
+                                  double *value, struct rl_error *core)
+{
+    bool rl_is_stream = loss_is_stream(loss);
+    for (size_t i = 0; i < b->n * b->width; i++)
+        b->rl[i] = rl_is_stream && b->mask[i] ? b->rl[i] * b->weight[i] : 0;
+    if (!rl_is_stream && !has_weights(b, b->ce) && !has_weights(b, b->ref_kl))
+        return RL_OK;
+    struct rl_sequences sequences = {b->n, b->first, b->written};
+    struct rl_streamsf streams = {.trainer = b->log_prob,
+                                  .inference = b->sampled,
+                                  .advantages = b->advantage,
+                                  .ref = b->reference,
+                                  .rl_weights = b->rl,
+                                  .ce_weights = b->ce,
+                                  .ref_kl_weights = b->ref_kl};
+    struct rl_stream_options options;
+    struct rl_stream_counts counts = {0};
+    struct rl_stream_result result;
+    rl_stream_options_init(&options);
+    rl_stream_countf(&sequences, &streams, &counts);
+    options.kind = loss->name == TRAINER_LOSS_IPO ? RL_STREAM_IPO : RL_STREAM_DPPO;
+    options.rl_scale = fmax(1, (double)counts.rl);
+    options.ce_scale = fmax(1, (double)counts.ce);
+    options.ref_kl_scale = fmax(1, (double)counts.ref_kl);
+    enum rl_status status =
+        rl_stream_lossf(&sequences, &streams, &options, b->d_part, NULL, &result, core);
+    for (size_t i = 0; i < b->n * b->width && status == RL_OK; i++)
+        b->d_log_prob[i] += b->wanted[i] ? b->d_part[i] : 0;
+    *value += result.loss;
+    return status;
+}

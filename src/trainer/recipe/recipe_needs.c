@@ -1,0 +1,43 @@
+/* recipe_needs.c: see recipe_needs.h. */
+#include "recipe/recipe_needs.h"
+
+unsigned recipe_needs(const struct trainer_recipe *recipe, int32_t task)
+{
+    static const unsigned teachers[] = {[TRAINER_TEACHER_CHECKPOINT] = RL_NEED_FROZEN_REFERENCE,
+                                        [TRAINER_TEACHER_POLICY] = RL_NEED_POLICY_REFERENCE};
+    const struct trainer_algorithm *algorithm = &recipe->tasks[task].algorithm;
+    bool distils = algorithm->distill.how != TRAINER_DISTILL_NONE;
+    return rl_algorithm_at(algorithm->name)->needs |
+           (distils ? teachers[algorithm->distill.teacher] : 0);
+}
+
+bool recipe_has_teacher(const struct trainer_recipe *recipe, int32_t task)
+{
+    return recipe_needs(recipe, task) & (RL_NEED_FROZEN_REFERENCE | RL_NEED_FROZEN_SOURCE);
+}
+
+bool recipe_has_hints(const struct trainer_recipe *recipe)
+{
+    bool any = false;
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        any = any || recipe_needs(recipe, task) & RL_NEED_POLICY_REFERENCE;
+    return any;
+}
+
+size_t recipe_task_rows(const struct trainer_recipe *recipe, int32_t task)
+{
+    return (size_t)recipe->tasks[task].questions * (size_t)recipe->training.group_size;
+}
+
+size_t recipe_rows(const struct trainer_recipe *recipe)
+{
+    size_t rows = 0;
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        rows += recipe_task_rows(recipe, task);
+    return rows;
+}
+
+bool recipe_is_off_policy(const struct trainer_recipe *recipe)
+{
+    return recipe->sampler.precision != TRAINER_FLOAT || recipe->sampler.staleness > 0;
+}

@@ -1,0 +1,87 @@
+/* reference_policies.c: see reference_policies.h. */
+#include "references/reference_policies.h"
+
+#include <stdlib.h>
+
+#include "recipe/recipe_needs.h"
+#include "references/shared_weights.h"
+#include "support/error.h"
+
+double reference_policies_sets(const struct trainer_recipe *recipe)
+{
+    double sets = recipe->loss.kl_coef > 0 ? 1 : 0;
+    for (int32_t task = 0; task < recipe->n_tasks; task++)
+        sets += recipe_has_teacher(recipe, task);
+    return sets;
+}
+
+double reference_policies_bytes(const struct trainer_recipe *recipe)
+{
+    return hinted_rows_bytes(recipe);
+}
+
+enum trainer_status reference_policies_open(struct reference_policies *policies,
+                                            const struct trainer_recipe *recipe,
+                                            struct ranks *ranks, struct trainer_error *err)
+{
+    size_t bytes = trainer_model_parameters(&recipe->model) * sizeof(float);
+    if (recipe->loss.kl_coef > 0 && !(policies->start = malloc(bytes)))
+        return trainer_no_memory(err, bytes);
+    for (int32_t task = 0; task < recipe->n_tasks; task++) {
+        if (!recipe_has_teacher(recipe, task))
+            continue;
+        if (!(policies->teacher[task] = malloc(bytes)))
+            return trainer_no_memory(err, bytes);
+        enum trainer_status status =
+            shared_weights_load(ranks, &recipe->model, recipe->tasks[task].algorithm.teacher,
+                                policies->teacher[task], err);
+        if (status != TRAINER_OK)
+            return status;
+    }
+    return hinted_rows_open(&policies->hinted, recipe)
+               ? TRAINER_OK
+               : trainer_no_memory(err, (size_t)hinted_rows_bytes(recipe));
+}
+
+void reference_policies_close(struct reference_policies *policies)
+{
+    free(policies->start);
+    for (int32_t task = 0; task < TRAINER_ENVS_MAX; task++)
+        free(policies->teacher[task]);
+    hinted_rows_close(&policies->hinted);
+}
+
+/* Rows [first, first+n) in the form that the learner takes; the policy's own tokens are wanted. */
+static struct learner_rows rows_of(const struct trainer_rollouts *r, size_t first, size_t n)
+{
+    size_t at = first * r->width;
+    return (struct learner_rows){n, r->width, r->tokens + at, r->length + first, r->mask + at};
+}
+
+/* sft needs no reference: its teacher has sampled, and cross-entropy only asks which tokens. */
+enum trainer_status reference_policies_score_task(struct reference_policies *policies,
+                                                  struct learner *learner,
+                                                  const struct trainer_recipe *recipe,
+                                                  struct trainer_rollouts *r, int32_t task,
+                                                  size_t first, size_t n,
+                                                  struct trainer_error *err)
+{
+    struct learner_rows rows = rows_of(r, first, n);
+    unsigned needs = recipe_needs(recipe, task);
+    if (needs & RL_NEED_POLICY_REFERENCE)
+        return hinted_teacher_score(&policies->hinted, learner, recipe, r, first, n, err);
+    if (needs & RL_NEED_FROZEN_REFERENCE)
+        return learner_score(learner, policies->teacher[task], &rows,
+                             r->reference + first * r->width, err);
+    return TRAINER_OK;
+}
+
+enum trainer_status reference_policies_score_start(const struct reference_policies *policies,
+                                                   struct learner *learner,
+                                                   struct trainer_rollouts *r,
+                                                   struct trainer_error *err)
+{
+    struct learner_rows rows = rows_of(r, 0, r->n);
+    return policies->start ? learner_score(learner, policies->start, &rows, r->start, err)
+                           : TRAINER_OK;
+}

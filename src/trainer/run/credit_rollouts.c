@@ -1,0 +1,95 @@
+/* credit_rollouts.c: see credit_rollouts.h. */
+#include "run/credit_rollouts.h"
+
+#include <math.h>
+
+#include "recipe/recipe_needs.h"
+#include "rollout/difficulty.h"
+#include "run/shared_beginnings.h"
+#include "run/value_arrays.h"
+
+/*
+ * Task by task, because groups must never be compared across environments whose rewards mean different things. The
+ * statistics of the clip scale are merged by tokens: a task of short answers counts less.
+ */
+static enum trainer_status assign_credit(struct run *run, int32_t iteration,
+                                         struct rl_turn_stat *scale, struct trainer_error *err)
+{
+    enum trainer_status status = reference_policies_score_start(&run->references, &run->learner,
+                                                                run->rollouts, err);
+    size_t first = 0;
+    *scale = (struct rl_turn_stat){.mean = 1};
+    for (int32_t task = 0; task < run->recipe->n_tasks && status == TRAINER_OK; task++) {
+        size_t n = recipe_task_rows(run->recipe, task);
+        struct credit_task at = {run->recipe, task, first, n, iteration};
+        struct rl_a2tgpo_stats stats = {1, 0};
+        status = reference_policies_score_task(&run->references, &run->learner, run->recipe,
+                                               run->rollouts, task, first, n, err);
+        if (status == TRAINER_OK)
+            status = credit_assign(run->rollouts, &at, &run->memory, &run->workspace, &stats, err);
+        struct rl_turn_stat part = {rollouts_tokens(run->rollouts, first, n),
+                                    stats.ig_clip_scale_mean, stats.ig_clip_scale_std};
+        rl_turn_stat_merge(scale, &part);
+        allocation_learn(&run->allocation[task], run->rollouts, first, n);
+        first += n;
+    }
+    return status;
+}
+
+/* Share of groups with right and wrong answers: where answers are compared, only these teach anything. */
+static double mixed_groups(const struct trainer_rollouts *r)
+{
+    double groups = 0, mixed = 0;
+    for (size_t first = 0, end; first < r->n; first = end, groups++) {
+        size_t right = 0;
+        end = rollouts_group_end(r, first);
+        for (size_t i = first; i < end; i++)
+            right += r->reward[i] > 0;
+        mixed += right > 0 && right < end - first;
+    }
+    return mixed / fmax(1, groups);
+}
+
+/*
+ * Malformed rollouts are counted apart from wrong ones: a policy that forgets the grammar needs another cure than one
+ * that does not find the answer.
+ */
+static enum trainer_status measure(const struct trainer_rollouts *r,
+                                   const struct trainer_recipe *recipe,
+                                   struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    double n = (double)r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        metrics->reward += r->reward[i] / n;
+        metrics->turns += r->episode[i].turn / n;
+        metrics->malformed += r->malformed[i] / n;
+    }
+    metrics->response_tokens = (double)rollouts_tokens(r, 0, r->n) / n;
+    metrics->allocation.mixed = mixed_groups(r);
+    difficulty_add(metrics->end_of_mix, r, recipe);
+    shared_beginnings_measure(r, metrics);
+    value_arrays_measure(r, metrics);
+    return r->has_values ? credit_measure_gains(r, metrics->gain, &metrics->n_gain, err)
+                         : TRAINER_OK;
+}
+
+enum trainer_status run_credit(struct run *run, int32_t iteration,
+                               struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    struct credit_memory *memory = &run->memory;
+    struct rl_turn_stat scale;
+    memory->judging.counts = (struct trainer_judge_counts){.rows = {0}};
+    memory->kl_reward = 0;
+    memory->distillation = (struct trainer_distillation){.groups = 0};
+    memory->alpha = memory->n_alpha = memory->n_adca = 0;
+    enum trainer_status status = assign_credit(run, iteration, &scale, err);
+    metrics->judge = memory->judging.counts;
+    metrics->offpolicy.kl_reward = memory->kl_reward / (double)run->rollouts->n;
+    metrics->distillation = memory->distillation;
+    metrics->adca = memory->n_adca > 0 ? &memory->adca : NULL;
+    metrics->n_alpha = memory->n_alpha;
+    metrics->alpha_used = memory->alpha / fmax(1, memory->n_alpha);
+    metrics->clip_scale_mean = scale.mean;
+    metrics->clip_scale_std = scale.std;
+    return status == TRAINER_OK ? measure(run->rollouts, run->recipe, metrics, err) : status;
+}

@@ -1,0 +1,10 @@
+/* final_score.h: the end of a run: final evaluation, checkpoint and last event. */
+#ifndef TRAINER_FINAL_SCORE_H
+#define TRAINER_FINAL_SCORE_H
+
+#include "run/run.h"
+
+/* Evaluates the trained policy, writes the checkpoint if one is asked for, and reports TRAINER_EVENT_DONE. */
+enum trainer_status run_finish(struct run *run, struct trainer_error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* memory_bound.c: see memory_bound.h. */
+#include "run/memory_bound.h"
+
+#include "learn/learner.h"
+#include "learn/minibatch.h"
+#include "recipe/recipe_needs.h"
+#include "references/reference_policies.h"
+#include "references/sampler_weights.h"
+#include "rollout/evaluate.h"
+#include "rollout/question_allocation.h"
+#include "run/route_replay.h"
+#include "run/side_rows.h"
+#include "run/value_arrays.h"
+#include "support/error.h"
+#include "support/threads.h"
+
+size_t memory_bound_largest_batch(const struct trainer_recipe *recipe)
+{
+    size_t rows = (size_t)recipe->training.minibatch;
+    bool warm = !recipe->checkpoint[0] && recipe->warm_start.steps > 0;
+    return warm && (size_t)recipe->warm_start.batch > rows ? (size_t)recipe->warm_start.batch
+                                                           : rows;
+}
+
+/* What is remembered about the questions of pools: anchors and pass rates. */
+static double pool_bytes(const struct trainer_recipe *recipe)
+{
+    double n = 0;
+    for (int32_t i = 0; i < recipe->n_tasks; i++)
+        n += recipe->tasks[i].pool * (double)sizeof(double) + allocation_bytes(&recipe->tasks[i]);
+    return n;
+}
+
+/*
+ * A checkpoint has 128 bytes of header, the parameters as floats, and 8 bytes of digest (policy/checkpoint.c). The size
+ * is exact, so that a budget of exactly that many bytes is met.
+ */
+double trainer_artifact_bytes(const struct trainer_recipe *recipe)
+{
+    return 128 + 4 * (double)trainer_model_parameters(&recipe->model) + 8;
+}
+
+/*
+ * The program, its libraries, and what BLAS allocates for each thread. This is generous on purpose: if a run used more
+ * than the bound, its budget would promise what does not hold.
+ */
+static double program_bytes(int threads)
+{
+    return 48e6 + 40e6 * threads;
+}
+
+/*
+ * The artifact counts twice: to be written it is encoded as a whole beside the parameters, and a teacher that is read is
+ * in memory as bytes and as floats. 64 bytes per token are room for what is small.
+ */
+double trainer_memory_bound(const struct trainer_recipe *recipe)
+{
+    int threads = threads_wanted(recipe->threads);
+    size_t rows = recipe_rows(recipe), width = (size_t)recipe->model.max_tokens;
+    size_t demos = recipe->checkpoint[0] ? 0 : (size_t)recipe->warm_start.batch;
+    double sets = sampler_weights_sets(recipe) + reference_policies_sets(recipe);
+    double params = (double)trainer_model_parameters(&recipe->model) * sizeof(float);
+    double tokens = (double)rows * (double)width;
+    return program_bytes(threads) +
+           learner_bytes(&recipe->model, memory_bound_largest_batch(recipe),
+                         &recipe->micro_batch) +
+           sampler_bytes(recipe, threads) + (double)rollouts_bytes(rows, width) +
+           (double)rollouts_bytes(evaluate_rows(recipe), width) +
+           (double)minibatch_bytes((size_t)recipe->training.minibatch, width) +
+           side_bytes(recipe) + routing_bytes(recipe, rows) + value_arrays_bytes(recipe) +
+           sets * params + pool_bytes(recipe) + reference_policies_bytes(recipe) +
+           16 * (double)demos * (double)width + 64 * tokens + 2 * trainer_artifact_bytes(recipe);
+}
+
+enum trainer_status memory_bound_check(const struct trainer_recipe *recipe,
+                                       struct trainer_error *err)
+{
+    const struct trainer_budget *budget = &recipe->budget;
+    double memory = trainer_memory_bound(recipe), artifact = trainer_artifact_bytes(recipe);
+    if (budget->memory_bytes > 0 && memory > budget->memory_bytes)
+        return trainer_fail(err, TRAINER_ESIZE,
+                            "the run needs up to %.0f bytes of memory, budget.memory_bytes is %.0f",
+                            memory, budget->memory_bytes);
+    if (budget->artifact_bytes > 0 && artifact > budget->artifact_bytes)
+        return trainer_fail(err, TRAINER_ESIZE,
+                            "the checkpoint has %.0f bytes, budget.artifact_bytes is %.0f",
+                            artifact, budget->artifact_bytes);
+    return TRAINER_OK;
+}

@@ -1,0 +1,177 @@
+/*
+ * minibatch_updates.c: see minibatch_updates.h.
+ *
+ * Rows are shuffled anew in each epoch, by a seed of the iteration and the epoch, and cut into minibatches that mix
+ * questions: a minibatch of one group would only push one answer against its siblings. Old log-probs are those from
+ * before the first update of the iteration, because the clip range limits the distance to that policy.
+ */
+#include "run/minibatch_updates.h"
+
+#include <math.h>
+
+#include "learn/minibatch_loss.h"
+#include "learn/value_loss.h"
+#include "support/clock.h"
+#include "support/error.h"
+#include "support/rng.h"
+
+/* The shuffle of Fisher and Yates, from the end. */
+static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t i = n; i > 1; i--) {
+        size_t j = (size_t)trainer_rng_below(rng, (int32_t)i), swap = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = swap;
+    }
+}
+
+/*
+ * A linear warm-up, then a cosine from the whole rate down to the share final_rate of it. The warm-up counts from 1, or
+ * the first update would do nothing. The cosine ends with the last update of the run, not of an iteration.
+ */
+static double rate_at(const struct trainer_training *training, double peak, double update,
+                      double updates)
+{
+    double begin = training->warmup > 0 ? fmin(1, (update + 1) / training->warmup) : 1;
+    double cosine = 0.5 * (1 + cos(3.141592653589793 * update / updates));
+    return peak * begin *
+           (training->final_rate + (1 - training->final_rate) * cosine);
+}
+
+/* The rate of the value head follows the same curve from a peak of its own, or is that of the rest. */
+static struct learner_rates rates_at(const struct trainer_recipe *recipe, double update,
+                                     double updates)
+{
+    const struct trainer_training *training = &recipe->training;
+    return (struct learner_rates){
+        .rate = rate_at(training, training->learning_rate, update, updates),
+        .value_rate = rate_at(training, recipe->value.learning_rate, update, updates),
+        .clip_norm = training->clip_norm};
+}
+
+/*
+ * One update: forward pass, loss, backward pass, step. The loss is checked before the backward pass, so that the error
+ * names the loss; the gradient of a NaN would only be reported as a gradient.
+ */
+static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
+                                  const struct learner_rates *rates,
+                                  struct loss_result *result, double *norm,
+                                  struct trainer_error *err)
+{
+    struct minibatch *b = run->minibatch;
+    minibatch_gather(b, run->rollouts, rows, n);
+    struct learner_rows view = {b->n, b->width, b->tokens, b->length, b->wanted};
+    run->learner.replay = routing_of(&run->routing, run->recipe, b);
+    enum trainer_status status =
+        learner_forward(&run->learner, run->learner.params, &view, b->log_prob, b->entropy, err);
+    run->learner.replay = NULL;
+    if (status == TRAINER_OK)
+        status = minibatch_loss(b, &run->recipe->loss, &run->workspace, result, err);
+    if (status == TRAINER_OK && b->value)
+        status = learner_values(&run->learner, &view, b->value, err);
+    if (status == TRAINER_OK && b->value)
+        status = minibatch_value_loss(b, run->recipe, &run->workspace, result, err);
+    if (status == TRAINER_OK && !isfinite(result->loss))
+        status = trainer_fail(err, TRAINER_ENUMERIC, "the loss is not finite");
+    if (status == TRAINER_OK)
+        status = learner_update(&run->learner, b->d_log_prob, b->d_value, rates, norm, err);
+    return status;
+}
+
+static void add(struct trainer_iteration *metrics, const struct loss_result *result, double norm)
+{
+    struct trainer_offpolicy *off = &metrics->offpolicy;
+    metrics->loss += result->loss;
+    metrics->grad_norm += norm;
+    metrics->entropy += result->entropy;
+    metrics->clip_fraction += result->clip_fraction;
+    metrics->kl += result->kl;
+    metrics->values.loss += result->value_loss;
+    metrics->values.clip_fraction += result->value_clip_fraction;
+    metrics->n_valued += result->n_valued;
+    off->opsm_dropped += result->dropped;
+    off->after_tool += result->after_tool.share;
+    off->after_tool_clip_fraction += result->after_tool.clip_fraction;
+    off->after_tool_ratio += result->after_tool.ratio;
+    off->after_tool_kl += result->after_tool.kl;
+    off->backend += result->composed.backend;
+    off->staleness += result->composed.staleness;
+    off->backend_capped += result->composed.backend_capped;
+    off->staleness_capped += result->composed.staleness_capped;
+    off->compose_ess += result->composed.ess;
+    metrics->distillation.loss += result->distilled;
+    metrics->distillation.clipped += result->distill_clipped;
+}
+
+/* Means over updates, not over rollouts, because each update saw another policy. */
+static void take_means(struct trainer_iteration *metrics, double n)
+{
+    struct trainer_offpolicy *off = &metrics->offpolicy;
+    double *const sums[] = {&metrics->loss,
+                            &metrics->grad_norm,
+                            &metrics->entropy,
+                            &metrics->clip_fraction,
+                            &metrics->kl,
+                            &metrics->values.loss,
+                            &metrics->values.clip_fraction,
+                            &off->opsm_dropped,
+                            &off->after_tool,
+                            &off->after_tool_clip_fraction,
+                            &off->after_tool_ratio,
+                            &off->after_tool_kl,
+                            &off->backend,
+                            &off->staleness,
+                            &off->backend_capped,
+                            &off->staleness_capped,
+                            &off->compose_ess,
+                            &metrics->distillation.loss,
+                            &metrics->distillation.clipped};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i] /= n;
+}
+
+/* Tokens that go through the network, prompts and observations included: this is what speed is measured by. */
+static uint64_t fed_tokens(const struct minibatch *b)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += (uint64_t)b->length[i];
+    return n;
+}
+
+/*
+ * The last minibatch of an epoch may be smaller: leaving its rows out would waste rollouts, which cost more than updates.
+ * After a failure, means are taken over the updates that were done.
+ */
+enum trainer_status run_update(struct run *run, int32_t iteration,
+                               struct trainer_iteration *metrics, struct trainer_error *err)
+{
+    const struct trainer_training *training = &run->recipe->training;
+    size_t n = run->rollouts->n, size = (size_t)training->minibatch, done = 0;
+    size_t per_epoch = (n + size - 1) / size, per_iteration = per_epoch * (size_t)training->epochs;
+    double begin = clock_now(), norm = 0;
+    enum trainer_status status = TRAINER_OK;
+    for (int32_t epoch = 0; epoch < training->epochs && status == TRAINER_OK; epoch++) {
+        struct trainer_rng rng = {
+            trainer_seed(run->recipe->seed, 'u', (uint64_t)iteration << 16 | (uint64_t)epoch)};
+        shuffle(n, &rng, run->order);
+        for (size_t first = 0; first < n && status == TRAINER_OK; first += size, done++) {
+            struct loss_result result;
+            double at = (double)((size_t)iteration * per_iteration + done);
+            struct learner_rates rates = rates_at(
+                run->recipe, at, (double)training->iterations * (double)per_iteration);
+            metrics->learning_rate = rates.rate;
+            status = update(run, run->order + first, first + size < n ? size : n - first, &rates,
+                            &result, &norm, err);
+            if (status == TRAINER_OK) {
+                add(metrics, &result, norm);
+                metrics->trained_tokens += fed_tokens(run->minibatch);
+            }
+        }
+    }
+    take_means(metrics, fmax(1, (double)done));
+    metrics->update_s = clock_now() - begin;
+    return status;
+}

@@ -1,0 +1,18 @@
+/*
+ * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
+ * plays on from there (VinePPO, arXiv 2410.01679).
+ */
+#ifndef TRAINER_PREFIX_VALUES_H
+#define TRAINER_PREFIX_VALUES_H
+
+#include "run/run.h"
+
+/*
+ * After the rows were played: overwrites run->rollouts->value of the tasks that ask for continuations. job: the
+ * sampler's job for the rows themselves. Adds to the time and tokens of gains in *metrics.
+ */
+enum trainer_status prefix_values(struct run *run, int32_t iteration,
+                                  const struct sampler_job *job,
+                                  struct trainer_iteration *metrics, struct trainer_error *err);
+
+#endif

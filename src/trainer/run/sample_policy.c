@@ -1,0 +1,45 @@
+/* sample_policy.c: rollouts of a policy for a person to read (trainer_sample). */
+#include <string.h>
+
+#include "run/collect_rollouts.h"
+#include "run/credit_rollouts.h"
+
+/*
+ * One iteration without its updates, so that a person sees what training sees, credit included. The KL penalty and
+ * staleness are off, because a loaded policy has no earlier weights. The rollouts outlive the run: they are taken from it
+ * before it closes, without the arrays whose memory is the run's.
+ */
+enum trainer_status trainer_sample(struct trainer_rollouts **rollouts,
+                                   const struct trainer_recipe *recipe, const float *params,
+                                   int32_t n_questions, uint64_t seed, struct trainer_error *err)
+{
+    struct trainer_recipe few = *recipe;
+    struct trainer_iteration metrics = {0};
+    few.seed = seed;
+    few.loss.kl_coef = 0;
+    few.sampler.staleness = 0;
+    few.judge.endpoint[0] = 0;
+    for (int32_t i = 0; i < few.n_tasks; i++) {
+        few.tasks[i].questions = n_questions;
+        few.tasks[i].hardness = 0;
+        few.tasks[i].sizes = TRAINER_GROUPS_EQUAL;
+    }
+    struct run run = {.recipe = &few};
+    *rollouts = NULL;
+    enum trainer_status status = run_open(&run, err);
+    if (status != TRAINER_OK)
+        goto done;
+    memcpy(run.learner.params, params, run.learner.n_params * sizeof *params);
+    status = run_collect(&run, 0, &metrics, err);
+    if (status == TRAINER_OK)
+        status = run_credit(&run, 0, &metrics, err);
+    if (status != TRAINER_OK)
+        goto done;
+    *rollouts = run.rollouts;
+    run.rollouts->routes = NULL;
+    run.rollouts->expected = run.rollouts->returns = NULL;
+    run.rollouts = NULL;
+done:
+    run_close(&run);
+    return status;
+}

@@ -1,0 +1,18 @@
+/*
+ * side_rollouts.h: rollouts that are played beside those that are trained on, in run->side: the greedy ones of
+ * greedy_baseline.h, the beginnings of shared_beginnings.h and the continuations of prefix_values.h.
+ */
+#ifndef TRAINER_SIDE_ROLLOUTS_H
+#define TRAINER_SIDE_ROLLOUTS_H
+
+#include "run/run.h"
+
+/*
+ * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout: by the weights of
+ * `job`, on the same threads and ranks, and they count in what the iteration cost (metrics).
+ */
+enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan,
+                              struct sampler_job job, struct trainer_iteration *metrics,
+                              struct trainer_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* side_rows.h: how many rows a recipe needs for the rollouts of side_rollouts.h. */
+#ifndef TRAINER_SIDE_ROWS_H
+#define TRAINER_SIDE_ROWS_H
+
+#include <trainer/recipe.h>
+
+/* Episodes of one question from which its rollouts branch (hierarchical_grpo). */
+size_t side_episodes(const struct trainer_recipe *recipe, int32_t task);
+
+/* Whether values of prefixes are measured by continuations. */
+bool side_continues(const struct trainer_recipe *recipe, int32_t task);
+
+/* Rows of the task that needs the most at a time; 0 if none needs any. */
+size_t side_rows(const struct trainer_recipe *recipe);
+
+/* Bytes of these rows. */
+double side_bytes(const struct trainer_recipe *recipe);
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * training.c: a training run from recipe to checkpoint (trainer_run).
+ *
+ * Everything large is allocated before the first step (run_open), within a bound that is reported before that
+ * (TRAINER_EVENT_START): a run that does not fit does not start. The caller may stop the run at any event, and run_close
+ * frees everything. The checkpoint is written last: a checkpoint that exists is whole, and comes from a run that ended
+ * well.
+ */
+#include <string.h>
+
+#include "learn/warm_start.h"
+#include "references/shared_weights.h"
+#include "rollout/evaluate.h"
+#include "run/collect_rollouts.h"
+#include "run/credit_rollouts.h"
+#include "run/final_score.h"
+#include "run/memory_bound.h"
+#include "run/minibatch_updates.h"
+#include "run/off_policy_correction.h"
+#include "run/resume_state.h"
+#include "run/run_events.h"
+#include "support/clock.h"
+#include "support/error.h"
+
+static enum trainer_status report_start(struct run *run, struct trainer_error *err)
+{
+    const char *state = run->process.state;
+    int32_t done = 0;
+    if (!state || trainer_state_read(state, run->recipe, &done, NULL) != TRAINER_OK)
+        done = 0;
+    struct trainer_event event = {.kind = TRAINER_EVENT_START,
+                                  .step = done,
+                                  .steps = run->recipe->training.iterations,
+                                  .parameters = trainer_model_parameters(&run->recipe->model),
+                                  .memory_bound = trainer_memory_bound(run->recipe)};
+    return run_report(run, &event, err);
+}
+
+/* Called by warm_start, which reports a stop itself with the step. */
+static bool report_warm_step(void *context, int32_t step, double loss)
+{
+    struct run *run = context;
+    struct trainer_event event = {.kind = TRAINER_EVENT_WARM,
+                                  .step = step,
+                                  .steps = run->recipe->warm_start.steps,
+                                  .loss = loss};
+    return run_report(run, &event, NULL) == TRAINER_OK;
+}
+
+/* ---- beginning ---------------------------------------------------------------------------- */
+
+static void restart_optimizer(struct run *run)
+{
+    const struct trainer_training *training = &run->recipe->training;
+    learner_restart(&run->learner, training->adam_beta1, training->adam_beta2,
+                    training->weight_decay);
+}
+
+/*
+ * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts behind the warm start:
+ * moments of supervised gradients say nothing about those of rewards, and a run from the warm start's checkpoint, which
+ * has no moments, is then the same run.
+ */
+static enum trainer_status make_first_weights(struct run *run, struct trainer_error *err)
+{
+    const struct trainer_recipe *recipe = run->recipe;
+    struct learner *learner = &run->learner;
+    enum trainer_status status = TRAINER_OK;
+    trainer_policy_initf(&recipe->model, recipe->seed, learner->params);
+    if (recipe->checkpoint[0])
+        status = shared_weights_load(&run->ranks, &recipe->model, recipe->checkpoint,
+                                     learner->params, err);
+    else if (recipe->warm_start.steps > 0)
+        status = warm_start(learner, recipe, report_warm_step, run, err);
+    restart_optimizer(run);
+    if (run->references.start)
+        memcpy(run->references.start, learner->params, learner->n_params * sizeof(float));
+    return status;
+}
+
+/*
+ * An evaluation during training. All of them have the same questions and one sampling seed, so that the curve moves
+ * because the policy does; the seeds of the final score begin at 11 and do not include it.
+ */
+static enum trainer_status evaluate(struct run *run, int32_t iteration, struct trainer_error *err)
+{
+    struct trainer_event event = {.kind = TRAINER_EVENT_EVALUATION,
+                                  .step = iteration,
+                                  .steps = run->recipe->training.iterations};
+    enum trainer_status status =
+        evaluate_once(&run->sampler, run->evaluation, run->learner.params, 1,
+                      run->recipe->evaluation.temperature, &event.score, NULL, err);
+    if (status != TRAINER_OK)
+        return status;
+    run->totals.score_sum += event.score;
+    run->totals.n_scores++;
+    return run_report(run, &event, err);
+}
+
+/* Rank 0 has the file. A run that cannot save its state ends, because its user relies on it. */
+static enum trainer_status save_state(struct run *run, int32_t iterations,
+                                      struct trainer_error *err)
+{
+    const struct trainer_process *process = &run->process;
+    bool due = process->state && process->state_every > 0 && ranks_mine(&run->ranks) == 0 &&
+               iterations % process->state_every == 0;
+    return due ? resume_state_save(run, process->state, iterations, err) : TRAINER_OK;
+}
+
+/*
+ * Goes on from a saved state, or begins: first weights, and an evaluation before the first iteration, to which the result
+ * of training is compared. The warm start may be most of a run, so its state is saved at once. *first: the iteration to
+ * go on with.
+ */
+static enum trainer_status resume_or_begin(struct run *run, int32_t *first,
+                                           struct trainer_error *err)
+{
+    restart_optimizer(run);
+    enum trainer_status status = resume_state_load(run, run->process.state, first, err);
+    if (status != TRAINER_OK || *first >= 0)
+        return status;
+    *first = 0;
+    status = make_first_weights(run, err);
+    if (status == TRAINER_OK && run->recipe->evaluation.every > 0)
+        status = evaluate(run, 0, err);
+    return status == TRAINER_OK ? save_state(run, 0, err) : status;
+}
+
+/* ---- iterations --------------------------------------------------------------------------- */
+
+/* mismatch_ess is 1 if nothing is measured: every rollout counts in full. */
+static enum trainer_status iterate(struct run *run, int32_t iteration, struct trainer_error *err)
+{
+    int32_t iterations = run->recipe->training.iterations;
+    struct trainer_iteration metrics = {.mismatch_ess = 1};
+    struct trainer_event event = {.kind = TRAINER_EVENT_ITERATION,
+                                  .step = iteration + 1,
+                                  .steps = iterations,
+                                  .iteration = &metrics};
+    enum trainer_status status = run_collect(run, iteration, &metrics, err);
+    if (status == TRAINER_OK)
+        status = run_credit(run, iteration, &metrics, err);
+    if (status == TRAINER_OK)
+        status = run_correct(run, &metrics, err);
+    if (status == TRAINER_OK)
+        status = run_update(run, iteration, &metrics, err);
+    run_totals_add(&run->totals, iteration, iterations, &metrics);
+    return status == TRAINER_OK ? run_report(run, &event, err) : status;
+}
+
+/*
+ * A failure gets its iteration in front of the message: the same message means divergence in the fortieth iteration and
+ * a wrong recipe in the first. A stop by the caller keeps its own message.
+ */
+static enum trainer_status train(struct run *run, struct trainer_error *err)
+{
+    int32_t iterations = run->recipe->training.iterations, every = run->recipe->evaluation.every;
+    int32_t first = 0;
+    enum trainer_status status = resume_or_begin(run, &first, err);
+    for (int32_t i = first; i < iterations && status == TRAINER_OK; i++) {
+        status = iterate(run, i, err);
+        if (status != TRAINER_OK && status != TRAINER_ESTOPPED && !ranks_are_apart(&run->ranks))
+            return trainer_blame(err, status, "iteration", i + 1);
+        if (status == TRAINER_OK && every > 0 && ((i + 1) % every == 0 || i + 1 == iterations))
+            status = evaluate(run, i + 1, err);
+        if (status == TRAINER_OK)
+            status = save_state(run, i + 1, err);
+    }
+    return status;
+}
+
+/* ---- a run -------------------------------------------------------------------------------- */
+
+static bool is_sound(const struct trainer_comm *comm)
+{
+    return !comm || (comm->size >= 1 && comm->size <= TRAINER_RANKS_MAX && comm->rank >= 0 &&
+                     comm->rank < comm->size);
+}
+
+/*
+ * The start is reported before memory is allocated: if the system kills the run for its memory, the caller knows how
+ * much it asked for.
+ */
+enum trainer_status trainer_run_process(const struct trainer_recipe *recipe,
+                                        const struct trainer_run_options *options,
+                                        const struct trainer_process *process,
+                                        struct trainer_error *err)
+{
+    const struct trainer_comm *comm = process->comm;
+    struct run run = {.recipe = recipe, .clock.began = clock_now()};
+    struct trainer_error local = {TRAINER_OK, ""};
+    if (options)
+        run.options = *options;
+    if (!is_sound(comm))
+        return trainer_fail(err, TRAINER_EINVAL, "rank %d of %d; at most %d ranks are allowed",
+                            comm->rank, comm->size, TRAINER_RANKS_MAX);
+    run.process = *process;
+    run.ranks.comm = comm;
+    run.memory.judging = (struct judging){
+        .ask = run.options.judge, .context = run.options.judge_context, .ranks = &run.ranks};
+    enum trainer_status status = memory_bound_check(recipe, &local);
+    if (status == TRAINER_OK)
+        status = report_start(&run, &local);
+    if (status == TRAINER_OK) {
+        status = run_open(&run, &local);
+        if (status == TRAINER_OK)
+            status = train(&run, &local);
+        if (status == TRAINER_OK)
+            status = run_finish(&run, &local);
+        run_close(&run);
+    }
+    status = ranks_leave(&run.ranks, status, &local);
+    if (status != TRAINER_OK && err)
+        *err = local;
+    return status;
+}
+
+enum trainer_status trainer_run(const struct trainer_recipe *recipe,
+                                const struct trainer_run_options *options,
+                                struct trainer_error *err)
+{
+    const struct trainer_process alone = {0};
+    return trainer_run_process(recipe, options, &alone, err);
+}

@@ -1,0 +1,145 @@
+/* atomic_file.c: see atomic_file.h. */
+#include "support/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/error.h"
+
+static enum trainer_status io_failed(struct trainer_error *err, const char *path, const char *what)
+{
+    return trainer_fail(err, TRAINER_EIO, "%s: %s: %s", path, what, strerror(errno));
+}
+
+/*
+ * A disk that fills up makes short writes before it fails. A signal may cut a write short as well;
+ * neither is a failure.
+ */
+static bool write_all(int fd, const void *data, size_t size)
+{
+    const char *at = data;
+    while (size > 0) {
+        ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/*
+ * The name is on disk once its directory is. Not every file system lets a directory be synced, and
+ * the file itself is on disk by now: a failure here is no reason to lose the trial.
+ */
+static void sync_directory(const char *path)
+{
+    char dir[4096];
+    const char *slash = strrchr(path, '/');
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
+                  : snprintf(dir, sizeof dir, ".");
+    int fd = n > 0 && (size_t)n < sizeof dir ? open(dir, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+/*
+ * fsync before rename: a name that appears before its bytes would survive a power cut as an empty
+ * file. close() is looked at because network file systems report a full disk only there.
+ */
+static enum trainer_status write_beside(const char *path, const char *beside,
+                                        const struct file_part *parts, size_t n_parts,
+                                        struct trainer_error *err)
+{
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    enum trainer_status status = TRAINER_OK;
+    bool written = fd >= 0;
+    for (size_t i = 0; i < n_parts && written; i++)
+        written = write_all(fd, parts[i].bytes, parts[i].n);
+    if (fd < 0)
+        status = io_failed(err, beside, "open");
+    else if (!written || fsync(fd) != 0)
+        status = io_failed(err, beside, "write");
+    if (fd >= 0 && close(fd) != 0 && status == TRAINER_OK)
+        status = io_failed(err, beside, "close");
+    if (status == TRAINER_OK && rename(beside, path) != 0)
+        status = io_failed(err, path, "rename");
+    if (status != TRAINER_OK && fd >= 0)
+        unlink(beside);
+    return status;
+}
+
+/* A pipe might never end, or never begin; a rename would put a file in place of /dev/null. */
+static enum trainer_status refuse_odd(const char *path, struct trainer_error *err)
+{
+    struct stat about;
+    bool odd = stat(path, &about) == 0 && !S_ISREG(about.st_mode);
+    return odd ? trainer_fail(err, TRAINER_EIO, "%s: not a regular file", path) : TRAINER_OK;
+}
+
+/*
+ * The process id in the name: two runs that save to one place do not write into each other's half.
+ */
+enum trainer_status atomic_file_write(const char *path, const struct file_part *parts,
+                                     size_t n_parts, struct trainer_error *err)
+{
+    size_t length = strlen(path) + sizeof ".2147483647.part";
+    char *beside = malloc(length);
+    if (!beside)
+        return trainer_no_memory(err, length);
+    snprintf(beside, length, "%s.%ld.part", path, (long)getpid());
+    enum trainer_status status = refuse_odd(path, err);
+    if (status == TRAINER_OK)
+        status = write_beside(path, beside, parts, n_parts, err);
+    if (status == TRAINER_OK)
+        sync_directory(path);
+    free(beside);
+    return status;
+}
+
+static enum trainer_status damaged(struct trainer_error *err, const char *path, const char *what)
+{
+    return trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged %s: length", path, what);
+}
+
+/*
+ * The whole file (free); its length must be what its header says. Lengths are bounded before
+ * memory is asked for (64 GiB is far above any model here): a recipe that names the wrong file
+ * gets a message, not an allocation of its size.
+ */
+unsigned char *atomic_file_read(const char *path, const char *what, size_t least, size_t *size,
+                               enum trainer_status *status, struct trainer_error *err)
+{
+    struct stat about;
+    *status = refuse_odd(path, err);
+    if (*status != TRAINER_OK)
+        return NULL;
+    FILE *file = fopen(path, "rb");
+    unsigned char *bytes = NULL;
+    if (!file)
+        *status = errno == ENOENT
+                      ? trainer_fail(err, TRAINER_ENOTFOUND, "%s: no such %s", path, what)
+                      : io_failed(err, path, "open");
+    else if (fstat(fileno(file), &about) != 0)
+        *status = io_failed(err, path, "stat");
+    else if (about.st_size < (off_t)least || about.st_size > INT64_C(1) << 36)
+        *status = damaged(err, path, what);
+    else if (!(bytes = malloc(*size = (size_t)about.st_size)))
+        *status = trainer_no_memory(err, (size_t)about.st_size);
+    else if (fread(bytes, 1, *size, file) != *size)
+        *status = ferror(file) ? io_failed(err, path, "read") : damaged(err, path, what);
+    if (file)
+        fclose(file);
+    return bytes;
+}
