@@ -20,8 +20,8 @@ src/store/fail.h           *                           include/lineage
 src/store/clock.h          *                           -
 src/store/internal.h       *                           include/lineage src/store/fail.h
 src/store/format           *                           include/lineage src/store/fail.h src/store/internal.h
-src/store/files            fs.h places.h snapshot.h telemetry.h torn.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
-src/store/log              log.h log_file.h digest_chain.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
+src/store/files            fs.h places.h snapshot.h telemetry.h torn_file.h   include/lineage src/store/fail.h src/store/internal.h src/store/format
+src/store/log              log.h log_file.h digest_chain.h record_walk.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
@@ -142,9 +142,6 @@ cli/ranks        launch team
 cli/report       report_axes report_model
 cli/run          command_environment command_trial provenance
 cli/trial        guardian trial_process trial_watch
-src/store/append    append_state appending outbox tail
-src/store/log       digest_chain log
-src/store/postgres  log_postgres log_postgres_parts
 END
 }
 

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* Status labels, in the order people list them. */
+/* Status labels, in the order in which they are listed. */
 enum lineage_label {
     LINEAGE_KEEP,
     LINEAGE_DISCARD,
@@ -41,17 +41,26 @@ enum lineage_label {
     LINEAGE_N_LABELS
 };
 
-/* The label's text on disk ("eval_budget_overrun"); NULL if label is out of range. */
+/* The label's name in the log, such as "eval_budget_overrun"; NULL if label is out of range. */
 LINEAGE_API const char *lineage_label_name(enum lineage_label label);
 
-/* The label spelled exactly so (lower case, no blanks). False if there is none. */
+/* Sets *label to the one with exactly this name (lower case, no blanks). Returns false if there is none. */
 LINEAGE_API bool lineage_label_parse(enum lineage_label *label, const char *text);
 
-/* Whether a trial with this label tells the next agent something: all but harness_abort. */
-LINEAGE_API bool lineage_label_is_informational(enum lineage_label label);
-
-/* Whether trials with this label may be best and stand in chains: keep and baseline. */
+/* Whether a trial with this label may be the best and part of a chain: keep and baseline. */
 LINEAGE_API bool lineage_label_is_kept(enum lineage_label label);
+
+/* Whether the score of a trial with this label counts: keep, discard and baseline. The score of a crash may be a
+ * placeholder, and that of a disqualified trial is void. */
+LINEAGE_API bool lineage_label_is_measured(enum lineage_label label);
+
+/* Whether the setting was tried without a usable score: crash, preflight_crash, size_blocked, disqualified and the two
+ * overruns. */
+LINEAGE_API bool lineage_label_is_failure(enum lineage_label label);
+
+/* Whether the trial says anything about its setting: every label but harness_abort, with which the setting counts as
+ * untried. */
+LINEAGE_API bool lineage_label_is_informational(enum lineage_label label);
 
 /* An optional number. */
 struct lineage_number {

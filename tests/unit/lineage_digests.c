@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "files/fs.h"
+#include "log/digest_chain.h"
 #include "log/log_file.h"
 #include "support/file_fault.h"
 #include "support/files.h"

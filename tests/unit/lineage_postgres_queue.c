@@ -12,7 +12,7 @@
 
 #include <lineage/queue.h>
 
-#include "blobs/blobs_kind.h"
+#include "blobs/blobs_backend.h"
 #include "files/fs.h"
 #include "internal.h"
 #include "log/log.h"

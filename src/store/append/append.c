@@ -22,6 +22,7 @@
 
 #include "../format/row.h"
 #include "../mirror/mirror.h"
+#include "outbox.h"
 
 /* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
  * row under a header that was cut. A row with a line end in a cell could be cut right behind it, and would look whole to

@@ -13,6 +13,7 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "outbox_rows.h"
+#include "outbox.h"
 
 struct batch {
     struct appending row;                   /* the one at hand */

@@ -1,4 +1,4 @@
-/* append.h: what append keeps between two rows of one handle. */
+/* append_state.h: what append keeps between two rows of one handle. */
 #ifndef APPEND_APPEND_STATE_H
 #define APPEND_APPEND_STATE_H
 
@@ -47,15 +47,6 @@ struct append_state {
 
 /* store->append, made if there is none. */
 enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err);
-
-/* Before the log is claimed: have the index read what there is, which may take long. */
-enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err);
-
-/* With the log claimed and `end` its state then: make the state valid, mending a torn end on the way. */
-enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
-
-/* mirror_mended, for what was learned from the index so far as well. */
-bool append_mended(struct lineage_store *store);
 
 /* Whether exactly this id is in the store. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,

@@ -7,7 +7,8 @@
 
 #include "append_state.h"
 #include "../files/snapshot.h"
-#include "outbox.h"
+#include "catch_up.h"
+#include "outbox_request.h"
 
 struct appending {
     struct lineage_store *store;

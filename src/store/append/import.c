@@ -14,6 +14,7 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "append_state.h"
+#include "catch_up.h"
 #include "../files/fs.h"
 #include "../log/log.h"
 #include "verdict.h"

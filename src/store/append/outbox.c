@@ -23,7 +23,6 @@
 #include "../format/row.h"
 #include "../mirror/mirror.h"
 #include "../log/log.h"
-#include "appending.h"
 #include "outbox_rows.h"
 
 /* What breaks more often than this in a row is as good as away. */

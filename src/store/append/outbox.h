@@ -12,22 +12,11 @@
 
 #include <jansson.h>
 
-#include "outbox_file.h"
+#include "appending.h"
+#include "outbox_request.h"
 
-struct appending;
 struct log;
 struct outbox_rows;
-
-enum { OUTBOX_ID_MAX = 48 };
-
-struct outbox_request {
-    unsigned char number[16];
-    char id[OUTBOX_ID_MAX]; /* outbox-NUMBER */
-    json_t *about;          /* what its file says */
-    struct outbox_file *file;
-    unsigned tries;
-    bool delivered;         /* later, by another command than the one that made it */
-};
 
 /* One row, or n of them, into a log on a server; with the server away it is kept, its exp_id is outbox-NUMBER, and that is
  * LINEAGE_OK too. */

@@ -8,6 +8,7 @@
 #include "../log/log.h"
 #include "appending.h"
 #include "outbox_rows.h"
+#include "outbox.h"
 
 struct syncing {
     struct lineage_store *store;

@@ -14,6 +14,7 @@
 #include "../files/places.h"
 #include "../mirror/mirror.h"
 #include "append_state.h"
+#include "catch_up.h"
 
 /* A record is put back as it is; a person says that it is whole, which its bytes cannot. The id
  * must be unused, because between the crash and now the trial may have been run again under it. */

@@ -8,7 +8,7 @@
 #include "../questions/questions.h"
 #include "../log/log.h"
 #include "blobs.h"
-#include "blobs_kind.h"
+#include "blobs_backend.h"
 
 static bool is_below(const char *name, const char *place)
 {

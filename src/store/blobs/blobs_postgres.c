@@ -23,7 +23,7 @@
 #include "../log/log.h"
 #include "../postgres/log_postgres.h"
 #include "../postgres/pg.h"
-#include "blobs_kind.h"
+#include "blobs_backend.h"
 
 enum { CHUNK = 1 << 20, DEPTH_MAX = 64, NUMBER_MAX = 32 };
 

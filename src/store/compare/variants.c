@@ -27,7 +27,7 @@ enum { MAX_CONDITIONS = 64, NAME_SIZE = 128 + LINEAGE_PARAM_QUOTED_MAX };
  * another measure than one that ended: neither is a sample of what the setting achieves. */
 static bool is_scored(const struct lineage_trial *trial)
 {
-    return (lineage_label_is_kept(trial->status) || trial->status == LINEAGE_DISCARD) && trial->score.present &&
+    return lineage_label_is_measured(trial->status) && trial->score.present &&
            isfinite(trial->score.value);
 }
 

@@ -1,6 +1,6 @@
 /* expected.h: what a trial was expected to gain. */
-#ifndef MIRROR_EXPECTED_H
-#define MIRROR_EXPECTED_H
+#ifndef FORMAT_EXPECTED_H
+#define FORMAT_EXPECTED_H
 
 #include <stdbool.h>
 

@@ -21,6 +21,7 @@
 #include "../fail.h"
 #include "arena.h"
 #include "number.h"
+#include "param_aliases.h"
 #include "row.h"
 
 /* A stretch of text. */
@@ -51,24 +52,6 @@ struct notes_builder {
     size_t n_params, n_turns;
     bool failed;
 };
-
-/* The first eight are each two bytes of UTF-8, which name_length relies on; longer aliases stand
- * behind them. */
-static const struct {
-    const char *alias, *name;
-} aliases[] = {{"α", "alpha"},   {"β", "beta"}, {"γ", "gamma"}, {"δ", "delta"},
-               {"ε", "epsilon"}, {"λ", "lambda"}, {"η", "eta"}, {"τ", "tau"},
-               {"adv_rescale_alpha", "alpha"}};
-
-/* One name per setting in everything that is stored, or a query for alpha would miss the rows of
- * who wrote α. */
-const char *lineage_param_canonical(const char *name)
-{
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (aliases[i].alias[0] == name[0] && strcmp(aliases[i].alias, name) == 0)
-            return aliases[i].name;
-    return name;
-}
 
 static bool is_letter(char c)
 {
@@ -135,9 +118,9 @@ static struct span skip(struct span s, size_t n)
 static size_t name_length(struct span s)
 {
     size_t n = 0;
-    for (size_t i = 0; i < 8; i++) /* the Greek letters */
-        if (s.length > 2 && memcmp(s.text, aliases[i].alias, 2) == 0)
-            return 2;
+    size_t greek = param_alias_greek(s.text, s.length);
+    if (greek)
+        return greek;
     if (!s.length || !is_letter(s.text[0]))
         return 0;
     while (n < s.length && is_name_char(s.text[n]))

@@ -17,52 +17,6 @@
 #include "arena.h"
 #include "row.h"
 
-/* The words are in files and in the mirror; numbers of the enum are nowhere stored, so it may be
- * reordered, the words may not. */
-static const char *const label_names[LINEAGE_N_LABELS] = {
-    [LINEAGE_KEEP] = "keep",
-    [LINEAGE_DISCARD] = "discard",
-    [LINEAGE_CRASH] = "crash",
-    [LINEAGE_EVAL_BUDGET_OVERRUN] = "eval_budget_overrun",
-    [LINEAGE_TRAIN_BUDGET_OVERRUN] = "train_budget_overrun",
-    [LINEAGE_SIZE_BLOCKED] = "size_blocked",
-    [LINEAGE_PREFLIGHT_CRASH] = "preflight_crash",
-    [LINEAGE_HARNESS_ABORT] = "harness_abort",
-    [LINEAGE_DISQUALIFIED] = "disqualified",
-    [LINEAGE_BASELINE] = "baseline",
-};
-
-const char *lineage_label_name(enum lineage_label label)
-{
-    return (unsigned)label < LINEAGE_N_LABELS ? label_names[label] : NULL;
-}
-
-bool lineage_label_parse(enum lineage_label *label, const char *text)
-{
-    for (int i = 0; i < LINEAGE_N_LABELS; i++)
-        if (strcmp(label_names[i], text) == 0) {
-            *label = (enum lineage_label)i;
-            return true;
-        }
-    return false;
-}
-
-/*
- * harness_abort says that the machinery failed before the setting was tried. Everything that asks
- * what was tried (tried, coverage, a night that goes on) must leave it out, or the setting is never
- * run.
- */
-bool lineage_label_is_informational(enum lineage_label label)
-{
-    return label != LINEAGE_HARNESS_ABORT;
-}
-
-/* A baseline was not compared with anything but is what others are compared with. */
-bool lineage_label_is_kept(enum lineage_label label)
-{
-    return label == LINEAGE_KEEP || label == LINEAGE_BASELINE;
-}
-
 #define TEXT(member) {#member, LINEAGE_COLUMN_TEXT, offsetof(struct lineage_trial, member)}
 #define NUMBER(member) {#member, LINEAGE_COLUMN_NUMBER, offsetof(struct lineage_trial, member)}
 

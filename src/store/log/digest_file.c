@@ -22,6 +22,8 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
+#include "digest_chain.h"
+#include "record_walk.h"
 
 #define NUMBERS 42 /* two numbers of 20 digits and a blank behind each */
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)

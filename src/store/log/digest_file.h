@@ -1,5 +1,5 @@
 /*
- * digest_file.h: .results.tsv.digests, where the digests of a log are kept that is a file (digest_chain.h).
+ * digest_file.h: .results.tsv.digests, where the digests of a log are kept that is a file (digest.h).
  *
  * A line for each time that rows came in: how many records the log had, where the last of them ends, and its digest.
  */

@@ -15,7 +15,7 @@
  *      whatever machine the others are on. Readers never wait for it.
  *   3. log_append is all or nothing: when it fails the log is as it was. When it succeeds with
  *      sync the bytes survive a crash of the machine, before the claim is released.
- *   4. Digests of records (digest_chain.h) are kept for those that are durable, and only for them.
+ *   4. Digests of records (digest.h) are kept for those that are durable, and only for them.
  *   5. The same bytes are never added twice: if it cannot be known whether an append took place
  *      (a broken connection), log_append finds out before it returns.
  */
@@ -24,7 +24,7 @@
 
 #include "../fail.h"
 #include "../format/arena.h"
-#include "digest_chain.h"
+#include "digest.h"
 
 /* What a log is at some moment. */
 struct log_state {
@@ -239,7 +239,7 @@ static inline bool log_has_requests(const struct log *log)
     return log->kind->find != NULL;
 }
 
-/* Whether the records are still those that their digests were made of (digest_chain.h). Writes nothing and waits for
+/* Whether the records are still those that their digests were made of (digest.h). Writes nothing and waits for
  * nobody. */
 static inline enum lineage_status log_check_digests(struct log *log, struct log_digests *digests,
                                                     struct lineage_error *err)

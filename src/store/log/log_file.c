@@ -27,7 +27,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "../files/torn.h"
+#include "../files/torn_file.h"
 #include "digest_file.h"
 #include "lock_holder.h"
 #include "log_watch.h"

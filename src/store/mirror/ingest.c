@@ -19,7 +19,7 @@
 #include "row_batch.h"
 #include "statement.h"
 #include "step_metrics.h"
-#include "tally.h"
+#include "specialist_sums.h"
 #include "worker_thread.h"
 
 /* What counts as much: below it a sync is one row or a few, above it a load. */

@@ -1,6 +1,6 @@
 /* mirror_internal.h: the members of struct mirror, for the files of this folder. */
-#ifndef MIRROR_INTERNAL_H
-#define MIRROR_INTERNAL_H
+#ifndef MIRROR_MIRROR_INTERNAL_H
+#define MIRROR_MIRROR_INTERNAL_H
 
 #include <sqlite3.h>
 

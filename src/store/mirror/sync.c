@@ -14,7 +14,7 @@
 
 #include "../files/fs.h"
 #include "../files/places.h"
-#include "changes.h"
+#include "log_changes.h"
 #include "connection.h"
 #include "ingest.h"
 #include "meta.h"

@@ -5,6 +5,7 @@
  * commits (log_postgres_claim.c). What the server ends (a client that stopped, a backend that was killed) ends the claim with
  * it; the append that follows is then refused and nothing is there.
  */
+#include "log_postgres.h"
 #include "log_postgres_parts.h"
 
 #include <inttypes.h>

@@ -7,6 +7,7 @@
  * named before anything was sent: under a claim of its own, which waits until a transaction that is still at work has ended one
  * way or the other.
  */
+#include "log_postgres.h"
 #include "log_postgres_parts.h"
 
 #include <stdio.h>

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../log/digest_chain.h"
+#include "../log/record_walk.h"
+
 /* The records from the chain on, beside the digests that the server made when they came. */
 struct comparing {
     struct log_digests *digests;

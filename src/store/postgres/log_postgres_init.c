@@ -1,4 +1,5 @@
 /* log_postgres_init.c: schema and store on a server, made and brought up to date; settings of a store. */
+#include "log_postgres.h"
 #include "log_postgres_parts.h"
 
 #include <stdio.h>

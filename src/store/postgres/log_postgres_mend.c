@@ -1,7 +1,7 @@
 /* log_postgres_mend.c: an open end, of a file that was torn when it was imported, moved aside under the claim. */
 #include "log_postgres_parts.h"
 
-#include "../files/torn.h"
+#include "../files/torn_file.h"
 
 /* Only an open end is ever mended: what is a record on the server has ended. The server keeps the bytes too. */
 static enum lineage_status mend(struct log_postgres *p, struct log_state *state, uint64_t from, uint64_t to,

@@ -3,7 +3,6 @@
 #define POSTGRES_LOG_POSTGRES_PARTS_H
 
 #include "../log/log.h"
-#include "log_postgres.h"
 #include "pg.h"
 #include "server_name.h"
 

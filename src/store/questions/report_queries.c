@@ -248,13 +248,6 @@ enum lineage_status mirror_param_names(struct mirror *mirror, const char ***name
     return mirror_end_rows(stmt, status);
 }
 
-/* The score of a crash may be a placeholder, and that of a disqualified trial does not count: neither is a
- * best. */
-static bool was_measured(enum lineage_label label)
-{
-    return lineage_label_is_kept(label) || label == LINEAGE_DISCARD;
-}
-
 /* One row of param_values: the outcomes of a value under one label. The smallest and the largest
  * score were kept as rows came in, so the best is known without looking at a trial. */
 static void add_outcome(struct lineage_report_value *value, sqlite3_stmt *stmt, enum lineage_label label, bool higher)
@@ -264,7 +257,7 @@ static void add_outcome(struct lineage_report_value *value, sqlite3_stmt *stmt, 
     uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 2);
     value->n += n;
     value->labels[label] += n;
-    if (sqlite3_column_type(stmt, at) != SQLITE_NULL && was_measured(label) &&
+    if (sqlite3_column_type(stmt, at) != SQLITE_NULL && lineage_label_is_measured(label) &&
         (!value->best.present || (higher ? score > value->best.value : score < value->best.value)))
         value->best = (struct lineage_number){true, score};
 }

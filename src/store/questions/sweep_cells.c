@@ -133,13 +133,6 @@ static void free_cell(struct lineage_sweep_cell *cell)
     free(cell->best_id);
 }
 
-/* A measured score counts as best whether it was kept or discarded; a failure's does not. The
- * same labels as in `compare`: scores of trials that ran to the end. */
-static bool counts(enum lineage_label label)
-{
-    return lineage_label_is_kept(label) || label == LINEAGE_DISCARD;
-}
-
 static bool is_better(const struct lineage_number *best, double score, bool higher)
 {
     return !best->present || (higher ? score > best->value : score < best->value);
@@ -152,7 +145,7 @@ static bool add_score(struct sweeping *s, struct lineage_sweep_cell *cell, enum 
     cell->count++;
     cell->labels[label]++;
     double score = sqlite3_column_double(stmt, score_at);
-    if (sqlite3_column_type(stmt, score_at) == SQLITE_NULL || !counts(label) || score - score != 0 ||
+    if (sqlite3_column_type(stmt, score_at) == SQLITE_NULL || !lineage_label_is_measured(label) || score - score != 0 ||
         !is_better(&cell->best, score, s->higher))
         return true;
     free(cell->best_id);
@@ -263,7 +256,7 @@ static enum lineage_status add_sum(struct sweeping *s, struct mirror *mirror, sq
     cell->count += n;
     cell->labels[label] += n;
     double best = sqlite3_column_double(stmt, best_at);
-    if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && counts(label) && is_better(&cell->best, best, s->higher))
+    if (sqlite3_column_type(stmt, best_at) != SQLITE_NULL && lineage_label_is_measured(label) && is_better(&cell->best, best, s->higher))
         cell->best = (struct lineage_number){true, best};
     return LINEAGE_OK;
 }

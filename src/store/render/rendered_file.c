@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../files/fs.h"
-#include "keep.h"
+#include "handwritten.h"
 #include "out_file.h"
 
 #define MOST_TRIES 5   /* that somebody saves meanwhile */

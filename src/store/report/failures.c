@@ -11,13 +11,6 @@
 
 #define LOOKED_AT 24 /* newest failures of a label */
 
-/* disqualified too: it has a score, and the rules threw it out. An abort of the harness says nothing of the
- * trial. */
-static bool is_failure(enum lineage_label label)
-{
-    return !lineage_label_is_kept(label) && label != LINEAGE_DISCARD && label != LINEAGE_HARNESS_ABORT;
-}
-
 /* Then by name, so that equal counts do not change places between two renderings. */
 static int by_failures(const void *a, const void *b)
 {
@@ -110,7 +103,7 @@ enum lineage_status report_failures(struct report_load *load, struct lineage_err
     struct lineage_report_failure *failures;
     enum lineage_status status = report_alloc(load, LINEAGE_N_LABELS, sizeof *failures, &failures, err);
     for (int i = 0; status == LINEAGE_OK && i < LINEAGE_N_LABELS; i++)
-        if (report->labels[i] && is_failure((enum lineage_label)i)) {
+        if (report->labels[i] && lineage_label_is_failure((enum lineage_label)i)) {
             struct lineage_report_failure *failure = &failures[report->n_failures++];
             *failure = (struct lineage_report_failure){.label = (enum lineage_label)i, .n = report->labels[i]};
             status = count_specialists(load, failure, err);

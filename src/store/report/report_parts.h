@@ -1,6 +1,6 @@
 /* report_parts.h: the parts that a report is put together from; each reads its own from the index. */
-#ifndef REPORT_PARTS_H
-#define REPORT_PARTS_H
+#ifndef REPORT_REPORT_PARTS_H
+#define REPORT_REPORT_PARTS_H
 
 #include <lineage/report.h>
 

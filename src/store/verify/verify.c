@@ -19,6 +19,7 @@
 #include "../files/snapshot.h"
 #include "../files/telemetry.h"
 #include "../format/json_text.h"
+#include "../log/digest_chain.h"
 #include "../questions/questions.h"
 #include "mirror_checks.h"
 

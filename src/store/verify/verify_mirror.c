@@ -3,7 +3,7 @@
  * by row in every table say the same. Only the first difference of each table is reported: the rest follows from it,
  * and the remedy (`lineage rebuild`) is one.
  */
-#include "verify_tables.h"
+#include "verify_mirror.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
-/* queue_kind.h: what every kind of queue can do; lineage/queue.h says what each function means. */
-#ifndef QUEUE_QUEUE_KIND_H
-#define QUEUE_QUEUE_KIND_H
+/* queue_backend.h: what every kind of queue can do; lineage/queue.h says what each function means. */
+#ifndef QUEUE_QUEUE_BACKEND_H
+#define QUEUE_QUEUE_BACKEND_H
 
 #include <lineage/queue.h>
 
@@ -11,7 +11,7 @@
  * whether anything has happened, and how many seconds the lease lasts that ends first (INFINITY: there is none). descriptor:
  * can be read when there is something to hear; -1: look from time to time.
  */
-struct queue_kind {
+struct queue_backend {
     enum lineage_status (*claim)(struct lineage_queue *, const struct lineage_claim_request *, size_t *which,
                                  struct lineage_claim *, struct lineage_error *);
     enum lineage_status (*renew)(struct lineage_queue *, struct lineage_claim *, double lease, const char *about,
@@ -28,7 +28,7 @@ struct queue_kind {
 
 /* An implementation's own struct begins with this one. */
 struct lineage_queue {
-    const struct queue_kind *kind;
+    const struct queue_backend *kind;
     struct lineage_store *store;
     char worker[LINEAGE_WORKER_MAX];
 };

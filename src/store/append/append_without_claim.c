@@ -1,5 +1,5 @@
 /*
- * append_next.c: the common append to a log on a server, without the claim: the server gives the row the id that is next.
+ * append_without_claim.c: the common append to a log on a server, without the claim: the server gives the row the id that is next.
  *
  * All else that the row says is decided here, by what this handle knows of the log, and the server adds it only if that still
  * holds: no trial was kept since, so the best is the one that is known (log_append_next). Rows that others add all the time,

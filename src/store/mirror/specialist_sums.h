@@ -1,6 +1,6 @@
-/* tally.h: the sums of label_counts and calibration, added up in memory during a sync. */
-#ifndef MIRROR_TALLY_H
-#define MIRROR_TALLY_H
+/* specialist_sums.h: the sums of label_counts and calibration, added up in memory during a sync. */
+#ifndef MIRROR_SPECIALIST_SUMS_H
+#define MIRROR_SPECIALIST_SUMS_H
 
 #include "mirror.h"
 

@@ -1,5 +1,5 @@
 /*
- * append_beside.c: what goes beside a row: its telemetry, and the snapshot of a trial that is kept.
+ * append_files.c: what goes beside a row: its telemetry, and the snapshot of a trial that is kept.
  *
  * The copy of a snapshot is made before the claim and gets its name under it. Killed in between, it stands under a temporary
  * name, locked, and is removed by the next append; behind it, there are files without a row, which `verify` names and the
@@ -14,6 +14,7 @@
 #include "../files/places.h"
 #include "../files/telemetry.h"
 #include "../questions/questions.h"
+#include "outbox.h"
 
 /*
  * With auto the label is not known yet, and the snapshot is copied all the same: it takes long, and

@@ -1,6 +1,6 @@
-/* blobs_kind.h: blobs on a server; a build without PostgreSQL has no such stores. Names are checked by the caller. */
-#ifndef BLOBS_BLOBS_KIND_H
-#define BLOBS_BLOBS_KIND_H
+/* blobs_backend.h: blobs on a server; a build without PostgreSQL has no such stores. Names are checked by the caller. */
+#ifndef BLOBS_BLOBS_BACKEND_H
+#define BLOBS_BLOBS_BACKEND_H
 
 #include <lineage/blobs.h>
 

@@ -1,5 +1,5 @@
 /*
- * verify_pieces.c: whether lineage.db is sound, found out a piece of the log at a time.
+ * verify_in_pieces.c: whether lineage.db is sound, found out a piece of the log at a time.
  *
  * Most stores that are verified are sound, and to see that needs no second mirror of everything: some ten thousand rows
  * are put into tables in memory by the code that fills lineage.db, compared with the same rows there, and thrown away. What
@@ -18,7 +18,7 @@
 #include "../mirror/connection.h"
 #include "../mirror/ingest.h"
 #include "../mirror/meta.h"
-#include "verify_tables.h"
+#include "verify_mirror.h"
 
 enum { PIECE_ROWS = 1 << 13 };
 #define PIECE_BYTES ((int64_t)32 << 20)

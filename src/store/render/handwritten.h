@@ -1,5 +1,5 @@
 /*
- * keep.h: which bytes of a file that is about to be rendered again were written by a person.
+ * handwritten.h: which bytes of a file that is about to be rendered again were written by a person.
  *
  * A rendered file ends, where a person may begin, with a line that holds the digest of all bytes above it. If the
  * digest is right nobody touched those bytes, and all that follows is a person's. Headings prove nothing: a fence
@@ -13,8 +13,8 @@
  *     another tool's (fieldkit, blackboard)               nothing                  yes
  *     anything else                                       all of it                no
  */
-#ifndef RENDER_KEEP_H
-#define RENDER_KEEP_H
+#ifndef RENDER_HANDWRITTEN_H
+#define RENDER_HANDWRITTEN_H
 
 #include "../format/arena.h"
 

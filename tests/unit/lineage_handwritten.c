@@ -9,7 +9,7 @@
 #include <lineage/render.h>
 
 #include "files/fs.h"
-#include "render/keep.h"
+#include "render/handwritten.h"
 #include "support/files.h"
 #include "support/rows.h"
 

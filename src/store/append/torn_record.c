@@ -1,5 +1,5 @@
 /*
- * tail.c: the end of the log under a claim.
+ * torn_record.c: the end of the log under a claim.
  *
  * A record that a kill cut inside its last cell has as many cells as a whole one and reads as half a sentence, so a record
  * is believed only with its line end. What has none is not dropped either: an editor may have saved it so.
@@ -8,77 +8,14 @@
  * fault. It ends where a sound row begins whose id is in no other row: rows that somebody pasted into a cell have ids
  * that are.
  */
-#include "tail.h"
+#include "torn_record.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "../mirror/mirror.h"
-
-struct tail {
-    struct lineage_store *store;
-    struct log_state *end;
-    struct tsv_reader *reader;
-    struct buf bytes;
-    struct arena arena; /* of one row */
-    uint64_t from;      /* of bytes */
-};
-
-static enum lineage_status open_tail(struct tail *tail, uint64_t from, struct lineage_error *err)
-{
-    enum lineage_status status = LINEAGE_OK;
-    tail->from = from;
-    tail->bytes.length = 0;
-    if (!tail->reader && !(tail->reader = tsv_reader_new()))
-        return store_no_memory(err);
-    if (tail->end->size > from)
-        status = log_read(tail->store->log, from, (size_t)(tail->end->size - from), &tail->bytes, err);
-    return status;
-}
-
-static void close_tail(struct tail *tail)
-{
-    tsv_reader_free(tail->reader);
-    buf_release(&tail->bytes);
-    arena_release(&tail->arena);
-}
-
-/* A last CR is perhaps half of CR LF. */
-static bool next_record(struct tsv_scanner *scanner, struct tsv_record *record)
-{
-    if (!tsv_scan(scanner, record))
-        return false;
-    if (scanner->position == scanner->length && record->length && record->bytes[record->length - 1] == '\r')
-        record->terminated = false;
-    return true;
-}
-
-/* A record as a trial, valid until the next. */
-struct read_record {
-    struct lineage_trial trial;
-    bool is_row;
-    enum row_fault fault;
-    const char *id; /* its first cell also where it is no row; NULL if it has none that can be read */
-};
-
-static enum lineage_status read_record(struct tail *tail, const struct tsv_record *record, struct read_record *out,
-                                       struct lineage_error *err)
-{
-    const struct row_layout *layout = mirror_layout(tail->store->mirror);
-    const struct tsv_cell *cells;
-    char reason[160];
-    size_t n;
-    enum lineage_status status = tsv_parse(tail->reader, record, &cells, &n, err);
-    *out = (struct read_record){0};
-    if (status != LINEAGE_OK)
-        return status;
-    arena_reset(&tail->arena);
-    out->is_row = row_read(&out->trial, layout, cells, n, &tail->arena, &out->fault, reason, &status);
-    int id = layout->column[0];
-    if (status == LINEAGE_OK && out->fault != ROW_NOT_UTF8 && id >= 0 && (size_t)id < n)
-        out->id = cells[id].text;
-    return status == LINEAGE_OK ? LINEAGE_OK : store_no_memory(err);
-}
+#include "append_state.h"
+#include "tail_reader.h"
 
 /*
  * Whether the text behind a line end inside an open quote begins with a row that stands for itself.
@@ -90,13 +27,13 @@ static enum lineage_status begins_with_row(struct tail *tail, size_t at, bool *r
 {
     struct tsv_scanner scanner;
     struct tsv_record record;
-    struct read_record read;
+    struct tail_row read;
     bool used = false;
     *row = false;
     tsv_scanner_init(&scanner, tail->bytes.data + at, tail->bytes.length - at, tail->from + at, 1);
-    if (!next_record(&scanner, &record) || !record.terminated || !record.content)
+    if (!tail_next(&scanner, &record) || !record.terminated || !record.content)
         return LINEAGE_OK;
-    enum lineage_status status = read_record(tail, &record, &read, err);
+    enum lineage_status status = tail_read(tail, &record, &read, err);
     *row = status == LINEAGE_OK && read.is_row && read.fault == ROW_SOUND && read.trial.exp_id[0];
     if (*row)
         status = append_has_id(tail->store, read.trial.exp_id, &used, err);
@@ -174,21 +111,21 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
 {
     struct tsv_scanner scanner;
     tsv_scanner_init(&scanner, tail->bytes.data, tail->bytes.length, tail->from, *line);
-    while (*line = scanner.line, next_record(&scanner, record))
+    while (*line = scanner.line, tail_next(&scanner, record))
         if (!record->terminated)
             return true;
     return false;
 }
 
 /* In a loop, because behind the record that was moved there may be another that does not end. */
-enum lineage_status tail_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
+enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     struct tail tail = {.store = store, .end = end};
     struct tsv_record record;
     uint64_t from = mirror_position(store->mirror)->watermark, line = mirror_position(store->mirror)->line;
     bool open = false, whole_header = false;
     enum lineage_status status;
-    while ((status = open_tail(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
+    while ((status = tail_open(&tail, from, err)) == LINEAGE_OK && find_open_record(&tail, &line, &record)) {
         if (record.offset == 0)
             status = is_whole_header(&tail, &record, &whole_header, err);
         if (status != LINEAGE_OK || whole_header)
@@ -198,77 +135,9 @@ enum lineage_status tail_mend(struct lineage_store *store, struct log_state *end
         if (status != LINEAGE_OK)
             break;
     }
-    close_tail(&tail);
+    tail_close(&tail);
     store->append->finish_line = whole_header;
     if (status == LINEAGE_OK && open) /* the index may have shown what was moved */
         status = mirror_sync(store->mirror, err);
     return status;
-}
-
-/* Whether the parent of a row is still to come, so that a row to come may close a cycle. */
-static enum lineage_status awaits_parent(struct tail *tail, const char *parent, bool *awaits, struct lineage_error *err)
-{
-    bool found = false;
-    char prefixed[256];
-    const char *bare = strncmp(parent, "exp_", 4) == 0 ? parent + 4 : parent;
-    enum lineage_status status = append_has_id(tail->store, bare, &found, err);
-    if (status == LINEAGE_OK && !found && (size_t)snprintf(prefixed, sizeof prefixed, "exp_%s", bare) < sizeof prefixed)
-        status = append_has_id(tail->store, prefixed, &found, err);
-    *awaits = !found;
-    return status;
-}
-
-/* A row that cannot be read is no row here, but fieldkit may read it: its number is not given
- * again. */
-static enum lineage_status take_record(struct tail *tail, const struct tsv_record *record, struct lineage_error *err)
-{
-    struct read_record read;
-    struct append_state *state = tail->store->append;
-    bool awaits = false;
-    enum lineage_status status = read_record(tail, record, &read, err);
-    if (status != LINEAGE_OK)
-        return status;
-    if (!read.is_row) {
-        if (read.id) /* other tools read it: its id is used up */
-            row_note_id(read.id, &state->next_id, &state->id_width);
-        return LINEAGE_OK;
-    }
-    if (read.trial.parent_exp && read.trial.parent_exp[0])
-        status = awaits_parent(tail, read.trial.parent_exp, &awaits, err);
-    state->parents_behind = state->parents_behind || awaits;
-    if (status == LINEAGE_OK && !append_note_row(tail->store, &read.trial))
-        status = store_no_memory(err);
-    return status;
-}
-
-/* Under the claim, so that nothing can follow what is read. Unterminated records are gone by
- * now, except for a canonical header. */
-static enum lineage_status read_from(struct lineage_store *store, uint64_t from, uint64_t line, const struct log_state *end,
-                                     struct lineage_error *err)
-{
-    struct log_state now = *end;
-    struct tail tail = {.store = store, .end = &now};
-    struct tsv_scanner scanner;
-    struct tsv_record record;
-    enum lineage_status status = open_tail(&tail, from, err);
-    tsv_scanner_init(&scanner, tail.bytes.data, tail.bytes.length, tail.from, line);
-    while (status == LINEAGE_OK && next_record(&scanner, &record) && record.terminated)
-        if (record.content)
-            status = take_record(&tail, &record, err);
-    close_tail(&tail);
-    return status;
-}
-
-enum lineage_status tail_read(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
-{
-    const struct mirror_position *at = mirror_position(store->mirror);
-    if (!mirror_layout(store->mirror) || at->watermark >= end->size)
-        return LINEAGE_OK;
-    return read_from(store, at->watermark, at->line, end, err);
-}
-
-enum lineage_status tail_read_more(struct lineage_store *store, uint64_t from, const struct log_state *end,
-                                   struct lineage_error *err)
-{
-    return read_from(store, from, 1, end, err);
 }

@@ -1,6 +1,6 @@
-/* verify_tables.h: the tables of two mirrors, compared row by row. */
-#ifndef VERIFY_VERIFY_TABLES_H
-#define VERIFY_VERIFY_TABLES_H
+/* verify_mirror.h: the tables of two mirrors, compared row by row. */
+#ifndef VERIFY_VERIFY_MIRROR_H
+#define VERIFY_VERIFY_MIRROR_H
 
 #include <lineage/verify.h>
 

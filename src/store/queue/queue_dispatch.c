@@ -1,4 +1,4 @@
-/* queue.c: which kind of queue a store has, and who this process is in it. */
+/* queue_dispatch.c: which kind of queue a store has, and who this process is in it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "../clock.h"
 #include "../log/log.h"
-#include "queue_kind.h"
+#include "queue_backend.h"
 
 static void name_worker(char out[LINEAGE_WORKER_MAX])
 {

@@ -1,11 +1,11 @@
 /*
- * tally.c: sums per specialist.
+ * specialist_sums.c: sums per specialist.
  *
  * Sums are read from their tables when first touched, added to in file order, and written back at
  * the end: so they are to the last digit what one pass over the whole file would give, wherever
  * syncs fell between.
  */
-#include "tally.h"
+#include "specialist_sums.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * bb_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program writes
+ * blackboard_files.c: LEADERBOARD.md, tree.tsv and KNOWLEDGE.md of the blackboard, byte for byte as its own program writes
  * them.
  *
  * That program calls itself once per level and cannot go deeper than Python's recursion limit of 1,000. Its bytes

@@ -1,6 +1,6 @@
-/* torn.h: a record that nothing proves whole, kept beside the store's other files: results.tsv.torn-N. */
-#ifndef FILES_TORN_H
-#define FILES_TORN_H
+/* torn_file.h: a record that nothing proves whole, kept beside the store's other files: results.tsv.torn-N. */
+#ifndef FILES_TORN_FILE_H
+#define FILES_TORN_FILE_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* torn.c: see torn.h. */
-#include "torn.h"
+/* torn_file.c: see torn.h. */
+#include "torn_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * queue_files.c: claims as files, for the processes of one machine.
+ * claim_files.c: claims as files, for the processes of one machine.
  *
  * checkpoints/KEY.claim is one claim: a line of JSON, and a flock that its holder keeps for as long as it lives. So a
  * holder that was killed is known to be gone at once, whatever became of its process number, in a container or out of one;
@@ -36,7 +36,7 @@
 #include "../files/fs.h"
 #include "../files/places.h"
 #include "../log/log.h"
-#include "queue_kind.h"
+#include "queue_backend.h"
 
 /* Times a millisecond: long for what is done under the lock, short for who watches a trial meanwhile. */
 enum { LOCK_TRIES = 1000 };
@@ -459,7 +459,7 @@ static void files_close(struct lineage_queue *queue)
     free(files);
 }
 
-static const struct queue_kind kind = {files_claim,  files_renew, files_release,    files_each,
+static const struct queue_backend kind = {files_claim,  files_renew, files_release,    files_each,
                                       files_listen, files_hear,  files_descriptor, files_close};
 
 enum lineage_status queue_files_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)

@@ -1,5 +1,5 @@
 /*
- * queue_postgres.c: claims on a server, for workers on any machine.
+ * claim_postgres.c: claims on a server, for workers on any machine.
  *
  * Everything is decided by the functions of schema/postgresql/002_queue.sql, each a transaction of its own that ends before
  * the trial begins. A holder is named by worker and attempt. When a connection breaks under a claim that was made nobody is
@@ -17,7 +17,7 @@
 #include "../log/log.h"
 #include "../postgres/log_postgres.h"
 #include "../postgres/pg.h"
-#include "queue_kind.h"
+#include "queue_backend.h"
 
 /* Seconds: who watches a trial renews its claim in between and must not lose sight of it. */
 #define SHORT_PATIENCE 2.0
@@ -263,7 +263,7 @@ static void postgres_close(struct lineage_queue *queue)
     free(queue);
 }
 
-static const struct queue_kind kind = {postgres_claim,  postgres_renew, postgres_release,    postgres_each,
+static const struct queue_backend kind = {postgres_claim,  postgres_renew, postgres_release,    postgres_each,
                                       postgres_listen, postgres_hear,  postgres_descriptor, postgres_close};
 
 enum lineage_status queue_postgres_open(struct lineage_queue **queue, struct lineage_store *store, struct lineage_error *err)

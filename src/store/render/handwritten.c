@@ -1,11 +1,11 @@
 /*
- * keep.c: a person's bytes in a rendered file.
+ * handwritten.c: a person's bytes in a rendered file.
  *
  * Where it is not certain whose bytes they are, both sides are served: what may be a person's is carried over, and
  * the former file is put aside whole. A byte too many is a nuisance, one too few is somebody's thought lost.
  */
 #define _GNU_SOURCE /* memmem */
-#include "keep.h"
+#include "handwritten.h"
 
 #include <inttypes.h>
 #include <stdio.h>

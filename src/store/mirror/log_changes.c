@@ -1,5 +1,5 @@
 /*
- * changes.c: whether mirrored bytes of results.tsv are still what they were.
+ * log_changes.c: whether mirrored bytes of results.tsv are still what they were.
  *
  * At every sync that finds the file grown, its header and the last mirrored record are compared;
  * when the file was touched without growing, or is another file, all of it. Every byte up to the
@@ -10,7 +10,7 @@
  * much as reading the log anew. An edit in the middle that an append follows before the next sync
  * is left to `verify`, which compares everything (FORMAT.md says so).
  */
-#include "changes.h"
+#include "log_changes.h"
 
 #include <assert.h>
 #include <string.h>

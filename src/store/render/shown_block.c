@@ -1,5 +1,5 @@
 /*
- * record.c: a block as it was shown, kept in the store.
+ * shown_block.c: a block as it was shown, kept in the store.
  *
  * A record is evidence of what an agent knew, so none is ever written over: the same bytes under the same name are
  * one record, other bytes get a number.

@@ -1,6 +1,6 @@
-/* changes.h: were the mirrored bytes of the log changed since they were read? */
-#ifndef MIRROR_CHANGES_H
-#define MIRROR_CHANGES_H
+/* log_changes.h: were the mirrored bytes of the log changed since they were read? */
+#ifndef MIRROR_LOG_CHANGES_H
+#define MIRROR_LOG_CHANGES_H
 
 #include "mirror.h"
 

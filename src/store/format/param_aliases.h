@@ -1,0 +1,10 @@
+/* param_aliases.h: other names of parameters, such as α for alpha. lineage_param_canonical (lineage/notes.h) resolves them. */
+#ifndef FORMAT_PARAM_ALIASES_H
+#define FORMAT_PARAM_ALIASES_H
+
+#include <stddef.h>
+
+/* Bytes of the Greek letter that text begins with, if it is an alias and something follows it; else 0. */
+size_t param_alias_greek(const char *text, size_t length);
+
+#endif

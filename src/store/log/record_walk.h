@@ -1,0 +1,27 @@
+/* record_walk.h: the terminated records of a log, read in pieces, because a log may be larger than memory. */
+#ifndef LOG_RECORD_WALK_H
+#define LOG_RECORD_WALK_H
+
+#include "../format/tsv.h"
+#include "log.h"
+
+struct record_walk {
+    struct log *log;
+    uint64_t end;
+    struct tsv_scanner scanner;
+    struct buf bytes;
+    size_t piece; /* bytes to read at once; more if a record is longer */
+    bool at_end;  /* bytes holds the last of them */
+};
+
+/* Starts at a position where a record begins, which has that line number, and goes up to `end`. A walk keeps its memory
+ * when it is started again; zero it before the first start. */
+void record_walk_start(struct record_walk *walk, struct log *log, uint64_t position, uint64_t line, uint64_t end);
+
+/* *there is false behind the last record. *record is valid until the next call. A CR at the very end of the log does not
+ * end a record, because it may be half of CR LF. */
+enum lineage_status record_walk_next(struct record_walk *walk, struct tsv_record *record, bool *there,
+                                     struct lineage_error *err);
+void record_walk_release(struct record_walk *walk);
+
+#endif
