@@ -109,6 +109,7 @@ cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support
 mpi.h        cli/ranks
 popt.h       cli/cli.h
+pcre2.h      cli/trial
 END
 }
 

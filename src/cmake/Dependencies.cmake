@@ -13,6 +13,7 @@ set_target_properties(CSV::csv PROPERTIES
   IMPORTED_LOCATION ${CSV_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${CSV_INCLUDE_DIR})
 if(LINEAGE_BUILD_CLI)
   pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
+  pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
   # Declarations alone: `lineage serve` loads the library when it starts (cli/serve/microhttpd.h).
   find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h REQUIRED)
   # Likewise: a judge loads the library when one is asked (cli/judge/curl_library.h).

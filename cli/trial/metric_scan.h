@@ -1,0 +1,80 @@
+/*
+ * metric_scan.h: finds numbers with names in one line that a program printed.
+ *
+ * Forms, anywhere in the line at word boundaries:
+ *
+ *     METRIC loss=0.25 acc=0.9             every pair behind the word METRIC, whatever its name
+ *     loss: 3.25, loss=3.25, loss 3.25     a name that was asked for, and a number behind it
+ *     "loss": 3.25, | loss | 3.25 |        the same in JSON or in a table
+ *     loss: tensor(3.25, device='cuda:0')  the same in a constructor of one argument or more
+ *
+ * In a name that was asked for, the case of ASCII letters does not count, and a blank, '_' and '-' are the same
+ * character: `test_loss` finds `Test loss: 2.2`. A name does not match inside a longer one (`loss` in `val_loss`,
+ * `loss_scale` or `eval/loss`), and of several names that begin at one place the longest matches.
+ *
+ * A number that is followed by a comma and a digit (1,234.5) may mean two things, so it is reported and not read.
+ * A pattern (`--metric-regex`) is a Perl regular expression, matched by PCRE2; its first group, or the whole match if
+ * it has none, must be a number.
+ */
+#ifndef CLI_METRIC_SCAN_H
+#define CLI_METRIC_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct metric_pattern;
+
+/* What to look for. All is borrowed. */
+struct metric_query {
+    const char *const *names;
+    size_t n_names;
+    struct metric_pattern *const *patterns;
+    size_t n_patterns;
+};
+
+enum metric_source {
+    METRIC_BY_NAME,    /* a name that was asked for */
+    METRIC_BY_KEYWORD, /* behind the word METRIC */
+    METRIC_BY_PATTERN
+};
+
+enum metric_problem {
+    METRIC_READ,         /* no problem: value is the number */
+    METRIC_COMMA,        /* a comma inside the number */
+    METRIC_NOT_A_NUMBER, /* what a pattern matched is not a number */
+    METRIC_TOO_HARD      /* a pattern gave up on this line: it backtracked too often */
+};
+
+/* One number of a line, or a problem where one should be. Valid during the call that reports it. */
+struct metric_found {
+    const char *name; /* not terminated */
+    size_t name_length;
+    enum metric_source source;
+    enum metric_problem problem;
+    double value; /* may be infinite or not a number */
+    size_t at, length; /* bytes of the line that hold the number */
+};
+
+typedef void metric_found_fn(void *context, const struct metric_found *found);
+
+/* Report every number of the line that was asked for, from left to right by source: keyword, names, patterns. Takes
+ * time in proportion to the length of the line times the number of names. */
+void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
+                      void *context);
+
+/* Whether any line of the text may hold such a number. False spares the caller from splitting it into lines. */
+bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
+
+/* Copy the line without ANSI escape sequences (colours, cursor movements, titles). Returns the length of the copy, at
+ * most length; out may be the line itself. */
+size_t metric_scan_strip(char *out, const char *line, size_t length);
+
+/*
+ * Compile `NAME=REGEX`. NULL with a message in error[size] that names the position if it is not one, or if memory is
+ * short. metric_pattern_free takes NULL.
+ */
+struct metric_pattern *metric_pattern_new(const char *spec, char *error, size_t size);
+const char *metric_pattern_name(const struct metric_pattern *pattern);
+void metric_pattern_free(struct metric_pattern *pattern);
+
+#endif
