@@ -90,8 +90,7 @@ static bool prepare(void *context, const struct workdir *dir, struct trial_job *
     job->guarded = true;
     job->hold = dir->fd;
     job->grace_seconds = t->grace_seconds;
-    job->metrics = t->metrics;
-    job->n_metrics = t->n_metrics;
+    job->metrics = (struct metric_query){.names = t->metrics, .n_names = t->n_metrics};
     job->score_name = t->score ? t->score : t->n_metrics ? t->metrics[0] : NULL;
     job->silence_seconds = t->silence_seconds;
     job->stop_on_nan = t->stop_on_nan;
@@ -362,7 +361,13 @@ static void note_last_lines(const struct command_run *run, char *out, size_t siz
 
 static void remark(void *context, const struct trial_record *record, const struct trial_outcome *outcome, char *out)
 {
-    static const char *const channels[] = {"", "a line of its output that was asked for", "METRIC lines", "events"};
+    static const char *const channels[] = {
+        [TRIAL_CHANNEL_NONE] = "",
+        [TRIAL_CHANNEL_ONLY] = "the only METRIC name",
+        [TRIAL_CHANNEL_NAMED] = "a name that was asked for",
+        [TRIAL_CHANNEL_METRIC] = "METRIC lines",
+        [TRIAL_CHANNEL_EVENTS] = "events",
+    };
     const struct command_run *run = context;
     size_t size = TRIAL_REMARK_MAX, n = 0;
     out[0] = '\0';

@@ -92,15 +92,16 @@ static void become_command(const struct guarding *g, pid_t guardian, int failure
 {
     const struct guardian_command *c = g->command;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int output = c->output >= 0 ? c->output : STDERR_FILENO;
+    int out = c->printed[0] >= 0 ? c->printed[0] : STDERR_FILENO;
+    int err = c->printed[1] >= 0 ? c->printed[1] : STDERR_FILENO;
     if (c->group >= 0 && !trial_cgroup_enter(c->group))
         say(failure, OUTSIDE);
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL); /* ignored by who keeps the row; pipelines of a command need it */
     sigprocmask(SIG_SETMASK, &g->before, NULL);
-    if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-        dup2(output, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
+    if (getppid() == guardian && null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        dup2(err, STDERR_FILENO) >= 0 && dup2(c->events, TRIAL_EVENTS_FD) >= 0 &&
         (!c->dir || chdir(c->dir) == 0))
         execvpe(c->program, c->argv, c->environment);
     say(failure, errno);
@@ -258,8 +259,8 @@ static void close_between(int from, int to)
 /* Locks and ends of pipes that this process has are not the guardian's: held here they would never end. */
 static void close_others(const struct guarding *g)
 {
-    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->output, g->command->hold,
-                  g->command->group};
+    int keep[] = {STDERR_FILENO, g->control, g->report, g->command->events, g->command->printed[0],
+                  g->command->printed[1], g->command->hold, g->command->group};
     enum { KEPT = sizeof keep / sizeof *keep };
     qsort(keep, KEPT, sizeof *keep, by_number);
     for (int i = 0; i + 1 < KEPT; i++)
@@ -294,8 +295,9 @@ static void guard(struct guarding *g)
         _exit(1);
     if (g->outside)
         tell(g, NEWS_OUTSIDE, 0);
-    if (g->command->output >= 0)
-        close(g->command->output);
+    for (int i = 0; i < 2; i++)
+        if (g->command->printed[i] >= 0)
+            close(g->command->printed[i]);
     close(g->command->events);
     bool end = false;
     for (reap(g); !g->child_reaped && !end; reap(g))

@@ -20,7 +20,8 @@ struct guardian_command {
     const char *program; /* file to execute, or looked for in PATH if it has no slash */
     char *const *argv, *const *environment;
     const char *dir;     /* working directory; NULL: that of this process */
-    int events, output;  /* descriptors the command gets as 3, and as 1 and 2; output -1: 1 and 2 are this one's 2 */
+    int events;     /* descriptor that the command gets as TRIAL_EVENTS_FD */
+    int printed[2]; /* descriptors that it gets as 1 and 2; -1: standard error of this process */
     int hold;            /* kept open until all is gone; -1: none */
     int group;           /* control group (trial_cgroup.h) that the command goes into; -1: none */
     double grace;        /* seconds between TERM and KILL */

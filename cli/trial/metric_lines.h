@@ -1,41 +1,50 @@
 /*
- * metric_lines.h: metrics in what a program prints, for programs that write no events.
+ * metric_lines.h: turns lines that a program prints into events of its trial, for programs that write no events.
  *
- *     METRIC loss=0.25                       any name; `METRIC step=20 loss=0.25 acc=0.9` says several of one step
- *     val_bpb:          0.997900             a name that was asked for, at the beginning of a line
+ * metric_scan.h lists the forms in which a metric may be printed. The score is the metric that the caller names; without
+ * one it is `score`, or, as long as lines with the word METRIC name a single metric, that one.
  *
- * Steps are counted where none are said: a name that comes again begins the next one. A carriage return begins a line
- * anew, as it does on a terminal.
+ * A line may say which step it belongs to (`step 20 loss 0.3`, `METRIC step=20 loss=0.3`). Otherwise steps are counted: a
+ * name that was already read in this step begins the next one.
  */
 #ifndef CLI_METRIC_LINES_H
 #define CLI_METRIC_LINES_H
 
+#include "trial/metric_scan.h"
 #include "trial/trial_wire.h"
 
-enum { METRIC_NAMES_MAX = 64, METRIC_NAME_BYTES = 64 };
+enum { METRIC_NAMES_MAX = 64, METRIC_NAME_BYTES = 64, METRIC_NEAREST_BYTES = 160 };
 
 struct metric_lines {
-    const char *const *asked; /* borrowed */
-    size_t n_asked;
-    const char *score; /* the metric that is the score */
-    json_t *line;      /* of the event that was read last */
+    struct metric_query query;                 /* the caller's names, and "step" */
+    const char *names[METRIC_NAMES_MAX + 1];
+    const char *score;                         /* NULL: the caller named none */
+    json_t *line;                              /* the object of the event that was read last; used again */
     struct {
         char name[METRIC_NAME_BYTES];
-        int64_t step; /* at which it came last */
+        int64_t step; /* at which it was read last */
+        bool by_keyword;
     } seen[METRIC_NAMES_MAX];
     size_t n_seen;
     int64_t step;
-    char lost[METRIC_NAME_BYTES]; /* what event.not_finite points to */
+    char lost[METRIC_NAME_BYTES];              /* event.not_finite points here */
+    char *stripped;                            /* a line without its colours */
+    size_t capacity;
+    char nearest[METRIC_NEAREST_BYTES];        /* the line that came closest to printing the score .. */
+    int nearness;                              /* .. and how close it came: see metric_lines_describe */
 };
 
-/* score NULL: "score". */
-void metric_lines_init(struct metric_lines *lines, const char *const *asked, size_t n_asked, const char *score);
+/* All names are borrowed; those beyond METRIC_NAMES_MAX are ignored. score NULL: see above. */
+void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score);
 void metric_lines_release(struct metric_lines *lines);
 
-/* Whether there may be a metric in these lines; false spares reading them one by one. */
-bool metric_lines_may_be_in(const struct metric_lines *lines, const char *text, size_t length);
+/* Whether these lines may hold a metric. False spares the caller from reading them one by one. */
+bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t length);
 
-/* Read one line. True if it says a metric; *event is then valid until the next call. */
+/* Read one line. True if it holds a metric; *event is then valid until the next call. */
 bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length);
+
+/* For a program that printed no score: what was looked for, which metrics were read, and the nearest line. */
+void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size);
 
 #endif

@@ -254,6 +254,8 @@ bool metric_scan_may_find(const struct metric_query *query, const char *text, si
     bool begins[256] = {false};
     if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
         return length > 0;
+    if (query->n_names && memchr(text, '\033', length)) /* a colour may hide the word boundary */
+        return true;
     for (size_t i = 0; i < query->n_names; i++)
         for (int c = 0; c < 256; c++)
             begins[c] = begins[c] || folded((char)c) == folded(query->names[i][0]);

@@ -62,7 +62,7 @@ typedef void metric_found_fn(void *context, const struct metric_found *found);
 void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
                       void *context);
 
-/* Whether any line of the text may hold such a number. False spares the caller from splitting it into lines. */
+/* Whether any line of the text, colours included, may hold such a number. False spares the caller from splitting it into lines. */
 bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length);
 
 /* Copy the line without ANSI escape sequences (colours, cursor movements, titles). Returns the length of the copy, at

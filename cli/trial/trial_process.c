@@ -94,7 +94,7 @@ static void make_group(struct trial_process *p)
         trial_cgroup_remove(&p->group);
 }
 
-static int spawn_guarded(struct trial_process *p, char *const *environment, int events, int output)
+static int spawn_guarded(struct trial_process *p, char *const *environment, int events, const int printed[2])
 {
     const struct trial_job *job = p->job;
     make_group(p);
@@ -103,7 +103,7 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .environment = environment,
                                        .dir = job->dir,
                                        .events = events,
-                                       .output = output,
+                                       .printed = {printed[0], printed[1]},
                                        .hold = job->hold,
                                        .group = p->group.dir,
                                        .grace = job->grace_seconds};
@@ -152,13 +152,13 @@ static bool open_named_pipe(const char *path, int ends[2])
     return false;
 }
 
-static int start_command(struct trial_process *p, const char *variable, int events, int output)
+static int start_command(struct trial_process *p, const char *variable, int events, const int printed[2])
 {
     const char **environment = make_environment(variable, p->job->environment);
     char *const *list = (char *const *)(uintptr_t)environment;
     if (!environment)
         return ENOMEM;
-    int error = p->job->guarded ? spawn_guarded(p, list, events, output) : spawn(p, list, events);
+    int error = p->job->guarded ? spawn_guarded(p, list, events, printed) : spawn(p, list, events);
     free((void *)environment);
     return error;
 }
@@ -166,22 +166,25 @@ static int start_command(struct trial_process *p, const char *variable, int even
 /* The writing ends are closed at once: held open here the pipes would never end. */
 bool trial_process_start(struct trial_process *p, const struct trial_job *job)
 {
-    int events[2] = {-1, -1}, output[2] = {-1, -1}, error = 0;
+    int events[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, error = 0;
     char variable[PATH_MAX + 32] = "LINEAGE_EVENTS=/dev/fd/3";
-    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .output = -1, .notice = -1,
+    *p = (struct trial_process){.job = job, .pid = -1, .events = -1, .printed = {-1, -1}, .notice = -1,
                                 .group = {.dir = -1, .base = -1}};
     if (open_named_pipe(job->events_path, events))
         snprintf(variable, sizeof variable, "LINEAGE_EVENTS=%s", job->events_path);
     else if (!open_pipe(events))
         error = errno;
-    if (!error && job->output && !open_pipe(output))
+    /* A pipe for each stream: through a common one, a line of one would be cut by a line of the other. */
+    if (!error && job->output && (!open_pipe(out) || !open_pipe(err)))
         error = errno;
     if (!error)
-        error = start_command(p, variable, events[1], output[1]);
+        error = start_command(p, variable, events[1], (const int[]){out[1], err[1]});
     close_end(&events[1]);
-    close_end(&output[1]);
+    close_end(&out[1]);
+    close_end(&err[1]);
     p->events = events[0];
-    p->output = output[0];
+    p->printed[0] = out[0];
+    p->printed[1] = err[0];
     if (!error)
         return true;
     cli_error(CLI_SYSTEM, "cannot start %s: %s", job->argv[0], strerror(error));
@@ -239,7 +242,8 @@ bool trial_process_is_grouped(const struct trial_process *p)
 void trial_process_release(struct trial_process *p)
 {
     close_end(&p->events);
-    close_end(&p->output);
+    close_end(&p->printed[0]);
+    close_end(&p->printed[1]);
     if (p->job->events_path)
         unlink(p->job->events_path);
     if (p->job->guarded && p->guardian.pid > 0) {

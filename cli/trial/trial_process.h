@@ -10,7 +10,7 @@ struct trial_process {
     const struct trial_job *job;
     pid_t pid;      /* child of this process: the command, or its guardian */
     int events;     /* to read: what it says; -1: its end was read */
-    int output;     /* to read: what it prints; -1: its end was read, or nobody reads it */
+    int printed[2]; /* to read: its standard output and standard error; -1: its end was read, or nobody reads it */
     int notice;     /* readable when there may be news; -1: ask at intervals */
     bool ended;     /* the command has ended .. */
     int state;      /* .. with this wait status */

@@ -158,6 +158,7 @@ static void take_score(struct trial_record *record, const struct trial_event *ev
     record->score_channel = event->channel;
     record->score = (struct lineage_number){event->has_score, event->has_score ? event->score : 0};
     record->lost_score = event->lost_score;
+    record->unreadable_score = event->unreadable;
     record->score_step = record->step;
     json_t *object = record->final ? record->final : step_object(record);
     const char *key = record->plan->score_key ? record->plan->score_key : "score";
@@ -203,8 +204,12 @@ void trial_record_event(struct trial_record *record, const struct trial_event *e
         record->step = event->step;
         record->steps = event->steps;
     }
-    if (event->has_score || event->lost_score)
+    if (event->has_score || event->lost_score || event->unreadable)
         take_score(record, event);
+    if (event->several && record->score_channel == TRIAL_CHANNEL_ONLY) { /* which of them is the score? */
+        record->score = (struct lineage_number){0};
+        record->score_channel = TRIAL_CHANNEL_NONE;
+    }
     json_t *object = record->final;
     bool of_a_step = !object && event->has_step && has_metrics(event->line);
     if (of_a_step)

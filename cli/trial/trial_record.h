@@ -48,6 +48,7 @@ struct trial_record {
     int64_t step, steps;
     struct lineage_number score; /* the latest of the best channel that gave one; absent if that was not finite */
     bool lost_score;             /* it was not */
+    bool unreadable_score;       /* the latest was printed in a form that cannot be read */
     enum trial_channel score_channel;
     int64_t score_step;
     uint64_t n_steps, stride; /* steps of this phase so far; of so many one is kept */

@@ -28,9 +28,9 @@ static enum lineage_label failure_label(const struct trial_record *record, enum 
     return failure == TRIAL_FAILURE_INPUT && !record->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
 }
 
-/* A finished trial is a baseline until append has compared it: auto_status turns that into keep
- * or discard. A finished trial without a score is a crash: as a keep or discard it could not be
- * compared with anything. What the user ended is harness_abort, which a night runs again. */
+/* A finished trial is a baseline until append has compared it: auto_status turns that into keep or discard. One that
+ * succeeded but whose score was not found says nothing about its parameters: harness_abort, which a night runs again,
+ * as it does a trial that the user interrupted. A score that is not finite is a crash. */
 static enum lineage_label label(const struct trial_record *record, const struct trial_outcome *outcome)
 {
     static const enum lineage_label labels[] = {
@@ -47,7 +47,7 @@ static enum lineage_label label(const struct trial_record *record, const struct 
         [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
     };
     if (outcome->end == TRIAL_FINISHED)
-        return record->score.present ? LINEAGE_BASELINE : LINEAGE_CRASH;
+        return record->score.present ? LINEAGE_BASELINE : record->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
     return outcome->end == TRIAL_FAILED ? failure_label(record, outcome->failure) : labels[outcome->end];
 }
 
@@ -121,7 +121,7 @@ static void give_reason(const struct trial_record *record, struct trial_outcome 
     switch (outcome->end) {
     case TRIAL_FINISHED:
         if (!record->score.present)
-            snprintf(reason, size, record->lost_score ? "its score is not a finite number" : "it ended without a score");
+            snprintf(reason, size, record->lost_score ? "its score is not a finite number" : "exit 0 without a score: %s", outcome->looked);
         break;
     case TRIAL_FAILED: snprintf(reason, size, "failed%s: %s", at, outcome->text); break;
     case TRIAL_SIGNALLED:

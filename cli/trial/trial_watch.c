@@ -54,7 +54,7 @@ struct watch {
     const struct trial_job *job;
     struct trial_outcome *outcome;
     struct trial_process process;
-    struct reader events, output;
+    struct reader events, printed[2]; /* printed: standard output, standard error */
     struct peers peers;
     struct metric_lines metrics;
     double began, phase_began, phase_limit, heard; /* heard: the last byte of either */
@@ -157,13 +157,35 @@ static void keep_rest(struct reader *reader, const char *from)
 }
 
 /* Only whole lines: an event may arrive in two reads. */
-static void hear_lines(struct watch *w, struct reader *reader,
-                       void (*take)(struct watch *w, const char *text, size_t length))
+static void hear_events(struct watch *w)
 {
+    struct reader *reader = &w->events;
     char *from = reader->line, *end;
     while ((end = memchr(from, '\n', reader->length - (size_t)(from - reader->line)))) {
         if (!reader->overlong)
-            take(w, from, (size_t)(end - from));
+            hear(w, from, (size_t)(end - from));
+        reader->overlong = false;
+        from = end + 1;
+    }
+    keep_rest(reader, from);
+}
+
+/* The end of the next line: a progress bar ends its lines by a carriage return. */
+static char *line_end(char *from, size_t n, char **newline)
+{
+    if (*newline && *newline < from)
+        *newline = memchr(from, '\n', n);
+    size_t before = *newline ? (size_t)(*newline - from) : n;
+    char *again = memchr(from, '\r', before);
+    return again ? again : *newline;
+}
+
+static void hear_printed_lines(struct watch *w, struct reader *reader)
+{
+    char *from = reader->line, *end, *newline = memchr(from, '\n', reader->length);
+    while ((end = line_end(from, reader->length - (size_t)(from - reader->line), &newline))) {
+        if (!reader->overlong)
+            hear_printed(w, from, (size_t)(end - from));
         reader->overlong = false;
         from = end + 1;
     }
@@ -171,11 +193,10 @@ static void hear_lines(struct watch *w, struct reader *reader,
 }
 
 /* A program may print gigabytes of short lines: only where there may be a metric they are looked at one by one. */
-static void hear_output(struct watch *w)
+static void hear_output(struct watch *w, struct reader *reader)
 {
-    struct reader *reader = &w->output;
     if (metric_lines_may_be_in(&w->metrics, reader->line, reader->length)) {
-        hear_lines(w, reader, hear_printed);
+        hear_printed_lines(w, reader);
         return;
     }
     char *end = memrchr(reader->line, '\n', reader->length);
@@ -216,20 +237,35 @@ static bool listen_once(struct watch *w)
 {
     size_t n = w->process.events >= 0 ? read_some(w, &w->events, &w->process.events) : 0;
     if (n)
-        hear_lines(w, &w->events, hear);
+        hear_events(w);
     return n > 0;
 }
 
 /* Shown and kept before it is understood: nothing that it prints is lost for being no metric. */
 static bool read_output(struct watch *w)
 {
-    size_t n = w->process.output >= 0 ? read_some(w, &w->output, &w->process.output) : 0;
-    if (n) {
-        w->read += n;
-        w->job->output(w->job->context, w->output.line + w->output.length - n, n);
-        hear_output(w);
+    size_t all = 0;
+    for (int i = 0; i < 2; i++) {
+        struct reader *reader = &w->printed[i];
+        size_t n = w->process.printed[i] >= 0 ? read_some(w, reader, &w->process.printed[i]) : 0;
+        if (n) {
+            w->job->output(w->job->context, reader->line + reader->length - n, n);
+            hear_output(w, reader);
+        }
+        all += n;
     }
-    return n > 0;
+    w->read += all;
+    return all > 0;
+}
+
+/* The last line of a program that ends without a line end. */
+static void hear_last_lines(struct watch *w)
+{
+    if (w->events.length && !w->events.overlong)
+        hear(w, w->events.line, w->events.length);
+    for (int i = 0; i < 2; i++)
+        if (w->printed[i].length && !w->printed[i].overlong)
+            hear_printed(w, w->printed[i].line, w->printed[i].length);
 }
 
 /* ---- time ---- */
@@ -302,7 +338,8 @@ static void look_at_memory(struct watch *w)
 static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
 {
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
-                           {w->process.output, POLLIN, 0},
+                           {w->process.printed[0], POLLIN, 0},
+                           {w->process.printed[1], POLLIN, 0},
                            {*interrupted ? -1 : w->job->interrupts->fd, POLLIN, 0},
                            {w->process.notice, POLLIN, 0},
                            {w->ending || w->stop ? -1 : w->peers.news, POLLIN, 0}};
@@ -313,9 +350,9 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
         return false;
     if (fds[0].revents)
         listen_once(w);
-    if (fds[1].revents)
+    if (fds[1].revents || fds[2].revents)
         read_output(w);
-    *interrupted = *interrupted || fds[2].revents;
+    *interrupted = *interrupted || fds[3].revents;
     return true;
 }
 
@@ -481,6 +518,7 @@ static bool clear_away(struct watch *w)
     }
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
+    hear_last_lines(w);
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
     w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;
@@ -498,15 +536,17 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     if (!trial_process_start(&w.process, job))
         return false;
     peers_init(&w.peers);
-    metric_lines_init(&w.metrics, job->metrics, job->n_metrics, job->score_name);
+    metric_lines_init(&w.metrics, &job->metrics, job->score_name);
     w.began = w.phase_began = w.heard = cli_now();
     keep_watch(&w);
     bool ok = clear_away(&w);
     trial_process_release(&w.process);
     outcome->unseen = w.process.unseen;
+    metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
     metric_lines_release(&w.metrics);
     peers_release(&w.peers);
     free(w.events.line);
-    free(w.output.line);
+    free(w.printed[0].line);
+    free(w.printed[1].line);
     return ok;
 }

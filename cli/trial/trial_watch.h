@@ -10,6 +10,7 @@
 #define CLI_TRIAL_WATCH_H
 
 #include "trial/interrupts.h"
+#include "trial/metric_scan.h"
 #include "trial/trial_wire.h"
 
 #define TRIAL_TEXT_MAX 512
@@ -43,12 +44,12 @@ struct trial_job {
     const char *events_path; /* LINEAGE_EVENTS: a pipe to make there, which descendants can open that do not inherit
                                 descriptors; NULL: descriptor TRIAL_EVENTS_FD alone */
     const char *dir;       /* where a guarded one works; NULL: where this process does */
-    void (*output)(void *context, const char *bytes, size_t n); /* what it prints, both streams in the order in which they
-                                                                   came; NULL: to this process's standard error */
+    /* Called with what it prints, both streams in about the order in which it printed them; lines of one stream stay in
+     * order. NULL: it prints to this process's standard error. */
+    void (*output)(void *context, const char *bytes, size_t n);
     void (*turn)(void *context); /* now and then, between events; NULL */
     double turn_seconds;         /* .. and at least so often; 0: when something happens */
-    const char *const *metrics;  /* names that lines `NAME: VALUE` of its output are asked for; see metric_lines.h */
-    size_t n_metrics;
+    struct metric_query metrics; /* what to look for in the lines that it prints: metric_scan.h */
     const char *score_name;      /* the metric that is the score, by whatever channel it comes; NULL: "score" alone */
     double silence_seconds;      /* longest time without a byte printed or said; 0 = no limit */
     bool stop_on_nan;            /* a metric that is not finite ends it */
@@ -81,6 +82,7 @@ struct trial_outcome {
     bool late;          /* another process ran the same trial of its night and came first: it has no row */
     bool out_of_memory; /* of TRIAL_MEMORY_OVERRUN: the kernel ended it: text */
     int unseen;        /* processes that could not be ended: their number, -1 if it is not known, 0 = none */
+    char looked[TRIAL_TEXT_MAX]; /* of a trial that printed no score: what was looked for, and what was read instead */
     char reason[TRIAL_TEXT_MAX + 96]; /* why it did not finish, "" if it did; once its row was made */
 };
 

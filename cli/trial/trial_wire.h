@@ -36,6 +36,7 @@ enum trial_failure {
 /* Where a line came from, by rising trust: what a better channel said of the score is not changed by a worse one. */
 enum trial_channel {
     TRIAL_CHANNEL_NONE,
+    TRIAL_CHANNEL_ONLY,   /* `METRIC name=value` while no other name was printed, and none was asked for */
     TRIAL_CHANNEL_NAMED,  /* `name: value`, for a name that was asked for */
     TRIAL_CHANNEL_METRIC, /* `METRIC name=value` */
     TRIAL_CHANNEL_EVENTS  /* JSON on the descriptor */
@@ -52,6 +53,8 @@ struct trial_event {
     bool has_score;
     double score;
     bool lost_score;        /* it named the score, which is not a finite number */
+    bool unreadable;        /* it named the score, whose number has a comma inside or is not one */
+    bool several;           /* it named a metric that is not the score, and nobody said which metric is */
     const char *not_finite; /* a metric whose value is not finite; NULL: none */
     double train_s, eval_s; /* so far, by the trial's own clock; below 0 if not said */
     const json_t *param;    /* {NAME: NUMBER}, or NULL */

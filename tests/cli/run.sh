@@ -25,8 +25,8 @@ must_have out 'LINEAGE_EVENTS'
 must_run run -C s --direction lower -q -m loss -- sh -c 'echo "loss:   0.75 nats"'
 must_equal 000 "$(cat out)"
 must_equal '0.75 keep' "$(field s 10) $(field s 9)"
-must_have s/results.tsv 'score by a line of its output that was asked for'
-must_run run -C s -q -m loss -- sh -c 'echo "METRIC step=7 loss=0.5, acc=0.9" >&2; echo "loss: 9"'
+must_have s/results.tsv 'score by a name that was asked for'
+must_run run -C s -q -m loss -- sh -c '{ echo "METRIC step=7 loss=0.5, acc=0.9"; echo "loss: 9"; } >&2'
 must_equal 0.5 "$(field s 10)"
 must_have s/results.tsv 'score by METRIC lines'
 must_equal '7 0.5 0.9' "$(json steps.0.step s/telemetry/001.json) $(json steps.0.loss s/telemetry/001.json) $(json steps.0.acc s/telemetry/001.json)"
@@ -70,7 +70,29 @@ ends()
 ends crash 'left with exit status 3' -- sh -c 'echo METRIC score=1; echo Killed, out of memory; exit 3'
 ends crash 'killed by signal 9' -- sh -c 'kill -9 $$'
 ends crash 'killed by signal 11' -- sh -c 'kill -11 $$'
-ends crash 'ended without a score' -- sh -c 'echo score 3'
+ends harness_abort 'exit 0 without a score: looked for `METRIC score=NUMBER`, nearest line: score 3' -- sh -c 'echo score 3'
+# What real programs print; each form was once taken for a crash without a score.
+reads()
+{
+    must_run run -C e --direction lower -q -m loss -- sh -c "$2"
+    must_equal "$1" "$(field e 10)" "$2"
+}
+reads 2.2 'echo "step 500 train loss: 2.14 test loss: 2.20"'
+reads 0.4 'echo "step 3 loss 0.4, accuracy 90%"'
+reads 3.0 'echo " - loss: 3 - val_loss: 2"'
+reads 3.25 'echo "{\"loss\": 3.25}"'
+reads 3.0 'printf "\033[1;31mloss\033[0m: \033[32m3\033[0m\n"'
+reads 3.0 'echo " loss: 3"'
+reads 3.0 'echo "Loss: 3"'
+reads 3.0 'echo "loss=3"'
+reads 3.0 'echo "INFO:root:loss=3"'
+reads 3.0 'printf "loss: 3"'
+reads 4.0 'printf "\r10%% loss=5\r20%% loss=4\r"'
+reads 3.0 'printf "in the middle of "; echo "loss: 3" >&2; echo "a line"'
+must_run run -C e -q -- echo METRIC loss=3
+must_equal 3.0 "$(field e 10)" 'the only METRIC name is the score'
+ends harness_abort 'saw `METRIC loss`, `METRIC acc`' -- echo METRIC loss=3 acc=4
+ends harness_abort 'the number has a comma inside: loss: 1,234.5' -m loss -- sh -c 'echo loss: 1,234.5'
 ends crash 'its score is not a finite number' -- sh -c 'echo METRIC score=1; echo METRIC score=nan'
 ends crash 'its score is not a finite number' -- sh -c 'echo "{\"score\": -Infinity, \"a\": \"NaN \\\" NaN\"}" >&3'
 ends crash 'loss is not a finite number' --stop-on-nan -- sh -c 'echo "{\"step\": 2, \"loss\": NaN}" >&3; sleep 600'

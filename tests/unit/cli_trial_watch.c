@@ -103,9 +103,9 @@ static void a_command_that_says_nothing_is_judged_by_its_exit_status(void **stat
     run(&r, "exit 0");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_false(r.row.core_metric.present);
-    assert_int_equal(r.row.status, LINEAGE_CRASH);
+    assert_int_equal(r.row.status, LINEAGE_HARNESS_ABORT);
     assert_false(r.options.auto_status);
-    assert_has(r.row.notes, "ended without a score");
+    assert_has(r.row.notes, "exit 0 without a score");
     release(&r);
 }
 
@@ -377,7 +377,7 @@ static void lines_of_output_without_end_hide_no_metric(void **state)
 {
     static const char *const asked[] = {"acc"};
     (void)state;
-    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .metrics = asked, .n_metrics = 1, .score_name = "acc"}};
+    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .metrics = {.names = asked, .n_names = 1}, .score_name = "acc"}};
     run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.1;"
             " echo 'no metric'; echo 'acc: 0.5'");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
