@@ -12,6 +12,7 @@
 
 #include "support/files.h"
 #include "support/forked_ranks.h"
+#include "support/ordered_sum.h"
 #include "support/ranks.h"
 #include "support/small_recipe.h"
 #include "support/warm_place.h"
@@ -437,7 +438,7 @@ static void *sum_as_member(void *argument)
     struct trainer_comm comm = {m->rank, m->size, m, tell_all, tell_each, hand_over, take_over};
     struct ranks ranks = {.comm = &comm};
     struct trainer_error err;
-    enum trainer_status status = ranks_sum(&ranks, LANES, LENGTH, m->lanes, &err);
+    enum trainer_status status = ordered_sum(&ranks, LANES, LENGTH, m->lanes, &err);
     return status == TRAINER_OK ? m : NULL;
 }
 

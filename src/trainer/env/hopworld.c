@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "env/demonstrator.h"
+#include "env/fact_graph.h"
 #include "env/search_tool.h"
 #include "env/tool_turn.h"
 
 static enum trainer_status check(const struct trainer_env *env, struct trainer_error *err)
 {
-    return graph_check(env, GRAPH_ANY_OTHER, 1, err);
+    return search_tool_check(env, DISTRACTORS_ANY_OTHER, 1, err);
 }
 
 /*
@@ -41,7 +42,7 @@ static size_t reset(const struct trainer_env *env, struct trainer_episode *episo
  */
 static size_t search(const struct trainer_env *env, struct trainer_episode *episode, int32_t *text)
 {
-    size_t n = graph_search(env, episode, GRAPH_ANY_OTHER, text);
+    size_t n = search_tool_answer(env, episode, DISTRACTORS_ANY_OTHER, text);
     bool next_hop = episode->hop < episode->k && episode->entity == episode->path[episode->hop] &&
                     episode->relation == episode->relations[episode->hop];
     if (next_hop) {
@@ -132,7 +133,7 @@ static void demonstrate_turn(struct walk *walk)
     demo_put(demo, env_relation(relation), 1);
     demo_put(demo, TRAINER_END_S, 1);
     int32_t *text = demo->tokens + demo->n;
-    size_t n = graph_observe(demo->env, &demo->episode, walk->at, relation, GRAPH_ANY_OTHER,
+    size_t n = search_tool_answer_for(demo->env, &demo->episode, walk->at, relation, DISTRACTORS_ANY_OTHER,
                              demo->rng, text);
     memset(demo->mask + demo->n, 0, n);
     demo->n += n;

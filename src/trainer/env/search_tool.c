@@ -1,52 +1,8 @@
-/*
- * graph.c: see graph.h.
- *
- * Every question has its own graph, so that facts can only be found, never remembered: what is
- * learned is how to search. Half of the relations stay inside a region, so that a guess within it
- * is better than none.
- */
+/* search_tool.c: see search_tool.h. */
 #include "env/search_tool.h"
 
+#include "env/fact_graph.h"
 #include "env/tool_turn.h"
-
-/*
- * The graph is never stored: an edge is a hash of where it starts. The upper half of the relations
- * leaves the region; region and place within it are taken from different bits of one hash, so that
- * they are independent. A table would have to be made for every question, to be read a handful of
- * times.
- */
-int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
-                     int32_t relation)
-{
-    const struct trainer_world *world = &env->world;
-    uint64_t place = (uint64_t)entity * 1000003u + (uint64_t)relation * 7919u + 17u;
-    uint64_t h = trainer_mix(question ^ trainer_mix(place));
-    int32_t region = entity / world->region_size;
-    if (relation >= world->relations / 2)
-        region = (int32_t)((h >> 40) % (uint64_t)world->regions);
-    return region * world->region_size + (int32_t)((h & 0xffffff) % (uint64_t)world->region_size);
-}
-
-/* Distinct, or "the fact that was asked for" could be two. */
-void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
-                          struct trainer_episode *episode)
-{
-    env_draw_distinct(rng, env->world.relations, episode->k, episode->relations);
-}
-
-size_t graph_ask(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt)
-{
-    struct trainer_rng rng = {trainer_seed(episode->question, 'q', 0)};
-    size_t n = 0;
-    episode->path[0] = trainer_rng_below(&rng, trainer_world_entities(&env->world));
-    graph_draw_relations(env, &rng, episode);
-    prompt[n++] = TRAINER_Q;
-    prompt[n++] = env_entity(env, episode->path[0]);
-    for (int32_t i = 0; i < episode->k; i++)
-        prompt[n++] = env_relation(episode->relations[i]);
-    prompt[n++] = TRAINER_END_Q;
-    return n;
-}
 
 static bool is_among(const int32_t *relations, int32_t n, int32_t relation)
 {
@@ -57,14 +13,14 @@ static bool is_among(const int32_t *relations, int32_t n, int32_t relation)
 }
 
 /*
- * The asked relation and distractors, the asked one at a random place: at a fixed one a policy
- * would learn the place instead of reading the relation.
+ * The asked relation and distractors. The asked one goes to a random place: at a fixed place a policy would learn the
+ * place instead of reading the relation.
  */
 static void draw_facts(const struct trainer_env *env, const struct trainer_episode *episode,
-                       int32_t relation, enum graph_distractors distractors,
+                       int32_t relation, enum search_distractors distractors,
                        struct trainer_rng *rng, int32_t facts[TRAINER_FACTS_MAX])
 {
-    int32_t avoided = distractors == GRAPH_NONE_OF_ASKED ? episode->k : 0;
+    int32_t avoided = distractors == DISTRACTORS_NONE_OF_ASKED ? episode->k : 0;
     facts[0] = relation;
     for (int32_t n = 1; n < env->facts;) {
         int32_t other = trainer_rng_below(rng, env->world.relations);
@@ -76,8 +32,8 @@ static void draw_facts(const struct trainer_env *env, const struct trainer_episo
     facts[place] = relation;
 }
 
-size_t graph_observe(const struct trainer_env *env, const struct trainer_episode *episode,
-                     int32_t entity, int32_t relation, enum graph_distractors distractors,
+size_t search_tool_answer_for(const struct trainer_env *env, const struct trainer_episode *episode,
+                     int32_t entity, int32_t relation, enum search_distractors distractors,
                      struct trainer_rng *rng, int32_t *text)
 {
     int32_t facts[TRAINER_FACTS_MAX];
@@ -96,20 +52,20 @@ size_t graph_observe(const struct trainer_env *env, const struct trainer_episode
     return n;
 }
 
-/* A stream for each turn: what the tool says never depends on how many tokens were sampled before. */
-size_t graph_search(const struct trainer_env *env, const struct trainer_episode *episode,
-                    enum graph_distractors distractors, int32_t *text)
+/* Each turn has a random stream of its own: the answer never depends on how many tokens were sampled before. */
+size_t search_tool_answer(const struct trainer_env *env, const struct trainer_episode *episode,
+                    enum search_distractors distractors, int32_t *text)
 {
     struct trainer_rng rng = {trainer_seed(episode->noise, 's', (uint64_t)episode->turn)};
-    return graph_observe(env, episode, episode->entity, episode->relation, distractors, &rng, text);
+    return search_tool_answer_for(env, episode, episode->entity, episode->relation, distractors, &rng, text);
 }
 
-/* Distractors are drawn again until they fit: there must be enough relations, or it never ends. */
+/* Distractors are drawn again until they fit, so without enough relations drawing would never end. */
 static enum trainer_status check_distractors(const struct trainer_env *env,
-                                             enum graph_distractors distractors,
+                                             enum search_distractors distractors,
                                              struct trainer_error *err)
 {
-    if (distractors == GRAPH_NONE_OF_ASKED && env->k_max + env->facts - 1 > env->world.relations)
+    if (distractors == DISTRACTORS_NONE_OF_ASKED && env->k_max + env->facts - 1 > env->world.relations)
         return trainer_fail(err, TRAINER_EINVAL,
                             "k_max %d and facts %d: distractors are of relations that are not "
                             "asked for, and there are only %d relations",
@@ -117,7 +73,7 @@ static enum trainer_status check_distractors(const struct trainer_env *env,
     return TRAINER_OK;
 }
 
-enum trainer_status graph_check(const struct trainer_env *env, enum graph_distractors distractors,
+enum trainer_status search_tool_check(const struct trainer_env *env, enum search_distractors distractors,
                                 int32_t n_answer, struct trainer_error *err)
 {
     if (env->facts < 1 || env->facts > TRAINER_FACTS_MAX || env->facts > env->world.relations)

@@ -5,11 +5,11 @@
 #include "env/tool_turn.h"
 
 /* No distractor is of a relation that was asked for: an answer of the tool brings one slot at most. */
-static const enum graph_distractors distractors = GRAPH_NONE_OF_ASKED;
+static const enum search_distractors distractors = DISTRACTORS_NONE_OF_ASKED;
 
 enum trainer_status slot_answer_check(const struct trainer_env *env, struct trainer_error *err)
 {
-    return graph_check(env, distractors, 2 * env->k_max, err);
+    return search_tool_check(env, distractors, 2 * env->k_max, err);
 }
 
 size_t slot_answer_max_tokens(const struct trainer_env *env)
@@ -31,7 +31,7 @@ size_t slot_answer_tokens(const struct trainer_env *env, const struct trainer_ep
 size_t slot_answer_search(const struct trainer_env *env, struct trainer_episode *episode,
                           int32_t *text)
 {
-    size_t n = graph_search(env, episode, distractors, text);
+    size_t n = search_tool_answer(env, episode, distractors, text);
     uint32_t slot = 0;
     for (int32_t i = 0; i < episode->k && episode->entity == episode->path[0]; i++)
         slot |= (uint32_t)(episode->relation == episode->relations[i]) << i;

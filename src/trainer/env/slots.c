@@ -7,7 +7,7 @@
  * search is useful or it is not.
  */
 #include "env/demonstrator.h"
-#include "env/search_tool.h"
+#include "env/fact_graph.h"
 #include "env/slot_answer.h"
 #include "env/tool_turn.h"
 

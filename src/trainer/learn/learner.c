@@ -19,6 +19,7 @@
 #include "policy/layout.h"
 #include "learn/muon.h"
 #include "policy/kernels.h"
+#include "support/ordered_sum.h"
 #include "support/threads.h"
 
 /* A micro-batch, packed. Arrays are cut from those of learner.whole. */
@@ -658,7 +659,7 @@ enum trainer_status learner_update(struct learner *learner, const float *d_log_p
     enum trainer_status status = backward_lanes(learner, d_log_prob, d_value, err);
     if (status == TRAINER_OK)
         status =
-            ranks_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
+            ordered_sum(learner->ranks, GRADIENT_LANES, learner->n_params, learner->gradient, err);
     if (status != TRAINER_OK)
         return status;
     *norm = adamw_norm(learner->n_params, learner->gradient);

@@ -1,6 +1,6 @@
 /*
- * carve.h: one block of memory cut into arrays; with base NULL it only measures. The same function
- * that lays out a block says how large it must be, so that the two cannot disagree.
+ * carve.h: one block of memory cut into arrays. With a NULL base it only measures: the same function computes a block's
+ * size and lays it out, so that the two cannot disagree.
  */
 #ifndef TRAINER_CARVE_H
 #define TRAINER_CARVE_H
@@ -14,7 +14,7 @@ struct carve {
     size_t used;
 };
 
-/* The next n items of the given size, aligned to a cache line. */
+/* The next n items of `size` bytes, aligned to a cache line; NULL while measuring. */
 static inline void *carve(struct carve *block, size_t n, size_t size)
 {
     size_t at = block->used;
@@ -23,10 +23,9 @@ static inline void *carve(struct carve *block, size_t n, size_t size)
 }
 
 /*
- * Zeroed by hand: aligned memory comes as it is. Arrays begin on cache lines, so that two threads
- * never write to one line of neighbouring arrays.
+ * A zeroed block (free), or NULL when out of memory. It is aligned to a cache line, as all arrays in it are, so that two
+ * threads never write to one line of neighbouring arrays.
  */
-/* A zeroed block (free), or NULL. */
 static inline void *carve_block(size_t bytes)
 {
     size_t whole = (bytes + 63) / 64 * 64;

@@ -1,13 +1,10 @@
-/* markers.h: the tokens of a recipe's algorithm.episodes.markers, as words of a text of tokens. */
+/* markers.h: the words of a recipe's algorithm.episodes.markers, to be searched for in a text of tokens. */
 #ifndef TRAINER_MARKERS_H
 #define TRAINER_MARKERS_H
 
 #include <trainer/env.h>
 
-/*
- * Every token of a text stands between blanks, so that the S of "S" is not that of "OBS"; words have
- * theirs as well.
- */
+/* Every token of a text has a blank on either side, and so has every word: the word "S" must not match in "OBS". */
 enum { MARKERS_MAX = 8, MARKER_WORD = 16 };
 
 struct markers {
@@ -15,10 +12,10 @@ struct markers {
     size_t n;
 };
 
-/* Split "S,ANS" at its commas; false with more than MARKERS_MAX words, an empty or a long one. */
+/* Splits "S,ANS" at its commas. False for more than MARKERS_MAX words, an empty word or one that is too long. */
 bool markers_read(struct markers *markers, const char *text);
 
-/* The first word that is no token of a world, or NULL. */
+/* The first word that is not a token of the world, or NULL. */
 const char *markers_unknown(const struct markers *markers, const struct trainer_world *world);
 
 #endif

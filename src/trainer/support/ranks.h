@@ -1,13 +1,11 @@
 /*
- * ranks.h: work shared by several processes over a communicator (trainer/comm.h).
+ * ranks.h: the processes that share a run, over a communicator (trainer/comm.h).
  *
- * Before every exchange the ranks tell each other whether all is well. Whoever has failed says so at
- * the next exchange of the others, whatever that would have been, and all of them leave with the
- * same error: nobody waits for one who will not come. After that, or when a communicator fails, no
- * exchange is made any more.
+ * Before every exchange the ranks tell each other whether they have failed. A rank that fails reports it at the next
+ * exchange of the others, whichever that is, and all of them return the same error: no rank waits for one that has left.
+ * After that, or when the communicator fails, no further exchange is made.
  *
- * A NULL struct ranks, or one without a communicator, is a process alone: all of this is then
- * nothing.
+ * A NULL struct ranks, or one without a communicator, is a process alone, for which these functions do nothing.
  */
 #ifndef TRAINER_RANKS_H
 #define TRAINER_RANKS_H
@@ -19,7 +17,7 @@
 
 struct ranks {
     const struct trainer_comm *comm; /* NULL: alone */
-    bool apart;                      /* there is no further exchange */
+    bool apart;                      /* an exchange has failed; no further one is made */
 };
 
 static inline int ranks_count(const struct ranks *ranks)
@@ -32,43 +30,41 @@ static inline int ranks_mine(const struct ranks *ranks)
     return ranks && ranks->comm ? ranks->comm->rank : 0;
 }
 
-/* Whether the error that was just met is another's, who has said where it happened. */
+/* Whether the last error may be another rank's, whose message already says where it happened. */
 static inline bool ranks_are_apart(const struct ranks *ranks)
 {
     return ranks && ranks->apart;
 }
 
-/* Of n items that are dealt out in ranges, the first of a rank; rank ranks_count() gives n. */
+/* n items are dealt out in ranges: the first item of a rank's range. For rank ranks_count() it is n. */
 static inline size_t ranks_first(const struct ranks *ranks, size_t n, int rank)
 {
     return n * (size_t)rank / (size_t)ranks_count(ranks);
 }
 
-/* As in trainer/comm.h, after asking whether all is well. */
+/* As in trainer/comm.h, after asking whether a rank has failed. */
 enum trainer_status ranks_broadcast(struct ranks *ranks, int from, void *bytes, size_t n,
                                     struct trainer_error *err);
 enum trainer_status ranks_gather(struct ranks *ranks, void *bytes, const size_t *start,
                                  struct trainer_error *err);
 
-/*
- * lanes [n_lanes][n]: the sum of all of them, added in the order of their numbers, ends up in the
- * first one on every rank. Lanes are dealt out by ranks_lanes; those of others need not hold anything.
- */
-enum trainer_status ranks_sum(struct ranks *ranks, size_t n_lanes, size_t n, float *lanes,
-                              struct trainer_error *err);
-
-/* Lanes [*first, *end) of a rank; those of the later ranks may be none. */
+/* Lanes [*first, *end) of a rank; a later rank may have none. */
 void ranks_lanes(const struct ranks *ranks, size_t n_lanes, int rank, size_t *first, size_t *end);
 
-/* TRAINER_EINVAL on every rank unless all have the same text, which says what. */
+/* TRAINER_EINVAL unless all ranks have the same text; `what` names it in the message. */
 enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const char *text,
                                   struct trainer_error *err);
 
 /*
- * The last word of a rank, which has failed with status and *err or is done: the status of all, the
- * lowest rank's that failed. err must not be NULL.
+ * The last exchange of a rank, which has ended with `status` and *err. Returns the status of the run: that of the lowest
+ * rank that failed, whose message is then in *err. err must not be NULL.
  */
 enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
                                 struct trainer_error *err);
+
+/* For exchanges that are not among the above: called by all ranks before one, and if the communicator fails. */
+enum trainer_status ranks_meet(struct ranks *ranks, enum trainer_status status,
+                               const struct trainer_error *mine, struct trainer_error *err);
+enum trainer_status ranks_lost(struct ranks *ranks, struct trainer_error *err);
 
 #endif

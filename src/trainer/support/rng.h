@@ -1,7 +1,7 @@
 /*
- * rng.h: random numbers, splitmix64 (Steele, Lea, Flood 2014). Every purpose draws from a stream of
- * its own that is a function of the recipe's seed and an index, never of what was drawn before: so
- * the order of work, and the number of threads, change no number.
+ * rng.h: random numbers by splitmix64 (Steele, Lea, Flood 2014). Every purpose has a stream of its own, which is a function
+ * of the recipe's seed and an index and never of earlier draws. So neither the order of work nor the number of threads
+ * changes a number.
  */
 #ifndef TRAINER_RNG_H
 #define TRAINER_RNG_H
@@ -20,7 +20,7 @@ static inline uint64_t trainer_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* A seed of its own for item i of purpose p. */
+/* The seed of item i of a purpose, which callers name by a letter. */
 static inline uint64_t trainer_seed(uint64_t seed, uint64_t purpose, uint64_t i)
 {
     return trainer_mix(trainer_mix(trainer_mix(seed) ^ purpose) ^ i);
@@ -33,13 +33,13 @@ static inline uint64_t trainer_rng_next(struct trainer_rng *rng)
     return x;
 }
 
-/* In [0, 1), 53 bits. */
+/* Uniform in [0, 1), with 53 bits. */
 static inline double trainer_rng_uniform(struct trainer_rng *rng)
 {
     return (double)(trainer_rng_next(rng) >> 11) * 0x1p-53;
 }
 
-/* In [0, n), for n far below 2^32. */
+/* Uniform in [0, n); unbiased enough for n far below 2^32. */
 static inline int32_t trainer_rng_below(struct trainer_rng *rng, int32_t n)
 {
     return (int32_t)(((trainer_rng_next(rng) >> 32) * (uint64_t)n) >> 32);

@@ -1,4 +1,4 @@
-/* threads.h: OpenMP where there is one. */
+/* threads.h: OpenMP, or one thread where the compiler has none. */
 #ifndef TRAINER_THREADS_H
 #define TRAINER_THREADS_H
 
@@ -8,7 +8,7 @@
 #include <omp.h>
 #endif
 
-/* Threads to use when the recipe asks for n; 0 = all processors. */
+/* Number of threads if the recipe asks for n; 0 = one for each processor. */
 static inline int threads_wanted(int32_t n)
 {
 #ifdef _OPENMP
@@ -19,10 +19,7 @@ static inline int threads_wanted(int32_t n)
 #endif
 }
 
-/*
- * Parallel regions that this thread starts, the core's among them, use n threads; returns how many
- * it was.
- */
+/* From now on parallel regions that this thread starts, the core's included, use n threads. Returns the old number. */
 static inline int threads_limit(int n)
 {
 #ifdef _OPENMP
@@ -34,6 +31,7 @@ static inline int threads_limit(int n)
 #endif
 }
 
+/* The number of the calling thread in its parallel region, from 0. */
 static inline int threads_mine(void)
 {
 #ifdef _OPENMP

@@ -1,4 +1,4 @@
-/* workspace.h: the scratch memory that the core's kernels ask their caller for. */
+/* workspace.h: scratch memory for the core's kernels, which ask their caller for it. */
 #ifndef TRAINER_WORKSPACE_H
 #define TRAINER_WORKSPACE_H
 
@@ -6,18 +6,18 @@
 
 #include <rlcore/status.h>
 
-/* Scratch memory of the core's kernels, kept from call to call; workspace_free at the end. */
+/* Zeroed before its first use, kept from call to call, freed by workspace_free. */
 struct workspace {
     struct rl_workspace ws;
 };
 
-/* Make room after RL_EWORKSPACE: true if the call should be made again. */
+/* After RL_EWORKSPACE: allocates what the kernel asked for, and returns true if it should be called again. */
 bool workspace_grow(struct workspace *workspace, enum rl_status status);
 void workspace_free(struct workspace *workspace);
 
 /*
- * Call a kernel, again when it needs more scratch memory: a kernel that calls another learns what
- * that one needs only when its own part suffices.
+ * Calls a kernel, and calls it again while it needs more scratch memory. That may take several rounds, because a kernel
+ * that calls another learns the other's need only once its own is met.
  *     CORE_CALL(status, workspace, rl_ppo_lossf(.., &workspace->ws, &core))
  */
 #define CORE_CALL(status, workspace, call)                                                         \

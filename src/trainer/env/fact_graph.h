@@ -1,0 +1,26 @@
+/*
+ * fact_graph.h: the graph of facts that a question is about: which entity a relation of an entity leads to.
+ *
+ * Every question has its own graph, so that facts can only be found, never remembered: what a policy learns is how to
+ * search. Half of the relations stay inside a region, so that a guess within it is better than none.
+ */
+#ifndef TRAINER_FACT_GRAPH_H
+#define TRAINER_FACT_GRAPH_H
+
+#include "env/env_kind.h"
+
+/* The entity that a relation of an entity leads to, in the graph of a question. */
+int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
+                     int32_t relation);
+
+/* Draws episode->relations [k], all distinct. */
+void graph_draw_relations(const struct trainer_env *env, struct trainer_rng *rng,
+                          struct trainer_episode *episode);
+
+/*
+ * Starts a question about an entity and k relations of it: draws both, writes the prompt
+ * Q entity relation_1 .. relation_k /Q and returns its length.
+ */
+size_t graph_ask(const struct trainer_env *env, struct trainer_episode *episode, int32_t *prompt);
+
+#endif
