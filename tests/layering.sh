@@ -28,6 +28,7 @@ src/store/questions        questions.h                 include/lineage src/store
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
+src/store/ideas            -                           include/lineage src/store/fail.h src/store/format
 src/store/move             -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
 src/store/compare          -                           include/lineage src/store/internal.h src/store/format
 src/store/report           -                           include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions
@@ -98,7 +99,7 @@ libraries()
 sqlite3.h    src/store/mirror src/store/questions src/store/verify
 csv.h        src/store/format
 utf8proc.h   src/store/format cli/output
-uthash.h     src/store/append cli/judge
+uthash.h     src/store/append src/store/ideas cli/judge
 sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge

@@ -1,24 +1,82 @@
 /* cmd_show.c: `lineage show`. */
+#include <stdlib.h>
+
 #include "cli.h"
+#include "output/ideas_out.h"
 #include "output/show.h"
 #include "run/provenance_read.h"
 
-/* A command's trial with what it was run from; TSV is a row of results.tsv and no more. */
+/* A line for each change, and one for the trials that it cites and that cite it. */
+static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas,
+                       const struct lineage_idea *idea)
+{
+    for (size_t i = 0; i < idea->n_changes; i++) {
+        const struct lineage_change *c = &idea->changes[i];
+        json_t *text = json_sprintf("%s %s%s%s (%s)", c->name, c->from ? c->from : "", c->from ? " → " : "= ", c->to,
+                                    lineage_change_source_name(c->source));
+        char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
+        if (line)
+            cli_show_line(stdout, &session->screen, "change", line, CLI_PLAIN);
+        free(line);
+        json_decref(text);
+    }
+    const struct {
+        const char *name;
+        const size_t *trials;
+        size_t n;
+    } edges[] = {{"cites", idea->cites, idea->n_cites}, {"cited_by", idea->cited_by, idea->n_cited_by}};
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < edges[k].n; i++) {
+            const struct lineage_idea *other = lineage_ideas_get(ideas, edges[k].trials[i]);
+            json_t *text = json_sprintf("%s %s", other->exp_id, other->running ? "running" : lineage_label_name(other->status));
+            char *line = text ? cli_text_line(json_string_value(text), 0) : NULL;
+            if (line)
+                cli_show_line(stdout, &session->screen, edges[k].name, line, CLI_PLAIN);
+            free(line);
+            json_decref(text);
+        }
+}
+
+static int print_json(const struct lineage_trial *trial, const struct lineage_ideas *ideas,
+                      const struct lineage_idea *idea, json_t *run)
+{
+    json_t *object = cli_trial_json(trial);
+    json_object_set_new(object, "changes", cli_changes_json(idea->changes, idea->n_changes));
+    json_object_set_new(object, "cites", cli_idea_ids_json(ideas, idea->cites, idea->n_cites));
+    json_object_set_new(object, "cited_by", cli_idea_ids_json(ideas, idea->cited_by, idea->n_cited_by));
+    if (run)
+        json_object_set(object, "provenance", run);
+    cli_json_print(stdout, object, true);
+    json_decref(object);
+    return CLI_OK;
+}
+
+/* What the trial changed, and of a command's trial what it was run from; TSV is a row of results.tsv and no more. */
 static int show(struct cli_session *session, const struct lineage_trial *trial)
 {
+    struct lineage_ideas *ideas = NULL;
+    const struct lineage_idea *idea = NULL;
+    json_t *run = NULL;
+    size_t at;
     int status = CLI_OK;
-    json_t *run = provenance_load(session->store, trial->exp_id);
-    if (!run || session->format != CLI_JSON) {
+    if (session->format != CLI_TSV) {
+        if ((status = cli_ideas_load(&ideas, session->store)) != CLI_OK)
+            return status;
+        if (lineage_ideas_find(&at, ideas, trial->exp_id))
+            idea = lineage_ideas_get(ideas, at);
+        run = provenance_load(session->store, trial->exp_id);
+    }
+    if (session->format == CLI_JSON && idea)
+        status = print_json(trial, ideas, idea, run);
+    else {
         status = cli_show_trial(trial, session->format, &session->screen);
-        if (run && status == CLI_OK && session->format == CLI_TABLE)
+        if (status == CLI_OK && idea)
+            print_idea(session, ideas, idea);
+        if (status == CLI_OK && run)
             provenance_print(run, &session->screen);
-    } else {
-        json_t *object = cli_trial_json(trial);
-        json_object_set(object, "provenance", run);
-        cli_json_print(stdout, object, true);
-        json_decref(object);
     }
     json_decref(run);
+    lineage_ideas_release(ideas);
     return status;
 }
 
@@ -45,8 +103,9 @@ const struct cli_command cmd_show = {
     .name = "show",
     .arguments = "ID",
     .description = "All columns of a trial, and what its notes say of parameters, clip scale and\n"
-                   "information gain; of a command's trial what it was run from. exp_014 and 014 name the same\n"
-                   "trial.",
+                   "information gain; the settings that it changed, as declared by its parameters or\n"
+                   "stated by its hypothesis; the trials that it cites and that cite it; of a command's\n"
+                   "trial what it was run from. exp_014 and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
     .run = run,
 };

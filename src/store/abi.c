@@ -6,6 +6,7 @@
 
 #include <lineage/blobs.h>
 #include <lineage/compare.h>
+#include <lineage/ideas.h>
 #include <lineage/notes.h>
 #include <lineage/query.h>
 #include <lineage/queue.h>
@@ -27,6 +28,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_board),
     SIZE(lineage_board_row),
     SIZE(lineage_chain),
+    SIZE(lineage_change),
+    SIZE(lineage_change_list),
     SIZE(lineage_claim),
     SIZE(lineage_claim_request),
     SIZE(lineage_column),
@@ -38,9 +41,12 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_error),
     SIZE(lineage_extra),
     SIZE(lineage_finding),
+    SIZE(lineage_idea),
     SIZE(lineage_import_stats),
     SIZE(lineage_night_link),
     SIZE(lineage_notice),
+    SIZE(lineage_novelty_claim),
+    SIZE(lineage_novelty_list),
     SIZE(lineage_number),
     SIZE(lineage_open_options),
     SIZE(lineage_param),
@@ -61,6 +67,8 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_proposer),
     SIZE(lineage_report_reason),
     SIZE(lineage_report_value),
+    SIZE(lineage_similar),
+    SIZE(lineage_similar_list),
     SIZE(lineage_sql_limits),
     SIZE(lineage_sweep),
     SIZE(lineage_sweep_cell),

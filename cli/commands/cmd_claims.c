@@ -1,0 +1,117 @@
+/* cmd_claims.c: `lineage claims`. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "output/ideas_out.h"
+
+struct claims_options {
+    int all;
+};
+
+static bool is_wanted(const struct lineage_novelty_claim *claim, const struct claims_options *o)
+{
+    return claim->n_counter || o->all;
+}
+
+static int print_json(const struct lineage_ideas *ideas, const struct lineage_novelty_list *claims,
+                      const struct claims_options *o)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < claims->n; i++) {
+        const struct lineage_novelty_claim *claim = &claims->items[i];
+        if (!is_wanted(claim, o))
+            continue;
+        json_t *object = json_object();
+        json_object_set_new(object, "exp_id", cli_json_text(lineage_ideas_get(ideas, claim->trial)->exp_id));
+        json_object_set_new(object, "claim", cli_json_text(claim->claim));
+        json_object_set_new(object, "counter", cli_idea_ids_json(ideas, claim->counter, claim->n_counter));
+        json_array_append_new(array, object);
+    }
+    cli_json_print(stdout, array, true);
+    json_decref(array);
+    return CLI_OK;
+}
+
+/* "036 harness_abort, 210 discard 1.0712" */
+static char *counters(const struct lineage_ideas *ideas, const struct lineage_novelty_claim *claim)
+{
+    char *text = NULL, outcome[80];
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < claim->n_counter; i++) {
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, claim->counter[i]);
+        cli_idea_outcome(outcome, sizeof outcome, idea);
+        fprintf(out, "%s%s %s", i ? ", " : "", idea->exp_id, outcome);
+    }
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int print_list(struct cli_session *session, const struct lineage_ideas *ideas,
+                      const struct lineage_novelty_list *claims, const struct claims_options *o)
+{
+    static const char *const columns[] = {"exp_id", "claim", "counter"};
+    static const struct cli_column_fit fit[] = {{.rank = 1}, {.rank = 2, .least = 30}, {.rank = 3, .least = 20}};
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    cli_list_fit(list, &session->screen, fit);
+    for (size_t i = 0; list && i < claims->n; i++) {
+        const struct lineage_novelty_claim *claim = &claims->items[i];
+        if (!is_wanted(claim, o))
+            continue;
+        char *text = counters(ideas, claim);
+        cli_list_text(list, lineage_ideas_get(ideas, claim->trial)->exp_id);
+        cli_list_text(list, claim->claim);
+        cli_list_text(list, text);
+        free(text);
+        if (!cli_list_end_row(list))
+            break;
+    }
+    return cli_list_finish(list);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct claims_options *o = context;
+    struct lineage_novelty_list claims;
+    struct lineage_ideas *ideas;
+    struct lineage_error err;
+    int status = cli_ideas_load(&ideas, session->store);
+    if (status != CLI_OK)
+        return status;
+    if (lineage_ideas_claims(&claims, ideas, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    else {
+        status = session->format == CLI_JSON ? print_json(ideas, &claims, o) : print_list(session, ideas, &claims, o);
+        lineage_novelty_release(&claims);
+    }
+    lineage_ideas_release(ideas);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct claims_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"all", 0, POPT_ARG_NONE, &o.all, 0, "list also the claims that the log bears out", NULL},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_claims = {
+    .name = "claims",
+    .arguments = "",
+    .description = "Lists the claims of novelty in hypotheses and notes (\"never tried\", \"untouched\",\n"
+                   "\"the first time\") that the log contradicts, with the earlier trials that did try it\n"
+                   "and how they ended; in the order of the log.",
+    .examples = "  lineage claims\n  lineage claims --all --format json",
+    .run = run,
+};

@@ -1,0 +1,126 @@
+/* cmd_similar.c: `lineage similar`. */
+#include <string.h>
+
+#include "cli.h"
+#include "output/ideas_out.h"
+
+struct similar_options {
+    int before;
+    char *limit;
+};
+
+enum { LIMIT_DEFAULT = 10 };
+
+static int print_json(const struct lineage_ideas *ideas, const struct lineage_similar_list *list)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < list->n; i++) {
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, list->items[i].trial);
+        json_t *object = json_object();
+        json_object_set_new(object, "exp_id", cli_json_text(idea->exp_id));
+        json_object_set_new(object, "same", json_boolean(list->items[i].same));
+        json_object_set_new(object, "why", cli_json_text(list->items[i].why));
+        json_object_set_new(object, "status", json_string(idea->running ? "running" : lineage_label_name(idea->status)));
+        json_object_set_new(object, "score", cli_json_figure(idea->score));
+        json_object_set_new(object, "delta_vs_best", cli_json_figure(idea->delta_vs_best));
+        json_array_append_new(array, object);
+    }
+    cli_json_print(stdout, array, true);
+    json_decref(array);
+    return CLI_OK;
+}
+
+static int print_list(struct cli_session *session, const struct lineage_ideas *ideas,
+                      const struct lineage_similar_list *found)
+{
+    static const char *const columns[] = {"exp_id", "verdict", "outcome", "why", "hypothesis"};
+    static const struct cli_column_fit fit[] = {
+        {.rank = 1}, {.rank = 2}, {.rank = 3}, {.rank = 4, .least = 20}, {.rank = 5, .least = 20}};
+    struct cli_list *list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
+    cli_list_fit(list, &session->screen, fit);
+    for (size_t i = 0; list && i < found->n; i++) {
+        const struct lineage_idea *idea = lineage_ideas_get(ideas, found->items[i].trial);
+        char outcome[80];
+        cli_idea_outcome(outcome, sizeof outcome, idea);
+        cli_list_text(list, idea->exp_id);
+        cli_list_text(list, found->items[i].same ? "same" : "related");
+        cli_list_text(list, outcome);
+        cli_list_style(list, idea->running ? CLI_PLAIN : cli_label_style(idea->status), 0);
+        cli_list_text(list, found->items[i].why);
+        cli_list_text(list, idea->hypothesis);
+        if (!cli_list_end_row(list))
+            break;
+    }
+    return cli_list_finish(list);
+}
+
+/* Whether a word can only be meant as an id. */
+static bool looks_like_id(const char *text)
+{
+    return strncmp(text, "exp_", 4) == 0 || text[strspn(text, "0123456789")] == '\0';
+}
+
+static enum lineage_status ask(struct lineage_similar_list *list, struct lineage_ideas *ideas, const char *what,
+                               bool before, size_t limit, struct lineage_error *err)
+{
+    size_t trial;
+    if (lineage_ideas_find(&trial, ideas, what))
+        return lineage_ideas_similar(list, ideas, trial, !before, limit, err);
+    return lineage_ideas_similar_text(list, ideas, what, limit, err);
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct similar_options *o = context;
+    const char *what = session->args.positional[0];
+    struct lineage_similar_list list;
+    struct lineage_ideas *ideas;
+    struct lineage_error err;
+    size_t limit = LIMIT_DEFAULT, trial;
+    if (o->limit && !cli_count_parse(&limit, "limit", o->limit))
+        return CLI_USAGE;
+    int status = cli_ideas_load(&ideas, session->store);
+    if (status != CLI_OK)
+        return status;
+    bool known = lineage_ideas_find(&trial, ideas, what);
+    if (!known && looks_like_id(what))
+        status = cli_error(CLI_NO, "similar: no trial %s", what);
+    else if (!known && o->before)
+        status = cli_error(CLI_USAGE, "similar: --before needs the id of a trial, and '%s' is none", what);
+    else if (ask(&list, ideas, what, o->before, limit, &err) != LINEAGE_OK)
+        status = cli_fail(&err);
+    else {
+        status = session->format == CLI_JSON ? print_json(ideas, &list) : print_list(session, ideas, &list);
+        if (status == CLI_OK && !list.n)
+            status = CLI_NO;
+        lineage_similar_release(&list);
+    }
+    lineage_ideas_release(ideas);
+    return status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct similar_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"before", 0, POPT_ARG_NONE, &o.before, 0, "list only trials before ID in the log, and trials at work", NULL},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "list at most N trials (default: 10)", "N"},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_similar = {
+    .name = "similar",
+    .arguments = "ID|TEXT",
+    .description = "Lists the trials that resemble a trial, or a text that describes an idea: by words,\n"
+                   "names of settings and their values, numbers and citations, nearest first. The\n"
+                   "verdict is `same` for a trial that already made the whole change, alone or in a\n"
+                   "bundle, and `related` for all others. Trials that are still at work are listed too.\n"
+                   "Exit status 0 if there is one, 1 if nothing resembles it or there is no such trial.",
+    .examples = "  lineage similar 'raise grad_clip_norm from 0.3 to 0.5'\n"
+                "  lineage similar 120 --before --limit 5 --format json",
+    .run = run,
+};

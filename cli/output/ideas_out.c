@@ -1,0 +1,95 @@
+/* ideas_out.c: a store's trials as a set of ideas, those at work included, and parts of it as JSON. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/text.h>
+
+#include "output/ideas_out.h"
+#include "support/running_files.h"
+
+struct adding {
+    struct lineage_ideas *ideas;
+    enum lineage_status status;
+    struct lineage_error err;
+};
+
+static const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : "";
+}
+
+/* O_NOFOLLOW and O_NONBLOCK: the directory belongs to the trial, which may have put anything there. */
+static void add_running(void *context, const char *name, int dir, bool held)
+{
+    struct adding *a = context;
+    if (!held || a->status != LINEAGE_OK)
+        return;
+    int fd = openat(dir, RUNNING_TRIAL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    json_t *object = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (json_is_object(object) && *text_in(object, "hypothesis")) {
+        const char *given = text_in(object, "name");
+        struct lineage_trial trial = {.exp_id = *given ? given : name,
+                                      .specialist = text_in(object, "specialist"),
+                                      .parent_exp = text_in(object, "parent"),
+                                      .hypothesis = text_in(object, "hypothesis")};
+        a->status = lineage_ideas_add(a->ideas, &trial, true, &a->err);
+    }
+    json_decref(object);
+}
+
+int cli_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store)
+{
+    struct adding a = {0};
+    *ideas = NULL;
+    a.status = lineage_ideas_new(&a.ideas, &a.err);
+    if (a.status == LINEAGE_OK)
+        a.status = lineage_ideas_add_store(a.ideas, store, &a.err);
+    if (a.status == LINEAGE_OK)
+        running_each_dir(lineage_store_dir(store), add_running, &a);
+    if (a.status == LINEAGE_OK)
+        a.status = lineage_ideas_settle(a.ideas, &a.err);
+    if (a.status == LINEAGE_OK) {
+        *ideas = a.ideas;
+        return CLI_OK;
+    }
+    lineage_ideas_release(a.ideas);
+    return cli_fail(&a.err);
+}
+
+json_t *cli_changes_json(const struct lineage_change *changes, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *change = json_object();
+        json_object_set_new(change, "name", cli_json_text(changes[i].name));
+        json_object_set_new(change, "from", changes[i].from ? cli_json_text(changes[i].from) : json_null());
+        json_object_set_new(change, "to", cli_json_text(changes[i].to));
+        json_object_set_new(change, "source", json_string(lineage_change_source_name(changes[i].source)));
+        json_array_append_new(list, change);
+    }
+    return list;
+}
+
+json_t *cli_idea_ids_json(const struct lineage_ideas *ideas, const size_t *trials, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, cli_json_text(lineage_ideas_get(ideas, trials[i])->exp_id));
+    return list;
+}
+
+void cli_idea_outcome(char *out, size_t size, const struct lineage_idea *idea)
+{
+    char score[LINEAGE_NUMBER_MAX];
+    if (idea->running)
+        snprintf(out, size, "running");
+    else if (idea->score.present)
+        snprintf(out, size, "%s %s", lineage_label_name(idea->status), lineage_number_format(score, idea->score.value));
+    else
+        snprintf(out, size, "%s", lineage_label_name(idea->status));
+}

@@ -1,0 +1,179 @@
+/*
+ * lineage/ideas.h: what each trial changed, which earlier trials it resembles, and which claims of novelty are false.
+ *
+ * The trials of real agents are described in words: "Lower muon_wd_mlp 0.125 → 0.115", "apply exp_588's halving on
+ * top of exp_596". A set of ideas holds the trials of one log in memory, reads these texts once, and then answers
+ * questions about them. It uses no network, no model and no database; the answers depend on the trials alone.
+ *
+ * Typical use: lineage_ideas_load once, then any number of questions, then lineage_ideas_release. Everything that a
+ * question returns belongs to the set and lives as long as the set, unless the function says otherwise. Questions do
+ * not change the set, but they share scratch memory, so a set must not be used by two threads at once.
+ *
+ * Cost: loading is linear in the length of the texts (about 1 ms for 20 trials); a question about one trial takes
+ * time in proportion to the trials that share words with it. Limits per trial, so that hostile texts stay cheap: the
+ * first LINEAGE_IDEAS_TEXT bytes of the hypothesis and of the notes are read, and at most LINEAGE_IDEAS_CHANGES
+ * changes and LINEAGE_IDEAS_CITES citations are kept. Any bytes are accepted; invalid UTF-8 separates words.
+ */
+#ifndef LINEAGE_IDEAS_H
+#define LINEAGE_IDEAS_H
+
+#include <lineage/store.h>
+#include <lineage/trial.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LINEAGE_IDEAS_TEXT 65536
+#define LINEAGE_IDEAS_CHANGES 64
+#define LINEAGE_IDEAS_CITES 256
+
+/* Where a change is known from, most trusted first. */
+enum lineage_change_source {
+    LINEAGE_CHANGE_DECLARED, /* a parameter of the row that differs from its parent's */
+    LINEAGE_CHANGE_MEASURED, /* a literal that differs between the trial's program and its parent's */
+    LINEAGE_CHANGE_STATED,   /* read out of the hypothesis */
+    LINEAGE_N_CHANGE_SOURCES
+};
+
+/* "declared", "measured", "stated"; NULL if out of range. */
+LINEAGE_API const char *lineage_change_source_name(enum lineage_change_source source);
+
+/* One setting that a trial gave a new value. */
+struct lineage_change {
+    const char *name; /* as the text has it: "GPTQ block_size" */
+    const char *knob; /* the normalised name, equal for all spellings of one knob in this set: "block size gptq" */
+    const char *from; /* the old value as written; NULL if the text does not state it */
+    const char *to;   /* the new value as written */
+    struct lineage_number from_value, to_value; /* the values as numbers: 32K is 32768, 1 % is 0.01; absent for text */
+    enum lineage_change_source source;
+};
+
+/*
+ * Reads a number as people write it in prose: 0.005, 5e-3, 32K, 32768, 2^15, 10⁻⁴, 1/3, 28%, 0.25×, sqrt(2), −0.1.
+ * The whole of text[0..length) must be the number. False, with *value unchanged, if it is not one.
+ */
+LINEAGE_API bool lineage_quantity_parse(double *value, const char *text, size_t length);
+
+/* Whether two values as written are the same: numbers by value (32K is 32000 or 32768; 786k is 786432), all else by
+ * letters and digits without regard to case. */
+LINEAGE_API bool lineage_quantity_equal(const char *a, const char *b);
+
+/* One trial of a set. */
+struct lineage_idea {
+    const char *exp_id, *specialist, *parent_exp, *hypothesis;
+    enum lineage_label status;
+    bool running; /* added by lineage_ideas_add with running = true: it has no outcome yet */
+    struct lineage_number score, delta_vs_best;
+    uint64_t seq; /* position in the log from 1; 0 while running */
+    const struct lineage_change *changes; /* declared first, then measured, then stated in the order of the text */
+    size_t n_changes;
+    const size_t *cites; /* indices of the trials that hypothesis or notes mention, ascending */
+    size_t n_cites;
+    const size_t *cited_by; /* and of those that mention this one */
+    size_t n_cited_by;
+};
+
+struct lineage_ideas;
+
+/* All trials of a store, as the log is now. Release with lineage_ideas_release, also before the store is closed or
+ * after: the set keeps nothing of the store. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status
+lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store, struct lineage_error *err);
+
+/*
+ * The same by hand: an empty set, trials added in the order of the log (texts are copied), then lineage_ideas_settle
+ * once. Nothing may be added after that, and no question asked before. lineage_ideas_add_store adds all trials of a
+ * store. A running trial has no outcome yet; its id should differ from those of the log.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_new(struct lineage_ideas **ideas,
+                                                                    struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas,
+                                                                    const struct lineage_trial *trial, bool running,
+                                                                    struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas,
+                                                                          struct lineage_store *store,
+                                                                          struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas,
+                                                                       struct lineage_error *err);
+LINEAGE_API void lineage_ideas_release(struct lineage_ideas *ideas);
+
+/* How many trials there are, and one of them; NULL beyond the last. */
+LINEAGE_API size_t lineage_ideas_count(const struct lineage_ideas *ideas);
+LINEAGE_API const struct lineage_idea *lineage_ideas_get(const struct lineage_ideas *ideas, size_t index);
+
+/* The trial of that id, with or without a leading exp_; the last one of a duplicate id. False if there is none. */
+LINEAGE_API bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id);
+
+/* ---- similar trials ---- */
+
+struct lineage_similar {
+    size_t trial; /* index in the set */
+    double score; /* larger is nearer; comparable within one answer only */
+    bool same;    /* that trial already made the whole change, alone, in a bundle, or jointly with the others marked so */
+    const char *why; /* one sentence in English: "same knob grad_clip_norm, same value 0.5" */
+};
+
+struct lineage_similar_list {
+    struct lineage_similar *items; /* [n], nearest first; trials that are the same come before all others */
+    size_t n;
+    void *memory;
+};
+
+/*
+ * The trials that resemble one trial, or a text that describes an idea. Of a trial only those before it in the log are
+ * listed, unless `all` is true; running trials are listed for both. At most limit (0: 10). An answer may be
+ * empty. Release it with lineage_similar_release.
+ */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list,
+                                                                        struct lineage_ideas *ideas, size_t trial,
+                                                                        bool all, size_t limit,
+                                                                        struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list,
+                                                                             struct lineage_ideas *ideas,
+                                                                             const char *text, size_t limit,
+                                                                             struct lineage_error *err);
+LINEAGE_API void lineage_similar_release(struct lineage_similar_list *list);
+
+/* The changes that a text states, with the knob names of the set: changes is a new array that the list owns. */
+struct lineage_change_list {
+    struct lineage_change *items;
+    size_t n;
+    void *memory;
+};
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_changes(struct lineage_change_list *list,
+                                                                        struct lineage_ideas *ideas, const char *text,
+                                                                        struct lineage_error *err);
+LINEAGE_API void lineage_change_list_release(struct lineage_change_list *list);
+
+/* ---- claims of novelty ---- */
+
+/* "ema_decay has never been varied", and the earlier trials that varied it. */
+struct lineage_novelty_claim {
+    size_t trial;      /* the trial that makes the claim */
+    const char *claim; /* the sentence, as written */
+    const size_t *counter; /* [n_counter] trials that contradict it, ascending; none if the log bears the claim out */
+    size_t n_counter;
+};
+
+struct lineage_novelty_list {
+    struct lineage_novelty_claim *items; /* by trial, then in the order of the text */
+    size_t n;
+    void *memory;
+};
+
+/* All claims of novelty in the set, or those that a text makes about itself before it becomes a trial. */
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list,
+                                                                       struct lineage_ideas *ideas,
+                                                                       struct lineage_error *err);
+LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list,
+                                                                            struct lineage_ideas *ideas,
+                                                                            const char *text,
+                                                                            struct lineage_error *err);
+LINEAGE_API void lineage_novelty_release(struct lineage_novelty_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

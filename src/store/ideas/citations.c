@@ -1,0 +1,106 @@
+/* citations.c: which trials a text mentions: exp_588, #588, "retry of 587", "trials 12, 14 and 15", "exp_114/123". */
+#include "ideas_internal.h"
+
+#include <string.h>
+
+#define BEFORE_ID                                                                                                   \
+    " exp exps experiment experiments trial trials run runs retry rerun resubmit resubmission top of on from parent " \
+    "base baseline best ids id job jobs "
+
+struct visitor {
+    const struct tokens *t;
+    void (*visit)(void *context, const char *id, size_t length);
+    void *context;
+};
+
+static bool is_plain_integer(const struct tokens *t, size_t i)
+{
+    if (!token_is_kind(t, i, TOKEN_NUMBER) || t->items[i].length > 8)
+        return false;
+    for (size_t k = 0; k < t->items[i].length; k++) {
+        char c = t->text[t->items[i].at + k];
+        if (c < '0' || c > '9')
+            return false;
+    }
+    return true;
+}
+
+/* Ids joined by commas, slashes, "and", "or", "&", "+" behind token i, which was one: returns the last token read. */
+static size_t list_behind(const struct visitor *v, size_t i)
+{
+    const struct tokens *t = v->t;
+    for (;;) {
+        size_t next = i + 1, separators = 0;
+        while (next < t->n && separators < 2 && (token_in(t, next, " and or ") ||
+               (t->items[next].kind == TOKEN_MARK && strchr(",/&+#", t->items[next].mark))))
+            next++, separators++;
+        /* "exp_091, 0.5" is another number: ids are as long as the first one or lie beside a #. */
+        if (!separators || !is_plain_integer(t, next) || t->items[next].length < 2 ||
+            (token_is_kind(t, next + 1, TOKEN_WORD) && t->items[next + 1].glued))
+            return i;
+        v->visit(v->context, t->text + t->items[next].at, t->items[next].length);
+        i = next;
+    }
+}
+
+/* The numbers of "32/64/64" or "114/123" that one token holds. */
+static void parts(const struct visitor *v, size_t i)
+{
+    const char *text = v->t->text + v->t->items[i].at;
+    size_t length = v->t->items[i].length, from = 0;
+    for (size_t k = 0; k <= length; k++)
+        if (k == length || text[k] < '0' || text[k] > '9') {
+            if (k > from)
+                v->visit(v->context, text + from, k - from);
+            from = k + 1;
+        }
+}
+
+/* exp_014, exp014, exp-014, EXP_014v2: visits 014. */
+static bool prefixed(const struct visitor *v, size_t i)
+{
+    const char *text = v->t->text + v->t->items[i].at;
+    size_t length = v->t->items[i].length, at = 3, end;
+    if (length < 4 || (text[0] | 0x20) != 'e' || (text[1] | 0x20) != 'x' || (text[2] | 0x20) != 'p')
+        return false;
+    if (text[at] == 's')
+        at++;
+    if (at < length && (text[at] == '_' || text[at] == '-'))
+        at++;
+    for (end = at; end < length && text[end] >= '0' && text[end] <= '9';)
+        end++;
+    if (end == at)
+        return false;
+    v->visit(v->context, text + at, end - at);
+    return true;
+}
+
+void citations_each(const struct tokens *t, void (*visit)(void *context, const char *id, size_t length), void *context)
+{
+    struct visitor v = {t, visit, context};
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->items[i].kind == TOKEN_WORD && prefixed(&v, i)) {
+            /* exp_014→030→045 */
+            while (i + 2 < t->n && t->items[i + 1].kind == TOKEN_ARROW && is_plain_integer(t, i + 2))
+                visit(context, t->text + t->items[i + 2].at, t->items[i + 2].length), i += 2;
+            i = list_behind(&v, i);
+        } else if (token_is_mark(t, i, '#') && is_plain_integer(t, i + 1) && t->items[i + 1].glued && !(i && token_in(t, i - 1, " pr prs pull issue issues "))) {
+            visit(context, t->text + t->items[i + 1].at, t->items[i + 1].length);
+            i = list_behind(&v, i + 1);
+        } else if (token_in(t, i, BEFORE_ID)) {
+            size_t next = i + 1;
+            if (token_is_mark(t, next, '_') || token_is_mark(t, next, '#') || token_is(t, next, "of"))
+                next++;
+            /* Ids are padded, or they follow "exp", "trial" and the like; "of 4 layers" is none. */
+            bool strong = token_in(t, i, " exp exps experiment experiments trial trials retry rerun resubmit ") ||
+                          (i && token_in(t, i - 1, " retry rerun resubmit resubmission "));
+            bool bare = is_plain_integer(t, next) && t->items[next].length >= 3 &&
+                        !token_is_kind(t, next + 1, TOKEN_WORD) && !token_is_kind(t, next + 1, TOKEN_ARROW);
+            if (is_plain_integer(t, next) && (strong || bare)) {
+                visit(context, t->text + t->items[next].at, t->items[next].length);
+                i = list_behind(&v, next);
+            } else if (strong && token_is_kind(t, next, TOKEN_NUMBER) && !t->items[next].has_value)
+                parts(&v, next);
+        }
+    }
+}

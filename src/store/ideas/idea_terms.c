@@ -1,0 +1,131 @@
+/* idea_terms.c: a dictionary of the words, numbers and names of a log, and texts as weighted sets of them. */
+#include "idea_terms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without it uthash calls exit, which a library must not. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct term {
+    UT_hash_handle hh;
+    uint32_t id;
+    char text[];
+};
+
+uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool add)
+{
+    struct term *term = NULL;
+    if (terms->table)
+        HASH_FIND(hh, terms->table, text, length, term);
+    if (term)
+        return term->id;
+    if (!add || terms->n == TERM_NONE - 1)
+        return TERM_NONE;
+    if (terms->n == terms->capacity) {
+        size_t capacity = terms->capacity ? 2 * terms->capacity : 1024;
+        uint32_t *df = realloc(terms->df, capacity * sizeof *df);
+        if (!df)
+            return TERM_NONE;
+        terms->df = df;
+        terms->capacity = capacity;
+    }
+    term = arena_alloc(&terms->arena, 1, sizeof *term + length + 1);
+    if (!term)
+        return TERM_NONE;
+    memcpy(term->text, text, length);
+    term->id = terms->n;
+    HASH_ADD_KEYPTR(hh, terms->table, term->text, length, term);
+    if (!term->hh.tbl) /* uthash's own tables are allocated apart */
+        return TERM_NONE;
+    terms->df[terms->n] = 0;
+    return terms->n++;
+}
+
+void terms_release(struct terms *terms)
+{
+    HASH_CLEAR(hh, terms->table);
+    free(terms->df);
+    arena_release(&terms->arena);
+    *terms = (struct terms){0};
+}
+
+double terms_idf(const struct terms *terms, uint32_t term)
+{
+    double df = term < terms->n ? terms->df[term] : 0;
+    return log1p(((double)terms->n_rows - df + 0.5) / (df + 0.5));
+}
+
+void weights_add(struct weights *w, uint32_t term, float weight)
+{
+    if (term == TERM_NONE)
+        return;
+    if (w->n == w->capacity) {
+        size_t capacity = w->capacity ? 2 * w->capacity : 64;
+        struct weight *items = realloc(w->items, capacity * sizeof *items);
+        if (!items) {
+            w->failed = true;
+            return;
+        }
+        w->items = items;
+        w->capacity = capacity;
+    }
+    w->items[w->n++] = (struct weight){term, weight};
+}
+
+static int by_term(const void *a, const void *b)
+{
+    const struct weight *x = a, *y = b;
+    return (x->term > y->term) - (x->term < y->term);
+}
+
+void weights_sort(struct weights *w)
+{
+    size_t n = 0;
+    if (w->n)
+        qsort(w->items, w->n, sizeof *w->items, by_term);
+    for (size_t i = 0; i < w->n; i++)
+        if (n && w->items[n - 1].term == w->items[i].term)
+            w->items[n - 1].weight += w->items[i].weight;
+        else
+            w->items[n++] = w->items[i];
+    w->n = n;
+}
+
+double weights_share(const struct terms *terms, const struct weights *a, const struct weights *b)
+{
+    double sum = 0, shared = 0;
+    for (size_t i = 0, j = 0; i < a->n; i++) {
+        double idf = terms_idf(terms, a->items[i].term);
+        while (j < b->n && b->items[j].term < a->items[i].term)
+            j++;
+        sum += idf;
+        if (j < b->n && b->items[j].term == a->items[i].term)
+            shared += idf;
+    }
+    return sum > 0 ? shared / sum : 0;
+}
+
+static double squares(const struct terms *terms, const struct weights *w)
+{
+    double sum = 0;
+    for (size_t i = 0; i < w->n; i++)
+        sum += pow(terms_idf(terms, w->items[i].term) * (double)sqrtf(w->items[i].weight), 2);
+    return sum;
+}
+
+double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b)
+{
+    double dot = 0, norm;
+    for (size_t i = 0, j = 0; i < a->n && j < b->n;) {
+        if (a->items[i].term == b->items[j].term)
+            dot += pow(terms_idf(terms, a->items[i].term), 2) * (double)sqrtf(a->items[i].weight * b->items[j].weight);
+        uint32_t x = a->items[i].term, y = b->items[j].term;
+        i += x <= y;
+        j += y <= x;
+    }
+    norm = sqrt(squares(terms, a) * squares(terms, b));
+    return norm > 0 ? dot / norm : 0;
+}

@@ -1,0 +1,53 @@
+/*
+ * idea_terms.h: a dictionary of the words, numbers and names of a log, and texts as weighted sets of them.
+ */
+#ifndef IDEAS_IDEA_TERMS_H
+#define IDEAS_IDEA_TERMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../format/arena.h"
+
+struct term;
+
+struct terms {
+    struct term *table; /* by text */
+    uint32_t n;
+    uint32_t *df; /* [n] how many trials have the term */
+    size_t capacity;
+    size_t n_rows;
+    struct arena arena;
+};
+
+#define TERM_NONE UINT32_MAX
+
+/* The number of a term; a new one if `add` is true, else TERM_NONE for an unknown one. TERM_NONE also when out of
+ * memory (then terms->n is unchanged although add was true). */
+uint32_t terms_find(struct terms *terms, const char *text, size_t length, bool add);
+void terms_release(struct terms *terms);
+
+/* The inverse document frequency of BM25: ln(1 + (N - df + 0.5) / (df + 0.5)). Unknown terms are the rarest. */
+double terms_idf(const struct terms *terms, uint32_t term);
+
+/* A term of a text with its weight; a text is an array of them, ascending by term, each term once. */
+struct weight {
+    uint32_t term;
+    float weight;
+};
+struct weights {
+    struct weight *items;
+    size_t n, capacity;
+    bool failed;
+};
+void weights_add(struct weights *weights, uint32_t term, float weight); /* TERM_NONE is passed over */
+void weights_sort(struct weights *weights);                             /* and add up those of one term */
+
+/* How much of a's weight, by inverse document frequency, lies in terms that b has too: 0 to 1. */
+double weights_share(const struct terms *terms, const struct weights *a, const struct weights *b);
+
+/* The cosine of both with squared inverse document frequency. */
+double weights_cosine(const struct terms *terms, const struct weights *a, const struct weights *b);
+
+#endif

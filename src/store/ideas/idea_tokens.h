@@ -1,0 +1,61 @@
+/*
+ * idea_tokens.h: prose about trials cut into words, numbers, arrows and marks.
+ *
+ * One pass over the text, linear in its length. Words keep their underscores, dots and hyphens ("muon_wd_mlp",
+ * "attn.proj", "warmup-frac"); numbers are read with what belongs to them (32K, 28%, 2^15, 1/3, 0.25×, 10⁻⁴).
+ */
+#ifndef IDEAS_IDEA_TOKENS_H
+#define IDEAS_IDEA_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum token_kind { TOKEN_WORD, TOKEN_NUMBER, TOKEN_ARROW, TOKEN_MARK };
+
+/* Marks are one ASCII character: the character itself, '|' for a dash between clauses, 'x' for a multiplication sign,
+ * '~' for "about", and ' ' for everything else that separates words. */
+struct token {
+    uint32_t at, length; /* bytes of the text */
+    uint32_t clause;     /* clauses end at . ; : and dashes, counted from 0 */
+    uint32_t sentence;   /* sentences end at . and line ends, counted from 0 */
+    uint16_t depth;      /* open brackets around it */
+    uint8_t kind;
+    char mark;
+    bool glued;     /* no white space before it */
+    bool has_value; /* a number; false for lists and ranges such as 32/64/64 and 3-5 */
+    bool percent, times;
+    double value, slack; /* slack: how far off the value may be, because of a rounded suffix such as 786k */
+};
+
+struct tokens {
+    const char *text;
+    size_t length;
+    struct token *items;
+    size_t n;
+};
+
+enum { TOKENS_MAX = 16384 }; /* of one text; what follows is not read */
+
+/* Cut text[0..length) into tokens. False when out of memory. Release with free(tokens->items). */
+bool tokens_read(struct tokens *tokens, const char *text, size_t length);
+
+/* One code point from text[at..length); its byte length in *size. Invalid bytes give 0xFFFD, one byte at a time. */
+uint32_t code_point(const char *text, size_t at, size_t length, size_t *size);
+
+/* Whether the token is exactly this word, letters compared without case. */
+bool token_is(const struct tokens *tokens, size_t i, const char *word);
+
+/* Whether the token is one of the words of a list between blanks, in lower case: " raise lower ". */
+bool token_in(const struct tokens *tokens, size_t i, const char *list);
+
+static inline bool token_is_mark(const struct tokens *tokens, size_t i, char mark)
+{
+    return i < tokens->n && tokens->items[i].kind == TOKEN_MARK && tokens->items[i].mark == mark;
+}
+static inline bool token_is_kind(const struct tokens *tokens, size_t i, enum token_kind kind)
+{
+    return i < tokens->n && tokens->items[i].kind == kind;
+}
+
+#endif

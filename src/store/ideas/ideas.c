@@ -1,0 +1,403 @@
+/* ideas.c: a set of ideas: trials in, words and names of the whole log matched, postings for the search. */
+#include "ideas_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/query.h>
+#include <lineage/text.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct id_place {
+    UT_hash_handle hh;
+    size_t row;
+    char id[];
+};
+
+const char *lineage_change_source_name(enum lineage_change_source source)
+{
+    static const char *const names[LINEAGE_N_CHANGE_SOURCES] = {"declared", "measured", "stated"};
+    return (unsigned)source < LINEAGE_N_CHANGE_SOURCES ? names[source] : NULL;
+}
+
+enum lineage_status lineage_ideas_new(struct lineage_ideas **ideas, struct lineage_error *err)
+{
+    *ideas = calloc(1, sizeof **ideas);
+    return *ideas ? LINEAGE_OK : store_no_memory(err);
+}
+
+void lineage_ideas_release(struct lineage_ideas *ideas)
+{
+    if (!ideas)
+        return;
+    for (size_t i = 0; i < ideas->n; i++)
+        row_release(&ideas->rows[i]);
+    short_words_release(ideas);
+    HASH_CLEAR(hh, ideas->places);
+    terms_release(&ideas->terms);
+    free(ideas->rows);
+    free(ideas->postings_of);
+    free(ideas->postings);
+    free(ideas->scores);
+    free(ideas->found);
+    arena_release(&ideas->arena);
+    free(ideas);
+}
+
+/* "exp_014" and "014" are one id. */
+static const char *bare_id(const char *id)
+{
+    return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
+}
+
+static struct id_place *place_of(const struct lineage_ideas *ideas, const char *id, size_t length)
+{
+    struct id_place *place = NULL;
+    if (ideas->places)
+        HASH_FIND(hh, ideas->places, id, length, place);
+    return place;
+}
+
+static bool place(struct lineage_ideas *ideas, const char *id, size_t row)
+{
+    id = bare_id(id);
+    size_t length = strlen(id);
+    struct id_place *there = place_of(ideas, id, length);
+    if (there) {
+        there->row = row;
+        return true;
+    }
+    there = arena_alloc(&ideas->arena, 1, sizeof *there + length + 1);
+    if (!there)
+        return false;
+    memcpy(there->id, id, length);
+    there->row = row;
+    HASH_ADD_KEYPTR(hh, ideas->places, there->id, length, there);
+    return there->hh.tbl != NULL;
+}
+
+bool lineage_ideas_find(size_t *index, const struct lineage_ideas *ideas, const char *id)
+{
+    const struct id_place *there = place_of(ideas, bare_id(id), strlen(bare_id(id)));
+    if (there)
+        *index = there->row;
+    return there != NULL;
+}
+
+/* Ids are zero-padded in the log; a text may leave that out ("#88") or add to it. */
+static struct id_place *place_of_mention(const struct lineage_ideas *ideas, const char *id, size_t length)
+{
+    struct id_place *there = place_of(ideas, id, length);
+    char padded[8];
+    size_t width = ideas->n ? strlen(bare_id(ideas->rows[0].idea.exp_id)) : 0;
+    if (there || width <= length || width >= sizeof padded)
+        return there;
+    memset(padded, '0', width - length);
+    memcpy(padded + width - length, id, length);
+    return place_of(ideas, padded, width);
+}
+
+static const char *copy(struct lineage_ideas *ideas, const char *text, bool *ok)
+{
+    const char *out = arena_text(&ideas->arena, text ? text : "", text ? strlen(text) : 0);
+    if (!out)
+        *ok = false;
+    return out;
+}
+
+static bool copy_params(struct lineage_ideas *ideas, struct idea_row *row, const struct lineage_trial *trial)
+{
+    struct lineage_param *params = arena_alloc(&ideas->arena, trial->n_params + 1, sizeof *params);
+    bool ok = params != NULL;
+    for (size_t i = 0; ok && i < trial->n_params; i++) {
+        params[i].name = copy(ideas, trial->params[i].name, &ok);
+        params[i].value = trial->params[i].value;
+        params[i].text = trial->params[i].text ? copy(ideas, trial->params[i].text, &ok) : NULL;
+    }
+    row->params = params;
+    row->n_params = trial->n_params;
+    return ok;
+}
+
+enum lineage_status lineage_ideas_add(struct lineage_ideas *ideas, const struct lineage_trial *trial, bool running,
+                                      struct lineage_error *err)
+{
+    bool ok = true;
+    if (ideas->settled)
+        return store_fail(err, LINEAGE_EINVAL, "a trial cannot be added to a settled set of ideas");
+    if (ideas->n == UINT32_MAX - 1)
+        return store_fail(err, LINEAGE_ELIMIT, "a set of ideas holds at most %u trials", UINT32_MAX - 1);
+    if (ideas->n == ideas->capacity) {
+        size_t capacity = ideas->capacity ? 2 * ideas->capacity : 256;
+        struct idea_row *rows = realloc(ideas->rows, capacity * sizeof *rows);
+        if (!rows)
+            return store_no_memory(err);
+        ideas->rows = rows;
+        ideas->capacity = capacity;
+    }
+    struct idea_row *row = &ideas->rows[ideas->n];
+    *row = (struct idea_row){.parent = SIZE_MAX};
+    row->idea = (struct lineage_idea){.exp_id = copy(ideas, trial->exp_id, &ok),
+                                      .specialist = copy(ideas, trial->specialist, &ok),
+                                      .parent_exp = copy(ideas, trial->parent_exp, &ok),
+                                      .hypothesis = copy(ideas, trial->hypothesis, &ok),
+                                      .status = trial->status,
+                                      .running = running,
+                                      .score = trial->score,
+                                      .delta_vs_best = trial->delta_vs_best,
+                                      .seq = trial->seq};
+    row->notes = copy(ideas, trial->notes, &ok);
+    if (!ok || !copy_params(ideas, row, trial) || !place(ideas, row->idea.exp_id, ideas->n))
+        return store_no_memory(err);
+    ideas->n++;
+    return LINEAGE_OK;
+}
+
+/* ---- settle ---- */
+
+static bool need_short_words(struct lineage_ideas *ideas, const struct idea_row *row)
+{
+    for (size_t i = 0; i < row->idea.n_changes; i++) {
+        struct knob_words words;
+        knob_words_split(&words, row->changes[i].name, strlen(row->changes[i].name));
+        for (size_t k = 0; k < words.n; k++)
+            if (!short_words_need(ideas, words.words[k]))
+                return false;
+    }
+    return true;
+}
+
+static bool learn(struct lineage_ideas *ideas, const char *text)
+{
+    struct tokens t;
+    size_t length = strlen(text);
+    if (!tokens_read(&t, text, length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+        return false;
+    bool ok = short_words_learn(ideas, &t);
+    free(t.items);
+    return ok;
+}
+
+struct citing {
+    struct lineage_ideas *ideas;
+    size_t row, list[LINEAGE_IDEAS_CITES], n;
+};
+
+static void cite(void *context, const char *id, size_t length)
+{
+    struct citing *c = context;
+    const struct id_place *there = place_of_mention(c->ideas, id, length);
+    if (there && there->row != c->row && c->n < LINEAGE_IDEAS_CITES)
+        c->list[c->n++] = there->row;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool read_citations(struct lineage_ideas *ideas, size_t index, size_t *counts)
+{
+    struct citing c = {.ideas = ideas, .row = index};
+    struct idea_row *row = &ideas->rows[index];
+    const char *texts[] = {row->idea.hypothesis, row->notes};
+    for (size_t k = 0; k < 2; k++) {
+        struct tokens t;
+        size_t length = strlen(texts[k]);
+        if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+            return false;
+        citations_each(&t, cite, &c);
+        free(t.items);
+    }
+    qsort(c.list, c.n, sizeof *c.list, by_size);
+    size_t n = 0;
+    for (size_t i = 0; i < c.n; i++)
+        if (!i || c.list[i] != c.list[i - 1])
+            c.list[n++] = c.list[i];
+    size_t *cites = arena_alloc(&ideas->arena, n + 1, sizeof *cites);
+    if (!cites)
+        return false;
+    memcpy(cites, c.list, n * sizeof *cites);
+    row->idea.cites = cites;
+    row->idea.n_cites = n;
+    for (size_t i = 0; i < n; i++)
+        counts[cites[i]]++;
+    return true;
+}
+
+static bool join_citations(struct lineage_ideas *ideas)
+{
+    size_t *counts = calloc(ideas->n + 1, sizeof *counts);
+    bool ok = counts != NULL;
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = read_citations(ideas, i, counts);
+    for (size_t i = 0; ok && i < ideas->n; i++) {
+        struct idea_row *row = &ideas->rows[i];
+        row->idea.cited_by = row->cited_by = arena_alloc(&ideas->arena, counts[i] + 1, sizeof *row->cited_by);
+        ok = row->cited_by != NULL;
+    }
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        for (size_t k = 0; k < ideas->rows[i].idea.n_cites; k++) {
+            struct idea_row *cited = &ideas->rows[ideas->rows[i].idea.cites[k]];
+            cited->cited_by[cited->idea.n_cited_by++] = i;
+        }
+    free(counts);
+    return ok;
+}
+
+/* Parameters that differ from the parent's, before what the hypothesis states. */
+static bool declare(struct lineage_ideas *ideas, struct idea_row *row)
+{
+    const struct id_place *there = place_of(ideas, bare_id(row->idea.parent_exp), strlen(bare_id(row->idea.parent_exp)));
+    if (!there || !*row->idea.parent_exp)
+        return true;
+    row->parent = there->row;
+    const struct idea_row *parent = &ideas->rows[there->row];
+    if (&ideas->rows[there->row] == row)
+        return true;
+    for (size_t i = 0; i < row->n_params && row->idea.n_changes < LINEAGE_IDEAS_CHANGES; i++) {
+        const struct lineage_param *mine = &row->params[i], *its = NULL;
+        char from[LINEAGE_NUMBER_MAX], to[LINEAGE_NUMBER_MAX];
+        for (size_t k = 0; k < parent->n_params && !its; k++)
+            if (strcmp(parent->params[k].name, mine->name) == 0)
+                its = &parent->params[k];
+        if (!its || (mine->text && its->text ? strcmp(mine->text, its->text) == 0
+                                             : !mine->text && !its->text && mine->value == its->value))
+            continue;
+        size_t n = row->idea.n_changes, at = 0;
+        while (at < n && row->changes[at].source == LINEAGE_CHANGE_DECLARED)
+            at++;
+        memmove(&row->changes[at + 1], &row->changes[at], (n - at) * sizeof *row->changes);
+        memmove(&row->keys[at + 1], &row->keys[at], (n - at) * sizeof *row->keys);
+        bool ok = true;
+        row->keys[at] = (struct change_key){0};
+        row->changes[at] = (struct lineage_change){
+            .name = mine->name,
+            .from = copy(ideas, its->text ? its->text : lineage_number_format(from, its->value), &ok),
+            .to = copy(ideas, mine->text ? mine->text : lineage_number_format(to, mine->value), &ok),
+            .from_value = {!its->text, its->text ? 0 : its->value},
+            .to_value = {!mine->text, mine->text ? 0 : mine->value},
+            .source = LINEAGE_CHANGE_DECLARED};
+        row->idea.n_changes++;
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool make_postings(struct lineage_ideas *ideas)
+{
+    size_t total = 0, n_terms = ideas->terms.n;
+    double length = 0;
+    ideas->postings_of = calloc(n_terms + 2, sizeof *ideas->postings_of);
+    ideas->scores = calloc(ideas->n + 1, sizeof *ideas->scores);
+    ideas->found = calloc(ideas->n + 1, sizeof *ideas->found);
+    if (!ideas->postings_of || !ideas->scores || !ideas->found)
+        return false;
+    for (size_t i = 0; i < ideas->n; i++) {
+        length += ideas->rows[i].length;
+        for (size_t k = 0; k < ideas->rows[i].terms.n; k++, total++)
+            ideas->postings_of[ideas->rows[i].terms.items[k].term + 2]++;
+    }
+    ideas->mean_length = ideas->n && length > 0 ? length / (double)ideas->n : 1;
+    ideas->postings = calloc(total + 1, sizeof *ideas->postings);
+    if (!ideas->postings)
+        return false;
+    for (size_t i = 0; i < n_terms; i++) {
+        ideas->terms.df[i] = (uint32_t)ideas->postings_of[i + 2];
+        ideas->postings_of[i + 2] += ideas->postings_of[i + 1];
+    }
+    for (size_t i = 0; i < ideas->n; i++)
+        for (size_t k = 0; k < ideas->rows[i].terms.n; k++) {
+            const struct weight *w = &ideas->rows[i].terms.items[k];
+            ideas->postings[ideas->postings_of[w->term + 1]++] = (struct posting){(uint32_t)i, w->weight};
+        }
+    ideas->terms.n_rows = ideas->n;
+    return true;
+}
+
+enum lineage_status lineage_ideas_settle(struct lineage_ideas *ideas, struct lineage_error *err)
+{
+    bool ok = !ideas->settled;
+    if (!ok)
+        return store_fail(err, LINEAGE_EINVAL, "a set of ideas is settled once");
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = row_read_changes(ideas, &ideas->rows[i], &ideas->arena) && declare(ideas, &ideas->rows[i]) &&
+             need_short_words(ideas, &ideas->rows[i]);
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = learn(ideas, ideas->rows[i].idea.hypothesis) && learn(ideas, ideas->rows[i].notes);
+    short_words_choose(ideas);
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = row_read_terms(ideas, &ideas->rows[i], &ideas->arena, true);
+    ok = ok && join_citations(ideas) && make_postings(ideas);
+    ideas->settled = ok;
+    return ok ? LINEAGE_OK : store_no_memory(err);
+}
+
+enum lineage_status lineage_ideas_add_store(struct lineage_ideas *ideas, struct lineage_store *store,
+                                            struct lineage_error *err)
+{
+    struct lineage_query query = {0};
+    struct lineage_cursor *cursor = NULL;
+    struct lineage_trial trial;
+    enum lineage_status status = lineage_query_open(&cursor, store, &query, err);
+    while (status == LINEAGE_OK && (status = lineage_cursor_next(cursor, &trial, err)) == LINEAGE_OK)
+        status = lineage_ideas_add(ideas, &trial, false, err);
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status; /* the end */
+}
+
+enum lineage_status lineage_ideas_load(struct lineage_ideas **ideas, struct lineage_store *store,
+                                       struct lineage_error *err)
+{
+    enum lineage_status status = lineage_ideas_new(ideas, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_add_store(*ideas, store, err);
+    if (status == LINEAGE_OK)
+        status = lineage_ideas_settle(*ideas, err);
+    if (status != LINEAGE_OK) {
+        lineage_ideas_release(*ideas);
+        *ideas = NULL;
+    }
+    return status;
+}
+
+size_t lineage_ideas_count(const struct lineage_ideas *ideas)
+{
+    return ideas->n;
+}
+
+const struct lineage_idea *lineage_ideas_get(const struct lineage_ideas *ideas, size_t index)
+{
+    return index < ideas->n ? &ideas->rows[index].idea : NULL;
+}
+
+enum lineage_status lineage_ideas_changes(struct lineage_change_list *list, struct lineage_ideas *ideas,
+                                          const char *text, struct lineage_error *err)
+{
+    struct arena *arena = calloc(1, sizeof *arena);
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    *list = (struct lineage_change_list){0};
+    bool ok = arena && row_read_changes(ideas, &row, arena) && row_read_terms(ideas, &row, arena, false);
+    row_release(&row);
+    if (!ok) {
+        if (arena)
+            arena_release(arena);
+        free(arena);
+        return store_no_memory(err);
+    }
+    *list = (struct lineage_change_list){row.changes, row.idea.n_changes, arena};
+    return LINEAGE_OK;
+}
+
+void lineage_change_list_release(struct lineage_change_list *list)
+{
+    if (list->memory)
+        arena_release(list->memory);
+    free(list->memory);
+    *list = (struct lineage_change_list){0};
+}

@@ -1,0 +1,241 @@
+/* novelty.c: claims that something was never tried, and the earlier trials that contradict them. */
+#include "ideas_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_MAX = 64, CLAIM_BYTES = 240, COUNTERS_MAX = 32 };
+
+/* General English for having been tried. */
+#define TRIED                                                                                                       \
+    " tried tested varied changed touched explored attempted combined moved swept tuned probed isolated modified "  \
+    "investigated examined measured adjusted studied evaluated experimented "
+#define UNTRIED                                                                                                    \
+    " untouched untested untried unexplored untuned unvaried unswept unprobed never-tried never-tested never-touched " \
+    "never-varied never-explored not-yet-tried unattempted uninvestigated "
+#define TRIALS                                                                                                     \
+    " trial trials experiment experiments run runs attempt attempts exp exps submission submissions lineage tree "   \
+    "history log search swarm campaign session "
+#define COMBINED " combination combinations combined combining combine stack stacked stacking together composing composed jointly "
+#define DIRECTION " direction side bracket upward downward upwards downwards "
+
+/* How much a claim says. */
+enum claim_scope {
+    CLAIM_KNOB,      /* nobody touched this */
+    CLAIM_DIRECTION, /* nobody moved it this way */
+    CLAIM_WHOLE      /* nobody made this, or this combination */
+};
+
+/* Whether one of the words is within `reach` tokens behind i in its sentence: its index, or 0. */
+static size_t within(const struct tokens *t, size_t i, size_t reach, const char *list)
+{
+    for (size_t k = i + 1; k < t->n && k <= i + reach && t->items[k].sentence == t->items[i].sentence; k++)
+        if (token_in(t, k, list))
+            return k;
+    return 0;
+}
+
+/* Whether token i begins a claim of novelty. */
+static bool claims_novelty(const struct tokens *t, size_t i)
+{
+    if (token_in(t, i, UNTRIED))
+        return !(i && token_in(t, i - 1, " layer leaves left leaving are be stays remains "
+                                         "keeps is was ")) || within(t, i, 6, TRIALS) || token_in(t, i, " untried untested unexplored ");
+    if (token_in(t, i, " never hasn't haven't wasn't "))
+        return within(t, i, 5, TRIED);
+    if (token_is(t, i, "not"))
+        return within(t, i, 4, TRIED) && within(t, i, 3, " been previously yet ever ") && i &&
+               token_in(t, i - 1, " has have was were had combination technique approach idea yet ");
+    if (token_in(t, i, " no zero none "))
+        return within(t, i, 3, TRIALS) && within(t, i, 9, TRIED) && within(t, i, 4, " prior previous earlier trial trials experiment experiments ");
+    if (token_is(t, i, "neither"))
+        return within(t, i, 6, TRIED " set ");
+    if (token_is(t, i, "first"))
+        return within(t, i, 1, " time trial experiment attempt exploration test try probe ") ||
+               (token_is(t, i + 1, "to") && within(t, i + 1, 1, " touch try test vary explore change attempt move modify target ")) ||
+               (within(t, i, 6, " in ") && within(t, i, 8, TRIALS) && token_in(t, i ? i - 1 : 0, " the genuinely is : "));
+    if (token_is(t, i, "novel"))
+        return within(t, i, 2, " in to combination technique direction approach mechanism axis axes knob idea ") ||
+               (i && token_in(t, i - 1, " is structurally genuinely truly completely entirely "));
+    if (token_is(t, i, "fresh"))
+        return within(t, i, 2, " axis axes knob knobs ");
+    return false;
+}
+
+static enum claim_scope scope_of(const struct tokens *t, size_t i)
+{
+    size_t from = i > 12 ? i - 12 : 0;
+    enum claim_scope scope = CLAIM_KNOB;
+    for (size_t k = from; k < t->n && k <= i + 10; k++) {
+        if (t->items[k].sentence != t->items[i].sentence)
+            continue;
+        if (token_in(t, k, COMBINED))
+            return CLAIM_WHOLE;
+        if (token_in(t, k, DIRECTION))
+            scope = CLAIM_DIRECTION;
+    }
+    return scope;
+}
+
+struct claims {
+    struct lineage_ideas *ideas;
+    struct arena *arena;
+    struct lineage_novelty_claim *items;
+    size_t n, capacity;
+    struct similar_pair *pairs;
+};
+
+/* The clauses around token i, not longer than CLAIM_BYTES. */
+static const char *claim_text(struct arena *arena, const struct tokens *t, size_t i)
+{
+    size_t first = i, last = i;
+    while (first > 0 && t->items[first - 1].clause == t->items[i].clause &&
+           t->items[i].at - t->items[first - 1].at < CLAIM_BYTES / 2)
+        first--;
+    while (last + 1 < t->n && t->items[last + 1].sentence == t->items[i].sentence &&
+           t->items[last + 1].clause == t->items[i].clause && t->items[last + 1].at - t->items[first].at < CLAIM_BYTES)
+        last++;
+    return arena_text(arena, t->text + t->items[first].at, t->items[last].at + t->items[last].length - t->items[first].at);
+}
+
+/* Which changes of the row the sentence names; all if it names none. */
+static uint64_t subjects(const struct idea_row *row, const struct tokens *t, size_t i)
+{
+    uint64_t named = 0, all = 0;
+    for (size_t c = 0; c < row->idea.n_changes; c++) {
+        all |= (uint64_t)1 << c;
+        const char *name = row->changes[c].name;
+        size_t length = strlen(name);
+        for (size_t k = i > 40 ? i - 40 : 0; k < t->n && k < i + 40; k++)
+            if (t->items[k].sentence == t->items[i].sentence && t->items[k].kind == TOKEN_WORD &&
+                t->items[k].at + length <= t->length && memcmp(t->text + t->items[k].at, name, length) == 0)
+                named |= (uint64_t)1 << c;
+    }
+    return named ? named : all;
+}
+
+static int sign(const struct lineage_change *c)
+{
+    if (!c->from_value.present || !c->to_value.present)
+        return 0;
+    return (c->to_value.value > c->from_value.value) - (c->to_value.value < c->from_value.value);
+}
+
+static bool contradicts(const struct claims *claims, const struct idea_row *row, uint64_t which,
+                        const struct similar_pair *pair, enum claim_scope scope)
+{
+    const struct lineage_ideas *ideas = claims->ideas;
+    const struct idea_row *other = &ideas->rows[pair->row];
+    if (pair->verdict > 0)
+        return true;
+    if (scope == CLAIM_WHOLE || !row->idea.n_changes)
+        return false;
+    for (size_t i = 0; i < row->idea.n_changes; i++)
+        for (size_t k = 0; which >> i & 1 && k < other->idea.n_changes; k++)
+            if (changes_same_knob(ideas, &row->keys[i], &other->keys[k]) > 0.85 &&
+                (scope != CLAIM_DIRECTION || (sign(&row->changes[i]) && sign(&row->changes[i]) == sign(&other->changes[k]))))
+                return true;
+    return false;
+}
+
+static bool add_claim(struct claims *claims, size_t trial, const struct idea_row *row, size_t before, size_t self,
+                      const struct tokens *t, size_t i)
+{
+    enum claim_scope scope = scope_of(t, i);
+    uint64_t which = subjects(row, t, i);
+    size_t n = similar_pairs(claims->pairs, PAIRS_MAX, claims->ideas, row, before, self), n_counter = 0;
+    size_t *counter = arena_alloc(claims->arena, COUNTERS_MAX, sizeof *counter);
+    if (claims->n == claims->capacity) {
+        size_t capacity = claims->capacity ? 2 * claims->capacity : 16;
+        struct lineage_novelty_claim *items = realloc(claims->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        claims->items = items;
+        claims->capacity = capacity;
+    }
+    if (!counter)
+        return false;
+    for (size_t k = 0; k < n && n_counter < COUNTERS_MAX; k++)
+        if (contradicts(claims, row, which, &claims->pairs[k], scope)) {
+            size_t at = n_counter++;
+            for (; at > 0 && counter[at - 1] > claims->pairs[k].row; at--)
+                counter[at] = counter[at - 1];
+            counter[at] = claims->pairs[k].row;
+        }
+    claims->items[claims->n] = (struct lineage_novelty_claim){
+        .trial = trial, .claim = claim_text(claims->arena, t, i), .counter = counter, .n_counter = n_counter};
+    return claims->items[claims->n++].claim != NULL;
+}
+
+static bool read_claims(struct claims *claims, size_t trial, const struct idea_row *row, size_t before, size_t self)
+{
+    const char *texts[] = {row->idea.hypothesis, row->notes};
+    bool ok = true;
+    for (size_t k = 0; ok && k < 2; k++) {
+        struct tokens t;
+        size_t length = strlen(texts[k]), found = 0;
+        if (!tokens_read(&t, texts[k], length < LINEAGE_IDEAS_TEXT ? length : LINEAGE_IDEAS_TEXT))
+            return false;
+        for (size_t i = 0; ok && i < t.n && found < 8; i++)
+            if (claims_novelty(&t, i)) {
+                ok = add_claim(claims, trial, row, before, self, &t, i);
+                found++;
+                /* One claim of a sentence is enough. */
+                for (uint32_t sentence = t.items[i].sentence; i + 1 < t.n && t.items[i + 1].sentence == sentence;)
+                    i++;
+            }
+        free(t.items);
+    }
+    return ok;
+}
+
+static enum lineage_status finish(struct lineage_novelty_list *list, struct claims *claims, bool ok, struct lineage_error *err)
+{
+    free(claims->pairs);
+    if (ok && claims->n) {
+        list->items = arena_alloc(claims->arena, claims->n, sizeof *list->items);
+        ok = list->items != NULL;
+        if (ok)
+            memcpy(list->items, claims->items, claims->n * sizeof *list->items);
+    }
+    free(claims->items);
+    list->n = ok ? claims->n : 0;
+    list->memory = claims->arena;
+    if (ok)
+        return LINEAGE_OK;
+    lineage_novelty_release(list);
+    return store_no_memory(err);
+}
+
+enum lineage_status lineage_ideas_claims(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
+                                         struct lineage_error *err)
+{
+    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
+    *list = (struct lineage_novelty_list){0};
+    bool ok = claims.arena && claims.pairs && ideas->settled;
+    for (size_t i = 0; ok && i < ideas->n; i++)
+        ok = read_claims(&claims, i, &ideas->rows[i], i, i);
+    return finish(list, &claims, ok, err);
+}
+
+enum lineage_status lineage_ideas_claims_text(struct lineage_novelty_list *list, struct lineage_ideas *ideas,
+                                              const char *text, struct lineage_error *err)
+{
+    struct claims claims = {.ideas = ideas, .arena = calloc(1, sizeof *claims.arena), .pairs = calloc(PAIRS_MAX, sizeof *claims.pairs)};
+    struct arena arena = {0};
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    *list = (struct lineage_novelty_list){0};
+    bool ok = claims.arena && claims.pairs && ideas->settled && row_read_changes(ideas, &row, &arena) &&
+              row_read_terms(ideas, &row, &arena, false) && read_claims(&claims, SIZE_MAX, &row, ideas->n, SIZE_MAX);
+    row_release(&row);
+    arena_release(&arena);
+    return finish(list, &claims, ok, err);
+}
+
+void lineage_novelty_release(struct lineage_novelty_list *list)
+{
+    if (list->memory)
+        arena_release(list->memory);
+    free(list->memory);
+    *list = (struct lineage_novelty_list){0};
+}

@@ -1,0 +1,131 @@
+/*
+ * short_words.c: what the short words of names stand for, as the log itself shows.
+ *
+ * "wd" is "weight decay" in a log that writes both. Every two or three neighbouring words of the texts whose initials
+ * are a short word of some name are counted; the most frequent ones are its meaning, if the log has them at least
+ * twice. Nothing is known beforehand of any project's vocabulary.
+ */
+#include "ideas_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+enum { SHORT_MAX = 4, MEANING_MAX = 3 * KNOB_WORD_MAX, MEANINGS_KEPT = 8 };
+
+struct short_word {
+    UT_hash_handle hh;
+    struct {
+        char text[MEANING_MAX];
+        uint32_t count;
+    } meanings[MEANINGS_KEPT];
+    size_t n;
+    const char *chosen;
+    char word[SHORT_MAX + 1];
+};
+
+static struct short_word *find(const struct lineage_ideas *ideas, const char *word, size_t length)
+{
+    struct short_word *found = NULL;
+    if (ideas->short_words)
+        HASH_FIND(hh, ideas->short_words, word, length, found);
+    return found;
+}
+
+bool short_words_need(struct lineage_ideas *ideas, const char *word)
+{
+    size_t length = strlen(word);
+    if (length < 2 || length > SHORT_MAX || find(ideas, word, length))
+        return true;
+    for (size_t i = 0; i < length; i++)
+        if (word[i] < 'a' || word[i] > 'z')
+            return true;
+    struct short_word *made = arena_alloc(&ideas->arena, 1, sizeof *made);
+    if (!made)
+        return false;
+    memcpy(made->word, word, length);
+    HASH_ADD_KEYPTR(hh, ideas->short_words, made->word, length, made);
+    return made->hh.tbl != NULL;
+}
+
+static void count(struct short_word *s, const char *meaning)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->meanings[i].text, meaning) == 0) {
+            s->meanings[i].count++;
+            return;
+        }
+    if (s->n < MEANINGS_KEPT) {
+        memcpy(s->meanings[s->n].text, meaning, strlen(meaning) + 1);
+        s->meanings[s->n++].count = 1;
+    }
+}
+
+/* Two and three plain words in a row, or the parts of one name: weight_decay. */
+static void learn_run(struct lineage_ideas *ideas, char words[3][KNOB_WORD_MAX], size_t n)
+{
+    char initials[4], meaning[MEANING_MAX];
+    for (size_t length = 2; length <= n; length++) {
+        meaning[0] = '\0';
+        for (size_t i = 0; i < length; i++) {
+            initials[i] = words[n - length + i][0];
+            if (i)
+                strcat(meaning, " ");
+            strcat(meaning, words[n - length + i]);
+        }
+        struct short_word *s = find(ideas, initials, length);
+        if (s)
+            count(s, meaning);
+    }
+}
+
+bool short_words_learn(struct lineage_ideas *ideas, const struct tokens *t)
+{
+    char run[3][KNOB_WORD_MAX];
+    size_t n = 0;
+    if (!ideas->short_words)
+        return true;
+    for (size_t i = 0; i < t->n; i++) {
+        struct knob_words words = {.n = 0};
+        if (t->items[i].kind == TOKEN_WORD)
+            knob_words_split(&words, t->text + t->items[i].at, t->items[i].length);
+        if (!words.n)
+            n = 0;
+        for (size_t k = 0; k < words.n; k++) {
+            if (strlen(words.words[k]) < 4) {
+                n = 0;
+                continue;
+            }
+            if (n == 3)
+                memmove(run[0], run[1], 2 * KNOB_WORD_MAX), n = 2;
+            memcpy(run[n++], words.words[k], KNOB_WORD_MAX);
+            learn_run(ideas, run, n);
+        }
+    }
+    return true;
+}
+
+void short_words_choose(struct lineage_ideas *ideas)
+{
+    for (struct short_word *s = ideas->short_words; s; s = s->hh.next) {
+        size_t best = 0;
+        for (size_t i = 1; i < s->n; i++)
+            if (s->meanings[i].count > s->meanings[best].count)
+                best = i;
+        if (s->n && s->meanings[best].count >= 2)
+            s->chosen = s->meanings[best].text;
+    }
+}
+
+const char *short_word_meaning(const struct lineage_ideas *ideas, const char *word)
+{
+    struct short_word *s = find(ideas, word, strlen(word));
+    return s ? s->chosen : NULL;
+}
+
+void short_words_release(struct lineage_ideas *ideas)
+{
+    HASH_CLEAR(hh, ideas->short_words);
+}

@@ -1,0 +1,299 @@
+/* similar.c: the nearest trials, and whether one of them already made the whole change. */
+#include "ideas_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAIRS_MAX = 48, LIMIT_DEFAULT = 10 };
+
+/* BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, with weights of fields added up
+ * before saturation (BM25F). */
+static const double K1 = 1.2, B = 0.5;
+
+static double saturated(double weight, double length, double mean)
+{
+    return weight * (K1 + 1) / (weight + K1 * (1 - B + B * length / mean));
+}
+
+double changes_same_knob(const struct lineage_ideas *ideas, const struct change_key *a, const struct change_key *b)
+{
+    double shared = 0, of_a = 0, of_b = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        double idf = terms_idf(&ideas->terms, a->words[i]);
+        of_a += idf;
+        for (size_t k = 0; k < b->n; k++)
+            if (a->words[i] == b->words[k]) {
+                shared += idf;
+                break;
+            }
+    }
+    for (size_t k = 0; k < b->n; k++)
+        of_b += terms_idf(&ideas->terms, b->words[k]);
+    double smaller = fmin(of_a, of_b), larger = fmax(of_a, of_b);
+    return larger > 0 && smaller > 0 ? 0.6 * shared / smaller + 0.4 * shared / larger : 0;
+}
+
+bool changes_same_value(const struct lineage_change *a, const struct lineage_change *b)
+{
+    return lineage_quantity_equal(a->to, b->to);
+}
+
+static const double SAME_KNOB = 0.6;
+
+static void compare_changes(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
+                            const struct idea_row *row)
+{
+    size_t wanted = 0, covered = 0;
+    bool conflict = false;
+    for (size_t i = 0; i < query->idea.n_changes; i++) {
+        bool here = false, other = false;
+        for (size_t k = 0; k < row->idea.n_changes; k++) {
+            bool value = changes_same_value(&query->changes[i], &row->changes[k]);
+            double knob = changes_same_knob(ideas, &query->keys[i], &row->keys[k]);
+            if (knob < (value ? SAME_KNOB * 0.8 : SAME_KNOB))
+                continue;
+            if (!pair->knob || (value && !here)) {
+                pair->knob = &row->changes[k];
+                pair->query_knob = &query->changes[i];
+            }
+            here = here || value;
+            other = other || !value;
+        }
+        if (query->keys[i].budget)
+            continue;
+        wanted++;
+        covered += here;
+        conflict = conflict || (other && !here);
+        if (here)
+            pair->covered |= (uint64_t)1 << i;
+    }
+    float *f = pair->features;
+    f[SIMILAR_COVERED] = wanted ? (float)covered / (float)wanted : 0;
+    f[SIMILAR_ALL] = wanted && covered == wanted;
+    f[SIMILAR_CONFLICT] = conflict;
+    f[SIMILAR_NO_CHANGES] = !wanted;
+    f[SIMILAR_EXTRA] = !wanted && !row->idea.n_changes;
+}
+
+static void describe(struct similar_pair *pair, const struct lineage_ideas *ideas, const struct idea_row *query,
+                     double itself)
+{
+    const struct idea_row *row = &ideas->rows[pair->row];
+    float *f = pair->features;
+    compare_changes(pair, ideas, query, row);
+    f[SIMILAR_SCORE] = (float)fmin(1.5, pair->bm25 / itself);
+    f[SIMILAR_HEAD_IN] = (float)weights_share(&ideas->terms, &query->head, &row->text);
+    f[SIMILAR_HEAD_OF] = (float)weights_share(&ideas->terms, &row->head, &query->text);
+    f[SIMILAR_COSINE] = (float)weights_cosine(&ideas->terms, &query->text, &row->text);
+    f[SIMILAR_TECHNIQUE] = f[SIMILAR_NO_CHANGES] * f[SIMILAR_COSINE];
+    f[SIMILAR_ALL_HEAD] = f[SIMILAR_ALL] * f[SIMILAR_HEAD_IN];
+    for (size_t i = 0; i < query->idea.n_cites; i++)
+        if (query->idea.cites[i] == pair->row)
+            f[SIMILAR_CITES] = 1;
+    f[SIMILAR_AGAIN] = f[SIMILAR_CITES] * (float)query->again;
+    static const double weights[N_SIMILAR_FEATURES] = {
+        [SIMILAR_SCORE] = 2,  [SIMILAR_HEAD_IN] = 1, [SIMILAR_COSINE] = 3,   [SIMILAR_ALL] = 2,
+        [SIMILAR_CONFLICT] = -2, [SIMILAR_AGAIN] = 1, [SIMILAR_TECHNIQUE] = 2};
+    pair->verdict = -3.5;
+    for (size_t i = 0; i < N_SIMILAR_FEATURES; i++)
+        pair->verdict += weights[i] * (double)f[i];
+}
+
+/* Scores of all rows that share a term, kept in ideas->scores; returns how many rows, listed in ideas->found. */
+static size_t score_rows(struct lineage_ideas *ideas, const struct idea_row *query, size_t before, size_t self)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < query->terms.n; i++) {
+        uint32_t term = query->terms.items[i].term;
+        if (term >= ideas->terms.n)
+            continue;
+        double idf = terms_idf(&ideas->terms, term) *
+                     (double)fminf(3, query->terms.items[i].weight);
+        for (size_t k = ideas->postings_of[term]; k < ideas->postings_of[term + 1]; k++) {
+            const struct posting *p = &ideas->postings[k];
+            if (p->row == self || (p->row >= before && !ideas->rows[p->row].idea.running))
+                continue;
+            if (ideas->scores[p->row] == 0)
+                ideas->found[n++] = p->row;
+            ideas->scores[p->row] += idf * saturated((double)p->weight, ideas->rows[p->row].length, ideas->mean_length);
+        }
+    }
+    return n;
+}
+
+static double score_itself(const struct lineage_ideas *ideas, const struct idea_row *query)
+{
+    double sum = 0;
+    for (size_t i = 0; i < query->terms.n; i++)
+        sum += terms_idf(&ideas->terms, query->terms.items[i].term) * (double)fminf(3, query->terms.items[i].weight) *
+               saturated((double)query->terms.items[i].weight, query->length, ideas->mean_length);
+    return sum > 0 ? sum : 1;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct similar_pair *x = a, *y = b;
+    if (x->bm25 != y->bm25)
+        return x->bm25 < y->bm25 ? 1 : -1;
+    return (x->row < y->row) - (x->row > y->row);
+}
+
+/* The best `max` of the rows found, by insertion into a short sorted array. */
+static size_t take_best(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, size_t n_found)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_found; i++) {
+        uint32_t row = ideas->found[i];
+        double score = ideas->scores[row];
+        ideas->scores[row] = 0;
+        if (n == max && score <= pairs[n - 1].bm25)
+            continue;
+        size_t at = n < max ? n++ : n - 1;
+        for (; at > 0 && pairs[at - 1].bm25 < score; at--)
+            pairs[at] = pairs[at - 1];
+        pairs[at] = (struct similar_pair){.row = row, .bm25 = score};
+    }
+    qsort(pairs, n, sizeof *pairs, by_score);
+    return n;
+}
+
+size_t similar_pairs(struct similar_pair *pairs, size_t max, struct lineage_ideas *ideas, const struct idea_row *query,
+                     size_t before, size_t self)
+{
+    size_t n = take_best(pairs, max, ideas, score_rows(ideas, query, before, self));
+    double itself = score_itself(ideas, query);
+    for (size_t i = 0; i < n; i++)
+        describe(&pairs[i], ideas, query, itself);
+    return n;
+}
+
+/* Parts of a bundle that nobody made as a whole: those who made each part are the same together. */
+static void cover_jointly(struct similar_pair *pairs, size_t n, const struct idea_row *query)
+{
+    uint64_t wanted = 0, made = 0;
+    for (size_t i = 0; i < query->idea.n_changes; i++)
+        if (!query->keys[i].budget)
+            wanted |= (uint64_t)1 << i;
+    for (size_t i = 0; i < n; i++) {
+        if (pairs[i].verdict > 0)
+            return;
+        made |= pairs[i].covered;
+    }
+    if (!(wanted & (wanted - 1)) || (made & wanted) != wanted)
+        return;
+    uint64_t left = wanted;
+    for (size_t i = 0; i < n && left; i++)
+        if (pairs[i].covered & left) {
+            pairs[i].verdict = 0.01;
+            left &= ~pairs[i].covered;
+        }
+}
+
+static int by_verdict(const void *a, const void *b)
+{
+    const struct similar_pair *x = a, *y = b;
+    bool same_x = x->verdict > 0, same_y = y->verdict > 0;
+    if (same_x != same_y)
+        return same_x ? -1 : 1;
+    double rank_x = x->verdict + (double)x->features[SIMILAR_SCORE], rank_y = y->verdict + (double)y->features[SIMILAR_SCORE];
+    if (rank_x != rank_y)
+        return rank_x < rank_y ? 1 : -1;
+    return (x->row < y->row) - (x->row > y->row);
+}
+
+static int direction(const struct lineage_change *c)
+{
+    return !c->from_value.present || !c->to_value.present || c->from_value.value == c->to_value.value ? 0
+           : c->to_value.value > c->from_value.value ? 1 : -1;
+}
+
+static const char *reason(struct arena *arena, const struct similar_pair *pair)
+{
+    struct buf out = {0};
+    if (pair->knob) {
+        int a = direction(pair->knob), b = direction(pair->query_knob);
+        buf_printf(&out, "same knob %s, ", pair->knob->name);
+        if (changes_same_value(pair->knob, pair->query_knob))
+            buf_printf(&out, "same value %s", pair->knob->to);
+        else if (a && b)
+            buf_printf(&out, "%s direction: %s instead of %s", a == b ? "same" : "other", pair->knob->to,
+                       pair->query_knob->to);
+        else
+            buf_printf(&out, "another value: %s instead of %s", pair->knob->to, pair->query_knob->to);
+    } else
+        buf_printf(&out, "%.0f %% of the words of its first clause", 100 * (double)pair->features[SIMILAR_HEAD_IN]);
+    if (pair->features[SIMILAR_AGAIN] > 0)
+        buf_puts(&out, "; it is cited as tried again");
+    else if (pair->features[SIMILAR_CITES] > 0)
+        buf_puts(&out, "; it is cited");
+    const char *text = out.failed ? NULL : arena_text(arena, out.data, out.length);
+    buf_release(&out);
+    return text;
+}
+
+static enum lineage_status answer(struct lineage_similar_list *list, struct lineage_ideas *ideas,
+                                  const struct idea_row *query, size_t before, size_t self, size_t limit,
+                                  struct lineage_error *err)
+{
+    struct similar_pair *pairs = malloc(PAIRS_MAX * sizeof *pairs);
+    struct arena *arena = calloc(1, sizeof *arena);
+    *list = (struct lineage_similar_list){.memory = arena};
+    bool ok = pairs && arena;
+    size_t n = ok ? similar_pairs(pairs, PAIRS_MAX, ideas, query, before, self) : 0;
+    if (ok) {
+        cover_jointly(pairs, n, query);
+        qsort(pairs, n, sizeof *pairs, by_verdict);
+        if (n > (limit ? limit : LIMIT_DEFAULT))
+            n = limit ? limit : LIMIT_DEFAULT;
+        list->items = arena_alloc(arena, n + 1, sizeof *list->items);
+        ok = list->items != NULL;
+    }
+    for (size_t i = 0; ok && i < n; i++) {
+        list->items[i] = (struct lineage_similar){.trial = pairs[i].row,
+                                                  .score = pairs[i].bm25,
+                                                  .same = pairs[i].verdict > 0,
+                                                  .why = reason(arena, &pairs[i])};
+        ok = list->items[i].why != NULL;
+        list->n = i + 1;
+    }
+    free(pairs);
+    if (ok)
+        return LINEAGE_OK;
+    lineage_similar_release(list);
+    return store_no_memory(err);
+}
+
+enum lineage_status lineage_ideas_similar(struct lineage_similar_list *list, struct lineage_ideas *ideas, size_t trial,
+                                          bool all, size_t limit, struct lineage_error *err)
+{
+    *list = (struct lineage_similar_list){0};
+    if (trial >= ideas->n || !ideas->settled)
+        return store_fail(err, LINEAGE_EINVAL, "trial %zu is not in the set of ideas", trial);
+    return answer(list, ideas, &ideas->rows[trial], all ? ideas->n : trial, trial, limit, err);
+}
+
+enum lineage_status lineage_ideas_similar_text(struct lineage_similar_list *list, struct lineage_ideas *ideas,
+                                               const char *text, size_t limit, struct lineage_error *err)
+{
+    struct arena arena = {0};
+    struct idea_row row = {.idea = {.exp_id = "", .hypothesis = text}, .notes = ""};
+    *list = (struct lineage_similar_list){0};
+    enum lineage_status status;
+    if (!row_read_changes(ideas, &row, &arena) || !row_read_terms(ideas, &row, &arena, false))
+        status = store_no_memory(err);
+    else
+        status = answer(list, ideas, &row, ideas->n, SIZE_MAX, limit, err);
+    row_release(&row);
+    arena_release(&arena);
+    return status;
+}
+
+void lineage_similar_release(struct lineage_similar_list *list)
+{
+    if (list->memory)
+        arena_release(list->memory);
+    free(list->memory);
+    *list = (struct lineage_similar_list){0};
+}
