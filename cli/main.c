@@ -1,9 +1,9 @@
 /*
- * main.c: the program `lineage`: all commands of a store, and the door to those of the trainer.
+ * main.c: the program `lineage`. It contains all commands that work on a store, and hands the trainer's commands over
+ * to lineage-train.
  *
- * Trainer and kernels are a program of their own because loading OpenBLAS, gfortran and OpenMP takes
- * longer than most commands of a store, and because OpenBLAS never comes up where address space is
- * short.
+ * The trainer and its kernels are a separate program because loading OpenBLAS, gfortran and OpenMP takes longer than
+ * most commands on a store, and because OpenBLAS fails to start where address space is limited.
  */
 #include "dispatch.h"
 #include "support/program.h"

@@ -1,7 +1,9 @@
 /*
- * append_batch.c: statistics of one training batch, computed by the training core. The dump is a JSON object:
- * token_level_rewards, response_mask, turn_id [B][T], group_index [B], gamma, alpha, beta (clip_beta), and
- * optionally epsilon and norm_adv_by_std; or a case of `lineage core a2tgpo_advantage` that holds them as inputs.
+ * append_batch.c: `append --batch`: statistics of one training batch, computed by the training core.
+ *
+ * The dump is a JSON object with token_level_rewards, response_mask, turn_id [B][T], group_index [B], gamma, alpha,
+ * beta (or clip_beta), and optionally epsilon and norm_adv_by_std. A case of `lineage core a2tgpo_advantage`, which
+ * holds the same under `inputs`, works too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 
 #include "commands/append_request.h"
 
-/* Dumps of the first version spelt some names otherwise; a name that the core knows goes before. */
+/* Renames the spellings that dumps of the first version used. If both spellings are given, the core's own name wins. */
 static json_t *canonical(const json_t *inputs)
 {
     static const char *const names[][2] = {
@@ -22,7 +24,7 @@ static json_t *canonical(const json_t *inputs)
     return out;
 }
 
-/* Without these the statistics would be of the core's defaults and not of the run that is recorded. */
+/* Without these the core would use its defaults, and the row would describe another run. */
 static bool has_settings(const json_t *inputs, const char *path)
 {
     static const char *const names[] = {"gamma", "alpha", "clip_beta"};
@@ -35,7 +37,7 @@ static bool has_settings(const json_t *inputs, const char *path)
     return true;
 }
 
-/* A kernel's results, or NULL and a message. */
+/* Runs a kernel and returns its results. Prints a message and returns NULL on failure. */
 static json_t *run_kernel(const char *family, const json_t *inputs, const char *path)
 {
     size_t length = 0;
@@ -59,8 +61,7 @@ static double number(const json_t *object, const char *name)
 
 static bool take_clip_scale(struct append_request *request, json_t *inputs, const char *path)
 {
-    /* Whatever the dump says: rows can be compared by their clip scale only if it is computed the same way for
-     * all. */
+    /* Overrides the dump: clip scales of different rows can be compared only if all are computed in the same way. */
     json_object_set_new(inputs, "info_gain_norm_mode", json_string("turn-group-v1d"));
     json_t *results = run_kernel("a2tgpo_advantage", inputs, path);
     request->trial.ig_clip_scale_mean = (struct lineage_number){true, number(results, "ig_clip_scale_mean")};
@@ -74,7 +75,7 @@ static bool take_turns(struct append_request *request, const json_t *inputs, con
     static const char *const names[] = {"mean", "std", "count"};
     json_t *results = run_kernel("turn_statistics", inputs, path);
     size_t n = json_array_size(json_object_get(results, "mean"));
-    /* Turns beyond the room of a row are left out of it; a dump of so many is unusual. */
+    /* Turns that do not fit into a row are dropped; dumps with that many turns are rare. */
     n = n < APPEND_MAX_TURNS ? n : APPEND_MAX_TURNS;
     for (size_t i = 0; i < n; i++) {
         double values[3];
@@ -88,7 +89,7 @@ static bool take_turns(struct append_request *request, const json_t *inputs, con
     return results != NULL;
 }
 
-/* The same per turn index in the telemetry, beside what --telemetry or the JSON says. */
+/* Adds the statistics of each turn to the telemetry that --telemetry or the JSON gave. */
 static bool add_telemetry(struct append_request *request)
 {
     json_t *root = request->telemetry ? json_loads(request->telemetry, 0, NULL) : json_object();
@@ -105,7 +106,7 @@ static bool add_telemetry(struct append_request *request)
     return ok;
 }
 
-/* The run's own settings, from the dump that it made: typed by hand they would one day differ. */
+/* The settings come from the dump, because settings typed by hand would sooner or later differ from the run's. */
 static bool take_params(struct append_request *request, const json_t *inputs)
 {
     return append_set_param(request, "alpha", number(inputs, "alpha")) &&
@@ -127,6 +128,6 @@ static bool take_batch(struct append_request *request, const char *path)
     return ok;
 }
 
-/* A pointer, which is NULL in the program without the training core (append_elsewhere.c): there `append` hands
- * over to lineage-train. */
+/* A pointer, so that append_elsewhere.c can define it as NULL for the program without the training core; `append` then
+ * hands over to lineage-train. */
 append_batch_fn *const append_take_batch = take_batch;

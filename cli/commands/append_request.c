@@ -1,8 +1,8 @@
 /*
- * append_request.c: columns and parameters of a trial to append, from text and from JSON.
+ * append_request.c: fills the columns and parameters of a trial to append from text and from JSON.
  *
- * Apart from cmd_append.c, because the same request is filled from options, from JSON and from a batch dump, and each
- * of them goes over what stood before.
+ * The options, a JSON object and a batch dump fill the same request one after another, and later values replace earlier
+ * ones.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ void append_request_release(struct append_request *request)
     free(request->telemetry);
 }
 
-/* By its canonical name, so that two spellings are one parameter, of which the later wins. Names are copied: those
- * of --param stand in a buffer that does not last. */
+/* Stores a parameter under its canonical name, so that two spellings are one parameter and the later value wins. The
+ * name is copied, because the name of --param is in a buffer that the caller reuses. */
 static bool set_param(struct append_request *request, const char *name, double value, const char *text)
 {
     size_t i = 0;
@@ -57,14 +57,14 @@ static bool set_status(struct append_request *request, const char *text)
     if (request->options.auto_status || lineage_label_parse(&request->trial.status, text))
         return true;
     cli_error(CLI_USAGE,
-              "append: status '%.40s' is no label; known are auto keep discard crash eval_budget_overrun "
+              "append: status '%.40s' is not a label; use auto keep discard crash eval_budget_overrun "
               "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
               text);
     return false;
 }
 
-/* By the store's table of columns: one that is added to it needs nothing here. The two of the clip scale are no
- * columns; they are written into notes. */
+/* Looks the name up in the store's table of columns, so that a new column needs no change here. The two clip-scale
+ * statistics are written into notes and have no column. */
 static struct lineage_number *number_member(struct append_request *request, const char *name)
 {
     int i = lineage_column_find(name);
@@ -80,7 +80,7 @@ static struct lineage_number *number_member(struct append_request *request, cons
 static bool set_number(struct append_request *request, const char *name, const char *text)
 {
     struct lineage_number *number = number_member(request, name);
-    /* Empty is absent: scripts pass variables that may be empty. */
+    /* An empty text means absent, because scripts pass variables that may be empty. */
     number->present = *text != '\0';
     return !number->present || cli_number_parse(&number->value, name, text);
 }
@@ -104,7 +104,7 @@ static bool wrong_type(const char *key, const char *wanted)
     return false;
 }
 
-/* "0.3" is a number in the wrong clothes: as text no range would find it. */
+/* A text that spells a number, such as "0.3", is refused: as a text, no range would find it. */
 static bool is_text(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -120,7 +120,8 @@ static bool take_params(struct append_request *request, const json_t *params)
         return wrong_type("params", "an object");
     json_object_foreach((json_t *)(uintptr_t)params, name, value) {
         if (!json_is_number(value) && !is_text(value))
-            return wrong_type(name, json_is_string(value) ? "a number: it is text that spells one, or has a NUL byte"
+            return wrong_type(name, json_is_string(value) ? "a number: it is a text that spells one, or "
+                                                            "contains a NUL byte"
                                                           : "a number or text");
         if (!set_param(request, name, json_number_value(value), json_string_value(value)))
             return false;
@@ -128,7 +129,7 @@ static bool take_params(struct append_request *request, const json_t *params)
     return true;
 }
 
-/* n may be missing: 0 stands for unknown. */
+/* A missing `n` is recorded as 0, which means unknown. */
 static bool take_turns(struct append_request *request, const json_t *turns)
 {
     size_t n = json_array_size(turns);
@@ -160,7 +161,7 @@ bool append_set_telemetry(struct append_request *request, const json_t *telemetr
     return request->telemetry || wrong_type("telemetry", "an object");
 }
 
-/* `core_metric` may be a number or null; nan and infinities cannot be written in JSON. */
+/* JSON cannot express nan and infinities, so a number may also be given as a string. */
 static bool take_number(struct append_request *request, const char *key, const json_t *value)
 {
     struct lineage_number *number = number_member(request, key);
@@ -172,7 +173,8 @@ static bool take_number(struct append_request *request, const char *key, const j
     return true;
 }
 
-/* Refused and not kept as an extra column: a misspelt core_metric would be a trial without a score. */
+/* Unknown keys are refused instead of becoming extra columns: a misspelt core_metric would record a trial without a
+ * score. */
 static bool unknown_key(const char *key)
 {
     const char *known[LINEAGE_N_COLUMNS + 6] = {"params", "turns", "telemetry", "ig_clip_scale_mean",
@@ -202,7 +204,7 @@ static bool take_key(struct append_request *request, const char *key, const json
     if (!json_is_string(value))
         return wrong_type(key, "a string");
     if (strlen(json_string_value(value)) != json_string_length(value)) {
-        cli_error(CLI_USAGE, "append: %s in the JSON holds a NUL byte", key);
+        cli_error(CLI_USAGE, "append: %s in the JSON contains a NUL byte", key);
         return false;
     }
     return append_set_column(request, key, json_string_value(value));
@@ -226,7 +228,7 @@ static size_t count_lines(const char *text, size_t length)
     return n;
 }
 
-/* The object where the text goes on. */
+/* Parses the next object of the text. */
 static bool parse_next(struct append_request *request)
 {
     json_error_t error;

@@ -1,4 +1,4 @@
-/* append_request.h: what `lineage append` gathers from options, JSON and a training batch before it appends. */
+/* append_request.h: what `lineage append` collects from options, JSON and a training batch before it appends. */
 #ifndef CLI_APPEND_REQUEST_H
 #define CLI_APPEND_REQUEST_H
 
@@ -13,38 +13,40 @@ struct append_request {
     struct lineage_param params[APPEND_MAX_PARAMS];
     char names[APPEND_MAX_PARAMS][LINEAGE_NAME_MAX];
     struct lineage_turn_stat turns[APPEND_MAX_TURNS];
-    json_t *json;    /* --json, kept for its strings: the object at hand */
-    const char *path; /* --json: where it comes from, its text, and where the next object begins */
+    json_t *json;    /* --json: the current object, kept because the trial borrows its strings */
+    const char *path; /* --json: the file's path, its text, and where the next object begins */
     char *text;
     size_t length, at;
-    char *telemetry; /* --telemetry, or the JSON's telemetry object as text */
+    char *telemetry; /* --telemetry, or the telemetry object of the JSON as text */
     bool has_status;
 };
 
 void append_request_release(struct append_request *request);
 
-/* Set a parameter, replacing one of the same name; prints and returns false if it cannot be. */
+/* Sets a parameter and replaces an earlier one of the same name. Prints a message and returns false on failure. */
 bool append_set_param(struct append_request *request, const char *name, double value);
 
-/* The same for one that is text, which is borrowed. */
+/* Sets a parameter that is a text, which is borrowed. */
 bool append_set_text(struct append_request *request, const char *name, const char *text);
 
-/* Set a column by name from text; prints and returns false if the text is no such value. */
+/* Sets a column by name. Prints a message and returns false if the text is not a value of that column. */
 bool append_set_column(struct append_request *request, const char *name, const char *text);
 
-/* Keep a JSON object as the trial's telemetry, replacing what was there. */
+/* Makes a JSON object the trial's telemetry and replaces any earlier one. */
 bool append_set_telemetry(struct append_request *request, const json_t *telemetry);
 
-/* Take the members of the first JSON object in a file; prints and returns false for an unknown key or a wrong type. */
+/* Takes the members of the first JSON object in a file. Prints a message and returns false on an unknown key or a wrong
+ * type. */
 bool append_take_json(struct append_request *request, const char *path);
 
-/* Whether another object follows; and forget the trial and take that one. */
+/* append_has_next: whether another object follows. append_take_next: clears the trial and takes that object. */
 bool append_has_next(const struct append_request *request);
 bool append_take_next(struct append_request *request);
 
 /*
- * Run the training core on a dump of one batch and take its statistics; prints and returns false on failure.
- * NULL in `lineage`, which does not have the core: there an append with --batch goes on in lineage-train.
+ * Runs the training core on the dump of one batch and takes its statistics. Prints a message and returns false on
+ * failure. The pointer is NULL in `lineage`, which lacks the core and passes an append with --batch on to
+ * lineage-train.
  */
 typedef bool append_batch_fn(struct append_request *request, const char *path);
 extern append_batch_fn *const append_take_batch;

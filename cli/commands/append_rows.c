@@ -1,5 +1,5 @@
-/* append_rows.c: the trials of an append of many rows. A request has room for the largest trial; of each that is kept
- * only what it uses stays. */
+/* append_rows.c: the trials of an append of several rows. A request has room for the largest trial, so only the part
+ * that each trial uses is kept here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct append_row_memory {
     json_t *json;
 };
 
-/* Each array is kept where another fails to grow; release goes by n, which has not changed. */
+/* An array that has grown is kept when another fails to grow. Release goes by n, which is unchanged then. */
 static bool grow(struct append_rows *rows)
 {
     size_t capacity = rows->capacity ? rows->capacity * 2 : 16;
@@ -58,7 +58,7 @@ bool append_rows_add(struct append_rows *rows, struct append_request *request)
     struct append_row_memory *memory = &rows->memory[rows->n];
     struct lineage_trial *trial = &rows->trials[rows->n];
     *trial = request->trial;
-    /* The object goes with its row, as the row's texts lie in it. */
+    /* The JSON object is kept with its row, because the row borrows texts from it. */
     *memory = (struct append_row_memory){.json = request->json};
     request->json = NULL;
     rows->auto_status[rows->n++] = request->options.auto_status;

@@ -1,4 +1,4 @@
-/* cmd_append.c: `lineage append`. */
+/* cmd_append.c: `lineage append`: records one or several trials. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "output/show.h"
 #include "support/program.h"
 
-/* Options that set a column; the last three columns of the table are filled by popt. */
+/* Options that set a column. popt fills the last three members. */
 struct column_option {
     const char *option, *column, *help, *argument;
     char *text;
@@ -28,32 +28,32 @@ struct append_options {
     int argc; /* the whole command line, for lineage-train */
     const char **argv;
     struct append_request request;
-    struct append_rows rows; /* more than one object in --json; the request has what they have in common */
+    struct append_rows rows; /* for a --json with several objects; the request then holds what they have in common */
 };
 
 static const struct column_option column_options[N_COLUMN_OPTIONS] = {
     {"exp-id", "exp_id", "id of the trial (default: the next number)", "ID", NULL},
-    {"timestamp", "timestamp", "when it ended (default: now, UTC)", "TIME", NULL},
-    {"specialist", "specialist", "who tried it", "NAME", NULL},
-    {"parent", "parent_exp", "trial it started from", "ID", NULL},
+    {"timestamp", "timestamp", "time of the end, ISO 8601 (default: now, UTC)", "TIME", NULL},
+    {"specialist", "specialist", "person or agent that tried it", "NAME", NULL},
+    {"parent", "parent_exp", "id of the trial that it started from", "ID", NULL},
     {"parent-exp", "parent_exp", "the same", "ID", NULL},
-    {"baseline-exp", "baseline_exp", "best trial at the time (default: looked up)", "ID", NULL},
-    {"domain", "domain", "field of the trial", "TEXT", NULL},
+    {"baseline-exp", "baseline_exp", "id of the best trial at the time (default: looked up)", "ID", NULL},
+    {"domain", "domain", "area of the change, e.g. optimizer", "TEXT", NULL},
     {"hypothesis", "hypothesis", "what was tried and why", "TEXT", NULL},
-    {"expected-delta", "expected_delta", "what it was to bring", "TEXT", NULL},
-    {"status", "status", "a label, or auto: keep or discard by the score", "LABEL", NULL},
+    {"expected-delta", "expected_delta", "expected improvement", "TEXT", NULL},
+    {"status", "status", "a label, or auto: keep or discard according to the score", "LABEL", NULL},
     {"core-metric", "core_metric", "the score", "NUMBER", NULL},
-    {"val-bpb", "val_bpb", "bits per byte on the validation set", "NUMBER", NULL},
-    {"delta-vs-best", "delta_vs_best", "score minus best so far (default: computed)", "NUMBER", NULL},
+    {"val-bpb", "val_bpb", "validation loss in bits per byte", "NUMBER", NULL},
+    {"delta-vs-best", "delta_vs_best", "score minus the best so far (default: computed)", "NUMBER", NULL},
     {"train-s", "train_s", "training time in seconds", "NUMBER", NULL},
     {"total-s", "total_s", "total time in seconds", "NUMBER", NULL},
-    {"job-name", "job_name", "name of the job", "TEXT", NULL},
-    {"notes", "notes", "free text; settings in front of it are parsed", "TEXT", NULL},
+    {"job-name", "job_name", "name of the job, e.g. in a cluster's queue", "TEXT", NULL},
+    {"notes", "notes", "free text; NAME=VALUE pairs at its beginning become parameters", "TEXT", NULL},
     {"ig-clip-scale-mean", "ig_clip_scale_mean", "mean of the clip scale", "NUMBER", NULL},
-    {"ig-clip-scale-std", "ig_clip_scale_std", "its standard deviation", "NUMBER", NULL},
+    {"ig-clip-scale-std", "ig_clip_scale_std", "standard deviation of the clip scale", "NUMBER", NULL},
 };
 
-/* Only options that were given: an empty text from one of them empties the column that the JSON has filled. */
+/* Only sets columns whose option is present: an empty option text clears a column that the JSON filled. */
 static bool set_columns(struct append_options *o)
 {
     for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
@@ -62,7 +62,7 @@ static bool set_columns(struct append_options *o)
     return true;
 }
 
-/* alpha, beta and gamma have options of their own and are numbers there; --param takes texts too. */
+/* --alpha, --beta and --gamma must be numbers; --param takes texts too. */
 static bool set_param(struct append_options *o, const char *name, const char *text)
 {
     double value;
@@ -114,16 +114,17 @@ static bool read_telemetry(struct append_options *o)
     return request->telemetry != NULL;
 }
 
-/* No default: a row cannot be taken back, and which label is right only the caller knows. */
+/* The status has no default, because a row cannot be removed and only the caller knows which label is right. */
 static bool has_status(const struct append_options *o)
 {
     if (!o->request.has_status)
-        cli_error(CLI_USAGE, "append: give --status LABEL (or auto); see `lineage append --help`");
+        cli_error(CLI_USAGE, "append: give --status LABEL, or --status auto to let the score decide; "
+                             "see `lineage append --help`");
     return o->request.has_status;
 }
 
-/* JSON first, so that options override it: a script keeps its object and one run changes a number. Telemetry before
- * the batch, which adds to it. */
+/* The JSON is read first, so that options override it: a script keeps one object and changes a number per run. The
+ * telemetry is read before the batch, which adds to it. */
 static bool fill_request(struct append_options *o)
 {
     bool ok = (!o->json || append_take_json(&o->request, o->json)) && read_telemetry(o) &&
@@ -131,14 +132,15 @@ static bool fill_request(struct append_options *o)
     return ok && has_status(o);
 }
 
-/* A file of several objects is rows of one append; options go over each of them. */
+/* Each object of the file becomes a row of one append; the options apply to every row. */
 static bool fill_rows(struct append_options *o)
 {
     struct append_request *request = &o->request;
     bool many = append_has_next(request), ok = true;
     while (many && ok) {
         if (request->telemetry || o->snapshot || o->batch) {
-            cli_error(CLI_USAGE, "append: %s holds several trials; a snapshot, telemetry or a batch is of one", o->json);
+            cli_error(CLI_USAGE, "append: %s holds several trials, but --snapshot, --telemetry and --batch "
+                                 "describe only one", o->json);
             return false;
         }
         ok = append_rows_add(&o->rows, request);
@@ -153,11 +155,11 @@ static int print_row(const struct append_options *o, const struct lineage_trial 
 {
     if (o->session.format_text)
         return cli_show_trial(row, o->session.format, NULL);
-    puts(row->exp_id); /* alone, for ID=$(lineage append ..) */
+    puts(row->exp_id); /* nothing else is printed, for ID=$(lineage append ..) */
     return CLI_OK;
 }
 
-/* Ids are printed when all rows are in the file: a script that reads the first one may rely on the last. */
+/* Ids are printed after all rows are in the file, so that a script which reads the first id can rely on the others. */
 static int append_rows(struct append_options *o, struct lineage_store *store)
 {
     struct append_rows *rows = &o->rows;
@@ -192,7 +194,7 @@ static int work(struct cli_session *session, void *context)
     return status;
 }
 
-/* `--metric 34.96` is the score, `--metric val_bpb` the name of its column. */
+/* A number is the score (`--metric 34.96`); any other text names the score column (`--metric val_bpb`). */
 static bool take_metric(struct append_options *o)
 {
     double value;
@@ -205,8 +207,8 @@ static bool take_metric(struct append_options *o)
 }
 
 /*
- * All that can be wrong with the command itself comes before the store is opened. Handing over comes first: what
- * standard input holds is to be read once, by the program that appends.
+ * Reports every error of the command line before the store is opened. Handing over to lineage-train comes first,
+ * because only the program that appends may read standard input.
  */
 static int before_open(struct cli_session *session, void *context)
 {
@@ -217,7 +219,7 @@ static int before_open(struct cli_session *session, void *context)
     return take_metric(o) && fill_request(o) && fill_rows(o) ? CLI_GO_ON : CLI_USAGE;
 }
 
-/* One table gives the option, its help and the column: a column without an option cannot come about. */
+/* One table defines each column's option and help text, so a column cannot lack an option. */
 static size_t add_columns(struct append_options *o, struct poptOption *options)
 {
     memcpy(o->columns, column_options, sizeof column_options);
@@ -236,21 +238,29 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
-        {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial from a JSON object, or one from each; options override it", "FILE|-"},
+        {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial, or several, from JSON objects; options "
+                                                  "override them", "FILE|-"},
         {"batch", 0, POPT_ARG_STRING, &o->batch, 0,
          "compute clip scale and information gain from a dump of one training batch", "FILE|-"},
-        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "JSON of per-step metrics to keep", "FILE|-"},
-        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "freeze this work directory if the trial is kept", "DIR"},
-        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0, "auto: improvement needed to keep", "NUMBER"},
-        {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0, "auto: standard deviation between seeds", "NUMBER"},
-        {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0, "auto: seeds averaged in a score", "N"},
-        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0, "do not wait for the disk", NULL},
+        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "metrics of each step, as JSON, to keep beside "
+                                                            "the row", "FILE|-"},
+        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "copy this work directory into the store if the "
+                                                          "trial is kept", "DIR"},
+        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0, "auto: smallest improvement to keep (default: "
+                                                            "the store's)", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0, "auto: standard deviation of the score between "
+                                                            "seeds (default: the store's)", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0, "auto: number of seeds averaged in a score "
+                                                                "(default: the store's)", "N"},
+        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0, "return before the row is on disk; a power failure may "
+                                                      "lose it", NULL},
         {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
-         "take a parent that is not in the store", NULL},
-        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0, "the store (default: current directory)", "DIR"},
+         "accept a parent that is not in the store", NULL},
+        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0, "the store (default: the current "
+                                                                    "directory)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
-         "which score is better, over the store's own setting", "lower|higher"},
-        {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row, not only its id",
+         "which score is better (default: the store's setting)", "lower|higher"},
+        {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id",
          "table|tsv|json"},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     struct poptOption options[N_COLUMN_OPTIONS + sizeof others / sizeof *others];
@@ -261,7 +271,7 @@ static int run_append(struct append_options *o, const struct cli_command *comman
 
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
-    /* On the heap, as a request has room for the largest trial. */
+    /* On the heap, because a request has room for the largest trial. */
     struct append_options *o = calloc(1, sizeof *o);
     if (!o)
         return cli_no_memory();
@@ -271,7 +281,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int status = run_append(o, command, argc, argv);
     append_request_release(&o->request);
     append_rows_release(&o->rows);
-    free(o->session.where.metric); /* from before_open */
+    free(o->session.where.metric); /* set by before_open */
     free(o);
     return status;
 }
@@ -280,29 +290,30 @@ const struct cli_command cmd_append = {
     .name = "append",
     .arguments = "",
     .description =
-        "Appends one row to results.tsv under its lock and prints the exp_id. What is not given\n"
-        "is filled in: the next id, the time, the best trial so far and the difference to it.\n"
+        "Appends one row to results.tsv under its lock and prints the exp_id. Missing values are\n"
+        "filled in: the next id, the time, the best trial so far and the difference to its score.\n"
         "--status auto keeps the trial if its score is better than the best by more than\n"
-        "max(--min-delta, 2 * --noise-std * sqrt(2 / --noise-seeds)), and a row it discards says\n"
-        "why in notes. auto and keep want a score. Parameters and statistics are written into\n"
-        "notes. Nothing is written if anything is wrong. With the log on a server that is away the\n"
-        "trial is kept in the outbox and outbox-NUMBER is printed (exit status 0; see sync).\n"
+        "max(--min-delta, 2 * --noise-std * sqrt(2 / --noise-seeds)); otherwise it discards the\n"
+        "trial and says why in notes. The statuses auto and keep need a score. Parameters and\n"
+        "statistics are written into notes. If anything is wrong, nothing is written. If the\n"
+        "log's server cannot be reached, the trial waits in the outbox, outbox-NUMBER is printed\n"
+        "and the exit status is 0 (see `lineage sync`).\n"
         "\n"
-        "A LABEL is keep, discard, baseline (kept, not compared), crash, preflight_crash\n"
+        "A LABEL is keep, discard, baseline (kept without a comparison), crash, preflight_crash\n"
         "(before training began), train_budget_overrun, eval_budget_overrun, size_blocked,\n"
-        "disqualified, harness_abort (nothing was learned), or auto.\n"
+        "disqualified, harness_abort (the trial taught nothing), or auto.\n"
         "\n"
         "--json takes an object (schema/trial.schema.json) whose keys are the columns: exp_id,\n"
         "timestamp, specialist, parent_exp, baseline_exp, domain, hypothesis, expected_delta,\n"
         "status, core_metric, val_bpb, delta_vs_best, train_s, total_s, job_name, snapshot_path,\n"
         "notes; and params {NAME: NUMBER or TEXT}, turns [{turn, mean, std, n}], telemetry {..},\n"
-        "ig_clip_scale_mean, ig_clip_scale_std. A key that is not known is refused.\n"
-        "Several objects, one a line for example, are appended in one go, all of them or none; a\n"
-        "parent may be a trial before it. The ids are printed in the same order.\n"
+        "ig_clip_scale_mean, ig_clip_scale_std. Unknown keys are refused.\n"
+        "Several objects, for example one per line, are appended together: all of them or none.\n"
+        "The parent of one may be an earlier one. The ids are printed in the same order.\n"
         "\n"
         "--batch takes an object (schema/batch.schema.json) with token_level_rewards,\n"
         "response_mask, turn_id [B][T], group_index [B], gamma, alpha, clip_beta, and optionally\n"
-        "epsilon and norm_adv_by_std; it needs the program lineage-train.",
+        "epsilon and norm_adv_by_std. It needs the program lineage-train.",
     .examples = "  lineage append --specialist opt --parent 003 --hypothesis 'wider clip' \\\n"
                 "      --status auto --core-metric 34.51 --alpha 0.3 --gamma 1.0\n"
                 "  lineage append --json trial.json --snapshot workdir\n"

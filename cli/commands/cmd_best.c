@@ -1,4 +1,4 @@
-/* cmd_best.c: `lineage best`. */
+/* cmd_best.c: `lineage best`: prints the best trial and how the score got there. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,10 +10,10 @@
 
 enum { SPARKLINE = 60, LABEL = 20 };
 
-/* The best score so far after each trial, from the first that ranks on: values[seq - first]. */
+/* The best score after each trial, from the first trial with a rank on: values[seq - first]. */
 struct progress {
     double *values;
-    size_t n, improved; /* improved: how often a trial was better than all before it */
+    size_t n, improved; /* improved: how many trials beat all earlier ones */
 };
 
 static bool is_better(double score, double than, enum lineage_direction direction)
@@ -21,14 +21,14 @@ static bool is_better(double score, double than, enum lineage_direction directio
     return direction == LINEAGE_HIGHER ? score > than : score < than;
 }
 
-/* Trials that do not rank leave the best what it was, so that a plateau shows as long as it lasted. */
+/* A trial without a rank repeats the previous best, so that the drawing shows how long a plateau lasted. */
 static bool add_progress(struct progress *p, const struct lineage_trial *trial, enum lineage_direction direction)
 {
     bool ranks = lineage_label_is_kept(trial->status) && trial->score.present && isfinite(trial->score.value);
     double before = p->n ? p->values[p->n - 1] : (double)NAN;
     if (!p->n && !ranks)
         return true;
-    /* Full at each power of two: the array doubles without a capacity of its own. */
+    /* At each power of two the array is full and doubles, so that no capacity needs to be stored. */
     if ((p->n & (p->n - 1)) == 0) {
         double *grown = realloc(p->values, (p->n ? 2 * p->n : 1) * sizeof *grown);
         if (!grown)
@@ -41,7 +41,7 @@ static bool add_progress(struct progress *p, const struct lineage_trial *trial, 
     return true;
 }
 
-/* A pass over all rows, in a command that is otherwise one look into an index: hence only on a terminal. */
+/* Reads all rows, while the command otherwise needs one look-up in an index. So it runs only on a terminal. */
 static enum lineage_status load_progress(struct lineage_store *store, struct progress *p, struct lineage_error *err)
 {
     const struct lineage_query all = {0};
@@ -74,7 +74,7 @@ static void print_progress(const struct cli_screen *screen, const struct progres
     free(text);
 }
 
-/* For people only, and only where there is a way to see. */
+/* The drawing is only for people, and only on a screen that can show it. */
 static int show_progress(struct cli_session *session)
 {
     struct progress p = {0};
@@ -88,8 +88,7 @@ static int show_progress(struct cli_session *session)
                                        : cli_fail(&err);
 }
 
-/* 1 for a store in which nothing ranks yet: scripts ask that before their first trial, and it
- * is no error then. */
+/* Returns 1, not an error, for a store in which no trial has a rank yet: scripts ask before their first trial. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_trial trial = {0};
@@ -117,8 +116,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_best = {
     .name = "best",
     .arguments = "",
-    .description = "The best kept or baseline trial with a finite score, in the store's direction;\n"
-                   "the first one wins a tie. Exit status 1 if no trial ranks.",
+    .description = "Prints the kept or baseline trial with the best finite score, in the store's direction.\n"
+                   "If two trials tie, the earlier one wins. Exit status 1 if no trial has a score.",
     .examples = "  lineage best\n  lineage best --direction higher --format json | jq .exp_id",
     .run = run,
 };

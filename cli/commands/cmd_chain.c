@@ -1,4 +1,4 @@
-/* cmd_chain.c: `lineage chain`. */
+/* cmd_chain.c: `lineage chain`: prints the kept ancestors of a trial. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "output/display.h"
 
-enum { NARROW = 60 }; /* columns; less is no room for the scores beside their line */
+enum { NARROW = 60 }; /* terminal columns; narrower terminals show no scores beside the drawing */
 
 static const char *end_name(enum lineage_chain_end end)
 {
@@ -15,7 +15,7 @@ static const char *end_name(enum lineage_chain_end end)
     return names[end];
 }
 
-/* "root", "missing 014", "cycle at 014" */
+/* Returns how the chain begins: "root", "missing 014" or "cycle at 014". */
 static json_t *ended_json(const struct lineage_chain *chain)
 {
     if (chain->end == LINEAGE_CHAIN_ROOT)
@@ -23,8 +23,8 @@ static json_t *ended_json(const struct lineage_chain *chain)
     return json_sprintf(chain->end == LINEAGE_CHAIN_CYCLE ? "cycle at %s" : "missing %s", chain->end_id);
 }
 
-/* passed_over: under the id of each ancestor, how many were passed over between it and its
- * child. Counts by id, so that a trial's object is the same here as in every other command. */
+/* passed_over maps the id of an ancestor to how many trials were skipped between it and its child. The counts are
+ * stored by id, so that a trial's object has the same keys here as in every other command. */
 static int print_json(const struct lineage_chain *chain)
 {
     json_t *list = json_array(), *passed = json_object(), *object = json_object();
@@ -50,7 +50,7 @@ static void print_passed(size_t n)
         printf("    (%zu passed over)\n", n);
 }
 
-/* Cut, since a chain is looked at as a whole; `show` has the rest. */
+/* Shortens the hypothesis, because a chain is read as a whole; `show` prints all of it. */
 static void print_line(const struct cli_screen *screen, const struct lineage_trial *trial, size_t depth)
 {
     enum cli_style style = cli_label_style(trial->status);
@@ -91,7 +91,7 @@ static bool has_score(const struct lineage_trial *trial)
     return trial->score.present && isfinite(trial->score.value);
 }
 
-/* What each step gained over the one above it, which the file does not hold: delta_vs_best is against another trial. */
+/* The gain of each step over its ancestor. The row has no such column: delta_vs_best compares with another trial. */
 static void add_step(struct cli_list *list, const struct lineage_chain *chain, size_t i)
 {
     const struct lineage_trial *trial = &chain->trials[i];
@@ -148,7 +148,8 @@ static int print_fitted(const struct lineage_chain *chain, struct cli_screen *sc
     return status;
 }
 
-/* Rows alone: what was passed over has no row, and a column of its own would change the trials' columns. */
+/* Prints rows only. A count of skipped trials would need a column, and then the columns would differ from those of
+ * other commands. */
 static int print_tsv(const struct lineage_chain *chain)
 {
     struct cli_list *list = cli_trial_list_new(CLI_TSV, stdout);
@@ -166,7 +167,8 @@ static int print_chain(const struct lineage_chain *chain, enum cli_format format
     return screen->terminal ? print_fitted(chain, screen) : print_lines(chain, screen);
 }
 
-/* Without an ID, the chain of the best trial. A store without one has no chain: the answer is no, not an error. */
+/* Without an ID, loads the chain of the best trial. A store without one has no chain: the answer is no, not an
+ * error. */
 static int load(struct lineage_store *store, const char *id, struct lineage_chain *chain)
 {
     struct lineage_trial best = {0};
@@ -203,9 +205,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_chain = {
     .name = "chain",
     .arguments = "[ID]",
-    .description = "The trial (default: the best) and its kept or baseline ancestors, root first.\n"
-                   "Ancestors with another status are passed over and counted in place; a missing\n"
-                   "parent or a cycle ends the walk with a mark.",
+    .description = "Prints a trial (default: the best) and its kept or baseline ancestors, root first.\n"
+                   "Ancestors with another status are skipped and counted in place. If a parent is missing\n"
+                   "or the parents form a cycle, the chain ends there with a remark.",
     .examples = "  lineage chain\n  lineage chain 014 --format json | jq -r '.chain[].exp_id'",
     .run = run,
 };

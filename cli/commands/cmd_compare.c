@@ -1,4 +1,4 @@
-/* cmd_compare.c: `lineage compare`. */
+/* cmd_compare.c: `lineage compare`: compares variants with a baseline, seed by seed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct compare_options {
     struct cli_texts texts;
 };
 
-/* Names are copied because an option's text ends at its =, which popt's string does not. */
+/* Copies the names, because each must end at the `=` of its option text. */
 static bool add_conditions(struct compare_options *o)
 {
     const char *range;
@@ -38,7 +38,7 @@ static bool add_conditions(struct compare_options *o)
     return true;
 }
 
-/* Not both of names and --by: one would have to win without a word. */
+/* Names and --by exclude each other: otherwise one would silently win. */
 static bool fill_options(struct compare_options *o, const struct cli_args *args)
 {
     o->what.variants = args->positional;
@@ -47,11 +47,11 @@ static bool fill_options(struct compare_options *o, const struct cli_args *args)
     o->what.over = o->over;
     o->what.baseline = o->baseline;
     if (o->by && args->n_positional)
-        return cli_error(CLI_USAGE, "compare: name the variants, or let --by find them; not both"), false;
+        return cli_error(CLI_USAGE, "compare: give names of variants, or --by to find them, but not both"), false;
     if (o->confidence && !cli_number_parse(&o->what.confidence, "confidence", o->confidence))
         return false;
     if (o->confidence && !(o->what.confidence > 0 && o->what.confidence < 1))
-        return cli_error(CLI_USAGE, "--confidence '%s' is not between 0 and 1", o->confidence), false;
+        return cli_error(CLI_USAGE, "--confidence '%s' is not between 0 and 1; use for example 0.95", o->confidence), false;
     return add_conditions(o);
 }
 
@@ -77,15 +77,19 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct compare_options o = {0};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
-        {"json", 0, POPT_ARG_NONE, &o.json, 0, "the same as --format json (schema/compare.schema.json)", NULL},
-        {"by", 0, POPT_ARG_STRING, &o.by, 0, "every value of this parameter is a variant (default: specialist)",
+        {"json", 0, POPT_ARG_NONE, &o.json, 0, "same as --format json (schema/compare.schema.json)", NULL},
+        {"by", 0, POPT_ARG_STRING, &o.by, 0, "make every value of this parameter a variant (default: "
+                                             "specialist)",
          "PARAMETER"},
-        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are held against (default: the first)",
+        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with "
+                                                         "(default: the first)",
          "VARIANT"},
         {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "only trials with this parameter in RANGE, or one of TEXTS; may be repeated",
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "use only trials whose parameter is in RANGE or equals a "
+                                                  "TEXT; may be repeated",
          "NAME=RANGE|TEXTS"},
-        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "of the intervals (default: 0.95)", "NUMBER"},
+        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 "
+                                                             "(default: 0.95)", "NUMBER"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
 }
@@ -94,13 +98,14 @@ const struct cli_command cmd_compare = {
     .name = "compare",
     .arguments = "[VARIANT...]",
     .description =
-        "A VARIANT is a specialist, NAME=VALUE of a parameter, both joined by a comma, an exp_id,\n"
-        "or several of those (003,007). The first is the baseline; without any, all specialists\n"
-        "(or all values of --by) are compared. Only trials with a measured score (keep, discard,\n"
-        "baseline) and a seed count; what is left out is counted. Differences are taken seed by\n"
-        "seed: their mean, Student's t interval, and the same for all comparisons together\n"
-        "(Bonferroni's interval; Holm's p, by which the verdict goes). Below two common seeds the\n"
-        "answer is n/a. Settings in which the trials differ besides are named.",
+        "A VARIANT is a specialist, a parameter's NAME=VALUE, both joined by a comma, an exp_id,\n"
+        "or several ids (003,007). The first variant is the baseline; without any, all specialists\n"
+        "(or all values of --by) are compared. A trial counts if it has a measured score (status\n"
+        "keep, discard or baseline) and a seed; the trials left out are counted. Scores are\n"
+        "subtracted seed by seed. Printed are the mean difference, Student's t interval, and both\n"
+        "corrected for the number of comparisons (Bonferroni's interval, and Holm's p, which\n"
+        "decides the verdict). With fewer than two common seeds the answer is n/a. Other\n"
+        "parameters in which the trials differ are listed.",
     .examples = "  lineage compare grpo joint turn-group-v1d\n"
                 "  lineage compare --by alpha --baseline 0.3 --param k_max=5\n"
                 "  lineage compare optimizer=adam optimizer=sgd\n"

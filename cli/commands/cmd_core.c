@@ -1,4 +1,4 @@
-/* cmd_core.c: `lineage core`: a kernel of the training core on a JSON case. */
+/* cmd_core.c: `lineage core`: runs a kernel of the training core on a JSON case. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ struct core_options {
     int list, single, json;
 };
 
-/* Everything about the kernels, as data; NULL and a message when out of memory. */
+/* Returns the description of all kernels as JSON. Prints a message and returns NULL when out of memory. */
 static json_t *description(void)
 {
     struct rl_case *done;
@@ -69,7 +69,7 @@ static int print_list(bool as_json)
     return CLI_OK;
 }
 
-/* Whether the family is there at all; else a message with the nearest that is. */
+/* Returns false and suggests the nearest name if there is no such kernel. */
 static bool is_known(const char *family)
 {
     const char *names[256] = {0};
@@ -81,7 +81,7 @@ static bool is_known(const char *family)
     }
     const char *near = known || !list ? NULL : cli_nearest(family, names);
     if (!known && list)
-        cli_error(CLI_USAGE, "core: no kernel '%s'%s%s%s; `lineage core --list` names them", family,
+        cli_error(CLI_USAGE, "core: no kernel '%s'%s%s%s; `lineage core --list` lists them", family,
                   near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
     json_decref(list);
     return known;
@@ -91,7 +91,7 @@ static int run_kernel(const char *family, bool single, const char *values)
 {
     struct rl_case *done;
     struct rl_error err;
-    /* 2 and not 3: what a kernel refuses stands in the case. */
+    /* Exit status 2, not 3: a kernel refuses a case because of its content. */
     if (rl_case_run_json(&done, family, single, values, &err) != RL_OK)
         return cli_error(CLI_USAGE, "core %s: %s", family, err.text);
     json_t *results = json_loads(rl_case_values(done), 0, NULL);
@@ -103,8 +103,8 @@ static int run_kernel(const char *family, bool single, const char *values)
     return CLI_OK;
 }
 
-/* A case is an object with `inputs`; a bare object of inputs is taken as well. A file of golden
- * vectors can be given as it is, with its expected outputs beside the inputs. */
+/* A case is an object with `inputs`, or the object of inputs itself. A file of golden vectors works without changes:
+ * its expected outputs are ignored. */
 static int run_case(const char *family, bool single, const json_t *root)
 {
     const json_t *inputs = json_object_get(root, "inputs");
@@ -117,7 +117,7 @@ static int run_case(const char *family, bool single, const json_t *root)
     return status;
 }
 
-/* The name first: a misspelt one should not wait for a case on standard input. */
+/* Checks the name first, so that a misspelt one fails before it waits for standard input. */
 static int run_family(const struct cli_args *args, bool single)
 {
     const char *family = args->positional[0];
@@ -135,23 +135,23 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct core_options o = {0};
     struct poptOption options[] = {
-        {"list", 0, POPT_ARG_NONE, &o.list, 0, "name the kernels, their inputs and results", NULL},
-        {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: as JSON", NULL},
-        {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision", NULL},
+        {"list", 0, POPT_ARG_NONE, &o.list, 0, "list the kernels, their inputs and results", NULL},
+        {"json", 0, POPT_ARG_NONE, &o.json, 0, "with --list: print JSON", NULL},
+        {"float", 0, POPT_ARG_NONE, &o.single, 0, "run in single precision (default: double)", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 2, argc, argv);
     if (status == CLI_GO_ON && o.list)
         status = print_list(o.json);
     else if (status == CLI_GO_ON && !args.n_positional)
-        status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` names them");
+        status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` lists them");
     else if (status == CLI_GO_ON)
         status = run_family(&args, o.single);
     cli_args_release(&args);
     return status;
 }
 
-/* For completion of the shell: the names are the kernels' own list, too. */
+/* Words for shell completion, from the kernels' own list. */
 static const char *choices(const char *name, char *out, size_t size)
 {
     size_t at = 0;
@@ -167,9 +167,10 @@ static const char *choices(const char *name, char *out, size_t size)
 const struct cli_command cmd_core = {
     .name = "core",
     .arguments = "FAMILY [FILE|-]",
-    .description = "Reads an object with `inputs`, runs the kernel in double precision and prints its results\n"
-                   "as one JSON object. Input that would train silently wrong is refused: exit status 2 and\n"
-                   "the reason, with array and index, on stderr.",
+    .description = "Reads an object with `inputs`, runs the kernel in double precision and prints its "
+                   "results\n"
+                   "as one JSON object. Input that would make training silently wrong is refused with exit\n"
+                   "status 2; the reason, with array and index, is on standard error.",
     .examples = "  lineage core --list\n"
                 "  lineage core a2tgpo_advantage fixtures/golden/a2tgpo_advantage/clip-beta-0.5-v1d.json",
     .choices = choices,

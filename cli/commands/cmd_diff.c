@@ -1,4 +1,4 @@
-/* cmd_diff.c: `lineage diff`: a unified diff of two snapshots. */
+/* cmd_diff.c: `lineage diff`: a unified diff of what two trials were run from. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,8 +19,8 @@ struct diff_options {
     size_t limit;
 };
 
-/* By descriptor, and no link: from here on nothing is looked for by a path that somebody could
- * change meanwhile. */
+/* Opens a descriptor and follows no link: everything below is found through it, not by a path that another process
+ * could change meanwhile. */
 static int open_snapshot(int *fd, const char *path)
 {
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -41,18 +41,19 @@ static int compare(const char *from, const char *to, size_t limit)
     return status;
 }
 
-/* The trial to compare with: the second ID, or the parent. A trial without a parent has nothing
- * to be compared with; an empty diff would say that nothing had changed. */
+/* Loads the trial to compare with: the second ID, or the parent. A trial without a parent is an error, because an empty
+ * diff would say that nothing changed. */
 static int load_other(struct cli_session *session, const struct lineage_trial *trial, struct lineage_trial *other)
 {
     struct lineage_error err;
     const char *id = session->args.n_positional > 1 ? session->args.positional[1] : trial->parent_exp;
     if (!id || !*id)
-        return cli_error(CLI_USAGE, "trial '%s' has no parent to compare with", trial->exp_id);
+        return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage "
+                                    "diff ID ID", trial->exp_id);
     return lineage_find(session->store, id, other, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* With one ID: from the parent to the trial. With two: from the first to the second. */
+/* With one ID the diff goes from the parent to the trial, with two from the first to the second. */
 static int diff(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
                 size_t limit)
 {
@@ -70,7 +71,8 @@ static int diff(struct cli_session *session, const struct lineage_trial *trial, 
     return status;
 }
 
-/* What commands were run from: the changes to the code, the command, its machine. CLI_GO_ON if either has none. */
+/* Compares what two commands were run from: changes to the code, the command, the machine. Returns CLI_GO_ON if either
+ * trial has no provenance. */
 static int diff_provenance(struct cli_session *session, const struct lineage_trial *trial,
                            const struct lineage_trial *other, size_t limit)
 {
@@ -85,7 +87,7 @@ static bool has_snapshot(const struct lineage_trial *trial)
     return trial->snapshot_path && *trial->snapshot_path;
 }
 
-/* Where a discarded or failed trial has no snapshot, its provenance says all that there is. */
+/* Discarded and failed trials have no snapshot; their provenance is all there is to compare. */
 static int diff_both(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
                      size_t limit)
 {
@@ -125,7 +127,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct diff_options o = {.session.before_open = read_limit, .limit = MAX_BYTES};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.session.where),
-        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "only name a file that is larger (default: 16777216)", "N"},
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "files larger than N bytes are only named "
+                                                           "(default: 16777216)", "N"},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
 }
@@ -133,10 +136,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_diff = {
     .name = "diff",
     .arguments = "ID [ID]",
-    .description = "Unified diff of two snapshots, and of what two commands were run from (provenance/ID/); binary\n"
-                   "and large files are named. With one ID the parent's\n"
-                   "snapshot is compared with the trial's, with two the first with the second. How a file is\n"
-                   "shown depends on its bytes alone: no configuration or attributes of git are read.",
+    .description = "Prints a unified diff of two snapshots, and of what two commands were run from\n"
+                   "(provenance/ID/). Binary and large files are only named. With one ID, the parent is\n"
+                   "compared with the trial; with two, the first with the second. The output depends only "
+                   "on\n"
+                   "the bytes of the files; git's configuration and attributes are not read.",
     .examples = "  lineage diff 014\n  lineage diff 003 014",
     .run = run,
 };

@@ -1,12 +1,11 @@
-/* cmd_eval.c: `lineage eval`. */
+/* cmd_eval.c: `lineage eval`: measures how often a policy answers correctly. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "cli.h"
 #include "recipe/policy_source.h"
 
-/* Those of a trial's final score, which are then met exactly: who evaluates a checkpoint again must not see another
- * number and wonder which one is wrong. */
+/* The same seeds as a trial's final evaluation, so that evaluating its checkpoint again gives exactly its score. */
 enum { FIRST_SEED = 11, GREEDY_SEED = 1 };
 
 struct eval_options {
@@ -16,15 +15,15 @@ struct eval_options {
     size_t n_seeds, first_seed;
 };
 
-/* Shares of right answers: one row per sampling seed, the last one greedy; one column per
- * environment. */
+/* Shares of correct answers: one row per sampling seed, the last row greedy; one column per environment. */
 struct scores {
     size_t n_rows, n_tasks;
     double *share; /* [n_rows][n_tasks] */
     int64_t *correct;
 };
 
-/* One sample per seed, so that rows are independent and their spread is that of a score. */
+/* Draws one sample per question and seed, so that the rows are independent and their spread is the spread of a
+ * score. */
 static int evaluate_row(const struct eval_options *o, struct scores *s, size_t row)
 {
     const struct trainer_recipe *recipe = &o->source.recipe;
@@ -44,7 +43,7 @@ static int evaluate_row(const struct eval_options *o, struct scores *s, size_t r
     return CLI_GO_ON;
 }
 
-/* Mean over the environments from..until. */
+/* Mean over the environments from .. until - 1. */
 static double row_mean(const struct scores *s, size_t row, size_t from, size_t until)
 {
     double sum = 0;
@@ -53,8 +52,7 @@ static double row_mean(const struct scores *s, size_t row, size_t from, size_t u
     return sum / (double)(until - from);
 }
 
-/* The spread is that of a sample (n - 1), as in a trial's row. Without a second seed there is
- * none, which is not a spread of 0. */
+/* The spread is the sample standard deviation (n - 1), as in a trial's row. With one seed it is missing, not 0. */
 static void add_row(struct cli_list *list, const struct eval_options *o, const struct scores *s,
                     const char *name, size_t from, size_t until)
 {
@@ -72,7 +70,7 @@ static void add_row(struct cli_list *list, const struct eval_options *o, const s
     cli_list_end_row(list);
 }
 
-/* "all" weighs environments alike: it is the mean that a trial of several has as its score. */
+/* "all" is the mean over the environments with equal weights, like the score of a trial with several environments. */
 static int print_scores(const struct eval_options *o, const struct scores *s)
 {
     static const char *const columns[] = {"environment", "questions", "seeds",
@@ -104,8 +102,7 @@ static int evaluate(struct eval_options *o)
     return status;
 }
 
-/* Changes of this command are laid over the recipe only after it was checked, so their limits
- * are looked at here. */
+/* The options of this command override the recipe after the recipe was checked, so their ranges are checked here. */
 static int work(void *context, const char *what)
 {
     struct eval_options *o = context;
@@ -118,7 +115,7 @@ static int work(void *context, const char *what)
         return CLI_USAGE;
     if ((o->seeds && o->n_seeds < 1) || o->n_seeds > 4096 || questions > 1000000)
         return cli_error(CLI_USAGE,
-                         "eval: --seeds is from 1 to 4096, --questions from 1 to 1000000");
+                         "eval: --seeds must be 1 to 4096, --questions 1 to 1000000");
     int status = policy_source_open(&o->source, what);
     if (status != CLI_GO_ON)
         return status;
@@ -133,9 +130,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct eval_options o = {0};
     struct poptOption options[] = {
-        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0, "sampling seeds (default: the recipe's)", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first of them (default: 11, as in a trial)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "questions (default: the recipe's)", "N"},
+        {"seeds", 0, POPT_ARG_STRING, &o.seeds, 0, "number of sampling seeds, 1 to 4096 (default: the "
+                                                   "recipe's)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 11, as in a trial)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the "
+                                                           "recipe's)", "N"},
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION, POPT_TABLEEND};
@@ -146,13 +145,11 @@ const struct cli_command cmd_eval = {
     .name = "eval",
     .arguments = "RECIPE|CHECKPOINT|ID",
     .description =
-        "Answers the recipe's evaluation questions once per sampling seed and once greedily: EM "
-        "is\n"
-        "the share answered right, em_std its standard deviation between sampling seeds "
-        "(unbiased).\n"
-        "With the defaults a trial's checkpoint gets the trial's score. Nothing is recorded.\n"
-        "A recipe without a checkpoint trains its warm start first; a checkpoint takes the\n"
-        "recipe.json beside it; an ID is a kept trial of the store.",
+        "Answers the recipe's evaluation questions once per sampling seed and once greedily. EM\n"
+        "(exact match) is the share of correct answers, em_std its sample standard deviation\n"
+        "between seeds. With the defaults, a trial's checkpoint gets exactly the trial's score.\n"
+        "Nothing is recorded. A recipe without a checkpoint trains its warm start first. A\n"
+        "checkpoint uses the recipe.json beside it. An ID is a kept trial of the store.",
     .examples = "  lineage eval recipe.json --checkpoint policy.ckpt --seeds 8\n"
                 "  lineage eval 004 -C runs/hop --format json",
     .run = run,

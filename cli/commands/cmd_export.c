@@ -1,4 +1,4 @@
-/* cmd_export.c: `lineage export`. */
+/* cmd_export.c: `lineage export`: prints results.tsv byte for byte. */
 #include <errno.h>
 #include <string.h>
 
@@ -36,8 +36,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct export_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: current directory)", "DIR"},
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "into this file, which is there whole or as it was", "FILE"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
+                                                                   "directory)", "DIR"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write to FILE, which is replaced as a whole or not "
+                                                       "at all", "FILE"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
@@ -46,9 +48,9 @@ const struct cli_command cmd_export = {
     .name = "export",
     .arguments = "",
     .description = "Prints results.tsv byte for byte, damaged rows included, wherever the store keeps its\n"
-                   "rows. `import --exact` makes a store of it again, with the same digests. What stands\n"
-                   "beside the rows (telemetry/, snapshots/, logs/, provenance/, remarks.jsonl) is copied\n"
-                   "as files.",
+                   "rows. `import --exact` makes a store with the same digests from it. The files beside "
+                   "the\n"
+                   "rows (telemetry/, snapshots/, logs/, provenance/, remarks.jsonl) must be copied as files.",
     .examples = "  lineage export >copy.tsv\n"
                 "  lineage -C postgres://host/lab/atpo export --output results.tsv",
     .run = run,

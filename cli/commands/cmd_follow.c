@@ -1,4 +1,4 @@
-/* cmd_follow.c: `lineage follow`: new rows as they come. */
+/* cmd_follow.c: `lineage follow`: prints new rows when they are appended. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,13 +9,13 @@
 
 struct follow {
     char *from, *limit;
-    size_t left;         /* rows to print; 0: no end */
-    uint64_t after;      /* rows that were passed */
-    struct cli_list *list; /* TSV */
-    bool away;           /* the server, and it was said */
+    size_t left;         /* rows still to print; 0: no limit */
+    uint64_t after;      /* number of rows already read */
+    struct cli_list *list; /* TSV only */
+    bool away;           /* the server cannot be reached, and the user knows */
 };
 
-/* Where to begin: the rows that are there now are passed, none of them, or those up to a trial. */
+/* Finds where to begin: after all present rows (now), after none (start), or after a trial. */
 static int find_start(struct follow *o, struct lineage_store *store)
 {
     struct lineage_trial trial = {0};
@@ -46,14 +46,14 @@ static bool print_json(const struct lineage_trial *trial)
     return printed;
 }
 
-/* Whether to go on: the last one may have been printed, and the reader may have gone. */
+/* Returns whether to continue; the limit may be reached, or the reader of stdout may be gone. */
 static bool print_row(struct follow *o, const struct lineage_trial *trial)
 {
     bool printed = o->list ? cli_trial_list_add(o->list, trial) : print_json(trial);
     return printed && (!o->left || --o->left);
 }
 
-/* CLI_GO_ON while more is wanted. Rows are taken out only by a person; those that come then are new. */
+/* Returns CLI_GO_ON while more rows are wanted. Rows are removed only by hand; rows that appear after that are new. */
 static int print_new(struct follow *o, struct lineage_store *store)
 {
     struct lineage_trial trial = {0};
@@ -64,7 +64,7 @@ static int print_new(struct follow *o, struct lineage_store *store)
     if (lineage_new_trials(&cursor, store, o->after, &rows, &err) != LINEAGE_OK)
         return err.status == LINEAGE_EAWAY ? CLI_GO_ON : cli_fail(&err);
     if (rows < o->after)
-        cli_say("rows were taken out of the store; going on behind those that are left");
+        cli_say("rows were removed from the store; continuing after the rows that are left");
     o->after = rows;
     enum lineage_status status = LINEAGE_OK;
     while (more && (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK)
@@ -77,7 +77,7 @@ static int print_new(struct follow *o, struct lineage_store *store)
     return more ? CLI_GO_ON : CLI_OK;
 }
 
-/* A server comes back: until then it is asked each second. */
+/* Asks the server once per second until it can be reached again. */
 static int wait_for_server(struct follow *o, const struct lineage_error *err)
 {
     if (!o->away)
@@ -87,7 +87,7 @@ static int wait_for_server(struct follow *o, const struct lineage_error *err)
     return CLI_GO_ON;
 }
 
-/* The head line says to whoever waits for rows that they are waited for. */
+/* Prints the head line at once, so that whoever started the command knows that it is listening. */
 static int begin(struct follow *o, struct lineage_store *store, enum cli_format format)
 {
     int result = find_start(o, store);
@@ -97,7 +97,7 @@ static int begin(struct follow *o, struct lineage_store *store, enum cli_format 
     return o->list && fflush(stdout) == 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot write the result");
 }
 
-/* It listens before it looks where to begin, so that no row comes in between unseen. */
+/* Starts listening before it looks for the place to begin, so that no row in between is missed. */
 static int follow(struct follow *o, struct lineage_store *store, enum cli_format format)
 {
     struct lineage_error err;
@@ -127,9 +127,9 @@ static int work(struct cli_session *session, void *context)
     if (o->limit && !cli_count_parse(&o->left, "limit", o->limit))
         return CLI_USAGE;
     if (o->limit && !o->left)
-        return cli_error(CLI_USAGE, "--limit 0 asks for nothing");
+        return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
     if (session->format_text && strcmp(session->format_text, "table") == 0)
-        return cli_error(CLI_USAGE, "--format table: rows are printed as they come, known are tsv, json");
+        return cli_error(CLI_USAGE, "--format table: rows are printed one at a time; use tsv or json");
     int result = follow(o, session->store, session->format);
     int listed = o->list ? cli_list_finish(o->list) : CLI_OK;
     return result == CLI_OK ? listed : result;
@@ -140,9 +140,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct follow o = {0};
     struct poptOption options[] = {
-        {"from", 0, POPT_ARG_STRING, &o.from, 0, "begin behind this trial (default: now, behind all that are there)",
+        {"from", 0, POPT_ARG_STRING, &o.from, 0, "begin after this trial (default: now, after all present "
+                                                 "rows)",
          "ID|now|start"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "end after N rows", "N"},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "exit after N rows (default: never)", "N"},
         {"format", 0, POPT_ARG_STRING, &session.format_text, 0, "how to print a row (default: tsv)", "tsv|json"},
         CLI_STORE_OPTIONS(&session.where),
         POPT_TABLEEND};
@@ -152,9 +153,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_follow = {
     .name = "follow",
     .arguments = "",
-    .description = "Prints new rows as they come, whoever writes them: a TSV line each, with the columns of\n"
-                   "`query`, or a JSON object a line. A row is printed once it is whole. Does not end by\n"
-                   "itself; goes on when the file was replaced, or the server was away.",
+    .description = "Prints new rows when they are appended, no matter which process writes them: one TSV "
+                   "line\n"
+                   "each with the columns of `query`, or one JSON object per line. A row is printed when it "
+                   "is\n"
+                   "complete. The command runs until it is interrupted. It continues when results.tsv has "
+                   "been\n"
+                   "replaced and when a server that could not be reached comes back.",
     .examples = "  lineage follow\n"
                 "  lineage follow --from 014 --format json | jq -r .hypothesis",
     .run = run,

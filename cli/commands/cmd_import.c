@@ -1,4 +1,4 @@
-/* cmd_import.c: `lineage import`. */
+/* cmd_import.c: `lineage import`: appends the rows of another tool's results.tsv. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -7,12 +7,12 @@
 #include "cli.h"
 
 struct import_options {
-    char *metric; /* of the file to import, not of the store */
+    char *metric; /* of the imported file, not of the store */
     int exact;
 };
 
-/* As compilers do, file and line first: editors jump there. Text of a stranger's file is made
- * visible before it reaches a terminal. */
+/* Prints file and line first, as compilers do, so that editors can jump there. Text from the imported file is escaped
+ * before it reaches a terminal. */
 static void print_finding(void *context, const struct lineage_finding *finding)
 {
     char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
@@ -38,10 +38,11 @@ static int work(struct cli_session *session, void *context)
     struct lineage_import_stats stats;
     struct lineage_error err;
     if (o->exact && o->metric)
-        return cli_error(CLI_USAGE, "--exact takes the file as it is, and has no use for --metric");
+        return cli_error(CLI_USAGE, "--exact copies the file without reading it and cannot be used with "
+                                    "--metric");
     if (o->exact)
         return import_exact(session->store, session->args.positional[0]);
-    /* The context of the callback is not const; the path is only read. */
+    /* The callback's context is not const, but the path is only read. */
     char *path = (char *)(uintptr_t)session->args.positional[0];
     if (lineage_import(session->store, path, o->metric, &stats, print_finding, path, &err) != LINEAGE_OK)
         return cli_fail(&err);
@@ -54,10 +55,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct import_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: current directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
+                                                                   "directory)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0, "score column of FILE (default: core_metric or val_bpb)",
          "COLUMN"},
-        {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "every byte as it is, into a store without other rows", NULL},
+        {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "copy every byte, into a store that has no other rows", NULL},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 1, 1, argc, argv, work, &o);
 }
@@ -65,11 +67,14 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_import = {
     .name = "import",
     .arguments = "FILE",
-    .description = "Appends every sound row of a fieldkit, blackboard or karpathy/autoresearch results.tsv\n"
-                   "as a canonical 17-column row, in file order; its score becomes core_metric; a\n"
-                   "source without delta_vs_best gets it. Rows left out are reported with their line. All\n"
-                   "rows are written, or none. With --exact the store gets FILE byte for byte, damaged rows\n"
-                   "included, with the digests it had; a store that has a beginning of it gets the rest.",
+    .description = "Appends every valid row of a fieldkit, blackboard or karpathy/autoresearch results.tsv\n"
+                   "as a canonical 17-column row, in file order. Its score becomes core_metric, and\n"
+                   "delta_vs_best is computed if the source lacks it. Rows that are left out are reported\n"
+                   "with their line number. Either all rows are written or none. With --exact the store "
+                   "gets\n"
+                   "FILE byte for byte, damaged rows included, and has the same digests. If the store "
+                   "already\n"
+                   "holds the beginning of FILE, only the rest is copied.",
     .examples = "  lineage -C new import old/results.tsv\n"
                 "  lineage export | lineage -C ../copy import --exact /dev/stdin\n"
                 "  lineage -C cifar import blackboard/results.tsv --metric train_s",

@@ -1,4 +1,4 @@
-/* cmd_init.c: `lineage init`. */
+/* cmd_init.c: `lineage init`: creates a store. */
 #include <string.h>
 
 #include "cli.h"
@@ -8,7 +8,7 @@ struct init_options {
     char *label, *min_delta, *noise_std, *noise_seeds;
 };
 
-/* Refused and not cut: a cut column name is another column. */
+/* A name that is too long is refused: shortened, it would name another column. */
 static bool copy_name(char out[LINEAGE_NAME_MAX], const char *option, const char *text)
 {
     if (!text)
@@ -46,9 +46,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.where),
         {"metric-label", 0, POPT_ARG_STRING, &o.label, 0, "short name of the score in blackboard files", "TEXT"},
-        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0, "improvement that --status auto asks for", "NUMBER"},
-        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0, "standard deviation of the score between seeds", "NUMBER"},
-        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0, "seeds averaged in one score", "N"},
+        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0, "smallest improvement that --status auto keeps "
+                                                           "(default: 0)", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0, "standard deviation of the score between seeds "
+                                                           "(default: 0)", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0, "number of seeds averaged in one score "
+                                                               "(default: 1)", "N"},
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 1, argc, argv);
@@ -61,11 +64,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_init = {
     .name = "init",
     .arguments = "[DIR]",
-    .description = "Makes the directory and its parents if needed and writes lineage.json: which score column counts,\n"
-                   "whether lower or higher is better, and how large an improvement must be. Not needed\n"
-                   "for a store whose score is core_metric or val_bpb and where lower is better.\n"
-                   "postgres://HOST/DATABASE/STORE makes a store in a database (createdb makes that): schema,\n"
-                   "roles lineage_writer and lineage_reader, settings; and brings an older schema up to date.",
+    .description = "Creates the directory and its parents if needed and writes lineage.json: which column "
+                   "is\n"
+                   "the score, whether lower or higher is better, and how large an improvement must be. A\n"
+                   "store whose score is core_metric or val_bpb, with lower being better, needs no `init`.\n"
+                   "postgres://HOST/DATABASE/STORE creates a store in a database that exists (createdb\n"
+                   "creates one): its schema, the roles lineage_writer and lineage_reader, its settings. It\n"
+                   "also upgrades an older schema.",
     .examples = "  lineage init runs/atpo --direction higher\n"
                 "  lineage -C runs/cifar init --metric train_s --metric-label time",
     .run = run,

@@ -1,4 +1,4 @@
-/* cmd_judge.c: `lineage judge`. */
+/* cmd_judge.c: `lineage judge`: asks a language model which steps of trajectories were good. */
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@ struct judge_options {
         *skip, *unjudged, *failed_share, *seed;
     int no_cache, print_prompt;
 
-    struct recipe_source source; /* of the settings, which are a recipe's */
+    struct recipe_source source; /* a recipe that holds the settings */
     struct trainer_recipe recipe;
     double most_failed;
 
     size_t n, printed;
     json_t **trajectories; /* [n] */
-    size_t *lines;         /* [n] in the file */
+    size_t *lines;         /* [n]; line numbers in the file */
     struct judge_case *cases;
     uint8_t *by_outcome; /* [n] */
     bool *settled;       /* [n] */
@@ -36,13 +36,13 @@ static bool set(struct judge_options *o, const char *setting, const char *value,
     return !value || recipe_source_set(&o->source, setting, value, is_text);
 }
 
-/* Through a recipe, so that there is one place that knows names, ranges, defaults and what goes together. */
+/* The settings are read as a recipe's, so that names, ranges, defaults and combinations are checked in one place. */
 static int read_settings(struct judge_options *o)
 {
     static const char recipe[] = "{\"environments\": [{\"algorithm\": {\"name\": \"adca\"}}]}";
     struct trainer_error err;
     if (!o->endpoint || !o->model)
-        return cli_error(CLI_USAGE, "judge: --endpoint URL and --model NAME are needed");
+        return cli_error(CLI_USAGE, "judge: --endpoint URL and --model NAME are required");
     if (o->failed_share && !cli_amount_parse(&o->most_failed, "max-failed-share", o->failed_share))
         return CLI_USAGE;
     o->source = (struct recipe_source){.name = "judge", .text = strdup(recipe), .length = sizeof recipe - 1};
@@ -105,7 +105,7 @@ static int take_lines(struct judge_options *o, const char *path, const char *tex
     return status;
 }
 
-/* All of it is read and checked before anything is asked: a wrong line at the end must not cost what stands before. */
+/* Reads and checks the whole file before the first request, so that an invalid last line costs no requests. */
 static int read_trajectories(struct judge_options *o, const char *path)
 {
     size_t length;
@@ -116,16 +116,17 @@ static int read_trajectories(struct judge_options *o, const char *path)
     o->trajectories = calloc(most, sizeof(json_t *));
     o->lines = calloc(most, sizeof *o->lines);
     bool whole = o->trajectories && o->lines;
-    int status = strlen(text) != length ? cli_error(CLI_USAGE, "%s: a NUL byte, which is no JSON", path)
+    int status = strlen(text) != length ? cli_error(CLI_USAGE, "%s: contains a NUL byte, which JSON does not "
+                                                               "allow", path)
                  : whole                ? take_lines(o, path, text)
                                         : cli_no_memory();
     free(text);
     return status;
 }
 
-/* ---- who is asked about ---- */
+/* ---- which trajectories are skipped ---- */
 
-/* The distance to the mean of the same group is 0 where the advantage is. */
+/* The difference to the mean reward of the group. It is 0 exactly where the advantage is 0. */
 static double distance(const struct judge_options *o, size_t i)
 {
     const json_t *group = json_object_get(o->trajectories[i], "group");
@@ -183,14 +184,14 @@ static int make_cases(struct judge_options *o, const char *path)
     return status;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static bool has_flags(const struct judge_case *about)
 {
     return about->mark == TRAINER_JUDGED || about->mark == TRAINER_JUDGE_CACHED;
 }
 
-/* 1 and 0, as the core takes them (`lineage core prm_advantage`). */
+/* 1 and 0, the form that the core expects (`lineage core prm_advantage`). */
 static json_t *flags_json(const struct judge_options *o, size_t i)
 {
     const struct judge_case *about = &o->cases[i];
@@ -223,7 +224,8 @@ static void print_case(const struct judge_options *o, size_t i)
     json_decref(line);
 }
 
-/* In the order of the file; each line as soon as those before it are there, so that an interruption loses little. */
+/* Prints in the order of the file, each line as soon as all lines before it are printed, so that an interruption loses
+ * little. */
 static void on_settled(void *context, const struct judge_case *about)
 {
     struct judge_options *o = context;
@@ -239,7 +241,7 @@ static double share(const size_t count[2])
     return all ? 100 * (double)count[1] / (double)all : 0;
 }
 
-/* The summary is no result, as its lines are: it goes to standard error. */
+/* Prints the summary on standard error, because standard output holds the results. */
 static int sum_up(const struct judge_options *o)
 {
     size_t marks[TRAINER_N_JUDGE_MARKS] = {0}, flags[2][2] = {{0}};
@@ -267,7 +269,7 @@ static int sum_up(const struct judge_options *o)
 
 /* ---- the command ---- */
 
-/* In a store the answers are kept beside its trials; elsewhere only where a file is named. */
+/* A store keeps the answers beside its trials. Without a store they are kept only if a file is named. */
 static const char *cache_file(const struct judge_options *o, char path[PATH_MAX])
 {
     const char *dir = o->store ? o->store : ".";
@@ -287,7 +289,7 @@ static int ask(struct judge_options *o)
     struct judge *judge = judge_open(&o->recipe.judge, cache_file(o, path), o->recipe.seed, why);
     if (!judge)
         return cli_error(CLI_USAGE, "%s", why);
-    signal(SIGPIPE, SIG_IGN); /* a server that hangs up ends one request */
+    signal(SIGPIPE, SIG_IGN); /* a server that closes the connection fails one request, not the process */
     bool asked = judge_ask(judge, o->cases, o->n, on_settled, o);
     judge_close(judge);
     return asked ? sum_up(o) : cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
@@ -339,26 +341,31 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     if (!o)
         return cli_no_memory();
     struct poptOption options[] = {
-        {"endpoint", 0, POPT_ARG_STRING, &o->endpoint, 0, "the chat API, e.g. http://127.0.0.1:8000/v1", "URL"},
-        {"model", 0, POPT_ARG_STRING, &o->model, 0, "the model's name there", "NAME"},
+        {"endpoint", 0, POPT_ARG_STRING, &o->endpoint, 0, "URL of the chat API, e.g. http://127.0.0.1:8000/v1", "URL"},
+        {"model", 0, POPT_ARG_STRING, &o->model, 0, "name of the model at that endpoint", "NAME"},
         {"key-env", 0, POPT_ARG_STRING, &o->key_env, 0,
-         "environment variable with the key (default: LINEAGE_JUDGE_KEY, if it is there)", "NAME"},
-        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that keeps the answers (default: .)", "DIR"},
-        {"cache", 0, POPT_ARG_STRING, &o->cache, 0, "another file for them", "FILE"},
-        {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "neither look for answers nor keep them", NULL},
-        {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "another wording (see --print-prompt)", "FILE"},
-        {"print-prompt", 0, POPT_ARG_NONE, &o->print_prompt, 0, "print the wording in use, and ask nobody", NULL},
-        {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "who is not asked about (default: none)", "none|small_adv|all_neg"},
-        {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0, "flags without an answer: null, or the outcome's (default: neutral)",
+         "environment variable that holds the key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
+        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that caches the answers (default: the "
+                                                          "current directory)", "DIR"},
+        {"cache", 0, POPT_ARG_STRING, &o->cache, 0, "cache the answers in this file instead", "FILE"},
+        {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "do not read or write the cache", NULL},
+        {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "template of the prompt (see --print-prompt)", "FILE"},
+        {"print-prompt", 0, POPT_ARG_NONE, &o->print_prompt, 0, "print the template of the prompt and exit", NULL},
+        {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "trajectories that are not sent (default: none)", "none|small_adv|all_neg"},
+        {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0, "flags of steps without an answer: null, or the "
+                                                          "outcome's (default: neutral)",
          "neutral|outcome"},
         {"max-failed-share", 0, POPT_ARG_STRING, &o->failed_share, 0,
-         "exit status 1 beyond this share without an answer (default: 0)", "X"},
-        {"concurrency", 0, POPT_ARG_STRING, &o->concurrency, 0, "requests at once (default: 8)", "N"},
-        {"deadline", 0, POPT_ARG_STRING, &o->deadline, 0, "for a trajectory, all attempts together (default: 300)", "S"},
-        {"timeout", 0, POPT_ARG_STRING, &o->timeout, 0, "for one attempt (default: 120)", "S"},
-        {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0, "before the second attempt, doubling (default: 0.5)", "S"},
-        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0, "of an answer; 0: not said (default: 8192)", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of the chance in waiting times (default: 1)", "N"},
+         "exit with 1 if more than this share has no answer, 0 to 1 (default: 0)", "X"},
+        {"concurrency", 0, POPT_ARG_STRING, &o->concurrency, 0, "number of parallel requests (default: 8)", "N"},
+        {"deadline", 0, POPT_ARG_STRING, &o->deadline, 0, "limit for one trajectory, all attempts together, "
+                                                          "in seconds (default: 300)", "S"},
+        {"timeout", 0, POPT_ARG_STRING, &o->timeout, 0, "limit for one attempt, in seconds (default: 120)", "S"},
+        {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0, "wait before the second attempt, in seconds; doubles "
+                                                        "each time (default: 0.5)", "S"},
+        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0, "longest answer, in tokens; 0: the server's "
+                                                              "limit (default: 8192)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the jitter between retries (default: 1)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
     struct cli_args args;
@@ -374,18 +381,20 @@ const struct cli_command cmd_judge = {
     .name = "judge",
     .arguments = "[TRAJECTORIES.jsonl]",
     .description =
-        "Asks a language model behind an OpenAI-compatible chat endpoint which steps of finished attempts\n"
-        "were GOOD and which BAD, as ADCA-GRPO wants them, all steps of a trajectory in one request. The\n"
-        "file (or standard input) has a trajectory a line (schema/trajectory.schema.json): task, reward,\n"
-        "steps with action and observation; `lineage rollout --format jsonl` prints such lines. For each\n"
-        "comes one line of JSON (schema/judgement.schema.json), in the same order, with the flag of every\n"
-        "step (1 GOOD, 0 BAD) and how it came: judged, cached, skipped, refused, truncated or failed.\n"
+        "Asks a language model behind an OpenAI-compatible chat endpoint which steps of finished\n"
+        "trajectories were GOOD and which were BAD, as ADCA-GRPO needs them. One request covers all\n"
+        "steps of a trajectory. The input (a file or standard input) holds one trajectory per line\n"
+        "(schema/trajectory.schema.json): task, reward, steps with action and observation.\n"
+        "`lineage rollout --format jsonl` prints such lines. For each trajectory one line of JSON is\n"
+        "printed (schema/judgement.schema.json), in the same order, with the flag of every step\n"
+        "(1 GOOD, 0 BAD) and its source: judged, cached, skipped, refused, truncated or failed.\n"
         "\n"
-        "Only a complete answer counts. 408, 409, 429, 5xx and broken connections are tried again until the\n"
-        "deadline; a wrong key, another 4xx, a used-up quota or an untrusted certificate stop everything.\n"
-        "Answers are kept by the digest of the request in judge-cache.jsonl of the store. The key is read\n"
-        "from the environment only, and is written nowhere. A recipe of adca has the same settings in its\n"
-        "object `judge`. Exit status: 0 all judged, 1 some were not.",
+        "Only complete answers count. After HTTP status 408, 409, 429 or 5xx or a broken connection\n"
+        "the request is retried until the deadline. A wrong key, another 4xx, an exhausted quota or\n"
+        "an untrusted certificate ends the command. Answers are cached in the store's\n"
+        "judge-cache.jsonl under the digest of the request. The key is read only from the\n"
+        "environment and is never written. An adca recipe has the same settings in its object\n"
+        "`judge`. Exit status: 0 all trajectories were judged, 1 some were not.",
     .examples = "  lineage rollout 004 -C runs/hop --n 20 --group --format jsonl > attempts.jsonl\n"
                 "  LINEAGE_JUDGE_KEY=.. lineage judge attempts.jsonl -C runs/hop \\\n"
                 "      --endpoint https://api.example.com/v1 --model some-model",

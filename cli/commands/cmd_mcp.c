@@ -1,4 +1,4 @@
-/* cmd_mcp.c: `lineage mcp`. */
+/* cmd_mcp.c: `lineage mcp`: serves the store to agents over the Model Context Protocol. */
 #include <unistd.h>
 
 #include "mcp/mcp.h"
@@ -8,7 +8,7 @@ struct mcp_options {
     struct mcp_server server;
 };
 
-/* Asked by the store every few milliseconds of a question. */
+/* Whether the client cancelled the question; the store asks every few milliseconds. */
 static bool in_vain(void *context)
 {
     struct mcp_server *server = context;
@@ -20,7 +20,7 @@ static int work(struct cli_session *session, void *context)
 {
     struct mcp_options *o = context;
     struct mcp_server *server = &o->server;
-    json_object_seed(0); /* before there is a second thread */
+    json_object_seed(0); /* before the second thread starts */
     server->store = session->store;
     server->allow_write = o->allow_write;
     server->inbox = mcp_inbox_open(STDIN_FILENO, STDOUT_FILENO);
@@ -37,7 +37,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.cancelled = in_vain, .cancel_context = &o.server};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
-        {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note", NULL},
+        {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note, which write", NULL},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
@@ -45,10 +45,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_mcp = {
     .name = "mcp",
     .arguments = "",
-    .description = "A server for agent programs: JSON-RPC messages on standard input and output, one a\n"
-                   "line, until the input ends; messages for people go to standard error. It speaks\n"
-                   "revision 2026-07-28 of the protocol, and 2025-11-25 and 2025-06-18 after their\n"
-                   "handshake. Nothing is written unless --allow-write offers the tools append and note.",
+    .description = "Serves agent programs: JSON-RPC messages on standard input and output, one per line,\n"
+                   "until the input ends. Messages for people go to standard error. Supports revision\n"
+                   "2026-07-28 of the protocol, and 2025-11-25 and 2025-06-18 with their handshake. Nothing\n"
+                   "is written unless --allow-write offers the tools append and note.",
     .examples = "  lineage mcp -C runs/atpo\n"
                 "  claude mcp add lineage -- lineage mcp -C runs/atpo",
     .run = run,

@@ -1,4 +1,4 @@
-/* cmd_passk.c: `lineage passk`. */
+/* cmd_passk.c: `lineage passk`: measures pass@k of policies. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,16 +20,16 @@ struct passk_options {
     size_t n_k;
 };
 
-/* How often each question was asked and answered right. By question, not in sum: pass@k is a mean over questions of
- * a function that is not linear in their rates (2107.03374, section 2.1). */
+/* How often each question was asked and answered correctly. Kept per question, because pass@k is a mean over questions
+ * of a function that is not linear in their rates (arXiv:2107.03374, section 2.1). */
 struct counts {
     size_t n;
     int64_t *asked, *right, *more;
-    size_t *which;  /* [n] questions of a round */
-    uint8_t *round; /* [n] whether they were answered right in it */
+    size_t *which;  /* [n]; the questions of a round */
+    uint8_t *round; /* [n]; whether each was answered correctly in that round */
 };
 
-/* What the core refuses here was counts or k of the caller's. */
+/* What the core refuses here comes from the caller: the counts or k. */
 static int core_fail(const struct rl_error *err)
 {
     return cli_error(CLI_USAGE, "%s", err->text);
@@ -58,7 +58,7 @@ static void counts_release(struct counts *counts)
     free(counts->round);
 }
 
-/* Sample s has seed first + s, so that 32 samples begin with the 16 of an earlier call. */
+/* Sample s has seed first + s, so that 32 samples begin with the same 16 as an earlier call. */
 static int ask_all(const struct passk_options *o, struct counts *counts)
 {
     const struct trainer_recipe *recipe = &o->source.recipe;
@@ -71,7 +71,7 @@ static int ask_all(const struct passk_options *o, struct counts *counts)
     return CLI_GO_ON;
 }
 
-/* Ask once more what more is wanted of; *n receives how many questions those are. */
+/* Asks every question that needs more answers once; *n is set to their number. */
 static int ask_round(const struct passk_options *o, struct counts *counts, uint64_t seed, size_t *n)
 {
     const struct trainer_recipe *recipe = &o->source.recipe;
@@ -90,9 +90,9 @@ static int ask_round(const struct passk_options *o, struct counts *counts, uint6
     return CLI_GO_ON;
 }
 
-/* Sample each question until enough answers are right or the budget is spent. Rounds of one sample each: what a
- * question still needs depends on its last answer. Each round has a seed of its own, or every answer would be the
- * first one again. */
+/* Samples each question until enough answers are correct or the budget is spent. Each round draws one sample per
+ * question, because whether a question needs more depends on its last answer. Each round has its own seed; otherwise
+ * every answer would repeat the first. */
 static int ask_until_enough(const struct passk_options *o, struct counts *counts)
 {
     struct rl_passk_sampling sampling = {(int64_t)o->n_enough, (int64_t)o->budget, 1};
@@ -109,7 +109,7 @@ static int ask_until_enough(const struct passk_options *o, struct counts *counts
     return CLI_GO_ON;
 }
 
-/* k for which there is an unbiased estimate; the others need a fit. */
+/* How many values of k are covered by the samples and so have an unbiased estimate; the others need the fit. */
 static size_t k_within(const struct passk_options *o)
 {
     size_t within = 0;
@@ -124,17 +124,17 @@ struct curves {
     double unbiased[K_MAX], beta[K_MAX];
     struct rl_beta_fit fit;
     bool has_unbiased, has_fit;
-    char why[256]; /* there is no fit */
+    char why[256]; /* why the fit is missing */
 };
 
-/* No fit is no failure: all questions right, or all at one rate, leave the likelihood without a
- * maximum, and the unbiased estimate stands all the same. */
+/* A missing fit is not an error: if all questions are answered correctly, or all at the same rate, the likelihood has
+ * no maximum. The unbiased estimate is valid anyway. */
 static int fit_curves(struct curves *curves, const struct passk_options *o,
                       const struct counts *counts)
 {
     struct rl_error err;
     size_t within = k_within(o);
-    /* Stopping at a success makes n depend on the answers, and the unbiased estimate is of a fixed n. */
+    /* Stopping at a success makes n depend on the answers, but the unbiased estimate assumes a fixed n. */
     curves->has_unbiased = !o->dynamic;
     if (!o->dynamic && within &&
         rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, within, o->k, NULL,
@@ -217,7 +217,7 @@ static int print_curves(const struct passk_options *o, const struct counts *coun
     if (o->format == CLI_JSON)
         return print_json(o, counts, curves), CLI_OK;
     if (o->format == CLI_TABLE) {
-        printf("%lld of %lld samples of %zu questions right",
+        printf("%lld of %lld samples of %zu questions correct",
                (long long)total(counts->right, counts->n),
                (long long)total(counts->asked, counts->n), counts->n);
         if (curves->has_fit)
@@ -229,9 +229,8 @@ static int print_curves(const struct passk_options *o, const struct counts *coun
 
 /* ---- options ---- */
 
-/* Ascending numbers between commas; without any, powers of two up to eight times the samples.
- * Ascending, because a curve is printed and the part within the samples is its beginning. Eight
- * times the samples is as far as a fitted curve is worth looking at. */
+/* Ascending numbers separated by commas; the default is powers of two up to eight times the samples, which is as far as
+ * a fitted curve is worth printing. They ascend so that the values covered by the samples come first. */
 static bool parse_k(struct passk_options *o)
 {
     const char *text = o->k_text ? o->k_text : "";
@@ -242,7 +241,7 @@ static bool parse_k(struct passk_options *o)
         long long k = strtoll(text, &end, 10);
         if (end == text || (*end && *end != ',') || k < 1 || o->n_k == K_MAX ||
             (o->n_k && k <= o->k[o->n_k - 1])) {
-            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers from 1 on",
+            cli_error(CLI_USAGE, "--k '%s' is not a list of at most %d ascending numbers, at least 1",
                       o->k_text, K_MAX);
             return false;
         }
@@ -252,8 +251,7 @@ static bool parse_k(struct passk_options *o)
     return true;
 }
 
-/* 16 samples of every question cost as much as 16 evaluations; --dynamic may ask 64 times
- * because it mostly does not. */
+/* 16 samples cost as much as 16 evaluations. --dynamic may ask up to 64 times because it rarely does. */
 static int parse(struct passk_options *o, size_t *questions)
 {
     o->budget = o->dynamic ? 64 : 16;
@@ -266,8 +264,8 @@ static int parse(struct passk_options *o, size_t *questions)
         (o->questions && !cli_count_parse(questions, "questions", o->questions)))
         return CLI_USAGE;
     if (o->budget < 1 || o->budget > 65536 || o->n_enough < 1 || *questions > 1000000)
-        return cli_error(CLI_USAGE, "passk: --samples is from 1 to 65536, --enough from 1, "
-                                    "--questions from 1 to 1000000");
+        return cli_error(CLI_USAGE, "passk: --samples must be 1 to 65536, --enough at least 1, --questions 1 "
+                                    "to 1000000");
     return parse_k(o) ? CLI_GO_ON : CLI_USAGE;
 }
 
@@ -286,7 +284,7 @@ static int measure(const struct passk_options *o)
     return status;
 }
 
-/* Opens what is to be measured, with the command's own changes. */
+/* Opens the policy to measure and applies the command's own options to its recipe. */
 static int open_policy(struct passk_options *o, const char *what, size_t questions)
 {
     int status = policy_source_open(&o->source, what);
@@ -297,7 +295,7 @@ static int open_policy(struct passk_options *o, const char *what, size_t questio
 
 /* ---- several policies ---- */
 
-/* What the questions of an evaluation are made of: differences between policies mean nothing over others. */
+/* Whether two recipes ask the same questions. Policies can be compared only on the same questions. */
 static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_recipe *b)
 {
     bool same = a->n_tasks == b->n_tasks && a->evaluation.questions == b->evaluation.questions &&
@@ -313,7 +311,7 @@ static bool asks_the_same(const struct trainer_recipe *a, const struct trainer_r
 }
 
 struct contest {
-    size_t questions; /* of the command line, 0: the recipe's */
+    size_t questions; /* from the command line; 0: the recipe's */
     struct trainer_recipe first;
     struct passk_ranking ranking;
     double *per_question;
@@ -331,7 +329,9 @@ static int take_counts(const struct passk_options *o, struct contest *contest, s
     if (!contest->per_question)
         return cli_no_memory();
     if (!asks_the_same(&contest->first, &o->source.recipe))
-        return cli_error(CLI_USAGE, "passk: %s and %s are asked other questions (environments, evaluation.questions, question_seed)",
+        return cli_error(CLI_USAGE, "passk: %s and %s are asked different questions (environments, "
+                                    "evaluation.questions, question_seed); compare policies of the same "
+                                    "evaluation",
                          r->names[0], r->names[place]);
     double *to = contest->per_question + place * r->n_questions * r->n_k;
     return rl_passk(RL_PASSK_UNBIASED, counts->n, counts->asked, counts->right, r->n_k, r->k, to, NULL, &err) == RL_OK
@@ -339,7 +339,7 @@ static int take_counts(const struct passk_options *o, struct contest *contest, s
                : core_fail(&err);
 }
 
-/* One policy after another: two in memory would be two policies' worth of it. */
+/* Measures one policy after another, so that only one is in memory. */
 static int enter(struct passk_options *o, struct contest *contest, size_t place)
 {
     struct counts counts = {0};
@@ -360,9 +360,10 @@ static int rank(struct passk_options *o, size_t questions, const char *const *wh
     struct contest contest = {.questions = questions,
                               .ranking = {.n = n, .n_k = k_within(o), .names = what, .k = o->k}};
     if (o->dynamic || o->source.checkpoint)
-        return cli_error(CLI_USAGE, "passk: %s is of one policy", o->dynamic ? "--dynamic" : "--checkpoint");
+        return cli_error(CLI_USAGE, "passk: %s works with one policy only", o->dynamic ? "--dynamic" : "--checkpoint");
     if (contest.ranking.n_k == 0)
-        return cli_error(CLI_USAGE, "passk: several policies are ranked by k up to --samples, and --k has none");
+        return cli_error(CLI_USAGE, "passk: several policies are ranked by values of k up to --samples, but "
+                                    "--k has none of those");
     int status = CLI_GO_ON;
     for (size_t i = 0; i < n && status == CLI_GO_ON; i++)
         status = enter(o, &contest, i);
@@ -390,12 +391,14 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct passk_options o = {0};
     struct poptOption options[] = {
         {"samples", 'n', POPT_ARG_STRING, &o.samples, 0,
-         "samples of each question (default: 16; with --dynamic at most, 64)", "N"},
-        {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "which k (default: powers of two)", "K,..."},
-        {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question once enough is right", NULL},
-        {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "how many right answers are (default: 2)", "N"},
+         "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
+        {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "values of k, ascending (default: powers of two up to 8 "
+                                                "times the samples)", "K,..."},
+        {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
+        {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "questions (default: the recipe's)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the "
+                                                           "recipe's)", "N"},
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION, POPT_TABLEEND};
@@ -406,14 +409,14 @@ const struct cli_command cmd_passk = {
     .name = "passk",
     .arguments = "RECIPE|CHECKPOINT|ID...",
     .description =
-        "Samples every evaluation question of the recipe and prints for each k the unbiased\n"
-        "estimate of pass@k (k up to the samples) and that of the Beta-binomial distribution of\n"
-        "pass rates with the greatest likelihood, which also reaches beyond the samples.\n"
-        "--dynamic samples a question until --enough answers are right; the unbiased estimate\n"
-        "does not hold then and is left out. Nothing is recorded.\n"
+        "Samples every evaluation question of the recipe and prints two estimates of pass@k for\n"
+        "each k: the unbiased one (for k up to the samples), and that of the Beta-binomial\n"
+        "distribution of pass rates with the greatest likelihood, which also reaches beyond the\n"
+        "samples. --dynamic samples a question until --enough answers are correct; the unbiased\n"
+        "estimate is not valid then and is left out. Nothing is recorded.\n"
         "Several policies are ranked for each k up to the samples: unbiased estimates on the same\n"
-        "questions with 95 % intervals, and how far each is behind the best with the interval of\n"
-        "that difference, question by question (both normal, over questions).",
+        "questions with 95 % intervals, and the distance to the best policy with the interval of\n"
+        "that difference, taken question by question (both intervals are normal, over questions).",
     .examples = "  lineage passk 004 007 011 -C runs/hop --samples 32 --k 1,8,32\n"
                 "  lineage passk policy.ckpt --samples 32 --k 1,4,16,64,256\n"
                 "  lineage passk 004 -C runs/hop --dynamic --samples 128 --format json",

@@ -1,4 +1,4 @@
-/* cmd_query.c: `lineage query`. */
+/* cmd_query.c: `lineage query`: lists trials that meet all conditions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 struct query_options {
     char *alpha, *beta, *gamma, *status, *specialist, *since, *until, *sort, *limit;
     char **params;
-    char **metrics; /* ranges over the score; a column name chooses the score column */
+    char **metrics; /* ranges of the score; a column name selects the score column */
     int exit_status;
     struct lineage_query query;
     struct lineage_condition conditions[MAX_CONDITIONS];
@@ -19,7 +19,7 @@ struct query_options {
     struct cli_texts texts;
 };
 
-/* Names are copied: that of a --param ends at its =, which popt's text does not. */
+/* Copies the name, because that of a --param ends at the `=` of its option text. */
 static bool next_condition(struct query_options *o, const char *name)
 {
     size_t i = o->query.n_conditions;
@@ -33,7 +33,7 @@ static bool next_condition(struct query_options *o, const char *name)
     return true;
 }
 
-/* Ranges only: alpha, beta, gamma and the score are numbers. */
+/* alpha, beta, gamma and the score are numbers, so only ranges are accepted. */
 static bool add_condition(struct query_options *o, const char *name, const char *text)
 {
     struct lineage_error err;
@@ -64,7 +64,7 @@ static bool add_params(struct query_options *o)
     return true;
 }
 
-/* `--metric :1.08` is a range over the score, `--metric val_bpb` names its column. */
+/* A range restricts the score (`--metric :1.08`); a name selects its column (`--metric val_bpb`). */
 static bool is_column_name(const char *text)
 {
     double value;
@@ -85,7 +85,7 @@ static bool split_metrics(struct query_options *o, struct cli_session *session)
     return true;
 }
 
-/* Dates go to the store as they were typed: it knows "yesterday", and refuses what it does not know. */
+/* Dates are passed on unchanged: the store understands "yesterday" and rejects what it does not understand. */
 static bool fill_query(struct query_options *o)
 {
     if ((o->status && !cli_labels_parse(&o->query.labels, o->status)) ||
@@ -109,15 +109,15 @@ static int work(struct cli_session *session, void *context)
     if (!fill_query(o))
         return CLI_USAGE;
     if (o->limit && o->query.limit == 0)
-        return cli_error(CLI_USAGE, "--limit 0 asks for nothing");
+        return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
     if (lineage_query_open(&cursor, session->store, &o->query, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
-    /* Only if asked for: no match is an answer, and a script under `set -e` must not end by it. */
+    /* Only with --exit-status: an empty result is an answer, and must not end a script that runs under `set -e`. */
     return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
 }
 
-/* The metric options decide how the store is opened, so they are looked at between parsing and opening. */
+/* The --metric options decide how the store is opened, so they are read before that. */
 static int before_open(struct cli_session *session, void *context)
 {
     return split_metrics(context, session) ? CLI_GO_ON : CLI_USAGE;
@@ -128,43 +128,51 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_open = before_open};
     struct query_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: current directory)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0, "which score is better", "lower|higher"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
+                                                                   "directory)", "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0, "which score is better (default: the "
+                                                                       "store's setting)", "lower|higher"},
         CLI_FORMAT_OPTION(&session.format_text),
-        {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "alpha in RANGE", "RANGE"},
-        {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta in RANGE", "RANGE"},
-        {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma in RANGE", "RANGE"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "any parameter, column or extra column in RANGE, or one of TEXTS",
+        {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "alpha is in RANGE", "RANGE"},
+        {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta is in RANGE", "RANGE"},
+        {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma is in RANGE", "RANGE"},
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "a parameter, column or extra column is in RANGE or equals "
+                                                  "a TEXT",
          "NAME=RANGE|TEXTS"},
-        {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "score in RANGE, or the name of the score column",
+        {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column",
          "RANGE|COLUMN"},
-        {"status", 0, POPT_ARG_STRING, &o.status, 0, "labels, comma-separated", "LABELS"},
-        {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "exactly this specialist", "NAME"},
-        {"since", 0, POPT_ARG_STRING, &o.since, 0, "timestamp from DATE on: 2026-05-07, yesterday, 3 days ago", "DATE"},
+        {"status", 0, POPT_ARG_STRING, &o.status, 0, "one of these labels, separated by commas", "LABELS"},
+        {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "this specialist only", "NAME"},
+        {"since", 0, POPT_ARG_STRING, &o.since, 0, "timestamp at or after DATE: 2026-05-07, yesterday, 3 "
+                                                   "days ago", "DATE"},
         {"until", 0, POPT_ARG_STRING, &o.until, 0, "timestamp before DATE", "DATE"},
-        {"sort", 0, POPT_ARG_STRING, &o.sort, 0, "column or parameter; -NAME sorts down", "[-]NAME"},
-        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "at most N trials", "N"},
-        {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit 1 if nothing matched", NULL},
+        {"sort", 0, POPT_ARG_STRING, &o.sort, 0, "sort by a column or parameter; -NAME: descending (default: "
+                                                 "file order)", "[-]NAME"},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
+        {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with 1 if nothing matches", NULL},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     int status = cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
-    free(session.where.metric); /* chosen by split_metrics, not by an option of its own */
+    free(session.where.metric); /* set by split_metrics, not by popt */
     return status;
 }
 
 const struct cli_command cmd_query = {
     .name = "query",
     .arguments = "",
-    .description = "A RANGE is LOW:HIGH, LOW:, :HIGH or one number; both ends belong to it. TEXTS are what a\n"
-                   "parameter is exactly, one of several (adam,sgd); text that does not begin with a letter\n"
-                   "stands in single quotes, which the shell must let through: --param \"size='7B'\".\n"
-                   "NAME=: is true of all trials that have the parameter. Conditions are\n"
-                   "joined by and. nan matches no range. Rows without a value to sort by are left out;\n"
-                   "ties keep file order.\n\n"
+    .description = "Lists the trials that meet all conditions. A RANGE is LOW:HIGH, LOW:, :HIGH or one\n"
+                   "number, and includes its ends. TEXTS are exact values of a parameter, separated by "
+                   "commas\n"
+                   "(adam,sgd); a text that does not begin with a letter needs single quotes, which must be\n"
+                   "protected from the shell: --param \"size='7B'\". NAME=: matches every trial that has "
+                   "the\n"
+                   "parameter. nan is in no range. Trials without a value to sort by are left out; equal\n"
+                   "values keep file order.\n"
+                   "\n"
                    "A DATE is ISO 8601 (2026-05-07, 2026-05-07T18:00+02:00, 2026-05, 2026-W19), or now,\n"
                    "today, yesterday, a weekday (the last one), '3 days ago', '12h', also with a time\n"
-                   "(yesterday 18:00). All of it is UTC unless it says otherwise. 07.05.2026 and 05/07/2026\n"
-                   "are refused: day and month cannot be told apart.",
+                   "(yesterday 18:00). Times are UTC unless they name an offset. 07.05.2026 and 05/07/2026\n"
+                   "are refused, because day and month cannot be told apart.",
     .examples = "  lineage query --alpha 0.1:0.5 --gamma :1.0\n"
                 "  lineage query --status keep,discard --sort -core_metric --limit 5\n"
                 "  lineage query --param lr=1e-4: --metric :1.08 --format json\n"

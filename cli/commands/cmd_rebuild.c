@@ -1,4 +1,4 @@
-/* cmd_rebuild.c: `lineage rebuild`. */
+/* cmd_rebuild.c: `lineage rebuild`: builds the mirror anew. */
 #include "cli.h"
 #include "output/finding.h"
 
@@ -8,7 +8,7 @@ static void print_finding(void *context, const struct lineage_finding *finding)
     finding_print(finding);
 }
 
-/* What changes is printed: it is the last time that anybody can see it. */
+/* Prints the rows whose digests change, because afterwards nobody can find out which they were. */
 static int rebuild_digests(struct lineage_store *store)
 {
     struct lineage_digests digests;
@@ -35,7 +35,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     int digests = 0;
     struct poptOption options[] = {
         {"digests", 0, POPT_ARG_NONE, &digests, 0,
-         "not the mirror: .results.tsv.digests, for rows that were changed on purpose; prints which", NULL},
+         "rebuild .results.tsv.digests instead, after rows were changed on purpose; prints those rows", NULL},
         CLI_STORE_OPTIONS(&session.where),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &digests);
@@ -44,9 +44,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_rebuild = {
     .name = "rebuild",
     .arguments = "",
-    .description = "Throws lineage.db away and makes it again from results.tsv and telemetry/. Needed\n"
-                   "only after bytes of results.tsv that were already mirrored have changed. That rows\n"
-                   "were changed `verify` goes on to say, until --digests.",
+    .description = "Deletes lineage.db and builds it anew from results.tsv and telemetry/. Only needed "
+                   "after\n"
+                   "bytes of results.tsv changed that were already in the mirror. `verify` keeps reporting\n"
+                   "that rows were changed until the digests are rebuilt too (--digests).",
     .examples = "  lineage rebuild\n  lineage rebuild --digests",
     .run = run,
 };

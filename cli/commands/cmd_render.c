@@ -1,4 +1,4 @@
-/* cmd_render.c: `lineage render`. */
+/* cmd_render.c: `lineage render`: prints the block that the next agent reads. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,13 +33,14 @@ static int render_blackboard(struct cli_session *session, const struct render_op
                                                  .best_json = o->best_json};
     struct lineage_error err;
     if (!o->output_dir)
-        return cli_error(CLI_USAGE, "render: --style blackboard writes three files; say where with --output-dir DIR");
+        return cli_error(CLI_USAGE, "render: --style blackboard writes three files; name their directory "
+                                    "with --output-dir DIR");
     if (lineage_render_blackboard(session->store, o->output_dir, &options, &err) != LINEAGE_OK)
         return cli_fail(&err);
     return CLI_OK;
 }
 
-/* On standard error: standard output is the block, which goes into an agent's prompt. */
+/* The message goes to standard error, because standard output is the block, which goes into an agent's prompt. */
 static int save_record(struct cli_session *session, const struct render_options *o, const char *text, size_t length)
 {
     struct lineage_error err;
@@ -64,7 +65,8 @@ static int print_block(struct cli_session *session, const struct render_options 
     return status;
 }
 
-/* What the agent will find in the file; of a device or a pipe the block again, because that is gone. */
+/* Records what the agent will find in the file. A device or pipe cannot be read back, so for those the block is
+ * rendered again. */
 static int record_file(struct cli_session *session, const struct render_options *o)
 {
     struct stat st;
@@ -84,7 +86,7 @@ static int record_file(struct cli_session *session, const struct render_options 
     return status;
 }
 
-/* The store replaces the file, as it knows what a person wrote below the block. */
+/* The store replaces the file, because it knows which text below the block was written by hand. */
 static int write_block(struct cli_session *session, const struct render_options *o)
 {
     struct lineage_error err;
@@ -93,7 +95,7 @@ static int write_block(struct cli_session *session, const struct render_options 
     return o->record ? record_file(session, o) : CLI_OK;
 }
 
-/* A directory of three files has no place on standard output; that style goes its own way. */
+/* The blackboard style writes a directory of three files, so it cannot print to standard output. */
 static int work(struct cli_session *session, void *context)
 {
     struct render_options *o = context;
@@ -105,7 +107,7 @@ static int work(struct cli_session *session, void *context)
     if (strcmp(style, "fieldkit") == 0)
         o->render.style = LINEAGE_STYLE_FIELDKIT;
     else if (strcmp(style, "native") != 0)
-        return cli_error(CLI_USAGE, "--style '%s': known are native, fieldkit, blackboard", style);
+        return cli_error(CLI_USAGE, "--style '%s': use native, fieldkit or blackboard", style);
     return o->output ? write_block(session, o) : print_block(session, o);
 }
 
@@ -115,22 +117,25 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct render_options o = {0};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
-        {"for", 0, POPT_ARG_STRING, &o.specialist, 0, "the specialist who will read it", "NAME"},
-        {"style", 0, POPT_ARG_STRING, &o.style, 0, "whose form to follow (default: native)",
+        {"for", 0, POPT_ARG_STRING, &o.specialist, 0, "name of the specialist that will read the block", "NAME"},
+        {"style", 0, POPT_ARG_STRING, &o.style, 0, "format of the block (default: native)",
          "native|fieldkit|blackboard"},
-        {"top-k", 0, POPT_ARG_STRING, &o.top_k, 0, "kept trials in the leaderboard (default: 20)", "N"},
-        {"recent", 0, POPT_ARG_STRING, &o.recent, 0, "rows of recent activity (default: 30)", "N"},
-        {"full", 0, POPT_ARG_STRING, &o.full, 0, "last trials in full (default: 10)", "N"},
-        {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title", "TEXT"},
+        {"top-k", 0, POPT_ARG_STRING, &o.top_k, 0, "number of kept trials in the leaderboard (default: 20)", "N"},
+        {"recent", 0, POPT_ARG_STRING, &o.recent, 0, "number of rows of recent activity (default: 30)", "N"},
+        {"full", 0, POPT_ARG_STRING, &o.full, 0, "number of trials shown in full, newest first (default: 10)", "N"},
+        {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title (default: now, UTC)", "TEXT"},
         {"sections", 0, POPT_ARG_STRING, &o.sections, 0, "only these sections (native style)", "NAME,..."},
-        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "the rows worth most that fit, and what was left out (native style)",
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "fit the block into N bytes by leaving out the "
+                                                           "least useful rows (native style)",
          "N"},
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "replace FILE, keeping all that a person wrote below the block", "FILE"},
-        {"output-dir", 0, POPT_ARG_STRING, &o.output_dir, 0, "where the blackboard's three files go", "DIR"},
-        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0, "how KNOWLEDGE.md names tree.tsv (blackboard)", "PATH"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "replace the block in FILE; text below it that was "
+                                                       "written by hand is kept", "FILE"},
+        {"output-dir", 0, POPT_ARG_STRING, &o.output_dir, 0, "directory of the blackboard's three files", "DIR"},
+        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0, "path of tree.tsv as KNOWLEDGE.md names it "
+                                                           "(blackboard)", "PATH"},
         {"metric-label", 0, POPT_ARG_STRING, &o.metric_label, 0, "short name of the score (blackboard)", "TEXT"},
-        {"best-json", 0, POPT_ARG_STRING, &o.best_json, 0, "best.json to use (blackboard)", "FILE"},
-        {"record", 0, POPT_ARG_NONE, &o.record, 0, "also save what was shown to lineage_snapshots/", NULL},
+        {"best-json", 0, POPT_ARG_STRING, &o.best_json, 0, "use this best.json (blackboard)", "FILE"},
+        {"record", 0, POPT_ARG_NONE, &o.record, 0, "also save the block in lineage_snapshots/ of the store", NULL},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }
@@ -149,10 +154,10 @@ const struct cli_command cmd_render = {
     .name = "render",
     .arguments = "",
     .description =
-        "What is kept and why; the best trial, leaderboard, chain of kept ancestors, recent activity\n"
-        "with failure labels, the last trials in full, sweep coverage, failure classes,\n"
-        "calibration, information gain by turn. Same store and options, same bytes. Sections of\n"
-        "the native style: " SECTIONS ".",
+        "Prints what was kept and why: the best trial, the leaderboard, the chain of kept ancestors,\n"
+        "recent activity with failure labels, the last trials in full, sweep coverage, classes of\n"
+        "failures, calibration, information gain by turn. The same store and options give the\n"
+        "same bytes. Sections of the native style:\n" SECTIONS ".",
     .examples = "  lineage render --for optimizer --timestamp 2026-05-12T20:30:00Z\n"
                 "  lineage render --for optimizer --max-bytes 8000 --output KNOWLEDGE.md\n"
                 "  lineage render --style fieldkit --for optimizer --direction higher\n"

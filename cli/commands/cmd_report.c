@@ -1,4 +1,4 @@
-/* cmd_report.c: `lineage report`. */
+/* cmd_report.c: `lineage report`: writes the store as one HTML page or one picture. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void print_notice(void *context, const struct lineage_notice *notice)
     cli_say(notice->text);
 }
 
-/* n is raised also where loading failed: close_all then releases the half that was loaded. */
+/* Counts the store even if loading fails, so that close_all releases the part that was loaded. */
 static int open_store(struct report_options *o, const char *dir)
 {
     struct lineage_open_options options = {.metric = o->where.metric, .notice = print_notice};
@@ -42,13 +42,12 @@ static int open_store(struct report_options *o, const char *dir)
     return CLI_GO_ON;
 }
 
-/* One after another, as each model keeps its store open: cards read step curves and snapshots when they are
- * printed. */
+/* All stores stay open together, because the cards of trials read step curves and snapshots while they are printed. */
 static int open_all(struct report_options *o)
 {
     const char *here = o->where.dir ? o->where.dir : ".";
     if (o->args.n_positional && o->where.dir)
-        return cli_error(CLI_USAGE, "report: name the stores, or one with -C; not both");
+        return cli_error(CLI_USAGE, "report: name the stores as arguments or one store with -C, not both");
     if (!o->args.n_positional)
         return open_store(o, here);
     int status = CLI_GO_ON;
@@ -67,10 +66,10 @@ static int check_picture(const struct report_options *o)
 {
     char names[256];
     if (o->n > 1)
-        return cli_error(CLI_USAGE, "report: --svg shows one store");
+        return cli_error(CLI_USAGE, "report: --svg shows one store, but several are named");
     if (page_picture(NULL, NULL, o->svg))
         return CLI_GO_ON;
-    return cli_error(CLI_USAGE, "--svg '%s' is no picture; known are %s", o->svg,
+    return cli_error(CLI_USAGE, "--svg '%s' is not a picture; use one of %s", o->svg,
                      page_picture_names(names, sizeof names));
 }
 
@@ -80,10 +79,10 @@ static void print_page(FILE *out, const void *context)
     page_print(out, o->models, o->n, &(struct page_options){.no_diffs = o->no_diffs});
 }
 
-/* Where a page goes that nobody gave a name; a picture then goes to standard output. */
+/* The path of a page without --output. */
 static int default_name(const struct report_options *o, char path[PATH_MAX])
 {
-    /* A page of several stores belongs to none of them and goes where the command was given. */
+    /* A page of several stores belongs to none of them, so it goes into the current directory. */
     const char *dir = o->n == 1 ? lineage_store_dir(o->stores[0]) : ".";
     bool here = strcmp(dir, ".") == 0;
     if (snprintf(path, PATH_MAX, "%s%sreport.html", here ? "" : dir, here ? "" : "/") >= PATH_MAX)
@@ -105,7 +104,7 @@ static int write_out(const struct report_options *o)
         print(stdout, o);
         return CLI_OK;
     }
-    /* A file that --output names may be replaced, whatever it holds: its path was typed. */
+    /* A file that --output names is replaced whatever it contains, because the user typed its path. */
     status = page_file_write(name ? name : path, print, o, !o->output);
     if (status == CLI_GO_ON)
         printf("%s\n", name ? name : path);
@@ -127,9 +126,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
-        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write (default: report.html in the store; of a picture, standard output); - is standard output",
+        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write, - for standard output (default: "
+                                                        "report.html in the store; for --svg standard output)",
          "FILE"},
-        {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print one picture as SVG instead", "NAME"},
+        {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print this picture as SVG instead of the page", "NAME"},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
         POPT_TABLEEND};
     int status = cli_parse(&o->args, command, options, 0, STORES_MAX, argc, argv);
@@ -152,12 +152,13 @@ const struct cli_command cmd_report = {
     .name = "report",
     .arguments = "[STORE...]",
     .description =
-        "Writes one HTML file that needs nothing else: what the last night changed, every score\n"
+        "Writes one HTML file that needs no other file: what the last night changed, every score\n"
         "with the best so far, the lineage as a tree, which values of parameters were tried,\n"
-        "calibration, failures, what parameters matter, variants over seeds, and each trial in\n"
-        "full. It reads without JavaScript; with it, point, click, filter and brush. Several\n"
-        "stores stand side by side; the file is then report.html in the current directory.\n"
-        "A report.html that is no report is left alone.\n"
+        "calibration, failures, which parameters matter, variants over seeds, and each trial in\n"
+        "full. The page can be read without JavaScript; with it, marks can be pointed at, clicked,\n"
+        "filtered and selected. Several stores are shown side by side, and the file is then\n"
+        "report.html in the current directory. An existing report.html that is not a report is\n"
+        "not replaced.\n"
         "--svg NAME is one of morning, history, tree, coverage, parallel, calibration, failures,\n"
         "importance, seeds.",
     .examples = "  lineage report -C runs/atpo\n"

@@ -1,4 +1,4 @@
-/* cmd_restore.c: `lineage restore`. */
+/* cmd_restore.c: `lineage restore`: puts back a record that was moved aside as torn. */
 #include "cli.h"
 
 static int work(struct cli_session *session, void *context)
@@ -22,9 +22,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_restore = {
     .name = "restore",
     .arguments = "FILE",
-    .description = "A record without line end may be half of one, so the next append moves it to a file\n"
-                   "results.tsv.torn-N in the store and says so. If it is whole, which only a person can say,\n"
-                   "this appends it and removes the file. Its rows must be sound and their ids unused.",
+    .description = "A record without a line end may be incomplete, so the next append moves it to a file\n"
+                   "results.tsv.torn-N in the store and reports that. If you know that the record is "
+                   "complete,\n"
+                   "`restore` appends it and removes the file. Its rows must be valid and their ids unused.",
     .examples = "  lineage restore results.tsv.torn-1",
     .run = run,
 };

@@ -1,4 +1,4 @@
-/* cmd_rollout.c: `lineage rollout`. */
+/* cmd_rollout.c: `lineage rollout`: prints what a policy writes and what the tool answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ struct rollout_options {
     struct policy_source source;
     char *n, *seed, *format_text;
     int whole_group;
-    bool lines; /* trajectories, one a line */
+    bool lines; /* one trajectory per line */
     enum cli_format format;
 };
 
@@ -22,8 +22,8 @@ static void print_line(const struct trainer_recipe *recipe, const struct trainer
     json_decref(trajectory);
 }
 
-/* Rollouts of one question follow each other: the first, or all of them. Groups of two
- * environments may have one number, so the task is compared as well. */
+/* Rollouts of one question are adjacent; prints the first or all of them. The task is compared too, because groups of
+ * two environments may have the same number. */
 static int print_all(const struct rollout_options *o, const struct trainer_rollouts *rollouts)
 {
     json_t *list = json_array();
@@ -59,8 +59,8 @@ static int sample(const struct rollout_options *o, size_t n, size_t seed)
     return status;
 }
 
-/* Options are judged before the policy is loaded, which may train a warm start for minutes.
- * Three questions fit a screen. */
+/* Checks the options before it loads the policy, which may train a warm start for minutes. By default it shows three
+ * questions, which fit on a screen. */
 static int work(void *context, const char *what)
 {
     struct rollout_options *o = context;
@@ -71,9 +71,9 @@ static int work(void *context, const char *what)
         (o->seed && !cli_count_parse(&seed, "seed", o->seed)))
         return CLI_USAGE;
     if (o->format == CLI_TSV)
-        return cli_error(CLI_USAGE, "rollout: --format: known are table, json, jsonl");
+        return cli_error(CLI_USAGE, "rollout: --format must be table, json or jsonl");
     if (n < 1 || n > 65536)
-        return cli_error(CLI_USAGE, "--n '%s' is not from 1 to 65536", o->n);
+        return cli_error(CLI_USAGE, "--n '%s' is not a number from 1 to 65536", o->n);
     int status = policy_source_open(&o->source, what);
     return status == CLI_GO_ON ? sample(o, n, seed) : status;
 }
@@ -82,11 +82,11 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct rollout_options o = {0};
     struct poptOption options[] = {
-        {"n", 'n', POPT_ARG_STRING, &o.n, 0, "questions of each environment (default: 3)", "N"},
-        {"group", 0, POPT_ARG_NONE, &o.whole_group, 0, "all rollouts of a question, not only the first", NULL},
+        {"n", 'n', POPT_ARG_STRING, &o.n, 0, "number of questions per environment, 1 to 65536 (default: 3)", "N"},
+        {"group", 0, POPT_ARG_NONE, &o.whole_group, 0, "print all rollouts of a question, not only the first", NULL},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "seed of questions and sampling (default: 1)", "N"},
         POLICY_OPTIONS(&o.source),
-        {"format", 0, POPT_ARG_STRING, &o.format_text, 0, "how to print the result", "table|json|jsonl"},
+        {"format", 0, POPT_ARG_STRING, &o.format_text, 0, "how to print the result (default: table)", "table|json|jsonl"},
         CLI_INPUT_OPTION, POPT_TABLEEND};
     return policy_command_run(&o.source, command, options, argc, argv, work, &o);
 }
@@ -95,14 +95,13 @@ const struct cli_command cmd_rollout = {
     .name = "rollout",
     .arguments = "RECIPE|CHECKPOINT|ID",
     .description =
-        "Samples rollouts as an iteration of training does and prints for every turn the search "
-        "or\n"
-        "answer, what the tool said, the log-prob of the policy's tokens, the information gain of\n"
-        "the turn, and the advantage and clip scale that the recipe's algorithm assigns (within\n"
-        "the group of a question's rollouts, of which the first is shown). A recipe without a\n"
-        "checkpoint trains its warm start first; a checkpoint takes the recipe.json beside it; an\n"
-        "ID is a kept trial of the store. jsonl is a trajectory a line, as `lineage judge` takes them\n"
-        "(schema/trajectory.schema.json).",
+        "Samples rollouts in the same way as an iteration of training. For every turn it prints the\n"
+        "search or the answer, the tool's response, the log-prob of the policy's tokens, the\n"
+        "information gain, and the advantage and clip scale that the recipe's algorithm assigns\n"
+        "within the group of a question's rollouts (only the first one of a group is printed).\n"
+        "A recipe without a checkpoint trains its warm start first. A checkpoint uses the\n"
+        "recipe.json beside it. An ID is a kept trial of the store. jsonl prints one trajectory\n"
+        "per line, in the form that `lineage judge` reads (schema/trajectory.schema.json).",
     .examples = "  lineage rollout recipe.json --n 3\n"
                 "  lineage rollout 004 -C runs/hop --n 1 --group",
     .run = run,

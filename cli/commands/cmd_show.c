@@ -1,4 +1,4 @@
-/* cmd_show.c: `lineage show`. */
+/* cmd_show.c: `lineage show`: prints one trial in full. */
 #include <stdlib.h>
 
 #include "cli.h"
@@ -6,7 +6,7 @@
 #include "output/show.h"
 #include "run/provenance_read.h"
 
-/* A line for each change, and one for the trials that it cites and that cite it. */
+/* Prints a line for each change, and one for each trial that it cites or that cites it. */
 static void print_idea(const struct cli_session *session, const struct lineage_ideas *ideas,
                        const struct lineage_idea *idea)
 {
@@ -51,7 +51,7 @@ static int print_json(const struct lineage_trial *trial, const struct lineage_id
     return CLI_OK;
 }
 
-/* What the trial changed, and of a command's trial what it was run from; TSV is a row of results.tsv and no more. */
+/* Prints the changes of the trial too, and the provenance of a command's trial. TSV is only the row of results.tsv. */
 static int show(struct cli_session *session, const struct lineage_trial *trial)
 {
     struct lineage_ideas *ideas = NULL;
@@ -102,10 +102,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_show = {
     .name = "show",
     .arguments = "ID",
-    .description = "All columns of a trial, and what its notes say of parameters, clip scale and\n"
-                   "information gain; the settings that it changed, as declared by its parameters or\n"
-                   "stated by its hypothesis; the trials that it cites and that cite it; of a command's\n"
-                   "trial what it was run from. exp_014 and 014 name the same trial.",
+    .description = "Prints all columns of a trial; the parameters, clip scale and information gain that its\n"
+                   "notes record; the settings that it changed, as declared by its parameters or stated by\n"
+                   "its hypothesis; the trials that it cites and that cite it; and for a trial of `run` what\n"
+                   "it was run from. exp_014 and 014 name the same trial.",
     .examples = "  lineage show 014\n  lineage show exp_014 --format json",
     .run = run,
 };

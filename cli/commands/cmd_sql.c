@@ -1,4 +1,4 @@
-/* cmd_sql.c: `lineage sql`. */
+/* cmd_sql.c: `lineage sql`: runs a read-only SELECT on the mirror. */
 #include "cli.h"
 
 struct sql_print {
@@ -6,13 +6,13 @@ struct sql_print {
     struct cli_list *list;
 };
 
-/* The list begins with the first row, because only then are the columns known. */
+/* Creates the list at the first row, because the columns are known only then. */
 static bool print_row(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct sql_print *print = context;
     if (!print->list && !(print->list = cli_list_new(print->format, stdout, n, names)))
         return false;
-    /* NULL is an absent number, which JSON has a word for; a text column would make it "". */
+    /* NULL is printed as an absent number, which is null in JSON; a text cell would be "". */
     for (size_t i = 0; i < n; i++)
         if (texts[i])
             cli_list_text(print->list, texts[i]);
@@ -21,8 +21,8 @@ static bool print_row(void *context, size_t n, const char *const *names, const c
     return cli_list_end_row(print->list);
 }
 
-/* A limit that was passed is 2: the statement is to be changed, or the limit; what was found
- * until then has been printed. */
+/* Exit status 2 when a limit is exceeded, because the statement or the limit must be changed. The rows found until then
+ * are printed. */
 static int work(struct cli_session *session, void *context)
 {
     struct sql_print print = {.format = session->format};
@@ -33,11 +33,11 @@ static int work(struct cli_session *session, void *context)
     int result = CLI_OK;
     if (print.list)
         result = cli_list_finish(print.list);
-    /* No row, no list: a reader of JSON must get one all the same. */
+    /* Without a row the list was not created, but a reader of JSON needs an array. */
     else if (status == LINEAGE_OK && session->format == CLI_JSON)
         puts("[]");
     if (status == LINEAGE_ELIMIT)
-        return cli_error(CLI_USAGE, "%s; raise it by --max-seconds, --max-memory or --max-rows", err.text);
+        return cli_error(CLI_USAGE, "%s; raise the limit with --max-seconds, --max-memory or --max-rows", err.text);
     return status == LINEAGE_OK ? result : cli_fail(&err);
 }
 
@@ -46,7 +46,7 @@ struct sql_options {
     char *seconds, *memory, *rows;
 };
 
-/* None of the limits can be switched off: a number too large to matter does that. */
+/* Limits cannot be switched off; a very large number has the same effect. */
 static int read_limits(struct cli_session *session, void *context)
 {
     const struct sql_options *o = context;
@@ -58,7 +58,7 @@ static int read_limits(struct cli_session *session, void *context)
         return CLI_USAGE;
     limits->bytes = mib < SIZE_MAX >> 20 ? mib << 20 : SIZE_MAX >> 1;
     if ((o->seconds && limits->seconds <= 0) || (o->memory && !mib) || (o->rows && !limits->rows))
-        return cli_error(CLI_USAGE, "--max-seconds, --max-memory and --max-rows are larger than 0");
+        return cli_error(CLI_USAGE, "--max-seconds, --max-memory and --max-rows must be greater than 0");
     return CLI_GO_ON;
 }
 
@@ -67,9 +67,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct sql_options o = {.session.before_open = read_limits};
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o.session),
-        {"max-seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "end it after this long (default: 60)", "SECONDS"},
-        {"max-memory", 0, POPT_ARG_STRING, &o.memory, 0, "end it when it takes more (default: 1024)", "MIB"},
-        {"max-rows", 0, POPT_ARG_STRING, &o.rows, 0, "end it behind so many rows (default: 1000000)", "N"},
+        {"max-seconds", 0, POPT_ARG_STRING, &o.seconds, 0, "stop after this time, in seconds (default: 60)", "SECONDS"},
+        {"max-memory", 0, POPT_ARG_STRING, &o.memory, 0, "stop if it needs more memory than this, in MiB "
+                                                         "(default: 1024)", "MIB"},
+        {"max-rows", 0, POPT_ARG_STRING, &o.rows, 0, "stop after N rows (default: 1000000)", "N"},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 1, argc, argv, work, &o);
 }
@@ -77,11 +78,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_sql = {
     .name = "sql",
     .arguments = "STATEMENT",
-    .description = "One SELECT on lineage.db, brought up to date first. The tables are described in\n"
-                   "schema/. Statements that could write anything are refused, and functions that do\n"
-                   "more than compute. Values come as text, NULL as the empty cell or, in JSON, as null.\n"
-                   "A statement that goes past a limit ends with status 2 and says which; what it had\n"
-                   "found until then is printed.",
+    .description = "Runs one SELECT on lineage.db, which is brought up to date first. The tables are "
+                   "described\n"
+                   "in schema/. Statements that could write are refused, and so are functions that do more\n"
+                   "than compute. Values are printed as text; NULL is an empty cell, or null in JSON. A\n"
+                   "statement that exceeds a limit ends with exit status 2 and names the limit; the rows\n"
+                   "found until then are printed.",
     .examples = "  lineage sql 'SELECT status, count(*) FROM trials GROUP BY status'\n"
                 "  lineage sql \"SELECT exp_id, value FROM params WHERE key = 'alpha'\" --format json",
     .run = run,

@@ -1,4 +1,4 @@
-/* cmd_suggest.c: `lineage suggest`. */
+/* cmd_suggest.c: `lineage suggest`: prints the setting that a proposer would try next. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct suggest_options {
     struct propose_question question;
 };
 
-/* By the same reader as a sweep's "ranges": one grammar for both. */
+/* Uses the reader of a sweep's "ranges", so that both have one grammar. */
 static bool read_ranges(struct suggest_options *o)
 {
     char name[LINEAGE_NAME_MAX], why[PROPOSE_WHY_MAX];
@@ -58,7 +58,7 @@ static bool read_numbers(struct suggest_options *o)
     return false;
 }
 
-/* The sweep first: what the command line says is laid over it. */
+/* Reads the sweep first; options of the command line override it. */
 static int read_question(struct cli_session *session, void *context)
 {
     struct suggest_options *o = context;
@@ -67,9 +67,9 @@ static int read_question(struct cli_session *session, void *context)
     if ((sweep && !read_sweep(o, sweep)) || !read_ranges(o) || !read_numbers(o))
         return CLI_USAGE;
     if (o->method && !propose_method_parse(&o->question.method, o->method))
-        return cli_error(CLI_USAGE, "--propose '%s': known are sobol, tpe, random, grid", o->method);
+        return cli_error(CLI_USAGE, "--propose '%s': use sobol, tpe, random or grid", o->method);
     if (o->question.space.n == 0)
-        return cli_error(CLI_USAGE, "suggest: name a range, e.g. --range lr=1e-5:1e-2:log");
+        return cli_error(CLI_USAGE, "suggest: give at least one range, e.g. --range lr=1e-5:1e-2:log");
     return CLI_GO_ON;
 }
 
@@ -95,8 +95,8 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
     return cli_list_finish(list);
 }
 
-/* On standard error: a script reads the list, a person wants to know what it rests on. "Elsewhere" tells when
- * ranges miss most of what was tried. */
+/* Goes to standard error: a script reads the list, a person wants to know what it is based on. The number of trials
+ * elsewhere shows if the ranges miss most of what was tried. */
 static void say_past(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");
@@ -123,13 +123,14 @@ static int work(struct cli_session *session, void *context)
         say_past(answer);
     }
     if (json_array_size(suggestions) == 0)
-        status = cli_error(CLI_NO, "everything that %s has in these ranges was tried",
+        status = cli_error(CLI_NO, "every setting that %s can propose in these ranges was tried; widen the "
+                                   "ranges or use another method",
                            propose_method_name(o->question.method));
     json_decref(answer);
     return status;
 }
 
-/* On the heap: a space holds what its ranges are named. */
+/* On the heap, because a space has room for the names of all its ranges. */
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct suggest_options *o = calloc(1, sizeof *o);
@@ -137,11 +138,12 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&o->session),
-        {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and where it may lie; repeatable", "NAME=RANGE"},
-        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "by which method (default: the sweep's, else tpe)",
+        {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and its range or values; may be repeated", "NAME=RANGE"},
+        {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else tpe)",
          "sobol|tpe|random|grid"},
-        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "so many (default: 1); each counts as running for the next", "N"},
-        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "of what is drawn (default: the sweep's, else 0)", "N"},
+        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "print N settings; each one counts as running for the next "
+                                              "(default: 1)", "N"},
+        {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of random choices (default: the sweep's, else 0)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
     o->session.before_open = read_question;
@@ -154,14 +156,16 @@ const struct cli_command cmd_suggest = {
     .name = "suggest",
     .arguments = "[SWEEP]",
     .description =
-        "Prints which setting to try next, from the trials of the store that name all the ranges: what\n"
-        "`lineage night --propose` would run. A RANGE is LOW:HIGH, LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS\n"
-        "(linear, log, integer, log-integer; so many points of a grid), or values to choose from (8,16,32;\n"
-        "adam,sgd). SWEEP is a file whose `ranges` and `propose` are taken (schema/sweep.schema.json).\n"
+        "Prints the setting to try next, as `lineage night --propose` would choose it, from the\n"
+        "trials of the store that have all parameters of the ranges. A RANGE is LOW:HIGH,\n"
+        "LOW:HIGH:SCALE or LOW:HIGH:SCALE:STEPS (SCALE is linear, log, integer or log-integer;\n"
+        "STEPS is the number of points of a grid), or a list of values (8,16,32; adam,sgd).\n"
+        "SWEEP is a file whose `ranges` and `propose` are used (schema/sweep.schema.json).\n"
         "\n"
-        "tpe is the tree-structured Parzen estimator with the settings of Optuna; failures and trials that\n"
-        "still run count as bad. Nothing that was tried is printed, the same store and seed give the same\n"
-        "answer on every machine. Exit status 1 if nothing is left.",
+        "tpe is the tree-structured Parzen estimator with the settings of Optuna; failed trials and\n"
+        "trials that are still running count as bad. A setting that was tried is never printed.\n"
+        "The same store and seed give the same answer on every machine. Exit status 1 if nothing\n"
+        "is left to try.",
     .examples = "  lineage suggest --range lr=1e-5:1e-2:log --range optimizer=adam,sgd\n"
                 "  lineage suggest sweep.json --propose sobol -n 8 --format json",
     .run = run,

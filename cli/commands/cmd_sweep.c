@@ -1,4 +1,4 @@
-/* cmd_sweep.c: `lineage sweep`. */
+/* cmd_sweep.c: `lineage sweep`: prints which values of parameters were tried. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "output/display.h"
 #include "output/heat_map.h"
 
-/* "1 crash, 2 keep" */
+/* Formats the labels of a cell: "1 crash, 2 keep". */
 static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
 {
     size_t used = 0;
@@ -21,7 +21,7 @@ static void labels_text(char out[256], const struct lineage_sweep_cell *cell)
                                      lineage_label_name((enum lineage_label)i));
 }
 
-/* A parameter may hold numbers in some trials and texts in others; each is shown as what it is. */
+/* A parameter may be a number in some trials and a text in others; each is printed as its own type. */
 static void add_value(struct cli_list *list, double value, const char *text)
 {
     if (text)
@@ -64,13 +64,13 @@ static int print_cells(const struct lineage_sweep *sweep, const char *x, const c
     return cli_list_finish(list);
 }
 
-/* 0 is a number and "0" a text: never the same value. */
+/* The number 0 and the text "0" are different values. */
 static bool is_value(double a, const char *a_text, double b, const char *b_text)
 {
     return a_text && b_text ? strcmp(a_text, b_text) == 0 : !a_text && !b_text && a == b;
 }
 
-/* Whether the next cell is that of the i-th and the j-th value: cells come in the order of the axes. */
+/* Whether the next cell belongs to the i-th and the j-th value. Cells are sorted by the values of the axes. */
 static bool is_next(const struct lineage_sweep *sweep, size_t next, size_t i, size_t j)
 {
     const struct lineage_sweep_cell *cell = &sweep->cells[next];
@@ -86,7 +86,7 @@ static const char *value_text(char out[LINEAGE_PARAM_QUOTED_MAX], double value, 
     return strcpy(out, lineage_number_format(number, value));
 }
 
-/* Untried cells lie between tried values: combinations whose x and y were both tried, but not together. */
+/* Prints the untried pairs: x and y were both tried, but not together. */
 static void print_untried(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     char a[LINEAGE_PARAM_QUOTED_MAX], b[LINEAGE_PARAM_QUOTED_MAX];
@@ -128,7 +128,7 @@ static json_t *cell_json(const struct lineage_sweep_cell *cell, const char *x, c
     return object;
 }
 
-/* All of them, where a person is shown twenty: a planner chooses from the list. */
+/* Lists all pairs, although people are shown only twenty, because a planner chooses from the list. */
 static json_t *untried_json(const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     json_t *list = json_array();
@@ -160,12 +160,14 @@ static int print_json(const struct lineage_sweep *sweep, const char *x, const ch
 static void print_remarks(FILE *out, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     if (sweep->without)
-        fprintf(out, "%zu trials name no %s%s%s\n", sweep->without, x, y ? " and " : "", y ? y : "");
+        fprintf(out, "%zu trial%s without %s%s%s\n", sweep->without, sweep->without == 1 ? "" : "s", x, y ? " or " : "",
+                y ? y : "");
     if (sweep->aborted)
-        fprintf(out, "%zu harness_abort left out\n", sweep->aborted);
+        fprintf(out, "%zu trial%s with harness_abort left out\n", sweep->aborted, sweep->aborted == 1 ? "" : "s");
 }
 
-/* What stands below: on a terminal each line in as many as it needs. A map shows itself what was not tried. */
+/* Prints the remarks below the table. On a terminal each may take several lines. The map itself shows what was not
+ * tried, so the list of pairs is left out there. */
 static void print_below(const struct cli_screen *screen, const struct lineage_sweep *sweep, const char *x, const char *y,
                         bool untried)
 {
@@ -190,7 +192,7 @@ static int print_table(struct cli_session *session, const struct lineage_sweep *
     return status;
 }
 
-/* A map only where nobody asked for a table. */
+/* Draws the map only if no format was asked for. */
 static int print_sweep(struct cli_session *session, const struct lineage_sweep *sweep, const char *x, const char *y)
 {
     if (session->format == CLI_JSON)
@@ -229,12 +231,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_sweep = {
     .name = "sweep",
     .arguments = "PARAMETER [PARAMETER]",
-    .description = "One line per value (or pair of values): trials, best score among kept, discarded and\n"
-                   "baseline trials, labels. For two parameters the pairs that were not tried, although\n"
-                   "both values were, are named. harness_abort trials are left out. Exit status 1 if no\n"
-                   "trial has the parameters.\n\n"
-                   "On a terminal two parameters are a map: a tile for each pair, shaded by its best score;\n"
-                   "--format table lists them instead.",
+    .description = "Prints one line per value, or per pair of values: the number of trials, the best score\n"
+                   "among kept, discarded and baseline trials, and the labels. For two parameters, pairs "
+                   "that\n"
+                   "were not tried although both values were are listed. Trials with harness_abort are left\n"
+                   "out. Exit status 1 if no trial has the parameters.\n"
+                   "\n"
+                   "On a terminal, two parameters are shown as a heat map: a tile for each pair, shaded by "
+                   "its\n"
+                   "best score. --format table prints a list instead.",
     .examples = "  lineage sweep alpha\n  lineage sweep alpha gamma --format json\n"
                 "  lineage sweep optimizer alpha",
     .run = run,

@@ -1,4 +1,4 @@
-/* cmd_sync.c: `lineage sync`. */
+/* cmd_sync.c: `lineage sync`: delivers trials from the outbox to the log's server. */
 #include <inttypes.h>
 
 #include <lineage/blobs.h>
@@ -28,7 +28,7 @@ static int clean(struct lineage_store *store, double days)
     return CLI_OK;
 }
 
-/* What was delivered and refused is told by notices, one each; what is left is the result. */
+/* Delivered and refused trials are reported by notices; the result is the number that still waits. */
 static int work(struct cli_session *session, void *context)
 {
     struct lineage_sync_stats stats;
@@ -49,7 +49,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct sync o = {.session = {.delivers_itself = true, .before_open = read_options}};
     struct poptOption options[] = {CLI_STORE_OPTIONS(&o.session.where),
                                    {"clean", 0, POPT_ARG_STRING, &o.clean, 0,
-                                    "remove from the server what nobody needs, and checkpoints older than this", "DAYS"},
+                                    "also remove unused data and checkpoints older than DAYS from the server", "DAYS"},
                                    POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 0, 0, argc, argv, work, &o);
 }
@@ -58,17 +58,17 @@ const struct cli_command cmd_sync = {
     .name = "sync",
     .arguments = "",
     .description =
-        "Delivers trials that were appended while the server of the log was away, each once, and\n"
-        "says under which id; prints how many still wait. Every command on the store does the same\n"
-        "when it starts. A trial that the rules refuse by now (its parent is not there, its id is\n"
-        "taken) is kept in outbox/ with the ending .refused.\n"
+        "Delivers the trials that were appended while the log's server could not be reached, each\n"
+        "one once, and reports the id that each one gets. Prints how many still wait. Every command\n"
+        "on the store does the same when it starts. A trial that the rules refuse by now (its\n"
+        "parent does not exist, its id is taken) is kept in outbox/ with the ending .refused.\n"
         "\n"
-        "--clean removes snapshots from the server that no row names, checkpoints of nights made more\n"
-        "than so many days ago, and bytes that belong to nothing; never what is younger than a day.\n"
+        "--clean removes snapshots that no row names, checkpoints of nights older than DAYS days,\n"
+        "and bytes without an owner from the server; it keeps everything younger than a day.\n"
         "\n"
-        "Exit status 1: something was refused, or is being delivered by another process; 2: the server\n"
-        "does not let this user in, or has no such store; 3: it is away. Then everything waits.\n"
-        "A store whose log is a file has nothing to deliver.",
+        "Exit status 1: a trial was refused, or another process is delivering. 2: the server denies\n"
+        "access, or has no such store. 3: the server cannot be reached, and all trials wait. A\n"
+        "store whose log is a file has nothing to deliver.",
     .examples = "  lineage -C postgres://db.example/trials/atpo sync\n"
                 "  lineage -C postgres://db.example/trials/atpo sync --clean 30",
     .run = run,

@@ -1,4 +1,4 @@
-/* cmd_tree.c: `lineage tree`. */
+/* cmd_tree.c: `lineage tree`: prints all trials as a tree. */
 #include <stdlib.h>
 
 #include <lineage/text.h>
@@ -7,12 +7,13 @@
 #include "output/tree_graph.h"
 
 struct tree_print {
-    struct cli_list *list; /* TSV and JSON */
+    struct cli_list *list; /* TSV and JSON only */
     const struct cli_screen *screen;
     bool failed;
 };
 
-/* Deeper trials are no further to the right: lines of a chain would grow with it, and all of them with its square. */
+/* Deeper trials are not indented further: otherwise the output of a long chain would grow with the square of its
+ * length. */
 enum { DEEPEST_INDENT = 64 };
 
 static const char *const columns[] = {"exp_id", "parent_exp", "depth",         "specialist",
@@ -33,8 +34,8 @@ static bool list_node(void *context, const struct lineage_tree_node *node)
     return cli_list_end_row(print->list);
 }
 
-/* Line by line as the store walks, so that a pipe gets a million trials without memory for them; the graph on a
- * terminal has to know all. */
+/* Prints each line while the store walks the tree, so that a pipe gets a million trials without memory for them. The
+ * graph on a terminal needs all trials first. */
 static bool draw_node(void *context, const struct lineage_tree_node *node)
 {
     struct tree_print *print = context;
@@ -84,12 +85,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_tree = {
     .name = "tree",
     .arguments = "",
-    .description = "Every trial under its parent, roots and children in file order. A trial whose\n"
-                   "parent is not in the store is a root with a mark. Below depth 64 lines move no\n"
-                   "further to the right and say their depth.\n\n"
-                   "On a terminal a trial's line goes straight on to the child that leads to the best trial,\n"
-                   "marked with a star, or to the one with most descendants; its other children branch off\n"
-                   "before that.",
+    .description = "Prints every trial below its parent; roots and children are in file order. A trial "
+                   "whose\n"
+                   "parent is not in the store is a root with a remark. Below depth 64 lines are not "
+                   "indented\n"
+                   "further and give their depth.\n"
+                   "\n"
+                   "On a terminal, the line of a trial continues to the child that leads to the best trial,\n"
+                   "which is marked with a star, or else to the child with the most descendants. Its other\n"
+                   "children branch off before that.",
     .examples = "  lineage tree\n  lineage tree --format tsv",
     .run = run,
 };

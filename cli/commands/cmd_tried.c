@@ -1,4 +1,4 @@
-/* cmd_tried.c: `lineage tried`. */
+/* cmd_tried.c: `lineage tried`: asks whether a setting was tried. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct tried_options {
     struct cli_texts texts;
 };
 
-/* Names are copied: that of a --param ends at its =, which popt's text does not. */
+/* Copies the name, because that of a --param ends at the `=` of its option text. */
 static bool want(struct tried_options *o, const char *name, const char *text, bool text_too)
 {
     if (!text)
@@ -45,7 +45,8 @@ static bool want_all(struct tried_options *o)
     return true;
 }
 
-/* A night that the harness ended says nothing of the setting; whoever asks should know that somebody meant to. */
+/* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
+ * tried it. */
 static int say_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
     struct lineage_condition conditions[MAX_WANTED];
@@ -53,7 +54,7 @@ static int say_aborted(struct lineage_store *store, const struct tried_options *
     struct lineage_error err;
     size_t n;
     for (size_t i = 0; i < o->n; i++) {
-        /* The same nearness as lineage_tried's, or the remark would speak of other trials. */
+        /* Must be the same tolerance as in lineage_tried, or the remark would be about other trials. */
         double slack = tolerance * fmax(1, fabs(o->wanted[i].value));
         conditions[query.n_conditions++] = (struct lineage_condition){
             .name = o->names[i],
@@ -61,8 +62,10 @@ static int say_aborted(struct lineage_store *store, const struct tried_options *
             .texts = &o->wanted[i].text,
             .n_texts = o->wanted[i].text != NULL};
     }
-    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n) /* an unknown name was never tried either */
-        fprintf(stderr, "lineage: %zu trial%s with this ended in harness_abort: that is as if nobody had tried\n", n,
+    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n) /* a name that no trial has was never tried
+                                                                          * either */
+        fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count "
+                        "as tried\n", n,
                 n > 1 ? "s" : "");
     return CLI_NO;
 }
@@ -72,7 +75,7 @@ static int work(struct cli_session *session, void *context)
     struct tried_options *o = context;
     struct lineage_cursor *cursor;
     struct lineage_error err;
-    double tolerance = 1e-9; /* 0.1 + 0.2 is 0.3 to a person */
+    double tolerance = 1e-9; /* so that 0.1 + 0.2 equals 0.3 */
     size_t n;
     if (!want_all(o) || (o->tolerance && !cli_amount_parse(&tolerance, "tolerance", o->tolerance)))
         return CLI_USAGE;
@@ -93,7 +96,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "value of gamma to look for", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o.params, 0, "value of any parameter to look for", "NAME=NUMBER|TEXT"},
         {"tolerance", 0, POPT_ARG_STRING, &o.tolerance, 0,
-         "how near is the same, times max(1, |value|) (default: 1e-9)", "NUMBER"},
+         "largest difference that counts as equal, times max(1, |value|) (default: 1e-9)", "NUMBER"},
         CLI_SCREEN_OPTIONS(&session.screen),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
@@ -102,10 +105,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_tried = {
     .name = "tried",
     .arguments = "",
-    .description = "Lists the trials whose parameters all lie within the tolerance of those asked for;\n"
-                   "text must be the same.\n"
-                   "Exit status 0 if there is one, 1 if nobody tried; a trial that ended in harness_abort\n"
-                   "does not count.",
+    .description = "Lists the trials in which every given parameter has the given value: numbers within the\n"
+                   "tolerance, texts exactly. Exit status 0 if there is one, 1 if the setting was not tried. "
+                   "A\n"
+                   "trial that ended in harness_abort does not count.",
     .examples = "  lineage tried --alpha 0.9 --gamma 1.0 || echo 'new ground'\n"
                 "  lineage tried --alpha 0.3 --param lr=3e-4 --tolerance 0.05\n"
                 "  lineage tried --param optimizer=adam --alpha 0.3",

@@ -1,16 +1,16 @@
-/* cmd_verify.c: `lineage verify`. */
+/* cmd_verify.c: `lineage verify`: checks the whole store. */
 #include "cli.h"
 #include "output/finding.h"
 
 static const char *const columns[] = {"kind", "line", "exp_id", "text"};
 
 struct verify_options {
-    char *head;  /* a digest noted earlier */
-    int digest;  /* print the one that the rows have now */
+    char *head;  /* --head: a digest that was noted earlier */
+    int digest;  /* --digest: print the digest of the present rows */
 };
 
 struct verify_print {
-    struct cli_list *list; /* TSV and JSON */
+    struct cli_list *list; /* TSV and JSON only */
 };
 
 static void print_finding(void *context, const struct lineage_finding *finding)
@@ -35,7 +35,7 @@ static int work(struct cli_session *session, void *context)
     struct lineage_error err;
     size_t n = 0;
     if (o->digest && session->format != CLI_TABLE)
-        return cli_error(CLI_USAGE, "--digest prints a line, and goes with --format table only");
+        return cli_error(CLI_USAGE, "--digest prints one line and needs --format table");
     if (session->format != CLI_TABLE)
         print.list = cli_list_new(session->format, stdout, sizeof columns / sizeof *columns, columns);
     enum lineage_status status = lineage_verify_digests(session->store, o->head, &digests, &n, print_finding, &print, &err);
@@ -44,7 +44,7 @@ static int work(struct cli_session *session, void *context)
         return cli_fail(&err);
     if (o->digest)
         finding_print_digest(&digests);
-    /* 1 and not 2: the command did what it was asked, and the answer is that not all is well. */
+    /* 1, not 2: the command worked, and the answer is that the store has faults. */
     return result == CLI_OK && n ? CLI_NO : result;
 }
 
@@ -53,8 +53,9 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct verify_options o = {0};
     struct poptOption options[] = {
-        {"head", 0, POPT_ARG_STRING, &o.head, 0, "also check that rows with this digest are unchanged", "DIGEST"},
-        {"digest", 0, POPT_ARG_NONE, &o.digest, 0, "print the digest of all rows, to be noted elsewhere for --head", NULL},
+        {"head", 0, POPT_ARG_STRING, &o.head, 0, "also check that the rows up to this digest are unchanged", "DIGEST"},
+        {"digest", 0, POPT_ARG_NONE, &o.digest, 0, "print the digest of all rows, to be noted elsewhere for "
+                                                   "--head", NULL},
         CLI_SESSION_OPTIONS(&session),
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
@@ -63,10 +64,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 const struct cli_command cmd_verify = {
     .name = "verify",
     .arguments = "",
-    .description = "Checks format, ids, parents, cycles, statuses and numbers of results.tsv, the mirror\n"
-                   "against it byte by byte, the rows against their digests (.results.tsv.digests), and\n"
-                   "that snapshots and telemetry are present. Writes nothing. Exit status 0 if all is\n"
-                   "well, 1 if anything is wrong.",
+    .description = "Checks the format, ids, parents, cycles, statuses and numbers of results.tsv; compares "
+                   "the\n"
+                   "mirror with it byte by byte and the rows with their digests (.results.tsv.digests); "
+                   "checks\n"
+                   "that snapshots and telemetry exist. Prints one line per fault. Writes nothing. Exit "
+                   "status\n"
+                   "0 if no fault was found, 1 otherwise.",
     .examples = "  lineage verify\n  lineage verify --format json\n  lineage verify --digest",
     .run = run,
 };

@@ -1,8 +1,6 @@
 /*
- * answer.c: reading what a model said, which may be anything.
- *
- * The order is that of trust: whether the answer is whole comes before what it says, since a list that was cut off
- * can look like a shorter list.
+ * answer.c: reads a model's answer, which may be anything. First it checks whether the answer is complete and only then
+ * its content, because a list that was cut off can look like a shorter list.
  */
 #include "judge/answer.h"
 
@@ -27,7 +25,7 @@ static uint64_t count_of(const json_t *usage, const char *name)
 
 /* ---- the list of steps ---- */
 
-/* What was seen of each index 0 .. n: 0 to n - 1, or 1 to n. */
+/* What was seen of each index from 0 to n: models number from 0 to n - 1 or from 1 to n. */
 struct seen {
     uint8_t *times, *flag; /* [n_steps + 1] */
     size_t n_steps;
@@ -53,7 +51,7 @@ static bool take_step(struct seen *seen, const json_t *step, struct answer *answ
     return true;
 }
 
-/* Whether each of n indices from `first` on came once, and the one beside them not at all. */
+/* Whether each of the n indices from `first` on occurred once, and the remaining one not at all. */
 static bool is_numbered_from(const struct seen *seen, size_t first)
 {
     bool all = seen->times[first == 0 ? seen->n_steps : 0] == 0;
@@ -104,7 +102,7 @@ static void trim(const char **from, const char **to)
         --*to;
 }
 
-/* Some servers leave the thinking in front, <think> and all. */
+/* Some servers leave the model's reasoning in front, in <think> tags. */
 static void pass_thinking(const char **from, const char *to)
 {
     static const char begin[] = "<think>", end[] = "</think>";
@@ -114,7 +112,7 @@ static void pass_thinking(const char **from, const char *to)
     *from = found ? found + sizeof end - 1 : to;
 }
 
-/* ```json .. ```, around all of it. */
+/* Removes ```json .. ``` around the whole content. */
 static void take_off_fence(const char **from, const char **to)
 {
     size_t n = (size_t)(*to - *from);
@@ -137,7 +135,7 @@ static void read_content(struct answer *answer, uint8_t *flags, size_t n_steps)
     if (!json_is_object(object))
         give_up(answer, ANSWER_UNUSABLE, "the content is not one JSON object");
     else if (!json_is_array(steps))
-        give_up(answer, ANSWER_UNUSABLE, "there is no list \"steps\"");
+        give_up(answer, ANSWER_UNUSABLE, "the list \"steps\" is missing");
     else
         read_steps(answer, steps, flags, n_steps);
     json_decref(object);
@@ -153,7 +151,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* Why the model stopped. Whatever is not known to be a whole answer is none. */
+/* Why the model stopped. Anything that is not known to mean a complete answer counts as incomplete. */
 static bool is_whole(struct answer *answer, const json_t *choice)
 {
     static const char *const cut[] = {"length", "max_tokens", "model_length", NULL};
@@ -185,7 +183,7 @@ static void read_message(struct answer *answer, const json_t *message, uint8_t *
         give_up(answer, ANSWER_REFUSED, "the model refused");
     } else if (!json_is_string(content)) {
         bool thought = is_text(message, "reasoning_content") || is_text(message, "reasoning");
-        give_up(answer, ANSWER_UNUSABLE, thought ? "there is reasoning, but no content" : "there is no content");
+        give_up(answer, ANSWER_UNUSABLE, thought ? "the message has reasoning, but no content" : "the message has no content");
     } else if (!(answer->content = strdup(json_string_value(content)))) {
         give_up(answer, ANSWER_UNUSABLE, "out of memory");
     } else {
@@ -201,7 +199,7 @@ void answer_read(struct answer *answer, const char *body, size_t length, uint8_t
     *answer = (struct answer){.prompt_tokens = count_of(usage, "prompt_tokens"),
                               .completion_tokens = count_of(usage, "completion_tokens")};
     if (!response)
-        give_up(answer, ANSWER_UNUSABLE, "the response is no JSON in UTF-8");
+        give_up(answer, ANSWER_UNUSABLE, "the response is not JSON in UTF-8");
     else if (!json_is_object(choice))
         give_up(answer, ANSWER_UNUSABLE, "the response has no choice");
     else if (is_whole(answer, choice))

@@ -1,9 +1,8 @@
 /*
- * answer.h: what a chat endpoint answered, read as flags of steps, or as a reason why there are none.
- *
- * Only a complete answer counts: the server says that the model stopped by itself; the whole content is one JSON
- * object; every step is there once, with GOOD or BAD. Numbers from 1 to n instead of 0 to n - 1 are taken for those.
- * Words of an analysis are never looked through for flags.
+ * answer.h: reads the answer of a chat endpoint as flags of steps, or as a reason why there are none. Only a complete
+ * answer counts: the server says that the model stopped by itself, the whole content is one JSON object, and every step
+ * occurs once with GOOD or BAD. Indices from 1 to n are accepted instead of 0 to n - 1. Flags are never searched for in
+ * the words of an analysis.
  */
 #ifndef JUDGE_ANSWER_H
 #define JUDGE_ANSWER_H
@@ -13,25 +12,26 @@
 
 enum answer_verdict {
     ANSWER_COMPLETE,
-    ANSWER_TRUNCATED, /* the model ran out of tokens */
-    ANSWER_REFUSED,   /* the model, or a filter, does not want to */
-    ANSWER_UNUSABLE   /* anything else: asking once more may help */
+    ANSWER_TRUNCATED, /* the model reached its token limit */
+    ANSWER_REFUSED,   /* the model or a filter refused */
+    ANSWER_UNUSABLE   /* anything else; asking again may help */
 };
 
 enum { ANSWER_WHY_MAX = 160 };
 
 struct answer {
     enum answer_verdict verdict;
-    char why[ANSWER_WHY_MAX]; /* unless it is complete */
-    char *content;            /* what the model wrote, where it is a text (free) */
-    uint64_t prompt_tokens, completion_tokens; /* 0 where the server does not say */
+    char why[ANSWER_WHY_MAX]; /* set unless the answer is complete */
+    char *content;            /* what the model wrote, if it is a text (free) */
+    uint64_t prompt_tokens, completion_tokens; /* 0 if the server does not report them */
 };
 
-/* Read the body of a response into *answer, which is the caller's to release; flags [n_steps] are 1 GOOD, 0 BAD. */
+/* Reads the body of a response into *answer, which the caller releases; sets flags[n_steps] to 1 for GOOD and 0 for
+ * BAD. */
 void answer_read(struct answer *answer, const char *body, size_t length, uint8_t *flags, size_t n_steps);
 void answer_release(struct answer *answer);
 
-/* What an error's body says of itself: its code, or its type, and a message; "" where there is none. */
+/* What the body of an error says: its code or type, and its message; "" if missing. */
 struct answer_error {
     char code[64], message[ANSWER_WHY_MAX];
 };

@@ -1,8 +1,7 @@
 /*
- * cache.c: a file that many processes add to and any of them may be killed over.
- *
- * A torn line is one without its line end; the next writer ends it, so that it spoils no line but itself. Nothing is
- * synced: what a crash of the machine takes is asked for again.
+ * cache.c: a file that many processes append to and in which any of them may be killed. A killed writer leaves a line
+ * without its line end; the next writer ends it, so that only that line is lost. Nothing is synced: answers that a
+ * crash of the machine loses are requested again.
  */
 #include "judge/cache.h"
 
@@ -15,7 +14,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define uthash_fatal(message) ((void)0) /* an entry that is not added is asked for again */
+#define uthash_fatal(message) ((void)0) /* an entry that could not be added is requested again */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -29,7 +28,7 @@ struct entry {
 struct cache {
     struct entry *entries;
     int fd;
-    off_t read; /* lines before it are known */
+    off_t read; /* the lines before this offset were read */
 };
 
 static void keep(struct cache *cache, const char *digest, const uint8_t *flags, size_t n)
@@ -69,7 +68,7 @@ static void take_line(struct cache *cache, const char *text, size_t length)
     json_decref(line);
 }
 
-/* Whole lines only; what follows the last line end is looked at again when it has become one. */
+/* Takes complete lines only; what follows the last line end is read again when it is complete. */
 static void take_lines(struct cache *cache, const char *text, size_t length)
 {
     const char *from = text, *end;
@@ -80,7 +79,7 @@ static void take_lines(struct cache *cache, const char *text, size_t length)
     cache->read += from - text;
 }
 
-/* A file that became shorter was put in place of another: all of it is new. */
+/* A file that became shorter was replaced, so all of it is new. */
 bool cache_refresh(struct cache *cache)
 {
     off_t end = lseek(cache->fd, 0, SEEK_END);
@@ -147,7 +146,7 @@ static char *line_of(const char *digest, const uint8_t *flags, size_t n, const c
                                          "wording", wording)
                              : NULL;
     char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line = NULL;
-    /* With a line end before it, which is written where somebody was killed over the last line. */
+    /* Begins with a line end, which is written only after a line that a killed writer left incomplete. */
     if (text && asprintf(&line, "\n%s\n", text) < 0)
         line = NULL;
     json_decref(object);
@@ -163,7 +162,7 @@ static bool ends_well(int fd)
     return end <= 0 || (pread(fd, &last, 1, end - 1) == 1 && last == '\n');
 }
 
-/* A write that was cut short leaves a torn line, like a kill. */
+/* A write that is cut short leaves an incomplete line, like a kill. */
 static bool write_line(int fd, const char *line)
 {
     while (flock(fd, LOCK_EX) != 0)

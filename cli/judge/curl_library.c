@@ -1,7 +1,6 @@
 /*
- * curl_library.c: libcurl, loaded when a judge is opened; see curl_library.h for why.
- *
- * The version in the name is the one whose constants the headers describe.
+ * curl_library.c: loads libcurl when a judge is opened; see curl_library.h. The name includes the version whose
+ * constants the headers describe.
  */
 #include "judge/curl_library.h"
 
@@ -9,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A pointer to data becomes one to a function bit by bit, as POSIX means dlsym to be used. */
+/* Copies a data pointer to a function pointer bit by bit, which is how POSIX intends dlsym to be used. */
 static bool find(void *function, size_t size, void *library, const char *name)
 {
     void *found = dlsym(library, name);
@@ -30,6 +29,7 @@ bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]
 #undef CURL_FIND
     all = all && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
     if (!all)
-        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that the judge needs");
+        snprintf(why, CURL_LIBRARY_WHY_MAX, "this libcurl lacks a function that the judge needs; install a "
+                                            "newer one");
     return all;
 }

@@ -1,6 +1,6 @@
 /*
- * curl_library.h: the functions of libcurl that the judge calls, found when it is opened. Linked, the library and a
- * dozen behind it would be loaded by every trial, of which few ask anybody.
+ * curl_library.h: the functions of libcurl that the judge calls, looked up when a judge is opened. If the library were
+ * linked, every trial would load it and a dozen others, although few trials use a judge.
  */
 #ifndef JUDGE_CURL_LIBRARY_H
 #define JUDGE_CURL_LIBRARY_H
@@ -23,7 +23,8 @@ struct curl_library {
 
 enum { CURL_LIBRARY_WHY_MAX = 256 };
 
-/* False with the reason in why, which names the package. It stays loaded: its TLS library has threads' ends to tidy. */
+/* Returns false with the reason, which names the package, in why. The library stays loaded, because its TLS library
+ * runs code when threads end. */
 bool curl_library_load(struct curl_library *curl, char why[CURL_LIBRARY_WHY_MAX]);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * judge.c: the queue: what is due goes out where a place is free, what comes back is settled or due again.
- *
- * libcurl would queue by itself, but its clock runs from when a handle is added: a request at the end of a long queue
- * would be over before it was sent.
+ * judge.c: the queue: requests that are due are sent when a slot is free; a response settles its trajectory or makes it
+ * due again. libcurl's own queue is not used, because its timeout runs from when a handle is added: a request at the
+ * end of a long queue would time out before it was sent.
  */
 #include "judge/judge.h"
 
@@ -61,7 +60,7 @@ static void announce(const struct round *round, const struct judge_errand *erran
         round->settled(round->context, errand->about);
 }
 
-/* Equal questions have one answer, and are paid for once. */
+/* Equal requests share one answer and are paid for once. */
 static void find_leader(struct round *round, struct judge_errand *errand)
 {
     for (struct judge_errand *other = round->errands; other < errand && !errand->leader; other++)
@@ -69,7 +68,7 @@ static void find_leader(struct round *round, struct judge_errand *errand)
             errand->leader = other;
 }
 
-/* What is in the cache, or is not to be asked, is settled here. */
+/* Settles trajectories that are in the cache or are not to be sent. */
 static bool prepare(struct round *round, size_t i, struct judge_case *about)
 {
     struct judge *judge = round->judge;
@@ -121,7 +120,7 @@ static struct judge_slot *free_slot(struct judge *judge)
     return NULL;
 }
 
-/* The clock of a trajectory begins when it first goes out. */
+/* The deadline of a trajectory begins when it is sent first. */
 static void let_go(struct round *round, struct judge_slot *slot, struct judge_errand *errand, double now)
 {
     const struct trainer_judge *settings = &round->judge->settings;
@@ -130,7 +129,7 @@ static void let_go(struct round *round, struct judge_slot *slot, struct judge_er
     errand->plain = errand->plain || round->judge->plain;
     if (request_start(round->judge, slot, errand, fmin(settings->timeout, errand->deadline - now)))
         return;
-    outcome_settle(errand, TRAINER_JUDGE_FAILED, "libcurl takes no request");
+    outcome_settle(errand, TRAINER_JUDGE_FAILED, "libcurl does not accept the request");
     finish(round, errand);
 }
 
@@ -154,7 +153,7 @@ static bool is_waiting(const struct judge_errand *errand)
     return !errand->settled && !errand->leader && !errand->flying;
 }
 
-/* Send what is due; returns when to look again at the latest, below 0 when all is settled. */
+/* Sends what is due. Returns when to look again at the latest, or a negative number when all is settled. */
 static double send_due(struct round *round, double now)
 {
     struct judge_slot *slot = free_slot(round->judge);
@@ -175,7 +174,7 @@ static double send_due(struct round *round, double now)
     return open ? next : -1;
 }
 
-/* Whether there was one: then a place is free. */
+/* Returns whether a transfer had finished, which frees a slot. */
 static bool take_finished(struct round *round)
 {
     struct judge *judge = round->judge;
@@ -195,7 +194,7 @@ static bool take_finished(struct round *round)
     return any;
 }
 
-/* Sleeps until something moves, an attempt is due, or a second is over. */
+/* Sleeps until a transfer progresses, an attempt is due, or a second has passed. */
 static bool turn(struct round *round, double next)
 {
     struct judge *judge = round->judge;
@@ -222,7 +221,7 @@ bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_se
     round.errands = calloc(n ? n : 1, sizeof *round.errands);
     bool good = round.errands != NULL;
     if (good && judge->cache)
-        (void)cache_refresh(judge->cache); /* without it more is asked, and nothing is wrong */
+        (void)cache_refresh(judge->cache); /* without it more is requested, but nothing is wrong */
     for (size_t i = 0; good && i < n; i++)
         good = prepare(&round, i, &cases[i]);
     good = good && go_round(&round);

@@ -1,12 +1,11 @@
 /*
- * judge.h: a language model behind an OpenAI-compatible chat endpoint that rates the steps of trajectories.
+ * judge.h: rates the steps of trajectories with a language model behind an OpenAI-compatible chat endpoint.
  *
- * One request asks about all steps of a trajectory. Requests wait in a queue of our own and go out when one of
- * `concurrency` places is free, so that no clock runs for a request that only waits. What is asked once is not asked
- * again: not of another process with the same cache, and not of two equal trajectories in one call.
- *
- * The key comes from the environment variable that the settings name, goes into the header of the requests and nowhere
- * else; in what a server says it is replaced by [key].
+ * One request asks about all steps of a trajectory. Requests wait in a queue of this module and are sent when one of
+ * `concurrency` slots is free, so that no timeout runs while a request only waits. Nothing is requested twice: not by
+ * another process with the same cache, and not for two equal trajectories in one call. The key comes from the
+ * environment variable that the settings name and is only put into the header of the requests; if a server's message
+ * contains it, it is replaced by [key].
  */
 #ifndef JUDGE_JUDGE_H
 #define JUDGE_JUDGE_H
@@ -20,36 +19,36 @@
 
 enum { JUDGE_WHY_MAX = 256 };
 
-/* Where a judge's answers are kept in a store whose recipe or command does not say where. */
+/* The file of a judge's answers in a store, if neither recipe nor command names one. */
 #define JUDGE_CACHE "judge-cache.jsonl"
 
-/* The environment variable of a key that nobody named another one for: it may be missing. */
+/* The environment variable of the key if none is named; it may be unset. */
 #define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
 
 /* One trajectory to be judged. */
 struct judge_case {
-    const json_t *trajectory; /* checked (trajectory.h); the caller's */
-    uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it is judged or cached */
-    enum trainer_judge_mark mark; /* in: SKIPPED is left alone; out: how it went */
+    const json_t *trajectory; /* checked by trajectory.h; owned by the caller */
+    uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it was judged or cached */
+    enum trainer_judge_mark mark; /* in: SKIPPED is not sent; out: what happened */
     unsigned attempts;
     uint64_t prompt_tokens, completion_tokens;
-    char why[JUDGE_WHY_MAX]; /* why it has no flags; "" */
+    char why[JUDGE_WHY_MAX]; /* why the flags are missing, or "" */
 };
 
 struct judge;
 
-/* Called for each case as soon as it is settled, in any order. */
+/* Called for each case once it is settled, in any order. */
 typedef void judge_settled_fn(void *context, const struct judge_case *settled);
 
 /*
- * Settings as in a recipe (endpoint and model are there); cache is the file of earlier answers, NULL for none; seed is
- * that of the jitter. NULL with the reason in why: libcurl, the wording or the cache cannot be used, or the key is not
- * there.
+ * Opens a judge. The settings are those of a recipe, with endpoint and model; cache is the file of earlier answers, or
+ * NULL; seed is for the jitter. Returns NULL with the reason in why if libcurl, the wording or the cache cannot be used
+ * or the key is missing.
  */
 struct judge *judge_open(const struct trainer_judge *settings, const char *cache, uint64_t seed, char why[JUDGE_WHY_MAX]);
 void judge_close(struct judge *judge);
 
-/* Ask about n cases; returns when each has its mark. False only when out of memory or libcurl fails. */
+/* Rates n cases and returns when each has its mark. Returns false only when out of memory or if libcurl fails. */
 bool judge_ask(struct judge *judge, struct judge_case *cases, size_t n, judge_settled_fn *settled, void *context);
 
 #endif

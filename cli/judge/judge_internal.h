@@ -1,4 +1,4 @@
-/* judge_internal.h: a judge, and trajectories on their way to it. */
+/* judge_internal.h: the parts of a judge, and trajectories while they are processed. */
 #ifndef JUDGE_INTERNAL_H
 #define JUDGE_INTERNAL_H
 
@@ -7,14 +7,14 @@
 #include "judge/curl_library.h"
 #include "judge/judge.h"
 
-/* Longer responses are not read to their end: 8192 tokens are some 40 kB, and reasoning may come with them. */
+/* Longer responses are aborted: 8192 tokens are about 40 kB, possibly with reasoning. */
 enum { JUDGE_RESPONSE_MAX = 1 << 20 };
 
 /* One request in flight. */
 struct judge_slot {
     CURL *easy;
-    struct judge_errand *errand; /* NULL: free */
-    char *body;                  /* of the request */
+    struct judge_errand *errand; /* NULL: the slot is free */
+    char *body;                  /* the body of the request */
     char *response;              /* [JUDGE_RESPONSE_MAX] */
     size_t length;
     bool overflows;
@@ -26,51 +26,51 @@ struct judge {
     CURLM *multi;
     struct curl_slist *headers;
     struct judge_slot *slots; /* [settings.concurrency] */
-    struct cache *cache;      /* NULL: none */
-    json_t *wording, *form;   /* form: what is said of the answer's schema */
+    struct cache *cache;      /* NULL: no cache */
+    json_t *wording, *form;   /* form: the part of the request that specifies the answer's schema */
     char url[TRAINER_PATH_MAX + 32];
-    char *key; /* NULL: none */
+    char *key; /* NULL: no key */
     uint64_t seed, asked;
-    bool plain;          /* this server refuses to be told the form of the answer */
-    bool form_is_taken;  /* it has taken it */
-    bool stopped;        /* nothing more is asked: why */
+    bool plain;          /* this server refuses requests that specify the answer's form */
+    bool form_is_taken;  /* the server has accepted such a request */
+    bool stopped;        /* nothing more is sent; `why` says why */
     char why[JUDGE_WHY_MAX];
 };
 
-/* One case on its way. */
+/* One case while it is processed. */
 struct judge_errand {
     struct judge_case *about;
     json_t *messages;
     char digest[CACHE_DIGEST_MAX];
-    const struct judge_errand *leader; /* the first of those that ask the same */
+    const struct judge_errand *leader; /* the first case with the same request */
     uint64_t number;                   /* for the jitter */
-    double due, deadline;              /* deadline: 0 until it first went out */
-    unsigned failed;                   /* attempts that are to be repeated after a while */
+    double due, deadline;              /* deadline: 0 until the case is sent first */
+    unsigned failed;                   /* attempts that failed and are to be repeated */
     bool flying, settled, repaired, plain;
 };
 
 /* ---- request.c: what is sent ---- */
 
-/* Open handles, headers, form. False with why set. */
+/* Prepares handles, headers and form. Returns false with `why` set. */
 bool request_open(struct judge *judge);
 void request_close(struct judge *judge);
 
-/* Digest by which an answer to these messages is found again. False when out of memory. */
+/* Computes the digest under which the answer to these messages is cached. Returns false when out of memory. */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX]);
 
-/* Send the errand by a free slot. seconds: for this attempt. */
+/* Sends the case through a free slot. seconds is the timeout of this attempt. */
 bool request_start(struct judge *judge, struct judge_slot *slot, struct judge_errand *errand, double seconds);
 void request_end(struct judge *judge, struct judge_slot *slot);
 
-/* Put [key] where the key stands. */
+/* Replaces the key by [key]. */
 void request_scrub(const struct judge *judge, char *text);
 
-/* ---- outcome.c: what came of it ---- */
+/* ---- outcome.c: what a response means ---- */
 
-/* The transfer of a slot is over: settle its errand, or make it due again. */
+/* The transfer of a slot has ended: settles its case, or makes it due again. */
 void outcome_take(struct judge *judge, struct judge_slot *slot, CURLcode result, double now);
 
-/* End an errand with a mark and a reason. */
+/* Ends a case with a mark and a reason. */
 void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, const char *why);
 
 #endif

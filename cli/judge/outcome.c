@@ -1,4 +1,4 @@
-/* outcome.c: what a finished transfer means for its trajectory, and for the judge. */
+/* outcome.c: what a finished transfer means for its trajectory and for the judge. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ void outcome_settle(struct judge_errand *errand, enum trainer_judge_mark mark, c
     snprintf(errand->about->why, sizeof errand->about->why, "%s", why);
 }
 
-/* Errands that are under way come to their own end; what has not begun is not asked any more. */
+/* Requests that are in flight finish normally; new ones are not sent. */
 static void stop(struct judge *judge, struct judge_errand *errand, const char *why)
 {
     judge->stopped = true;
@@ -23,14 +23,14 @@ static void stop(struct judge *judge, struct judge_errand *errand, const char *w
     outcome_settle(errand, TRAINER_JUDGE_REFUSED, why);
 }
 
-/* A server that wants us to come back after the deadline has said no. */
+/* If the server asks to wait until after the deadline, the case fails now. */
 static void try_later(struct judge *judge, struct judge_errand *errand, double server_asks, const char *why, double now)
 {
     char text[JUDGE_WHY_MAX];
     errand->failed++;
     errand->due = now + retry_wait(judge->settings.backoff, errand->failed, server_asks, judge->seed, errand->number);
     if (errand->due < errand->deadline) {
-        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* until it is settled */
+        snprintf(errand->about->why, sizeof errand->about->why, "%s", why); /* until the case is settled */
         return;
     }
     snprintf(text, sizeof text, "no answer before the deadline, after %u attempts: %.160s", errand->about->attempts, why);
@@ -39,7 +39,7 @@ static void try_later(struct judge *judge, struct judge_errand *errand, double s
 
 /* ---- answers ---- */
 
-/* The second answer of which nothing can be made is the last one. */
+/* After a second unusable answer the case fails. */
 static void repair(struct judge *judge, struct judge_errand *errand, const struct answer *answer)
 {
     char text[JUDGE_WHY_MAX], shown[4001] = "";
@@ -48,7 +48,7 @@ static void repair(struct judge *judge, struct judge_errand *errand, const struc
         outcome_settle(errand, TRAINER_JUDGE_FAILED, text);
         return;
     }
-    if (answer->content) /* cut anywhere: Jansson refuses half a character, and then it is left out */
+    if (answer->content) /* the content may be cut within a character; Jansson refuses that, and it is left out */
         snprintf(shown, sizeof shown, "%s", answer->content);
     json_t *longer = wording_repair(judge->wording, errand->messages, shown, answer->why);
     if (longer) {
@@ -90,7 +90,7 @@ static void take_answer(struct judge *judge, struct judge_slot *slot, struct jud
 
 /* ---- errors ---- */
 
-/* What a server says about a wrong key may hold parts of it: of that only the number is told. */
+/* What a server says about a wrong key may contain parts of it, so only the number is reported. */
 static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status, const struct answer_error *error)
 {
     bool about_the_key = status == 401 || status == 403 || status == 407;
@@ -102,7 +102,7 @@ static void tell(const struct judge *judge, char why[JUDGE_WHY_MAX], long status
 
 static double asked_to_wait(const struct judge *judge, const struct judge_slot *slot)
 {
-    curl_off_t seconds = 0; /* from seconds or from a date */
+    curl_off_t seconds = 0; /* given in seconds or as a date */
     return judge->curl.easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? (double)seconds : 0;
 }
 
@@ -126,7 +126,7 @@ static void take_response(struct judge *judge, struct judge_slot *slot, struct j
     }
 }
 
-/* A certificate that is not trusted is not trusted in a minute either. */
+/* A certificate that is not trusted will not be trusted in a minute either. */
 static bool is_for_good(CURLcode result)
 {
     return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM ||

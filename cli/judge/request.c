@@ -1,8 +1,7 @@
 /*
- * request.c: a request as libcurl sends it.
- *
- * Redirects are not followed, as a key would follow them; only http and https are spoken; a response is bounded; each
- * attempt has a time of its own, which begins when it goes out.
+ * request.c: makes the requests that libcurl sends. Redirects are not followed, because the key would follow them. Only
+ * http and https are allowed, responses are bounded, and each attempt has its own timeout, which begins when it is
+ * sent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 
 /* ---- key and headers ---- */
 
-/* A line end in a key would end the header, and begin another. */
+/* A line end in a key would end the header and begin another one. */
 static bool is_key(const char *key)
 {
     for (; *key; key++)
@@ -25,16 +24,18 @@ static bool is_key(const char *key)
     return true;
 }
 
-/* Whoever names a variable wants a key to be sent. */
+/* A named variable must be set, because the user wants a key to be sent. */
 static bool read_key(struct judge *judge)
 {
     const char *name = judge->settings.key_env[0] ? judge->settings.key_env : JUDGE_KEY_ENV;
     const char *key = getenv(name);
     bool there = key && *key;
     if (!there && strcmp(name, JUDGE_KEY_ENV) != 0)
-        snprintf(judge->why, sizeof judge->why, "the environment has no %.80s, which is to hold the judge's key", name);
+        snprintf(judge->why, sizeof judge->why, "the environment variable %.80s, which should hold the "
+                                                "judge's key, is not set", name);
     else if (there && !is_key(key))
-        snprintf(judge->why, sizeof judge->why, "%.80s holds something that is no key: blanks or control characters", name);
+        snprintf(judge->why, sizeof judge->why, "the environment variable %.80s does not hold a key: it has "
+                                                "blanks or control characters", name);
     else if (there && !(judge->key = strdup(key)))
         snprintf(judge->why, sizeof judge->why, "out of memory");
     return !judge->why[0];
@@ -85,7 +86,8 @@ static size_t take_bytes(char *bytes, size_t size, size_t n, void *context)
     return length;
 }
 
-/* SSL_CERT_FILE is what programs with OpenSSL ask for certificates of one's own authority; libcurl does not. */
+/* SSL_CERT_FILE is the variable that programs with OpenSSL read for the certificates of a private authority; libcurl
+ * does not read it. */
 static bool make_handle(struct judge *judge, struct judge_slot *slot)
 {
     const struct curl_library *curl = &judge->curl;
@@ -104,7 +106,7 @@ static bool make_handle(struct judge *judge, struct judge_slot *slot)
            (!authorities || !*authorities || curl->easy_setopt(easy, CURLOPT_CAINFO, authorities) == CURLE_OK);
 }
 
-/* The base of an API, as people copy it, or the whole address of its chat. */
+/* Accepts the base of an API, as users copy it, or the full address of its chat. */
 static void make_url(struct judge *judge)
 {
     static const char chat[] = "/chat/completions";
@@ -162,7 +164,7 @@ void request_close(struct judge *judge)
 
 /* ---- bodies ---- */
 
-/* Temperature 0 makes answers repeat more often than not; that they repeat always, only the cache promises. */
+/* Temperature 0 makes answers repeat most of the time; only the cache guarantees it. */
 static json_t *make_body(const struct judge *judge, const json_t *messages, bool plain)
 {
     json_t *body = json_pack("{s:s, s:O, s:i}", "model", judge->settings.model, "messages", messages, "temperature", 0);
@@ -173,7 +175,7 @@ static json_t *make_body(const struct judge *judge, const json_t *messages, bool
     return body;
 }
 
-/* Without the form of the answer, which depends on what the server takes and changes no question. */
+/* The form of the answer is left out, because it depends on the server and does not change the question. */
 bool request_digest(const struct judge *judge, const json_t *messages, char digest[CACHE_DIGEST_MAX])
 {
     json_t *body = make_body(judge, messages, true);

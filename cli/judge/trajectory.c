@@ -1,4 +1,4 @@
-/* trajectory.c: reading and checking what is to be judged. */
+/* trajectory.c: reads and checks trajectories. */
 #include "judge/trajectory.h"
 
 #include <math.h>
@@ -72,7 +72,7 @@ double trajectory_reward(const json_t *trajectory)
     return json_number_value(json_object_get(trajectory, "reward"));
 }
 
-/* 0.5 is where the core draws the line between success and failure. */
+/* The core uses 0.5 too as the limit between success and failure. */
 bool trajectory_succeeded(const json_t *trajectory)
 {
     const json_t *success = json_object_get(trajectory, "success");

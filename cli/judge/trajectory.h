@@ -1,8 +1,8 @@
 /*
- * trajectory.h: one finished attempt at a task, as the judge is shown it: schema/trajectory.schema.json.
+ * trajectory.h: one finished attempt at a task, in the form of schema/trajectory.schema.json:
  *
- *     {"id": "q17", "task": "From e3 follow r1, then r4.", "reward": 1,
- *      "steps": [{"action": "search e3 r1", "observation": "r1 e9, r6 e2"}, {"action": "answer e40"}]}
+ *   {"id": "q17", "task": "From e3 follow r1, then r4.", "reward": 1,
+ *    "steps": [{"action": "search e3 r1", "observation": "r1 e9, r6 e2"}, {"action": "answer e40"}]}
  */
 #ifndef JUDGE_TRAJECTORY_H
 #define JUDGE_TRAJECTORY_H
@@ -14,12 +14,13 @@
 
 enum { TRAJECTORY_STEPS_MAX = 1000, TRAJECTORY_WHY_MAX = 160 };
 
-/* Whether the value is one; if not, why says what is missing or of the wrong type. */
+/* Whether the value is a trajectory; if not, why says what is missing or has the wrong type. */
 bool trajectory_check(const json_t *value, char why[TRAJECTORY_WHY_MAX]);
 
-/* Of one that was checked. */
+/* These need a checked trajectory. */
 size_t trajectory_steps(const json_t *trajectory);
 double trajectory_reward(const json_t *trajectory);
-bool trajectory_succeeded(const json_t *trajectory); /* "success" if it is there, else a reward above 0.5 */
+bool trajectory_succeeded(const json_t *trajectory); /* its "success" if present, else whether the reward is above
+                                                      * 0.5 */
 
 #endif

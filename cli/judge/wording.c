@@ -1,8 +1,7 @@
 /*
- * wording.c: the built-in wording, and messages made of one.
- *
- * A change here changes what the judge is asked: the version goes up with it, and earlier answers in a cache are not
- * found any more, as the texts are part of the request that they are found by.
+ * wording.c: the built-in prompt of the judge, and the messages made from a prompt. A change here changes what the
+ * judge is asked, so the version must change too. Earlier answers in a cache are then not found any more, because the
+ * texts are part of the request.
  */
 #include "judge/wording.h"
 
@@ -14,7 +13,8 @@
 #include "cli.h"
 #include "judge/trajectory.h"
 
-/* Trajectories hold what a policy and its tools wrote: they come as JSON, out of which no text breaks, and as data. */
+/* Trajectories contain what a policy and its tools wrote, so they are sent as JSON, which no text can escape from, and
+ * declared as data. */
 static const struct {
     const char *name, *text;
 } built_in[] = {
@@ -62,7 +62,8 @@ static bool lay_over(json_t *wording, json_t *own, const char *file, char why[WO
     json_t *text;
     json_object_foreach(own, name, text) {
         if (!json_object_get(wording, name) || !json_is_string(text)) {
-            snprintf(why, WORDING_WHY_MAX, "%.120s: \"%.40s\" is no text of a wording (see --print-prompt)",
+            snprintf(why, WORDING_WHY_MAX, "%.120s: \"%.40s\" is not a text of the prompt (see "
+                                           "--print-prompt)",
                      file, name);
             return false;
         }
@@ -71,7 +72,7 @@ static bool lay_over(json_t *wording, json_t *own, const char *file, char why[WO
     return true;
 }
 
-/* A file without a version of its own must not pass for the built-in one in a row or a cache. */
+/* A file without its own version must not look like the built-in prompt in a row or a cache. */
 static bool read_file(json_t *wording, const char *file, char why[WORDING_WHY_MAX])
 {
     json_error_t error;
@@ -80,7 +81,7 @@ static bool read_file(json_t *wording, const char *file, char why[WORDING_WHY_MA
     if (!own)
         snprintf(why, WORDING_WHY_MAX, "%.150s:%d: %.80s", file, error.line, error.text);
     else if (!json_is_object(own) || !json_is_string(json_object_get(own, "version")))
-        snprintf(why, WORDING_WHY_MAX, "%.150s: a wording is a JSON object with a \"version\"", file);
+        snprintf(why, WORDING_WHY_MAX, "%.150s: a prompt is a JSON object with a \"version\"", file);
     else
         good = lay_over(wording, own, file, why);
     json_decref(own);
@@ -100,7 +101,7 @@ json_t *wording_open(const char *file, char why[WORDING_WHY_MAX])
 
 /* ---- messages ---- */
 
-/* At a character's beginning, and it says that it was cut: half a sentence must not look like the agent's own. */
+/* Cuts between characters and says so, because half a sentence must not look like the agent's own. */
 static json_t *cut(const json_t *text)
 {
     const char *at = json_string_value(text);
@@ -131,7 +132,7 @@ static json_t *message(const char *role, const char *text)
     return json_pack("{s:s, s:s}", "role", role, "content", text);
 }
 
-/* The order of members is that of reading, and of the bytes that a cache finds the answer by. */
+/* The order of members is for reading, and it is part of the bytes by which the cache finds an answer. */
 static char *shown_trajectory(const json_t *trajectory)
 {
     json_t *shown = json_pack("{s:o, s:s, s:o, s:o}", "task", cut(json_object_get(trajectory, "task")), "outcome",

@@ -1,8 +1,7 @@
 /*
- * wording.h: what the judge is told: rules, which differ by the outcome, and the trajectory.
- *
- * A wording is a JSON object of texts (schema/wording.schema.json): version, success, failure, answer, repair. The
- * built-in one is printed by `lineage judge --print-prompt`; a file takes the place of those members that it has.
+ * wording.h: the prompt of the judge: rules, which depend on the outcome, and the trajectory. A wording is a JSON
+ * object of texts (schema/wording.schema.json): version, success, failure, answer, repair. `lineage judge
+ * --print-prompt` prints the built-in one; the members of a file replace its members.
  */
 #ifndef JUDGE_WORDING_H
 #define JUDGE_WORDING_H
@@ -13,19 +12,19 @@
 
 enum { WORDING_WHY_MAX = 256, WORDING_CUT = 2000 };
 
-/* A new reference; file NULL or "" is the built-in one. NULL with the reason in why. */
+/* Returns a new reference; file NULL or "" means the built-in one. Returns NULL with the reason in why. */
 json_t *wording_open(const char *file, char why[WORDING_WHY_MAX]);
 
 /*
- * Messages of a chat about a trajectory: rules, then the trajectory as JSON, its texts cut at WORDING_CUT characters.
- * A new reference; NULL when out of memory.
+ * Returns the messages of a chat about a trajectory: rules, then the trajectory as JSON, with texts cut at WORDING_CUT
+ * characters. A new reference; NULL when out of memory.
  */
 json_t *wording_messages(const json_t *wording, const json_t *trajectory);
 
-/* The same with an answer that could not be used, if there was one, and what was wrong with it. */
+/* Adds the unusable answer, if there was one, and what was wrong with it. */
 json_t *wording_repair(const json_t *wording, const json_t *messages, const char *answer, const char *wrong);
 
-/* JSON Schema of an answer about n steps. */
+/* Returns the JSON Schema of an answer. */
 json_t *wording_answer_schema(void);
 
 #endif

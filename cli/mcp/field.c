@@ -1,8 +1,6 @@
 /*
- * field.c: fields of trials, and trials by id.
- *
- * What a client may name (columns, parameters, extra columns, ids) is looked up here and nowhere else, so that every
- * tool answers a misspelt name with the same nearest one.
+ * field.c: fields of trials, and trials by id. Every name that a client may give (columns, parameters, extra columns,
+ * ids) is looked up here, so that all tools suggest the same nearest name for a misspelt one.
  */
 #include "mcp/field.h"
 
@@ -22,7 +20,7 @@ struct texts {
     size_t n, max;
 };
 
-/* NULL ends the list early: a statement of ours that yields it has run out of names. */
+/* A NULL ends the list early: the statements used here return it when there are no more names. */
 static bool add_text(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct texts *all = context;
@@ -50,8 +48,8 @@ void mcp_names_free(char **names)
     free(names);
 }
 
-/* The store's SQL takes no bound values, so texts become literals: in SQLite a doubled quote is the only escape in
- * one, and NUL cannot come, as arguments with it are refused. */
+/* The store's SQL has no bound parameters, so texts become literals. In an SQLite literal a doubled quote is the only
+ * escape. NUL cannot occur, because arguments that contain it are refused. */
 char *mcp_sql_quote(const char *text)
 {
     struct mcp_text quoted;
@@ -68,7 +66,7 @@ char *mcp_sql_quote(const char *text)
     return quoted.data;
 }
 
-/* From name to name: a DISTINCT would read every value of every trial. */
+/* Steps from one name to the next; DISTINCT would read every value of every trial. */
 char **mcp_param_names(struct mcp_server *server, size_t max)
 {
     return mcp_sql_texts(server,
@@ -80,7 +78,7 @@ char **mcp_param_names(struct mcp_server *server, size_t max)
 static const char *const more_fields[] = {"score", "params", "turns", "ig_clip_scale_mean", "ig_clip_scale_std", "row"};
 enum { N_MORE_FIELDS = sizeof more_fields / sizeof *more_fields, MAX_NAMES = 200 };
 
-/* Returns the table's own text: choose_fallback asks with a name in a buffer that does not last. */
+/* Returns the table's own text, because choose_fallback passes a name in a temporary buffer. */
 static const char *known_field(const char *name)
 {
     int column = lineage_column_find(name);
@@ -98,7 +96,7 @@ static bool contains(char **names, const char *name)
     return false;
 }
 
-/* Names as far as they fit, because the list is the answer that the model was looking for. */
+/* Lists as many names as fit, because that list is what the model was looking for. */
 static void unknown_param(struct mcp_call *call, const char *name, char **params)
 {
     char known[500];
@@ -107,7 +105,7 @@ static void unknown_param(struct mcp_call *call, const char *name, char **params
     known[0] = '\0';
     for (; *params && used < 400; params++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%.60s", used ? ", " : "", *params);
-    mcp_trouble(call, "no parameter '%.60s'%s%s%s; known are %s%s", name, near ? " (did you mean '" : "",
+    mcp_trouble(call, "no parameter '%.60s'%s%s%s; the store has %s%s", name, near ? " (did you mean '" : "",
                 near ? near : "", near ? "'?)" : "", used ? known : "none yet", *params ? ", ..." : "");
 }
 
@@ -123,7 +121,7 @@ bool mcp_check_param(struct mcp_call *call, const char *name)
     return known;
 }
 
-/* A field that is no column may be a parameter or an extra column; which there are is looked up once. */
+/* A field that is not a column may be a parameter or an extra column. These lists are loaded at most once per call. */
 struct known_names {
     char **params, **extras;
 };
@@ -148,13 +146,13 @@ static bool unknown_field(struct known_names *known, struct mcp_call *call, cons
     for (size_t i = 0; known->params && known->params[i]; i++)
         words[n++] = known->params[i];
     const char *near = cli_nearest(name, words);
-    mcp_trouble(call, "no field '%.60s'%s%s%s; known are the columns (exp_id, status, score, delta_vs_best, params, "
-                "hypothesis, notes, timestamp, ...) and any parameter", name, near ? " (did you mean '" : "",
+    mcp_trouble(call, "no field '%.60s'%s%s%s; use a column (exp_id, status, score, delta_vs_best, params, "
+                "hypothesis, notes, timestamp, ...) or any parameter", name, near ? " (did you mean '" : "",
                 near ? near : "", near ? "'?)" : "");
     return false;
 }
 
-/* Unknown names are refused and not shown as null: a model takes a column of nulls for the truth. */
+/* Unknown names are refused instead of shown as null, because a model believes a column of nulls. */
 static bool choose(struct mcp_fields *fields, struct mcp_call *call, struct known_names *known, const char *name)
 {
     const char *field = known_field(name);
@@ -209,7 +207,7 @@ static json_t *params_json(const struct lineage_trial *trial)
     return params;
 }
 
-/* "0: 0.001 ± 0.06; 1: 0.238 ± 0.3": information gain by turn, as short as it can be said. */
+/* Information gain by turn in short form: "0: 0.001 ± 0.06; 1: 0.238 ± 0.3". */
 static json_t *turns_json(const struct lineage_trial *trial)
 {
     char mean[LINEAGE_NUMBER_MAX], std[LINEAGE_NUMBER_MAX];
@@ -239,8 +237,8 @@ static json_t *other_json(const struct lineage_trial *trial, const char *name, s
     return json_null();
 }
 
-/* The id goes first and by itself: one that is no plain word must not be cut or made harmless, but replaced by one
- * that can be sent back. */
+/* An id is handled first and separately: an unusual one must not be shortened or escaped, but replaced by a form that
+ * the client can send back. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max)
 {
     int column = lineage_column_find(name);
@@ -267,8 +265,9 @@ json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t ma
 
 enum { LONG_ID = 80 };
 
-/* An id is whatever its row says, also empty, of 10,000 bytes, or of control characters. Such a one cannot be
- * typed back; its row number can. An id that begins with @ would be taken for one, and is numbered for that. */
+/* An id may be anything that a row contains: empty, 10,000 bytes long, or control characters. Such an id cannot be
+ * typed, but its row number can. An id that begins with @ would be mistaken for a row number, so it is replaced by its
+ * row number too. */
 json_t *mcp_id(const struct lineage_trial *trial)
 {
     const char *id = trial->exp_id;
@@ -277,7 +276,7 @@ json_t *mcp_id(const struct lineage_trial *trial)
     return json_sprintf("@%" PRIu64, trial->seq);
 }
 
-/* At most 15 digits: no row count reaches it, and nothing can overflow. */
+/* At most 15 digits: more than any number of rows, and no overflow is possible. */
 static bool row_number(uint64_t *row, const char *id)
 {
     if (id[0] != '@' || !id[1] || strlen(id) > 16 || id[1 + strspn(id + 1, "0123456789")])
@@ -286,7 +285,8 @@ static bool row_number(uint64_t *row, const char *id)
     return *row > 0;
 }
 
-/* By a query from the row before: the store has no lookup by number, and this one costs a step of an index. */
+/* Queries for the row after the previous number: the store has no lookup by number, and this costs one step of an
+ * index. */
 static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *call, uint64_t row,
                                     struct lineage_error *err)
 {
@@ -297,7 +297,7 @@ static enum lineage_status find_row(struct mcp_found *found, struct mcp_call *ca
     return status == LINEAGE_OK && found->trial.seq != row ? LINEAGE_ENOTFOUND : status;
 }
 
-/* Ids that begin alike, else the newest one. */
+/* Suggests ids with the same beginning, or else the newest id. */
 static void say_what_is_near(struct mcp_call *call, const char *id)
 {
     char prefix[LONG_ID], sql[400], near[300];
@@ -326,7 +326,7 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
     uint64_t row;
     *found = (struct mcp_found){.cursor = NULL};
     enum lineage_status status = lineage_find(call->server->store, id, &found->trial, &err);
-    /* Ids first: a trial that is really called @17 keeps its name. */
+    /* Ids are tried first, so that a trial whose id really is @17 can be found. */
     if (status == LINEAGE_ENOTFOUND && row_number(&row, id))
         status = find_row(found, call, row, &err);
     if (status == LINEAGE_OK)
@@ -342,7 +342,7 @@ bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id)
 void mcp_found_release(struct mcp_found *found)
 {
     if (found->cursor)
-        lineage_cursor_close(found->cursor); /* the trial is borrowed from it */
+        lineage_cursor_close(found->cursor); /* the cursor owns the trial */
     else
         lineage_trial_release(&found->trial);
     *found = (struct mcp_found){.cursor = NULL};

@@ -1,4 +1,4 @@
-/* field.h: what a list of trials can show of each: columns, parameters, extra columns. */
+/* field.h: the fields that a list can show of each trial: columns, parameters, extra columns; and trials by id. */
 #ifndef MCP_FIELD_H
 #define MCP_FIELD_H
 
@@ -12,25 +12,26 @@ struct mcp_fields {
 };
 
 /*
- * The fields that the argument `fields` names, else those of the fallback (comma-separated). False after
- * mcp_trouble: an unknown one is answered with the nearest.
+ * Chooses the fields in the argument `fields`, or else those of the fallback (separated by commas). Returns false after
+ * mcp_trouble, which suggests the nearest name for an unknown one.
  */
 bool mcp_fields_choose(struct mcp_fields *fields, struct mcp_call *call, const char *fallback);
 
-/* Known parameter names of the store, NULL-terminated, in alphabetical order; free with mcp_names_free. */
+/* Returns the names of the store's parameters in alphabetical order, NULL-terminated; free with mcp_names_free. */
 char **mcp_param_names(struct mcp_server *server, size_t max);
 void mcp_names_free(char **names);
 
-/* Whether some trial has the parameter (any spelling); false after mcp_trouble with the nearest. */
+/* Whether some trial has the parameter, in any spelling. If not, calls mcp_trouble with the nearest name. */
 bool mcp_check_param(struct mcp_call *call, const char *name);
 
-/* One field of a trial; texts are cut to max code points. `params` is an object, see page.h. */
+/* Returns one field of a trial; texts are shortened to max code points. `params` is an object, see page.h. */
 json_t *mcp_field(const struct lineage_trial *trial, const char *name, size_t max);
 
-/* How the trial is named to clients: its id, or @ROW where that is no plain word. */
+/* The trial's name for clients: its id, or @ROW if the id is not a plain word. */
 json_t *mcp_id(const struct lineage_trial *trial);
 
-/* The trial of that id, exp_ prefix or not, or of that @ROW. release afterwards. False after mcp_trouble. */
+/* The trial with an id (with or without exp_) or row number (@ROW). Release it afterwards. Returns false after
+ * mcp_trouble. */
 struct mcp_found {
     struct lineage_trial trial;
     struct lineage_cursor *cursor;
@@ -38,10 +39,11 @@ struct mcp_found {
 bool mcp_find(struct mcp_found *found, struct mcp_call *call, const char *id);
 void mcp_found_release(struct mcp_found *found);
 
-/* First texts of an SQL statement's rows, NULL-terminated (mcp_names_free); NULL when it fails. */
+/* Returns the first column of an SQL statement's rows, NULL-terminated (free with mcp_names_free), or NULL on
+ * failure. */
 char **mcp_sql_texts(struct mcp_server *server, const char *statement, size_t max);
 
-/* text between single quotes for SQL, quotes doubled; free. */
+/* Returns text as an SQL literal in single quotes; free it. */
 char *mcp_sql_quote(const char *text);
 
 #endif

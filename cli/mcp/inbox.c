@@ -1,8 +1,7 @@
 /*
- * inbox.c: the reading thread, the queue, cancellation, progress, output.
- *
- * One file, because one lock holds its promises together: what goes out depends on what has come in since (a
- * cancellation), and what comes in on what is at work.
+ * inbox.c: the thread that reads input, the queue, cancellation, progress notices, output. All in one file, because one
+ * lock protects them: what may be sent depends on what was read meanwhile (a cancellation), and what a message does
+ * depends on the request in progress.
  */
 #include "inbox.h"
 
@@ -19,10 +18,11 @@
 #include "lines.h"
 
 enum {
-    /* Often enough that a client which restarts its timeout at each notice never gives up on us; seldom enough to
-     * be no flood, which the protocol asks both sides to avoid. */
+    /* Often enough that a client which restarts its timeout at each notice never gives up, and rarely enough not to
+     * flood it, as the protocol asks. */
     PROGRESS_MS = 1000,
-    GRACE_S = 5 /* for the answer at work when the client closed its end: it may still read */
+    GRACE_S = 5 /* the answer in progress may still be written after the client closed its end, because it may still
+                 * read */
 };
 
 struct waiting {
@@ -33,7 +33,7 @@ struct waiting {
 
 struct mcp_inbox {
     int in, out;
-    int wake[2]; /* a byte makes the reader look at what is at work */
+    int wake[2]; /* a byte in this pipe makes the reader look at the request in progress */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t arrived, taken;
@@ -42,15 +42,15 @@ struct mcp_inbox {
     bool ended, closing, broken;
     double ended_at;
 
-    json_t *id;    /* of the request at work, borrowed from its message; NULL: none that can be cancelled */
+    json_t *id;    /* id of the request in progress, borrowed from its message; NULL: none that can be cancelled */
     json_t *token; /* its progressToken, borrowed */
     bool cancelled;
     double started;
 };
 
-/* ---- out, under the lock ---- */
+/* ---- output, with the lock held ---- */
 
-/* A pipe takes a large answer in pieces; half a line would make every later message unreadable. */
+/* A pipe takes a large answer in pieces, and half a line would make all later messages unreadable. */
 static bool write_all(int fd, const char *data, size_t length)
 {
     while (length) {
@@ -65,14 +65,14 @@ static bool write_all(int fd, const char *data, size_t length)
     return true;
 }
 
-/* Compact JSON has no raw line end, which is all that the framing asks. A message that cannot be made or written
- * breaks the stream for good: the client would wait for ever for an answer that was skipped. */
+/* Compact JSON contains no line end, which is all that the framing needs. A message that cannot be formatted or written
+ * ends the stream, because otherwise the client would wait forever for an answer that was skipped. */
 static bool deliver(struct mcp_inbox *inbox, json_t *message)
 {
     size_t length = 0;
     char *text = message ? cli_json_compact(message, &length) : NULL;
     if (text)
-        text[length++] = '\n'; /* over the NUL */
+        text[length++] = '\n'; /* overwrites the NUL */
     if (!inbox->broken && (!text || !write_all(inbox->out, text, length))) {
         fprintf(stderr, "lineage mcp: %s\n", text ? "nobody reads the answers" : "out of memory");
         inbox->broken = true;
@@ -84,7 +84,7 @@ static bool deliver(struct mcp_inbox *inbox, json_t *message)
 
 /* ---- the reading thread ---- */
 
-/* The client takes back a request: one that waits is dropped, the one at work ends as soon as it asks. */
+/* Cancels a request: a waiting one is dropped, and the one in progress ends at its next check. */
 static void cancel(struct mcp_inbox *inbox, const json_t *id)
 {
     if (inbox->id && json_equal(inbox->id, id)) {
@@ -106,9 +106,9 @@ static void cancel(struct mcp_inbox *inbox, const json_t *id)
 }
 
 /*
- * Waiting here, not refusing, is what slows down a client that sends faster than trials can be read: its own pipe
- * fills. closing breaks the wait, since nobody takes anything any more. A message over the bound is taken while the
- * queue is not yet full, so no single one can be stuck.
+ * Blocks instead of refusing, so that a client which sends faster than trials can be read is slowed down by its own
+ * full pipe. `closing` ends the wait, because nobody takes messages any more. A message that is larger than the limit
+ * is accepted as long as the queue is below the limit, so no single message blocks forever.
  */
 static void enqueue(struct mcp_inbox *inbox, struct waiting *waiting)
 {
@@ -126,7 +126,7 @@ static bool is_cancellation(const struct mcp_message *message)
     return message->kind == MCP_NOTIFICATION && strcmp(message->method, "notifications/cancelled") == 0;
 }
 
-/* Out of memory, the message is dropped: there is no id to answer to before it was parsed. */
+/* Without memory the message is dropped: its id is not known before it is parsed, so it cannot be answered. */
 static void take_line(void *context, enum mcp_line_kind kind, const char *text, size_t length)
 {
     struct mcp_inbox *inbox = context;
@@ -135,7 +135,7 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
         fputs("lineage mcp: out of memory: a message was dropped\n", stderr);
         return;
     }
-    waiting->bytes = sizeof *waiting + 2 * length; /* JSON values take more room than their text */
+    waiting->bytes = sizeof *waiting + 2 * length; /* parsed JSON needs more memory than its text */
     if (kind == MCP_LINE_WHOLE) {
         mcp_message_read(&waiting->message, text, length);
     } else {
@@ -144,8 +144,8 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
                  kind == MCP_LINE_TOO_LONG ? "a message has 1048576 bytes at most" : "no memory for the message");
     }
     pthread_mutex_lock(&inbox->lock);
-    /* Cancellations overtake the queue: in their turn they would arrive after the answer they are to prevent. An
-     * unknown id is ignored, as the protocol has it: the two may have crossed. */
+    /* A cancellation skips the queue; in its turn it would arrive after the answer that it should prevent. Unknown ids
+     * are ignored, as the protocol requires, because answer and cancellation may cross. */
     if (is_cancellation(&waiting->message)) {
         cancel(inbox, json_object_get(waiting->message.params, "requestId"));
         mcp_message_release(&waiting->message);
@@ -156,7 +156,7 @@ static void take_line(void *context, enum mcp_line_kind kind, const char *text, 
     pthread_mutex_unlock(&inbox->lock);
 }
 
-/* Seconds since the request began: they strictly increase, and what is left is not known. */
+/* The progress value is the number of seconds since the request began. It strictly increases; the total is unknown. */
 static int tell_progress(struct mcp_inbox *inbox)
 {
     int wait = -1;
@@ -173,8 +173,8 @@ static int tell_progress(struct mcp_inbox *inbox)
     return wait;
 }
 
-/* poll and not a blocking read: the same thread tells progress, since the answering one is inside SQLite or a
- * diff. */
+/* Uses poll instead of a blocking read, because this thread also sends progress notices while the other one is inside
+ * SQLite or a diff. */
 static void *read_input(void *context)
 {
     struct mcp_inbox *inbox = context;
@@ -188,7 +188,7 @@ static void *read_input(void *context)
         if (ready <= 0)
             continue;
         if (fds[1].revents && read(inbox->wake[0], woken, sizeof woken) == 0)
-            break; /* closing */
+            break; /* the server is closing */
         if (!fds[0].revents)
             continue;
         ssize_t n = read(inbox->in, bytes, sizeof bytes);
@@ -198,7 +198,7 @@ static void *read_input(void *context)
             break;
         mcp_lines_feed(&lines, bytes, (size_t)n, take_line, inbox);
     }
-    /* A last line without its line end is still a message: shells and tests send such. */
+    /* A last line without a line end is a message too; shells and tests send such lines. */
     mcp_lines_end(&lines, take_line, inbox);
     mcp_lines_release(&lines);
     pthread_mutex_lock(&inbox->lock);
@@ -209,9 +209,9 @@ static void *read_input(void *context)
     return NULL;
 }
 
-/* ---- the answering thread ---- */
+/* ---- the thread that answers ---- */
 
-/* The pipe wakes the reader when a request with a progress token begins: it may just then sleep in poll without a
+/* The pipe wakes the reader when a request with a progress token begins, because it may be in poll without a
  * timeout. */
 struct mcp_inbox *mcp_inbox_open(int in, int out)
 {
@@ -230,7 +230,7 @@ struct mcp_inbox *mcp_inbox_open(int in, int out)
     }
     for (int i = 0; i < 2; i++)
         if (fcntl(inbox->wake[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(inbox->wake[i], F_SETFL, O_NONBLOCK) != 0)
-            fputs("lineage mcp: cannot set up a pipe\n", stderr); /* then progress may come late */
+            fputs("lineage mcp: cannot set up a pipe\n", stderr); /* progress notices may then be late */
     if (pthread_create(&inbox->thread, NULL, read_input, inbox) != 0) {
         close(inbox->wake[0]);
         close(inbox->wake[1]);
@@ -240,15 +240,15 @@ struct mcp_inbox *mcp_inbox_open(int in, int out)
     return inbox;
 }
 
-/* Who wants progress names a token, a string or an integer. */
+/* A client that wants progress notices sends a token, which is a string or an integer. */
 static json_t *progress_token(const struct mcp_message *message)
 {
     json_t *token = json_object_get(json_object_get(message->params, "_meta"), "progressToken");
     return json_is_string(token) || json_is_integer(token) ? token : NULL;
 }
 
-/* Under the lock in which the message left the queue: a cancellation finds it in one place or the other, never in
- * neither. */
+/* Runs under the same lock in which the message left the queue, so that a cancellation always finds it in one of the
+ * two places. */
 static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
 {
     inbox->cancelled = false;
@@ -256,7 +256,7 @@ static void begin(struct mcp_inbox *inbox, const struct mcp_message *message)
     inbox->token = inbox->id ? progress_token(message) : NULL;
     inbox->started = cli_now();
     if (inbox->token && write(inbox->wake[1], "", 1) < 0)
-        return; /* a full pipe wakes the reader as well */
+        return; /* a full pipe wakes the reader too */
 }
 
 bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
@@ -279,8 +279,8 @@ bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message)
     return waiting != NULL;
 }
 
-/* A closed input does not cancel at once: `printf ... | lineage mcp` closes it long before the answer, and reads
- * on. */
+/* A closed input does not cancel at once: `printf ... | lineage mcp` closes it long before the answer and still
+ * reads. */
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
@@ -292,8 +292,8 @@ bool mcp_inbox_cancelled(struct mcp_inbox *inbox)
 bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer)
 {
     pthread_mutex_lock(&inbox->lock);
-    /* Checked and sent under one lock, or a cancellation read in between would be followed by the answer it took
-     * back. */
+    /* Checked and sent under one lock; otherwise a cancellation that is read in between would be followed by the
+     * cancelled answer. */
     bool wanted = answer && !inbox->cancelled;
     inbox->id = inbox->token = NULL;
     bool ok = wanted ? deliver(inbox, answer) : !inbox->broken;
@@ -315,8 +315,8 @@ bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification)
     return ok;
 }
 
-/* The thread is joined before anything is freed: it may be in the middle of a line. Its read cannot block, as poll
- * comes first and sees the closed pipe. */
+/* Joins the thread before anything is freed, because it may be in the middle of a line. Its read cannot block, because
+ * poll comes first and reports the closed pipe. */
 void mcp_inbox_close(struct mcp_inbox *inbox)
 {
     if (!inbox)
@@ -325,7 +325,7 @@ void mcp_inbox_close(struct mcp_inbox *inbox)
     inbox->closing = true;
     pthread_cond_broadcast(&inbox->taken);
     pthread_mutex_unlock(&inbox->lock);
-    close(inbox->wake[1]); /* the reader sees the end of the pipe */
+    close(inbox->wake[1]); /* the reader sees the end of this pipe */
     pthread_join(inbox->thread, NULL);
     close(inbox->wake[0]);
     while (inbox->first) {

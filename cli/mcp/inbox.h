@@ -1,14 +1,14 @@
 /*
- * inbox.h: what came in and waits, what is being answered, and the one way out.
+ * inbox.h: the queue of incoming messages, the request in progress, and the output.
  *
- * A thread reads standard input while another answers, so that a cancellation is seen while its request is at work,
- * and progress can be told meanwhile. Requests are answered one after another, in the order they came: the store's
- * handle belongs to one thread.
+ * One thread reads standard input while another answers, so that a cancellation is read while its request is in
+ * progress, and progress notices can be sent meanwhile. Requests are answered one after another in the order of
+ * arrival, because the store's handle belongs to one thread.
  *
- * Invariants, under one lock
- *   1. Every line on the output is one whole JSON message.
- *   2. Once a request's cancellation was read, nothing more goes out for it; once its answer went out, no progress.
- *   3. What waits is bounded: beyond MCP_WAITING_MAX bytes the reader waits, and with it the client.
+ * Invariants, all under one lock:
+ *   1. Every line of the output is one complete JSON message.
+ *   2. After a request's cancellation was read, nothing more is sent for it; after its answer, no progress notice.
+ *   3. The queue is bounded: beyond MCP_WAITING_MAX bytes the reader waits, and so does the client.
  */
 #ifndef MCP_INBOX_H
 #define MCP_INBOX_H
@@ -21,19 +21,21 @@
 
 struct mcp_inbox;
 
-/* Start reading descriptor in; answers go to out. NULL when there is no memory or no thread to be had. */
+/* Starts a thread that reads descriptor `in`; answers go to `out`. Returns NULL without memory or a thread. */
 struct mcp_inbox *mcp_inbox_open(int in, int out);
 
-/* Wait for the next message, which is then the one at work; the caller releases it. False at the end of input. */
+/* Waits for the next message, which becomes the one in progress; the caller releases it. Returns false at the end of
+ * input. */
 bool mcp_inbox_next(struct mcp_inbox *inbox, struct mcp_message *message);
 
-/* Whether work on the current request is in vain: cancelled, or the client is gone. Any thread may ask. */
+/* Whether the current request was cancelled or the client is gone. May be called from any thread. */
 bool mcp_inbox_cancelled(struct mcp_inbox *inbox);
 
-/* Finish the current message with its answer (stolen), NULL for none. False when nobody reads any more. */
+/* Ends the current message with its answer (stolen), or with NULL for none. Returns false when nobody reads any
+ * more. */
 bool mcp_inbox_answer(struct mcp_inbox *inbox, json_t *answer);
 
-/* Send a notification that belongs to the current request (stolen). */
+/* Sends a notification that belongs to the current request (stolen). */
 bool mcp_inbox_notify(struct mcp_inbox *inbox, json_t *notification);
 
 void mcp_inbox_close(struct mcp_inbox *inbox);

@@ -1,4 +1,4 @@
-/* knowledge.h: the rendered block for the tool, the resource and the prompt. */
+/* knowledge.h: the rendered block, for the tool, the resource and the prompt. */
 #ifndef MCP_KNOWLEDGE_H
 #define MCP_KNOWLEDGE_H
 
@@ -6,7 +6,8 @@
 
 #define MCP_KNOWLEDGE_BYTES 10000
 
-/* Delimited and labelled, of about max_bytes; sections NULL: all. free; NULL after mcp_trouble. */
+/* Returns the delimited and labelled block, about max_bytes long; sections NULL means all. free it. Returns NULL after
+ * mcp_trouble. */
 char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *sections, size_t max_bytes);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * lines.c: bytes into lines.
- *
- * Apart from message.c so that the bound on memory can be tested (and fuzzed) without any JSON.
+ * lines.c: splits bytes into lines. Separate from message.c, so that the bound on memory can be tested (and fuzzed)
+ * without JSON.
  */
 #include "lines.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Doubled, so that a message that arrives byte by byte is not copied at each of them; one byte more for the NUL
- * that the parser's caller relies on. */
+/* Doubles the buffer, so that a message that arrives byte by byte is not copied for each byte. One byte is reserved for
+ * the NUL that the parser's caller needs. */
 static bool make_room(struct mcp_lines *lines, size_t more)
 {
     size_t needed = lines->length + more + 1, capacity = lines->capacity ? lines->capacity : 4096;
@@ -25,7 +24,7 @@ static bool make_room(struct mcp_lines *lines, size_t more)
     return true;
 }
 
-/* Keep bytes of a line that goes on, unless it has become too long or there is no memory for it. */
+/* Keeps bytes of an unfinished line, unless it is too long or memory is out. */
 static void keep(struct mcp_lines *lines, const char *bytes, size_t length, mcp_line_fn *line, void *context)
 {
     enum mcp_line_kind trouble = MCP_LINE_WHOLE;
@@ -45,7 +44,7 @@ static void keep(struct mcp_lines *lines, const char *bytes, size_t length, mcp_
     lines->length += length;
 }
 
-/* Blank lines are no messages: an answer to each would be an error without an id that no client could place. */
+/* Blank lines are ignored: answering each with an error without an id would only confuse clients. */
 static bool is_blank(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -54,8 +53,7 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-/* CR LF is let pass, for clients that write text files. A line that was dropped has been told already, when it
- * became too long. */
+/* Accepts CR LF, from clients that write text files. A dropped line was reported when it became too long. */
 static void hand_out(struct mcp_lines *lines, mcp_line_fn *line, void *context)
 {
     size_t length = lines->length;

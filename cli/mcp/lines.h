@@ -1,8 +1,6 @@
 /*
- * lines.h: bytes of standard input into lines, one message each.
- *
- * A line longer than MCP_MESSAGE_MAX is dropped to its end and counted once, so that a sender without line ends
- * costs no more memory than one with.
+ * lines.h: splits standard input into lines of one message each. A line longer than MCP_MESSAGE_MAX is dropped up to
+ * its end and reported once, so that a sender without line ends needs no more memory than others.
  */
 #ifndef MCP_LINES_H
 #define MCP_LINES_H
@@ -10,22 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define MCP_MESSAGE_MAX ((size_t)1 << 20) /* bytes; a cell of results.tsv has 131072 at most */
+#define MCP_MESSAGE_MAX ((size_t)1 << 20) /* bytes; a cell of results.tsv has at most 131072 */
 
 struct mcp_lines {
     char *data;
     size_t length, capacity;
-    bool dropping; /* inside a line that was too long */
+    bool dropping; /* inside a line that is too long */
 };
 
-/* What a line is; text is NUL-terminated and valid during the call. */
+/* How a line ended. text is NUL-terminated and valid only during the call. */
 enum mcp_line_kind { MCP_LINE_WHOLE, MCP_LINE_TOO_LONG, MCP_LINE_NO_MEMORY };
 typedef void mcp_line_fn(void *context, enum mcp_line_kind kind, const char *text, size_t length);
 
-/* Take in bytes and hand out the lines that end in them, without LF or CR LF; empty ones are left out. */
+/* Takes bytes and calls `line` for each line that ends in them, without its LF or CR LF; blank lines are skipped. */
 void mcp_lines_feed(struct mcp_lines *lines, const char *bytes, size_t length, mcp_line_fn *line, void *context);
 
-/* The input has ended: hand out a last line without line end. */
+/* At the end of the input: calls `line` for a last line without a line end. */
 void mcp_lines_end(struct mcp_lines *lines, mcp_line_fn *line, void *context);
 
 void mcp_lines_release(struct mcp_lines *lines);

@@ -1,8 +1,6 @@
 /*
- * message.c: one line as a JSON-RPC 2.0 message.
- *
- * Hostile input ends here: beyond this file every message has a kind, its id is a string or an integer, and its
- * params are an object.
+ * message.c: parses one line as a JSON-RPC 2.0 message. Malformed input ends here: afterwards every message has a kind,
+ * its id is a string or an integer, and its params are an object.
  */
 #include "message.h"
 
@@ -24,7 +22,7 @@ static void refuse(struct mcp_message *message, enum mcp_code code, const char *
     va_end(args);
 }
 
-/* How deep brackets nest, before the parser descends into them. */
+/* Checks the nesting depth before the parser descends. */
 static bool is_too_deep(const char *text, size_t length)
 {
     size_t depth = 0;
@@ -46,8 +44,8 @@ static bool is_too_deep(const char *text, size_t length)
     return false;
 }
 
-/* Duplicate names are refused, as two readers would take different ones of them. NUL in texts is let through the
- * parser, to be refused by name where a tool or a prompt reads its arguments: C would silently cut it. */
+/* Duplicate names are rejected, because two readers would use different ones. NUL in texts is let through here and
+ * rejected by name where a tool or a prompt reads its arguments, because C would silently cut the text there. */
 static json_t *parse(struct mcp_message *message, const char *text, size_t length)
 {
     json_error_t error;
@@ -61,7 +59,7 @@ static json_t *parse(struct mcp_message *message, const char *text, size_t lengt
     return root;
 }
 
-/* What is no id cannot be sent back. */
+/* An invalid id cannot be sent back. */
 static bool read_id(struct mcp_message *message)
 {
     json_t *id = json_object_get(message->root, "id");
@@ -75,8 +73,8 @@ static bool read_id(struct mcp_message *message)
     return true;
 }
 
-/* A response without a method is let pass in silence: this server asks nothing, and an answer to an answer could
- * go back and forth for ever. The id was read first, so that even a refusal is told to the request it belongs to. */
+/* A response (a message without a method) is ignored: this server sends no requests, and answering an answer might
+ * never end. The id is read first, so that an error names its request. */
 static void classify(struct mcp_message *message)
 {
     const json_t *root = message->root;
@@ -103,9 +101,9 @@ void mcp_message_read(struct mcp_message *message, const char *text, size_t leng
     message->root = parse(message, text, length);
     if (!message->root)
         return;
-    /* Batches were in the protocol for one revision (2025-03-26) and taken out again. */
+    /* The protocol allowed batches in one revision (2025-03-26) and removed them again. */
     if (json_is_array(message->root))
-        refuse(message, MCP_INVALID_REQUEST, "Invalid request: one message a line, no batches");
+        refuse(message, MCP_INVALID_REQUEST, "Invalid request: send one message per line, not a batch");
     else if (!json_is_object(message->root))
         refuse(message, MCP_INVALID_REQUEST, "Invalid request: not an object");
     else if (read_id(message))

@@ -1,8 +1,6 @@
 /*
- * page.c: one page of a list of trials.
- *
- * The budget is in bytes because clients cut an answer at a number of tokens, and what they cut is its end: rows and
- * cursor. Here the end is chosen, and the cursor says where to go on.
+ * page.c: one page of a list of trials. The budget is in bytes because clients cut answers at a number of tokens, which
+ * would cut off rows and the cursor. Here the answer ends after a complete row, and the cursor continues it.
  */
 #include "mcp/page.h"
 
@@ -15,7 +13,7 @@
 #include "mcp/schema.h"
 #include "mcp/untrusted.h"
 
-/* FRAME_BYTES: about what an answer takes beside its rows, so that max_bytes is meant for the whole. */
+/* FRAME_BYTES: approximate size of an answer without its rows, so that max_bytes covers the whole answer. */
 enum { TEXT_MAX = 160, SHORT_TEXT = 12, FRAME_BYTES = 260 };
 
 bool mcp_page_open(struct mcp_page *page, struct mcp_call *call, const char *fallback_fields)
@@ -39,7 +37,7 @@ static json_t *row_json(const struct mcp_page *page, const struct lineage_trial 
     return row;
 }
 
-/* Counted on what will be sent: the escapes and the punctuation of JSON take part of the budget, too. */
+/* Counts the bytes that will be sent, because JSON's escapes and punctuation use part of the budget too. */
 static size_t bytes_of(const json_t *value)
 {
     size_t length = 0;
@@ -47,7 +45,7 @@ static size_t bytes_of(const json_t *value)
     return length;
 }
 
-/* The first row must fit somehow, or a reader would never get past it: its texts are cut shorter. */
+/* The first row must fit in any case, or a reader could never continue after it; its texts are shortened further. */
 static json_t *fitting_row(const struct mcp_page *page, const struct lineage_trial *trial, size_t *bytes)
 {
     size_t room = page->max_bytes - FRAME_BYTES;
@@ -77,7 +75,7 @@ bool mcp_page_add(struct mcp_page *page, const struct lineage_trial *trial)
     return true;
 }
 
-/* ---- parameters that all rows share ---- */
+/* ---- parameters that all rows of the page share ---- */
 
 static bool all_have(const json_t *rows, size_t column, const char *key, const json_t *value)
 {
@@ -87,7 +85,7 @@ static bool all_have(const json_t *rows, size_t column, const char *key, const j
     return true;
 }
 
-/* Of one row nothing is shared: all of it would move to `same`, and the row would say nothing. */
+/* For a single row nothing is shared: otherwise all its parameters would move to `same`. */
 static json_t *shared_params(const json_t *rows, size_t column)
 {
     json_t *first = json_array_get(json_array_get(rows, 0), column), *shared = json_object(), *value;
@@ -98,7 +96,7 @@ static json_t *shared_params(const json_t *rows, size_t column)
     return shared;
 }
 
-/* "alpha=0.3 gamma=1.0", without those that are shared. */
+/* Formats parameters without the shared ones: "alpha=0.3 gamma=1.0". */
 static json_t *params_text(const json_t *params, const json_t *shared)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -114,15 +112,15 @@ static json_t *params_text(const json_t *params, const json_t *shared)
                                                   : lineage_number_format(number, json_number_value(value));
         size_t length = strlen(shown);
         if (length > 2 && strcmp(shown + length - 2, ".0") == 0)
-            length -= 2; /* 60.0 reads the same as 60 */
+            length -= 2; /* 60.0 becomes 60 */
         fprintf(text.out, "%s%s=%.*s", blank, key, (int)length, shown);
         blank = " ";
     }
     return mcp_text_json(&text);
 }
 
-/* Last of all, when the rows of the page are known; until then params stay objects. So the rows were counted at
- * more than they take, never at less. */
+/* Done last, when all rows of the page are known. Until then params are objects, so rows are estimated too large, never
+ * too small. */
 static json_t *fold_params(const struct mcp_page *page)
 {
     json_t *same = NULL;
@@ -144,15 +142,14 @@ static json_t *fold_params(const struct mcp_page *page)
 
 /* ---- the page ---- */
 
-/* Counting stops at MCP_COUNT_MAX: to know that a store has 812,345 matching trials rather than "more than" is
- * worth no second of waiting. */
+/* Counting stops at MCP_COUNT_MAX: the exact number of 812,345 matches is not worth waiting for. */
 json_t *mcp_shown(size_t shown, size_t total)
 {
     return json_sprintf(total > MCP_COUNT_MAX ? "%zu of more than %zu" : "%zu of %zu", shown,
                         total > MCP_COUNT_MAX ? (size_t)MCP_COUNT_MAX : total);
 }
 
-/* The id names the last row of that id; an earlier one goes by its number. */
+/* The cursor is the id of the last row. If a later row has the same id, it is the row number. */
 static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
 {
     struct lineage_trial trial = {0};
@@ -164,13 +161,14 @@ static json_t *cursor_of(const struct mcp_page *page, struct mcp_call *call)
     return by_id ? json_string(page->last_id) : json_sprintf("@%" PRIu64, page->last);
 }
 
-/* An opaque word to the client, a trial's name to us: it needs no table of open cursors, and outlives the process. */
+/* To the client the cursor is opaque; here it is a trial's name. So no table of open cursors is needed, and a cursor
+ * outlives the process. */
 bool mcp_cursor(uint64_t *after, struct mcp_call *call)
 {
     const char *cursor = mcp_text_argument(call, "cursor");
     struct mcp_found found;
     *after = 0;
-    if (!cursor || !*cursor) /* the empty one is the front */
+    if (!cursor || !*cursor) /* an empty cursor means the beginning */
         return true;
     if (!mcp_find(&found, call, cursor))
         return false;
@@ -197,8 +195,7 @@ json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t tot
     return result;
 }
 
-/* A row that was read but did not fit is the first of the next page: it is read again then, which costs less than
- * to carry it. */
+/* A row that was read but did not fit is read again as the first of the next page, which is cheaper than keeping it. */
 static enum lineage_status fill(struct mcp_page *page, struct lineage_cursor *cursor, bool *more,
                                 struct lineage_error *err)
 {
@@ -222,7 +219,7 @@ json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, co
     if (mcp_page_open(&page, call, fallback_fields) && mcp_cursor(&query->after, call)) {
         query->limit = MCP_COUNT_MAX + 1;
         status = lineage_query_count(&total, call->server->store, query, &err);
-        query->limit = page.limit + 1; /* one more tells whether there is a next page */
+        query->limit = page.limit + 1; /* one more row shows whether there is a next page */
         if (status == LINEAGE_OK)
             status = lineage_query_open(&cursor, call->server->store, query, &err);
         if (status == LINEAGE_OK)

@@ -1,64 +1,65 @@
 /*
  * page.h: one page of a list of trials: as many rows as fit into a budget of bytes.
  *
- * A page is {shown: "20 of 431", next: CURSOR, same: "seed=1 lr=0.0003", columns: [...], rows: [[...], ...]}. Rows
- * are lists, because names repeated in every row cost more tokens than the values; parameters that all rows of the
- * page share stand once, in `same`. The cursor is the exp_id of the last row shown: rows are never taken out of a
- * lineage, so it stays valid for ever.
+ * A page is {shown: "20 of 431", next: CURSOR, same: "seed=1 lr=0.0003", columns: [...], rows: [[...], ...]}. Rows are
+ * lists, because names repeated in every row would cost more tokens than the values. Parameters that all rows of the
+ * page share are in `same`. The cursor is the exp_id of the last row shown. Rows are never removed from a lineage, so a
+ * cursor never expires.
  */
 #ifndef MCP_PAGE_H
 #define MCP_PAGE_H
 
 #include "mcp/field.h"
 
-#define MCP_DEFAULT_BYTES 8000 /* of an answer: about 3,500 tokens of names and numbers */
+#define MCP_DEFAULT_BYTES 8000 /* size of an answer: about 3,500 tokens of names and numbers */
 #define MCP_DEFAULT_ROWS 20
 #define MCP_MAX_ROWS 500
-#define MCP_COUNT_MAX 1000 /* trials are counted up to here: what is more need not be known exactly */
+#define MCP_COUNT_MAX 1000 /* trials are counted up to this number; beyond it the exact number does not matter */
 
 #define MCP_DEFAULT_FIELDS "exp_id,status,score,delta_vs_best,params,hypothesis"
 
 struct mcp_page {
     struct mcp_fields fields;
     size_t max_bytes, limit;
-    json_t *rows;  /* with params as objects until the page is finished */
+    json_t *rows;  /* params are objects until the page is finished */
     uint64_t last; /* seq of the last row */
     char last_id[128];
     size_t bytes;
     bool full;
 };
 
-/* From the arguments fields, max_bytes and limit. False after mcp_trouble. */
+/* Reads the arguments fields, max_bytes and limit. Returns false after mcp_trouble. */
 bool mcp_page_open(struct mcp_page *page, struct mcp_call *call, const char *fallback_fields);
 
-/* Put a trial in; false once the page is full, and the trial is not in it then. */
+/* Adds a trial. Returns false if the page is full; the trial is then not on it. */
 bool mcp_page_add(struct mcp_page *page, const struct lineage_trial *trial);
 
-/* The page as a result; more says that rows follow the last one. total is up to MCP_COUNT_MAX + 1. */
+/* Returns the page as a result; more says that further rows follow. total is at most MCP_COUNT_MAX + 1. */
 json_t *mcp_page_finish(struct mcp_page *page, struct mcp_call *call, size_t total, bool more);
 void mcp_page_release(struct mcp_page *page);
 
-/* seq of the trial that the argument `cursor` names, 0 without one. False after mcp_trouble. */
+/* Sets *after to the seq of the trial that the argument `cursor` names, or 0 without one. Returns false after
+ * mcp_trouble. */
 bool mcp_cursor(uint64_t *after, struct mcp_call *call);
 
-/* A page of what a query finds; its limit and after are set here. NULL after mcp_trouble. */
+/* Returns a page of a query's results and sets the query's limit and after. Returns NULL after mcp_trouble. */
 json_t *mcp_page_of_query(struct mcp_call *call, struct lineage_query *query, const char *fallback_fields);
 
-/* "20 of 431" */
+/* Formats "20 of 431". */
 json_t *mcp_shown(size_t shown, size_t total);
 
-/* Arguments that every list takes, and what it gives, for the tool table. */
+/* The arguments of every list and the members of its result, for the tool table. */
 #define MCP_LIST_ARGUMENTS                                                                                        \
-    {"fields", MCP_TEXTS, false, "columns to show: columns of results.tsv, score, turns (information gain), row, " \
-                                 "or a parameter name; default " MCP_DEFAULT_FIELDS, 0, 200, NULL},               \
-        {"limit", MCP_COUNT, false, "rows at most, default 20", 1, MCP_MAX_ROWS, NULL},                           \
-        {"max_bytes", MCP_COUNT, false, "bytes of the answer at most, default 8000", 500, 200000, NULL},          \
+    {"fields", MCP_TEXTS, false, "fields to show: columns of results.tsv, score, turns (information gain), row, " \
+                                 "parameters; default " MCP_DEFAULT_FIELDS, 0, 200, NULL},                        \
+        {"limit", MCP_COUNT, false, "max. rows, default 20", 1, MCP_MAX_ROWS, NULL},                              \
+        {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 500, 200000, NULL},             \
     {                                                                                                             \
-        "cursor", MCP_TEXT, false, "`next` of the page before", 0, 400, NULL                                      \
+        "cursor", MCP_TEXT, false, "`next` of the previous page", 0, 400, NULL                                    \
     }
 
 #define MCP_LIST_OUTPUT                                                                                           \
-    "\"shown\":{\"type\":\"string\",\"description\":\"rows here of rows in all\"},"                               \
+    "\"shown\":{\"type\":\"string\",\"description\":\"rows shown of all\"},"                                      \
     "\"next\":{\"type\":\"string\",\"description\":\"cursor of the next page; absent on the last\"},"             \
     "\"same\":{\"type\":\"string\",\"description\":\"parameters equal in all rows here\"},"                       \
     "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"                                           \

@@ -1,8 +1,7 @@
 /*
- * prompt.c: the prompt plan_night, and completion of its arguments and of ids in resource templates.
- *
- * One file for both, as most of what can be completed are the arguments of this prompt. The advice in it is ours and
- * stands in front; the digest, which quotes trials, comes behind it in its labelled block.
+ * prompt.c: the prompt plan_night, and the completion of its arguments and of ids in resource templates. Both are in
+ * one file, because most completions are arguments of this prompt. The advice comes first; the digest, which quotes
+ * trials, follows in its labelled block.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +12,14 @@
 #include "mcp/knowledge.h"
 #include "mcp/untrusted.h"
 
-/* 100 values are the most that the protocol allows in one answer. */
+/* The protocol allows at most 100 values in one answer. */
 enum { COMPLETIONS = 100, ARGUMENT_MAX = 200, MAX_TRIALS = 1000 };
 
 static const struct {
     const char *name, *description;
 } arguments[] = {
-    {"trials", "how many trials the night has room for, default 6"},
-    {"specialist", "who plans and runs them"},
+    {"trials", "number of trials in the night, 1 to 1000, default 6"},
+    {"specialist", "name of the agent or person that plans and runs them"},
     {"parameter", "what to explore first, e.g. alpha"},
 };
 enum { N_ARGUMENTS = sizeof arguments / sizeof *arguments };
@@ -40,8 +39,8 @@ json_t *mcp_prompts_list(struct mcp_call *call)
 
 /* ---- plan_night ---- */
 
-/* The protocol has prompt arguments as text only, so a number is the client's mistake; lengths are bounded because
- * these texts go into a prompt word for word. */
+/* The protocol defines prompt arguments as text, so a number is the client's mistake. Lengths are limited because these
+ * texts become part of a prompt. */
 static bool check_arguments(struct mcp_call *call, const json_t *given)
 {
     const char *name;
@@ -53,14 +52,15 @@ static bool check_arguments(struct mcp_call *call, const json_t *given)
         if (i == N_ARGUMENTS || !json_is_string(value) || json_string_length(value) > ARGUMENT_MAX ||
             strlen(json_string_value(value)) != json_string_length(value)) {
             mcp_refuse(call, MCP_INVALID_PARAMS,
-                       "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, as text", name);
+                       "Invalid params: argument '%.60s'; plan_night takes trials, specialist and parameter, "
+                       "as text", name);
             return false;
         }
     }
     return true;
 }
 
-/* Empty text is as good as none: clients fill a form and send every field of it. */
+/* An empty text counts as absent, because clients send every field of a form. */
 static bool read_trials(long *trials, struct mcp_call *call, const char *text)
 {
     double value;
@@ -78,19 +78,21 @@ static bool read_trials(long *trials, struct mcp_call *call, const char *text)
 
 static const char how[] =
     "How to plan:\n"
-    "1. Read the digest below. Crashes, overruns and discarded trials say as much as kept ones: do not repeat a cause "
-    "of failure, and say in the hypothesis what is different this time.\n"
-    "2. Ask `sweep` for values and combinations nobody tried, and `tried` for every setting you mean to propose; drop "
-    "what was tried unless the reason to repeat it is the noise between seeds.\n"
-    "3. Start from the kept chain unless a discarded branch deserves another look; name the parent of each trial.\n"
-    "4. Spend about a third of the trials on new ground, the rest near what works. Change one thing at a time where "
-    "the answer is to be read from the difference.\n"
-    "5. Give each trial: parent, parameters, a hypothesis in one sentence with its mechanism, the expected change of "
-    "the score with its sign. The digest shows how good such predictions were so far.\n"
-    "Answer with a table of the trials in the order to run them, then two sentences on what the night would settle.\n";
+    "1. Read the digest below. Crashes, overruns and discarded trials teach as much as kept ones: do not "
+    "repeat a cause of failure, and say in the hypothesis what is different this time.\n"
+    "2. Ask `sweep` for values and combinations that were not tried, and `tried` for every setting you want "
+    "to propose. Drop settings that were tried, unless you repeat one to measure the noise between seeds.\n"
+    "3. Start from the kept chain unless a discarded branch deserves another look; name the parent of each "
+    "trial.\n"
+    "4. Spend about a third of the trials on new ground and the rest near what works. Change one thing at a "
+    "time if the difference should answer a question.\n"
+    "5. Give each trial a parent, parameters, a hypothesis in one sentence with its mechanism, and the "
+    "expected change of the score with its sign. The digest shows how good such predictions were so far.\n"
+    "Answer with a table of the trials in the order to run them, then two sentences on what the night will "
+    "settle.\n";
 
-/* Names that the caller gives become one line without control characters, like any cell: they may have been copied
- * out of a trial. */
+/* Arguments become one line without control characters, like any cell, because they may have been copied from a
+ * trial. */
 static void write_task(FILE *out, long trials, const char *specialist, const char *parameter)
 {
     fprintf(out, "Plan the next night of training: %ld trial%s", trials, trials == 1 ? "" : "s");
@@ -113,7 +115,7 @@ static json_t *plan_night(struct mcp_call *call, const json_t *given)
     long trials;
     if (!read_trials(&trials, call, json_string_value(json_object_get(given, "trials"))))
         return NULL;
-    /* An unknown parameter is refused, not left out: the plan would explore something that nobody asked for. */
+    /* An unknown parameter is refused rather than dropped; otherwise the plan would explore something else. */
     if (parameter && *parameter && !mcp_check_param(call, parameter)) {
         call->code = MCP_INVALID_PARAMS;
         return NULL;
@@ -137,7 +139,7 @@ json_t *mcp_prompts_get(struct mcp_call *call)
     if (!name)
         return NULL;
     if (strcmp(name, "plan_night") != 0)
-        return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; there is plan_night", name);
+        return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; use plan_night", name);
     if (given && !json_is_object(given))
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
     return check_arguments(call, given) ? plan_night(call, given) : NULL;
@@ -145,7 +147,8 @@ json_t *mcp_prompts_get(struct mcp_call *call)
 
 /* ---- completion ---- */
 
-/* Names that begin like the text; ids that are no plain words cannot be typed, so they are left out. */
+/* Returns the names that begin with the text. Ids that are not plain words are left out, because they cannot be
+ * typed. */
 static json_t *completion(char **names, const char *prefix)
 {
     json_t *values = json_array();
@@ -160,7 +163,7 @@ static json_t *completion(char **names, const char *prefix)
     return json_pack("{s:{s:o, s:b}}", "completion", "values", values, "hasMore", n > COMPLETIONS);
 }
 
-/* Newest first where nothing is typed yet; else the largest first, which for counted ids is the newest. */
+/* Newest first if nothing was typed yet; otherwise in descending order, which for numbered ids is newest first too. */
 static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
 {
     char *quoted = mcp_sql_quote(prefix), *sql = NULL, **ids = NULL;
@@ -180,14 +183,13 @@ static char **ids_with_prefix(struct mcp_server *server, const char *prefix)
     return ids;
 }
 
-/* An argument of ours without anything to propose (trials) gets an empty list; one that does not exist is a
- * mistake. */
+/* An argument without completions (trials) gets an empty list; an unknown argument is an error. */
 static json_t *complete_prompt(struct mcp_call *call, const json_t *ref, const char *name, const char *value)
 {
     const char *prompt = json_string_value(json_object_get(ref, "name"));
     size_t i = 0;
     if (!prompt || strcmp(prompt, "plan_night") != 0)
-        return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; there is plan_night", prompt ? prompt : "");
+        return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown prompt: %.80s; use plan_night", prompt ? prompt : "");
     while (i < N_ARGUMENTS && strcmp(arguments[i].name, name) != 0)
         i++;
     if (i == N_ARGUMENTS)
@@ -208,14 +210,14 @@ json_t *mcp_complete(struct mcp_call *call)
     const char *name = json_string_value(json_object_get(argument, "name"));
     const char *value = json_string_value(json_object_get(argument, "value"));
     if (!type || !name || !value || strlen(value) > ARGUMENT_MAX)
-        return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: ref.type, argument.name and argument.value (200 bytes "
-                                                    "at most) must be text");
+        return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: ref.type, argument.name and "
+                                                    "argument.value (at most 200 bytes) must be text");
     if (strcmp(type, "ref/prompt") == 0)
         return complete_prompt(call, ref, name, value);
     const char *uri = json_string_value(json_object_get(ref, "uri"));
     if (strcmp(type, "ref/resource") != 0 || !uri || !mcp_is_template(uri) || strcmp(name, "id") != 0)
         return mcp_refuse(call, MCP_INVALID_PARAMS,
-                          "Invalid params: completed are the id of lineage://trial/{id}, /diff, /steps and the arguments of "
-                          "the prompt plan_night");
+                          "Invalid params: only the id of lineage://trial/{id}, /diff, /steps and the "
+                          "arguments of the prompt plan_night can be completed");
     return completion(ids_with_prefix(call->server, value), value);
 }

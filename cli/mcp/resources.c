@@ -1,8 +1,6 @@
 /*
- * resources.c: lineage://knowledge and lineage://trial/ID, /diff, /steps.
- *
- * For clients whose user picks what the model is to read. The list holds one entry and templates do the rest, since a
- * list of 10,000 trials helps nobody.
+ * resources.c: the resources lineage://knowledge and lineage://trial/ID, /diff, /steps, for clients whose user picks
+ * what the model reads. The list has one entry; trials are templates, because a list of 10,000 trials helps nobody.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +22,8 @@ static const struct {
     const char *part, *name, *title, *description, *type;
 } parts[] = {
     {"", "trial", "Trial", "All of one trial: columns, parameters, information gain, remarks", "application/json"},
-    {"/diff", "diff", "Diff", "What the trial changed against its parent", "text/plain"},
-    {"/steps", "steps", "Step curves", "Per-step metrics, thinned to fit", "text/tab-separated-values"},
+    {"/diff", "diff", "Diff", "What the trial changed, compared with its parent", "text/plain"},
+    {"/steps", "steps", "Step curves", "Metrics of each step, thinned out to fit", "text/tab-separated-values"},
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
@@ -34,7 +32,8 @@ json_t *mcp_resources_list(struct mcp_call *call)
     if (!mcp_one_page(call))
         return NULL;
     return json_pack("{s:[{s:s, s:s, s:s, s:s, s:s}]}", "resources", "uri", "lineage://knowledge", "name", "knowledge",
-                     "title", "What is known", "description", "The digest to begin a session with", "mimeType",
+                     "title", "What is known", "description", "The digest to read at the beginning of a "
+                                                              "session", "mimeType",
                      "text/markdown");
 }
 
@@ -66,12 +65,12 @@ struct steps {
     FILE *out;
     char **keys;
     size_t n_keys, every, seen;
-    char step[32]; /* the one under way */
+    char step[32]; /* the current step */
     char values[MAX_KEYS][24];
     bool pending;
 };
 
-/* The last step is shown whatever the spacing: the end of a curve is what one looks for first. */
+/* The last step is always shown, because the end of a curve matters most. */
 static void put_step(struct steps *steps, bool last)
 {
     bool shown = steps->pending && (last || (steps->seen - 1) % steps->every == 0);
@@ -85,7 +84,7 @@ static void put_step(struct steps *steps, bool last)
     steps->pending = false;
 }
 
-/* Rows come by step, then by key. */
+/* Rows are sorted by step, then by key. */
 static bool take_value(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct steps *steps = context;
@@ -106,7 +105,7 @@ static bool take_value(void *context, size_t n, const char *const *names, const 
     return true;
 }
 
-/* Tab-separated: keys repeated at every step would cost more than the numbers. */
+/* Tab-separated: keys repeated at every step would cost more tokens than the numbers. */
 static void put_head(struct steps *steps)
 {
     fputs("step", steps->out);
@@ -118,10 +117,10 @@ static void put_head(struct steps *steps)
     fputc('\n', steps->out);
 }
 
-/* As many steps, evenly spaced and with the last, as fit. */
+/* Returns the spacing with which evenly spaced steps, including the last, fit. */
 static size_t spacing(struct mcp_call *call, uint64_t seq, size_t n_keys)
 {
-    /* The row number is ours and a number, so it may stand in the statement as it is. */
+    /* The row number is the store's own and needs no quoting in the statement. */
     char sql[160];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT DISTINCT step FROM step_metrics WHERE seq = %llu)",
              (unsigned long long)seq);
@@ -165,7 +164,7 @@ static json_t *read_steps(struct mcp_call *call, const char *id)
              (unsigned long long)seq);
     char **keys = mcp_sql_texts(call->server, sql, MAX_KEYS);
     json_t *text = keys && keys[0] ? write_steps(call, seq, keys)
-                                   : mcp_trouble(call, "trial '%.80s' has no per-step metrics", id);
+                                   : mcp_trouble(call, "trial '%.80s' has no metrics of single steps", id);
     mcp_names_free(keys);
     return text;
 }
@@ -195,7 +194,7 @@ static json_t *read_trial(struct mcp_call *call, const char *id)
     return json;
 }
 
-/* Without a specialist: a resource's address has no place for one. The tool takes it. */
+/* Without a specialist, because a resource's address cannot name one; the tool can. */
 static json_t *read_knowledge(struct mcp_call *call)
 {
     char *block = mcp_knowledge(call, NULL, NULL, MCP_KNOWLEDGE_BYTES);
@@ -204,7 +203,7 @@ static json_t *read_knowledge(struct mcp_call *call)
     return text;
 }
 
-/* By hand: strtol would take blanks and signs as well. */
+/* Not strtol, which would accept blanks and signs. */
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')
@@ -213,7 +212,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* %XX into bytes; false for what is no id (too long, cut off, NUL, no UTF-8). */
+/* Decodes %XX. Returns false if the result cannot be an id: too long, truncated, NUL, invalid UTF-8. */
 static bool decode(char id[ID_MAX], const char *text, size_t length)
 {
     size_t n = 0;
@@ -228,7 +227,7 @@ static bool decode(char id[ID_MAX], const char *text, size_t length)
     return n && strlen(id) == n && lineage_text_is_utf8(id, n);
 }
 
-/* Which part of which trial; -1 if the URI is none of ours. */
+/* Returns which part of which trial the URI names, or -1 if the URI is unknown. */
 static int parse(char id[ID_MAX], const char *uri)
 {
     size_t prefix = strlen(TRIAL_URI);
@@ -246,8 +245,8 @@ static json_t *read_part(struct mcp_call *call, int part, const char *id)
     return readers[part](call, id);
 }
 
-/* A trial that is not there and one that has no diff are the same to a reader: nothing at this address. The code
- * is the era's, and the newer one's data names the address. */
+/* A missing trial and a trial without a diff are the same to a reader: this address holds nothing. Each era has its
+ * error code, and the newer one adds the address as data. */
 static json_t *not_found(struct mcp_call *call, const char *uri)
 {
     json_decref(call->data);
@@ -256,7 +255,7 @@ static json_t *not_found(struct mcp_call *call, const char *uri)
     return NULL;
 }
 
-/* contents carry the client's own spelling of the URI, by which it finds its request again. */
+/* The contents repeat the client's own spelling of the URI, which it uses to match the answer. */
 json_t *mcp_resources_read(struct mcp_call *call)
 {
     const char *uri = mcp_text_param(call, "uri");
@@ -266,7 +265,8 @@ json_t *mcp_resources_read(struct mcp_call *call)
     bool knowledge = strcmp(uri, "lineage://knowledge") == 0;
     int part = parse(id, uri);
     if (!knowledge && part < 0)
-        mcp_trouble(call, "Resource not found: %.200s; there are lineage://knowledge and lineage://trial/ID, /diff, /steps",
+        mcp_trouble(call, "Resource not found: %.200s; use lineage://knowledge or lineage://trial/ID, /diff, "
+                          "/steps",
                     uri);
     json_t *text = knowledge ? read_knowledge(call) : part < 0 ? NULL : read_part(call, part, id);
     if (!text)

@@ -1,8 +1,7 @@
 /*
- * schema.c: arguments of tools as JSON Schema, and checked.
- *
- * Checked by hand from the same table that is listed: a general validator would be a second library, whose messages
- * speak of schemas and not of what to write instead.
+ * schema.c: lists the arguments of tools as JSON Schema and checks them. The checks are written by hand and use the
+ * table that is listed: a general validator would be another library, and its messages would describe schemas instead
+ * of saying what to write.
  */
 #include "mcp/schema.h"
 
@@ -19,7 +18,7 @@ static json_t *choices_json(const char *const *choices)
     return list;
 }
 
-/* The length of a text is checked but not listed: JSON Schema counts characters, our bounds are bytes. */
+/* The length of a text is checked but not listed: JSON Schema counts characters, these limits are bytes. */
 static json_t *text_schema(const struct mcp_argument *argument)
 {
     json_t *schema = json_pack("{s:s}", "type", "string");
@@ -50,7 +49,7 @@ static json_t *type_schema(const struct mcp_argument *argument)
     case MCP_TEXTS: return json_pack("{s:s, s:o}", "type", "array", "items", text_schema(argument));
     case MCP_NUMBER:
     case MCP_COUNT: return number_schema(argument);
-    /* No names are listed for parameters: they are the store's, and a list of tools must not change with it. */
+    /* Parameter names are not listed: they come from the store, and the list of tools must not change with it. */
     case MCP_PARAMS:
     case MCP_RANGES:
         return json_pack("{s:s, s:{s:[s,s]}}", "type", "object", "additionalProperties", "type", "number", "string");
@@ -72,7 +71,7 @@ json_t *mcp_schema_of(const struct mcp_argument *arguments)
     if (json_array_size(required))
         json_object_set(schema, "required", required);
     json_decref(required);
-    /* Said for every tool, also without arguments: a misspelt argument that is ignored is a filter that was not
+    /* Set for every tool, also without arguments: a misspelt argument that is ignored would be a filter that is not
      * applied. */
     json_object_set_new(schema, "additionalProperties", json_false());
     return schema;
@@ -88,7 +87,8 @@ static const struct mcp_argument *find(const struct mcp_argument *arguments, con
     return NULL;
 }
 
-/* Cut where it is full: the nearest name is told before it, and an answer must not grow with a table. */
+/* Stops when the buffer is full: the nearest name was printed before the list, and an answer must not grow with a
+ * table. */
 static void list_words(char out[400], const char *const *words)
 {
     size_t used = 0;
@@ -102,7 +102,7 @@ static bool unknown(struct mcp_call *call, const char *what, const char *word, c
     char all[400];
     const char *near = cli_nearest(word, known);
     list_words(all, known);
-    mcp_trouble(call, "no %s '%.60s'%s%s%s; known are %s", what, word, near ? " (did you mean '" : "",
+    mcp_trouble(call, "no %s '%.60s'%s%s%s; use one of %s", what, word, near ? " (did you mean '" : "",
                 near ? near : "", near ? "'?)" : "", all);
     return false;
 }
@@ -114,7 +114,7 @@ static bool unknown_argument(struct mcp_call *call, const struct mcp_argument *a
         known[i] = arguments[i].name;
     if (known[0])
         return unknown(call, "argument", name, known);
-    mcp_trouble(call, "no argument '%.60s': this tool takes none", name);
+    mcp_trouble(call, "no argument '%.60s'; this tool has no arguments", name);
     return false;
 }
 
@@ -124,7 +124,7 @@ static bool wrong(struct mcp_call *call, const struct mcp_argument *argument, co
     return false;
 }
 
-/* NUL is refused, as everything behind it would be lost without a word. */
+/* NUL is refused, because the text after it would be lost silently. */
 static bool check_text(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -153,7 +153,7 @@ static bool check_texts(struct mcp_call *call, const struct mcp_argument *argume
     return true;
 }
 
-/* 20.0 is taken for a whole number: JSON has one kind of number, and some clients write all of them so. */
+/* Accepts 20.0 as a whole number, because JSON has one type of number and some clients write all of them so. */
 static bool check_number(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     char text[120], low[LINEAGE_NUMBER_MAX], high[LINEAGE_NUMBER_MAX];
@@ -170,13 +170,13 @@ static bool check_number(struct mcp_call *call, const struct mcp_argument *argum
     return wrong(call, argument, text);
 }
 
-/* 32 names at most: the arrays of the tools have that room (MAX_CONDITIONS, MAX_PARAMS). */
+/* At most 32 names, because the arrays of the tools have that size (MAX_CONDITIONS, MAX_PARAMS). */
 static bool check_object(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     const char *key;
     json_t *member;
     if (!json_is_object(value) || json_object_size(value) > 32)
-        return wrong(call, argument, "an object of at most 32 names");
+        return wrong(call, argument, "an object with at most 32 names");
     json_object_foreach((json_t *)(uintptr_t)value, key, member) {
         bool text = json_is_string(member) && strlen(json_string_value(member)) == json_string_length(member);
         if (!json_is_number(member) && !text) {
@@ -188,7 +188,7 @@ static bool check_object(struct mcp_call *call, const struct mcp_argument *argum
     return true;
 }
 
-/* No default, so that the compiler names this place when a type is added. */
+/* The default case is omitted, so that the compiler reports this place when a type is added. */
 static bool check_value(struct mcp_call *call, const struct mcp_argument *argument, const json_t *value)
 {
     switch (argument->type) {
@@ -202,7 +202,7 @@ static bool check_value(struct mcp_call *call, const struct mcp_argument *argume
     return false;
 }
 
-/* null counts as absent, since clients that fill in a form send it for every empty field. */
+/* null counts as absent, because clients with a form send it for every empty field. */
 bool mcp_check_arguments(struct mcp_call *call, const struct mcp_argument *arguments, const json_t *given)
 {
     const char *name;
@@ -229,7 +229,7 @@ const char *mcp_text_argument(const struct mcp_call *call, const char *name)
     return json_string_value(json_object_get(call->arguments, name));
 }
 
-/* The cast is safe: the number was checked against the argument's bounds before the tool was called. */
+/* The cast is safe, because the number was checked against the argument's limits before the tool was called. */
 size_t mcp_count_argument(const struct mcp_call *call, const char *name, size_t fallback)
 {
     const json_t *value = json_object_get(call->arguments, name);

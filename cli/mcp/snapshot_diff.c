@@ -1,7 +1,6 @@
 /*
- * snapshot_diff.c: `lineage diff` between the snapshots of two trials.
- *
- * A file of its own for the child process that it runs; the tool and the resource print what it found.
+ * snapshot_diff.c: runs `lineage diff` on the snapshots of two trials, as a child process. The tool and the resource
+ * print its output.
  */
 #include "mcp/snapshot_diff.h"
 
@@ -19,12 +18,12 @@
 
 extern char **environ;
 
-/* How late a cancellation is noticed at worst. */
+/* The longest delay, in milliseconds, until a cancellation is noticed. */
 enum { LOOK_MS = 200 };
 
 /* ---- the child ---- */
 
-/* `lineage diff` as a process of its own: what it takes (files, memory, time) is its own, and it can be ended. */
+/* Runs `lineage diff` as a separate process, so that its files, memory and time are its own and it can be killed. */
 static pid_t start_diff(struct mcp_call *call, const char *from, const char *to, int *out)
 {
     const char *const argv[] = {"lineage", "diff", "-C", lineage_store_dir(call->server->store), "--", from, to, NULL};
@@ -36,12 +35,12 @@ static pid_t start_diff(struct mcp_call *call, const char *from, const char *to,
         return -1;
     }
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0); /* standard input is the client's */
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0); /* standard input belongs to the client */
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    /* /proc/self/exe and no search in PATH: the diff must be this program's, of this version. "--" above stands
-     * before the ids, as one could begin with a dash. */
+    /* /proc/self/exe instead of a search in PATH, so that the diff is of this program and version. "--" precedes the
+     * ids, because an id may begin with a dash. */
     int error = posix_spawn(&child, "/proc/self/exe", &actions, NULL, (char *const *)(uintptr_t)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
@@ -54,7 +53,7 @@ static pid_t start_diff(struct mcp_call *call, const char *from, const char *to,
     return -1;
 }
 
-/* Until it is done, has said enough, or nobody wants to know any more. */
+/* Reads until the child is done, has printed enough, or the request was cancelled. */
 static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call, int fd, FILE *text)
 {
     char bytes[65536];
@@ -67,15 +66,14 @@ static void read_output(struct mcp_snapshot_diff *changes, struct mcp_call *call
             continue;
         if (n <= 0)
             return;
-        /* Counted beyond what is wanted by at most one read: the child is then ended, whatever the size of the
-         * snapshots. */
+        /* Exceeds the limit by at most one read; then the child is killed, whatever the size of the snapshots. */
         changes->length += (size_t)n;
         fwrite(bytes, 1, (size_t)n, text);
         changes->cut = changes->length > MCP_SNAPSHOT_DIFF_MAX;
     }
 }
 
-/* One that was cut off was killed. */
+/* A diff that was cut off ends by a signal. */
 static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
 {
     int state = 0;
@@ -83,10 +81,10 @@ static bool await_diff(struct mcp_call *call, pid_t child, bool cut)
         kill(child, SIGKILL);
     while (waitpid(child, &state, 0) < 0 && errno == EINTR)
         ;
-    /* The child's stderr is the server's: its own reason stands in the client's log. */
+    /* The child shares the server's stderr, so its message is in the client's log. */
     if (cut || (WIFEXITED(state) && WEXITSTATUS(state) == 0))
         return true;
-    mcp_trouble(call, "the snapshots cannot be compared; `lineage diff` says why");
+    mcp_trouble(call, "the snapshots cannot be compared; run `lineage diff` for the reason");
     return false;
 }
 
@@ -110,19 +108,19 @@ static bool run_diff(struct mcp_snapshot_diff *changes, struct mcp_call *call, c
     return ok && text.data;
 }
 
-/* ---- what is compared ---- */
+/* ---- selecting what is compared ---- */
 
-/* Inside the snapshot: no way up or out of it. */
+/* The path must stay inside the snapshot. */
 static bool path_ok(struct mcp_call *call, const char *path)
 {
     size_t length = path ? strlen(path) : 0;
     if (!path || (length && path[0] != '/' && !strstr(path, "..") && length < 1024))
         return true;
-    mcp_trouble(call, "path: '%.80s' is not a file inside a snapshot, e.g. train.py", path);
+    mcp_trouble(call, "path: '%.80s' is not a path inside a snapshot; use for example train.py", path);
     return false;
 }
 
-/* Asked for both trials before the child runs, only for the message: which of the two has no snapshot. */
+/* Looked up for both trials before the child runs, so that the message can say which of them lacks a snapshot. */
 static char *snapshot_of(struct mcp_call *call, const struct lineage_trial *trial)
 {
     struct lineage_error err;
@@ -132,14 +130,14 @@ static char *snapshot_of(struct mcp_call *call, const struct lineage_trial *tria
     return path;
 }
 
-/* Whether "diff --git a/PATH b/PATH" is of that path. */
+/* Whether the line "diff --git a/PATH b/PATH" is about that path. */
 static bool is_header_of(const char *line, size_t length, const char *path)
 {
     size_t n = strlen(path);
     return length > n + 3 && memcmp(line + length - n, path, n) == 0 && memcmp(line + length - n - 3, " b/", 3) == 0;
 }
 
-/* Only the part of one file stays. */
+/* Keeps only the part about one file. */
 static bool keep_file(struct mcp_snapshot_diff *changes, struct mcp_call *call, const char *path)
 {
     size_t kept = 0;
@@ -172,7 +170,7 @@ bool mcp_snapshot_diff_load(struct mcp_snapshot_diff *changes, struct mcp_call *
     if (!against)
         against = changes->trial.trial.parent_exp;
     if (!against || !*against) {
-        mcp_trouble(call, "trial '%.80s' has no parent: name the trial to compare with in `against`", id);
+        mcp_trouble(call, "trial '%.80s' has no parent; name the trial to compare with in `against`", id);
         return false;
     }
     if (!mcp_find(&changes->other, call, against))

@@ -1,8 +1,6 @@
 /*
- * tool_diff.c: what a trial changed, file by file.
- *
- * The list of files is made from the whole diff, also where its text is cut for the answer, so that a reader can go
- * on and ask for one file by `path`.
+ * tool_diff.c: the tool `diff`: what a trial changed, file by file. The list of files covers the whole diff even if its
+ * text is cut for the answer, so that a reader can then ask for one file by `path`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +14,18 @@ enum { FILES_MAX = 50, FRAME = 400 };
 
 static const struct mcp_argument arguments[] = {
     {"id", MCP_TEXT, true, "exp_id", 0, 400, NULL},
-    {"against", MCP_TEXT, false, "exp_id to compare with; default: the parent", 0, 400, NULL},
+    {"against", MCP_TEXT, false, "exp_id to compare with, default: the parent", 0, 400, NULL},
     {"path", MCP_TEXT, false, "only this file", 0, 1000, NULL},
-    {"max_bytes", MCP_COUNT, false, "of the diff, default 6000", 500, 200000, NULL},
+    {"max_bytes", MCP_COUNT, false, "max. bytes of the diff, default 6000", 500, 200000, NULL},
     {.name = NULL}};
 
-/* "diff --git a/PATH b/PATH": where a file's part begins; both halves are equal, whatever the path holds. */
+/* Whether the line begins a file: "diff --git a/PATH b/PATH". Both halves are equal, whatever the path contains. */
 static bool is_header(const char *line, size_t length)
 {
     return length > 11 && memcmp(line, "diff --git ", 11) == 0;
 }
 
-/* Half of the line, and no search for " b/": a path may hold that too. */
+/* The path is the second half of the line; searching for " b/" would fail for paths that contain it. */
 static json_t *path_of(const char *line, size_t length)
 {
     char path[400];
@@ -41,7 +39,8 @@ struct file {
     size_t added, removed;
 };
 
-/* Counted on beyond FILES_MAX (n_files): a trial that copied in a library must not fill the answer with names. */
+/* Beyond FILES_MAX files are only counted (n_files): a trial that copied in a library must not fill the answer with
+ * names. */
 static void add_file(json_t *files, struct file *file)
 {
     if (file->path && json_array_size(files) < FILES_MAX)
@@ -51,7 +50,7 @@ static void add_file(json_t *files, struct file *file)
     *file = (struct file){.path = NULL};
 }
 
-/* [path, lines added, lines removed] of each. */
+/* Lists [path, lines added, lines removed] of each file. */
 static json_t *list_files(const struct mcp_snapshot_diff *changes, size_t *n)
 {
     json_t *files = json_array();
@@ -68,7 +67,7 @@ static json_t *list_files(const struct mcp_snapshot_diff *changes, size_t *n)
             in_hunk = false;
             ++*n;
         }
-        /* Only inside a hunk: the lines --- and +++ of a header would count as one removed and one added. */
+        /* Counts only inside a hunk: the header lines --- and +++ would count as one removed and one added. */
         in_hunk = in_hunk || (length > 2 && memcmp(text, "@@ ", 3) == 0);
         file.added += in_hunk && text[0] == '+';
         file.removed += in_hunk && text[0] == '-';

@@ -1,8 +1,7 @@
 /*
- * tool_knowledge.c: the session-start block, as the next agent reads it.
- *
- * The store renders it and cuts it to a budget by worth; here remarks are added, which stand in a file that the
- * renderer does not read, and the label around the whole.
+ * tool_knowledge.c: the tool `knowledge`: the block that an agent reads at the start of a session. The store renders it
+ * and cuts it to a budget, least useful rows first. This file adds remarks, which are in a file that the renderer does
+ * not read, and the label around the whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +15,14 @@
 
 enum { REMARK_BYTES = 2000, SMALLEST_BLOCK = 400 };
 
-/* ---- remarks, which the rendered block does not know ---- */
+/* ---- remarks, which the rendered block does not contain ---- */
 
 struct remarks {
-    char *lines[10]; /* the newest, as a ring */
+    char *lines[10]; /* ring buffer of the newest remarks */
     size_t n;
 };
 
-/* A ring, as the file is read from its beginning and only its end is wanted. */
+/* A ring buffer, because the file is read from its beginning but only its end is wanted. */
 static bool keep_remark(void *context, const struct lineage_remark *remark)
 {
     struct remarks *remarks = context;
@@ -65,7 +64,7 @@ static void add_remarks(FILE *out, struct lineage_store *store)
 
 /* ---- the block ---- */
 
-/* What a person wrote into KNOWLEDGE.md is kept, as `lineage night` keeps it. */
+/* Keeps the text that was written by hand into KNOWLEDGE.md, as `lineage night` does. */
 static char *insights_of(struct lineage_store *store)
 {
     struct lineage_error err;
@@ -92,14 +91,14 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
     options.specialist = specialist;
     options.sections = sections;
     options.insights = insights;
-    /* Some room is left for what stands behind the digest: the remarks, which are the first to be cut. */
+    /* Reserves room for the remarks after the digest, which are cut first. */
     options.max_bytes = max_bytes - SMALLEST_BLOCK / 2;
     if (!mcp_text_open(&all))
         return free(insights), NULL;
     enum lineage_status status = lineage_render(&text, &length, call->server->store, &options, &err);
     if (status == LINEAGE_OK) {
         fwrite(text, 1, length, all.out);
-        /* Who names sections wants those alone. */
+        /* A caller that names sections gets only those. */
         if (!sections)
             add_remarks(all.out, call->server->store);
     }
@@ -117,13 +116,14 @@ char *mcp_knowledge(struct mcp_call *call, const char *specialist, const char *s
 /* ---- the tool ---- */
 
 static const struct mcp_argument arguments[] = {
-    {"specialist", MCP_TEXT, false, "who reads it", 0, 400, NULL},
-    {"sections", MCP_TEXTS, false, "only these: best, leaderboard, knowledge (chains), recent, full, sweep, failures, ..", 0, 40,
+    {"specialist", MCP_TEXT, false, "name of the reader", 0, 400, NULL},
+    {"sections", MCP_TEXTS, false, "only these: best, leaderboard, knowledge (chains), recent, full, sweep, "
+                                   "failures, ..", 0, 40,
      NULL},
-    {"max_bytes", MCP_COUNT, false, "the least useful is left out to fit, default 10000", 1000, 200000, NULL},
+    {"max_bytes", MCP_COUNT, false, "the least useful rows are left out to fit, default 10000", 1000, 200000, NULL},
     {.name = NULL}};
 
-/* What does not fit is left out: the names of all sections together are shorter. */
+/* A name that does not fit is dropped; the names of all sections together do fit. */
 static void join(char out[400], const json_t *names)
 {
     size_t used = 0;
@@ -147,8 +147,9 @@ static json_t *call_knowledge(struct mcp_call *call)
 const struct mcp_tool mcp_tool_knowledge = {
     .name = "knowledge",
     .title = "What is known",
-    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent trials, coverage "
-                   "of parameters, failures, calibration of predictions, a person's insights. Markdown.",
+    .description = "The digest to begin a session with: best trial and its chain, leaderboard, recent "
+                   "trials, coverage of parameters, failures, calibration of predictions, a person's "
+                   "insights. Markdown.",
     .arguments = arguments,
     .idempotent = true,
     .patience_s = MCP_PATIENCE_S,

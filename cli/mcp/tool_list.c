@@ -1,7 +1,6 @@
 /*
- * tool_list.c: query, tried, chain, best, trial: trials as rows.
- *
- * Together, as they share the page with its fields and its cursor, and differ in what they select.
+ * tool_list.c: the tools query, tried, chain, best, trial, which show trials as rows. They are together because they
+ * share the page with its fields and its cursor, and differ in what they select.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,15 +23,15 @@ static const char *const labels[] = {"keep", "discard", "crash", "eval_budget_ov
                                      NULL};
 
 static const struct mcp_argument query_arguments[] = {
-    {"where", MCP_RANGES, false, "parameter or numeric column -> number, or range \"LOW:HIGH\", \"LOW:\", \":HIGH\" "
-                                 "(both ends belong to it), or text(s) it is exactly: {\"alpha\": \"0.1:0.5\", "
+    {"where", MCP_RANGES, false, "parameter or numeric column -> number, or range \"LOW:HIGH\", \"LOW:\", "
+                                 "\":HIGH\" (ends included), or exact text(s): {\"alpha\": \"0.1:0.5\", "
                                  "\"score\": \"0.9:\", \"optimizer\": \"adam,sgd\"}", 0, 0, NULL},
     {"status", MCP_TEXTS, false, "only these labels", 0, 0, labels},
-    {"specialist", MCP_TEXT, false, "exactly this specialist", 0, 400, NULL},
-    {"since", MCP_TEXT, false, "timestamp from this UTC date or time on, e.g. 2026-05-12", 0, 40, NULL},
-    {"until", MCP_TEXT, false, "timestamp before", 0, 40, NULL},
-    {"sort", MCP_TEXT, false, "column or parameter, `-` in front for descending; default -row: newest first. Trials "
-                              "without the value are left out", 0, 80, NULL},
+    {"specialist", MCP_TEXT, false, "only this specialist", 0, 400, NULL},
+    {"since", MCP_TEXT, false, "timestamp at or after this UTC date or time, e.g. 2026-05-12", 0, 40, NULL},
+    {"until", MCP_TEXT, false, "timestamp before this", 0, 40, NULL},
+    {"sort", MCP_TEXT, false, "column or parameter, with `-` in front descending; default -row: newest "
+                              "first. Trials without the value are left out", 0, 80, NULL},
     MCP_LIST_ARGUMENTS,
     {.name = NULL}};
 
@@ -42,7 +41,7 @@ struct conditions {
     struct cli_texts texts;
 };
 
-/* Asked alone, so that the answer can name the condition: a parameter of numbers has no texts. */
+/* Checked separately, so that the answer can name the condition: a numeric parameter has no texts. */
 static bool check_texts(const struct lineage_condition *condition, struct mcp_call *call, const char *name)
 {
     const struct lineage_query query = {.conditions = condition, .n_conditions = 1, .limit = 1};
@@ -54,7 +53,7 @@ static bool check_texts(const struct lineage_condition *condition, struct mcp_ca
     return status != LINEAGE_EINVAL;
 }
 
-/* A number is a range of one value, so that every condition on numbers takes one path in the store. */
+/* A number becomes a range of one value, so that the store handles all numeric conditions alike. */
 static bool add_condition(struct conditions *conditions, struct mcp_call *call, const char *name, const json_t *value)
 {
     struct lineage_condition *condition = &conditions->list[conditions->n++];
@@ -69,8 +68,8 @@ static bool add_condition(struct conditions *conditions, struct mcp_call *call, 
         condition->range = (struct lineage_range){.low = {false, 0}};
         if (cli_texts_parse(condition, &conditions->texts, text))
             return check_texts(condition, call, name);
-        mcp_trouble(call, "where.%.60s: '%.60s' is neither a range nor texts; what holds commas or quotes stands in single "
-                    "quotes", name, text);
+        mcp_trouble(call, "where.%.60s: '%.60s' is neither a range nor texts; put a text with commas or quotes "
+                    "into single quotes", name, text);
         return false;
     }
     if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
@@ -79,7 +78,8 @@ static bool add_condition(struct conditions *conditions, struct mcp_call *call, 
     return false;
 }
 
-/* A name that is no column must be a parameter or an extra column: the store's word for it is not short. */
+/* A name that is not a column must be a parameter or an extra column; the message lists the nearest, which the store's
+ * own does not. */
 static bool check_name(struct mcp_call *call, const char *name)
 {
     const json_t *given = call->arguments;
@@ -102,7 +102,7 @@ static bool read_where(struct conditions *conditions, struct mcp_call *call)
     return true;
 }
 
-/* Unknown labels cannot come: the schema lists them, and arguments were checked against it. */
+/* Unknown labels cannot occur: the schema lists the labels, and the arguments were checked against it. */
 static unsigned label_bits(const struct mcp_call *call)
 {
     const json_t *status = json_object_get(call->arguments, "status");
@@ -114,7 +114,7 @@ static unsigned label_bits(const struct mcp_call *call)
     return bits;
 }
 
-/* Clients know the row number as `row`, which is what it is to them; the store's column is called seq. */
+/* Clients know the row number as `row`; the store's column is called seq. */
 static const char *sort_name(const char *sort)
 {
     if (!sort || strcmp(sort, "-row") == 0)
@@ -141,8 +141,8 @@ static json_t *call_query(struct mcp_call *call)
 const struct mcp_tool mcp_tool_query = {
     .name = "query",
     .title = "List trials",
-    .description = "Trials by parameters, score, status, time: newest first. Units: train_s and total_s seconds, "
-                   "delta_vs_best = score minus the best before; timestamps UTC.",
+    .description = "Lists trials by parameters, score, status, time: newest first. Units: train_s and "
+                   "total_s in seconds, delta_vs_best = score minus the best before; timestamps in UTC.",
     .arguments = query_arguments,
     .output = MCP_LIST_OUTPUT,
     .needed = "\"shown\",\"columns\",\"rows\"",
@@ -154,13 +154,15 @@ const struct mcp_tool mcp_tool_query = {
 /* ---- tried ---- */
 
 static const struct mcp_argument tried_arguments[] = {
-    {"params", MCP_PARAMS, true, "parameter -> value, e.g. {\"alpha\": 0.9, \"optimizer\": \"adam\"}; all must be near, texts the same", 0, 0, NULL},
-    {"tolerance", MCP_NUMBER, false, "how near: a share of each value (0.05 = within 5 %; absolute where the value is "
-                                     "0); default 0.05", 0, 10, NULL},
+    {"params", MCP_PARAMS, true, "parameter -> value, e.g. {\"alpha\": 0.9, \"optimizer\": \"adam\"}; all "
+                                 "must match, numbers within the tolerance", 0, 0, NULL},
+    {"tolerance", MCP_NUMBER, false, "share of each value (0.05 = within 5 %; absolute if the value is 0), "
+                                     "default 0.05", 0, 10, NULL},
     MCP_LIST_ARGUMENTS,
     {.name = NULL}};
 
-/* Relative nearness, since learning rates lie orders of magnitude apart; absolute at 0, which has no share. */
+/* The tolerance is relative, because learning rates differ by orders of magnitude, and absolute at 0, where a share
+ * would be 0. */
 static bool read_wanted(struct conditions *conditions, const char *wanted_texts[MAX_CONDITIONS], struct mcp_call *call)
 {
     double tolerance = 0.05;
@@ -184,7 +186,7 @@ static bool read_wanted(struct conditions *conditions, const char *wanted_texts[
     return conditions->n > 0;
 }
 
-/* The nearest values below and above that were tried, where nothing near was. */
+/* Adds the nearest tried values below and above, if no trial matched. */
 static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name, double wanted)
 {
     char number[LINEAGE_NUMBER_MAX], sql[512];
@@ -203,7 +205,7 @@ static void add_nearest(json_t *nearest, struct mcp_call *call, const char *name
     json_object_set_new(nearest, name, values);
 }
 
-/* Texts have no distance: those there are, as far as they can be listed. */
+/* Texts have no distance, so the tried ones are listed as far as they fit. */
 static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *name)
 {
     enum { TEXTS = 8 };
@@ -222,11 +224,11 @@ static void add_texts_tried(json_t *nearest, struct mcp_call *call, const char *
     json_object_set_new(nearest, name, values);
 }
 
-/* "nearest" only where nothing was found: it costs two looks into an index for each parameter. */
+/* "nearest" is added only if nothing was found, because it costs two index lookups per parameter. */
 static json_t *call_tried(struct mcp_call *call)
 {
     struct conditions conditions = {.n = 0};
-    /* All labels but harness_abort: there the machine failed and the setting was not tried. */
+    /* All labels except harness_abort, after which the setting counts as not tried because the machine failed. */
     struct lineage_query query = {.labels = (1u << LINEAGE_N_LABELS) - 1 - (1u << LINEAGE_HARNESS_ABORT),
                                   .conditions = conditions.list,
                                   .sort = "-seq"};
@@ -238,7 +240,7 @@ static json_t *call_tried(struct mcp_call *call)
     json_t *result = mcp_page_of_query(call, &query, MCP_DEFAULT_FIELDS);
     if (!result)
         return NULL;
-    /* An empty page behind a cursor is the end of a list that had rows. */
+    /* An empty page after a cursor is the end of a list that had rows. */
     bool tried = json_array_size(json_object_get(result, "rows")) > 0 || query.after;
     json_object_set_new(result, "tried", json_boolean(tried));
     if (tried)
@@ -256,8 +258,8 @@ static json_t *call_tried(struct mcp_call *call)
 const struct mcp_tool mcp_tool_tried = {
     .name = "tried",
     .title = "Was it tried?",
-    .description = "Whether a setting was tried, and how it ended: the trials near it, newest first. If none, the "
-                   "nearest values tried.",
+    .description = "Whether a setting was tried, and how it ended: the matching trials, newest first. If "
+                   "there are none, the nearest values that were tried.",
     .arguments = tried_arguments,
     .output = "\"tried\":{\"type\":\"boolean\"},"
               "\"nearest\":{\"type\":\"object\",\"description\":\"parameter -> nearest tried values\"}," MCP_LIST_OUTPUT,
@@ -272,7 +274,7 @@ const struct mcp_tool mcp_tool_tried = {
 static const struct mcp_argument chain_arguments[] = {
     {"id", MCP_TEXT, false, "exp_id; default: the best trial", 0, 400, NULL}, MCP_LIST_ARGUMENTS, {.name = NULL}};
 
-/* The index behind the cursor's trial. */
+/* The index after the cursor's trial. */
 static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_chain *chain)
 {
     uint64_t after;
@@ -291,8 +293,8 @@ static bool start_of(size_t *start, struct mcp_call *call, const struct lineage_
 
 static const char *const chain_ends[] = {"root", "missing parent", "cycle"};
 
-/* Ancestors that were not kept are counted and not listed: a result stands on the kept ones, but a long gap
- * between two is worth a question. */
+/* Ancestors that were not kept are counted, not listed: a result builds on the kept ones, but a long gap may be worth a
+ * question. */
 static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *chain)
 {
     struct mcp_page page;
@@ -312,7 +314,7 @@ static json_t *chain_page(struct mcp_call *call, const struct lineage_chain *cha
     return result;
 }
 
-/* The id is looked up first for its message: the nearest ids, which the chain's own error does not name. */
+/* Looks the id up first, because this message suggests the nearest ids and the chain's own does not. */
 static json_t *call_chain(struct mcp_call *call)
 {
     const char *id = mcp_text_argument(call, "id");
@@ -333,7 +335,7 @@ static json_t *call_chain(struct mcp_call *call)
 const struct mcp_tool mcp_tool_chain = {
     .name = "chain",
     .title = "Kept ancestors",
-    .description = "From the root to a trial through its kept ancestors: what the result stands on.",
+    .description = "From the root to a trial through its kept ancestors: what the result builds on.",
     .arguments = chain_arguments,
     .output = "\"passed_over\":{\"type\":\"integer\",\"description\":\"ancestors that were not kept\"},"
               "\"begins\":{\"type\":\"string\",\"description\":\"why it begins there: root, missing parent, cycle\"},"
@@ -348,14 +350,14 @@ const struct mcp_tool mcp_tool_chain = {
 
 enum { LONG_TEXT = 4000, SHORTEST_TEXT = 40 };
 
-/* Members that are empty are left out. */
+/* Empty members are left out. */
 static bool is_empty(const json_t *value)
 {
     return json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0) ||
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* Extra columns come only with all the rest: who names fields wants those and no others. */
+/* Extra columns are included only if no fields were named. */
 static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fields *fields, size_t max)
 {
     json_t *object = json_object();
@@ -371,7 +373,7 @@ static json_t *trial_json(const struct lineage_trial *trial, const struct mcp_fi
     return object;
 }
 
-/* All texts are halved together until they fit: which of them is dispensable is the reader's knowledge. */
+/* Halves the limit of all texts together until they fit, because only the reader knows which text matters. */
 static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *trial, const struct mcp_fields *fields)
 {
     size_t room = mcp_count_argument(call, "max_bytes", MCP_DEFAULT_BYTES) - 200;
@@ -390,7 +392,7 @@ static json_t *fitting_trial(struct mcp_call *call, const struct lineage_trial *
     "core_metric,val_bpb,delta_vs_best,train_s,total_s,job_name,snapshot_path,notes,params,turns,"              \
     "ig_clip_scale_mean,ig_clip_scale_std"
 
-/* The first 20: false ends the reading of the file. */
+/* Takes the first 20 remarks; false ends the reading of the file. */
 static bool add_remark(void *context, const struct lineage_remark *remark)
 {
     json_t *list = context;
@@ -399,7 +401,7 @@ static bool add_remark(void *context, const struct lineage_remark *remark)
     return json_array_size(list) < 20;
 }
 
-/* Remarks that cannot be read are no reason to withhold the trial. */
+/* Remarks that cannot be read must not prevent the trial from being shown. */
 static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *trial, const char *fallback)
 {
     struct mcp_fields fields;
@@ -416,9 +418,9 @@ static json_t *one_trial(struct mcp_call *call, const struct lineage_trial *tria
 }
 
 #define ONE_TRIAL_ARGUMENTS                                                                                 \
-    {"fields", MCP_TEXTS, false, "only these, as in query; default: all that are not empty", 0, 200, NULL}, \
+    {"fields", MCP_TEXTS, false, "fields, as in query; default: all that are not empty", 0, 200, NULL}, \
     {                                                                                                       \
-        "max_bytes", MCP_COUNT, false, "texts are cut to fit, default 8000", 500, 200000, NULL              \
+        "max_bytes", MCP_COUNT, false, "texts are shortened to fit, default 8000", 500, 200000, NULL              \
     }
 
 #define ONE_TRIAL_OUTPUT                                                                                       \
@@ -449,8 +451,8 @@ static json_t *call_trial(struct mcp_call *call)
 const struct mcp_tool mcp_tool_trial = {
     .name = "trial",
     .title = "One trial",
-    .description = "One trial in full: columns, parameters, information gain by turn, remarks. Step curves and the "
-                   "diff are the resources lineage://trial/ID/steps and /diff.",
+    .description = "One trial in full: columns, parameters, information gain by turn, remarks. Step curves "
+                   "and the diff are the resources lineage://trial/ID/steps and /diff.",
     .arguments = trial_arguments,
     .output = ONE_TRIAL_OUTPUT,
     .needed = "\"trial\"",
@@ -481,7 +483,8 @@ static json_t *call_best(struct mcp_call *call)
 const struct mcp_tool mcp_tool_best = {
     .name = "best",
     .title = "Best trial",
-    .description = "The best kept or baseline trial by the store's score, with the score's name and direction.",
+    .description = "The best kept or baseline trial by the store's score, with the score's name and "
+                   "direction.",
     .arguments = best_arguments,
     .output = "\"metric\":{\"type\":\"string\"},\"better\":{\"enum\":[\"lower\",\"higher\"]}," ONE_TRIAL_OUTPUT,
     .needed = "\"trial\",\"metric\",\"better\"",

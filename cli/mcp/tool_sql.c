@@ -1,8 +1,6 @@
 /*
- * tool_sql.c: a read-only SELECT on the mirror.
- *
- * What may be run is decided in the store (one statement, SQLite's own read-only test, an authorizer); a check of the
- * first word was the hole in others' servers, which let WITH ... DELETE pass.
+ * tool_sql.c: the tool `sql`: a read-only SELECT on the mirror. The store decides what may run (one statement, SQLite's
+ * own read-only test, an authorizer). Other servers checked only the first word, which let WITH ... DELETE pass.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +11,14 @@
 
 enum { FRAME = 300, CELL_MAX = 400, CELL_MIN = 16 };
 
-/* The tables are described in the argument, and not in a tool of its own: the statement can be written without
- * another call. */
+/* The argument describes the tables, so that a model can write the statement without another call. */
 static const struct mcp_argument arguments[] = {
     {"statement", MCP_TEXT, true,
-     "one SELECT. trials(seq, exp_id, timestamp, specialist, parent_exp, hypothesis, status, score, delta_vs_best, train_s, "
-     "total_s, notes, ...); params(seq, exp_id, key, value), text_params (the same of texts); turn_stats(seq, turn, mean, std, n); "
-     "step_metrics(seq, exp_id, step, key, value)", 0, 20000, NULL},
-    {"limit", MCP_COUNT, false, "rows at most, default 50", 1, 2000, NULL},
-    {"max_bytes", MCP_COUNT, false, "bytes of the answer at most, default 8000; page with LIMIT and OFFSET", 500, 200000,
+     "one SELECT. trials(seq, exp_id, timestamp, specialist, parent_exp, hypothesis, status, score, "
+     "delta_vs_best, train_s, total_s, notes, ...); params(seq, exp_id, key, value), text_params (the same "
+     "for texts); turn_stats(seq, turn, mean, std, n); step_metrics(seq, exp_id, step, key, value)", 0, 20000, NULL},
+    {"limit", MCP_COUNT, false, "max. rows, default 50", 1, 2000, NULL},
+    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000; page with LIMIT and OFFSET", 500, 200000,
      NULL},
     {.name = NULL}};
 
@@ -31,7 +28,7 @@ struct rows {
     bool more;
 };
 
-/* Text, also of numbers: a result column of SQLite has no type of its own, and rows of one column may differ. */
+/* Numbers become text too: a result column of SQLite has no type, and its rows may differ. */
 static json_t *row_json(size_t n, const char *const *texts, size_t max)
 {
     json_t *row = json_array();
@@ -40,7 +37,7 @@ static json_t *row_json(size_t n, const char *const *texts, size_t max)
     return row;
 }
 
-/* As in every list: the first row is shown, if need be with its texts cut short. */
+/* As in every list, the first row is always shown, with shortened texts if necessary. */
 static bool add_row(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct rows *rows = context;
@@ -63,7 +60,8 @@ static bool add_row(void *context, size_t n, const char *const *names, const cha
     return false;
 }
 
-/* No cursor: between two calls an arbitrary statement cannot be taken up where it was left. LIMIT and OFFSET can. */
+/* Has no cursor, because an arbitrary statement cannot be continued in a later call; LIMIT and OFFSET can do
+ * that. */
 static json_t *call_sql(struct mcp_call *call)
 {
     struct rows rows = {.columns = json_array(), .list = json_array(), .bytes = FRAME,
@@ -87,14 +85,15 @@ static json_t *call_sql(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sql = {
     .name = "sql",
     .title = "SELECT",
-    .description = "A read-only SQLite SELECT, for what the other tools do not answer. Values come as text, NULL as null.",
+    .description = "A read-only SQLite SELECT, for what the other tools cannot answer. Values are text, NULL "
+                   "is null.",
     .arguments = arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
               "\"rows\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"null\"]}}},"
               "\"note\":{\"type\":\"string\"}",
     .needed = "\"shown\",\"columns\",\"rows\"",
     .idempotent = true,
-    /* A join over all trials may be what was meant; one without its condition never ends. */
+    /* A join over all trials may be intended and slow; one without a condition would never end. */
     .patience_s = 20,
     .call = call_sql,
 };

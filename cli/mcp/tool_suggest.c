@@ -1,8 +1,6 @@
 /*
- * tool_suggest.c: which setting to try next.
- *
- * The proposer is the one of `lineage suggest` and of the nights; here are only its arguments and its place in the
- * table.
+ * tool_suggest.c: the tool `suggest`: which setting to try next. It shares the proposer of `lineage suggest` and of
+ * nights; this file has only its arguments.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +13,12 @@ enum { SUGGEST_MAX = 50 };
 static const char *const methods[] = {"sobol", "tpe", "random", "grid", NULL};
 
 static const struct mcp_argument arguments[] = {
-    {"ranges", MCP_RANGES, true, "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices \"adam,sgd\"", 0, 0,
+    {"ranges", MCP_RANGES, true, "parameter -> \"LOW:HIGH[:linear|log|integer|log-integer]\", or choices "
+                                 "\"adam,sgd\"", 0, 0,
      NULL},
     {"propose", MCP_TEXT, false, "default tpe", 0, 0, methods},
     {"n", MCP_COUNT, false, "how many, default 1", 1, SUGGEST_MAX, NULL},
-    /* Up to 2^53 - 1: beyond it a client whose numbers are doubles would send another seed than it shows. */
+    /* At most 2^53 - 1, because a client whose numbers are doubles would send another seed than it shows. */
     {"seed", MCP_COUNT, false, "default 0", 0, 9007199254740991.0, NULL},
     {.name = NULL}};
 
@@ -43,13 +42,13 @@ static json_t *answer(struct propose_question *question, struct mcp_call *call)
     if (!read_ranges(&question->space, call))
         return NULL;
     if (method && !propose_method_parse(&question->method, method))
-        return mcp_trouble(call, "propose: known are sobol, tpe, random, grid");
+        return mcp_trouble(call, "propose: use sobol, tpe, random or grid");
     return propose_answer_make(&result, question, call->server->store, &err) == LINEAGE_OK
                ? result
                : mcp_store_trouble(call, &err);
 }
 
-/* On the heap: the space of a question is larger than a stack frame ought to be. */
+/* On the heap, because the space of a question is too large for the stack. */
 static json_t *call_suggest(struct mcp_call *call)
 {
     struct propose_question *question = calloc(1, sizeof *question);
@@ -61,8 +60,8 @@ static json_t *call_suggest(struct mcp_call *call)
 const struct mcp_tool mcp_tool_suggest = {
     .name = "suggest",
     .title = "What to try next",
-    .description = "Settings a proposer would run next in these ranges; failures and running trials "
-                   "count as bad; no repeats.",
+    .description = "Settings that a proposer would run next in these ranges. Failed and running trials count "
+                   "as bad; nothing is repeated.",
     .arguments = arguments,
     .output = "\"method\":{\"type\":\"string\"},\"seed\":{\"type\":\"integer\"},"
               "\"trials\":{\"type\":\"object\",\"description\":\"in the ranges, elsewhere\"},"

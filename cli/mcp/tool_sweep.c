@@ -1,8 +1,6 @@
 /*
- * tool_sweep.c: coverage of one or two parameters.
- *
- * Untried combinations come with the first page already: they are what the question is for, and an agent seldom turns
- * to the second.
+ * tool_sweep.c: the tool `sweep`: coverage of one or two parameters. Untried combinations are on the first page,
+ * because they are what the question is about and agents rarely read the second page.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +19,10 @@ static const char *const field_names[] = {"trials", "best", "best_id", "labels",
 static const struct mcp_argument arguments[] = {
     {"x", MCP_TEXT, true, "parameter, e.g. alpha", 0, 200, NULL},
     {"y", MCP_TEXT, false, "second parameter", 0, 200, NULL},
-    {"fields", MCP_TEXTS, false, "beside the values; default trials, best, best_id", 0, 0, field_names},
-    {"limit", MCP_COUNT, false, "cells at most, default 100", 1, 2000, NULL},
-    {"max_bytes", MCP_COUNT, false, "bytes of the answer at most, default 8000", 1000, 200000, NULL},
-    {"cursor", MCP_TEXT, false, "`next` of the page before", 0, 600, NULL},
+    {"fields", MCP_TEXTS, false, "shown beside the values; default trials, best, best_id", 0, 0, field_names},
+    {"limit", MCP_COUNT, false, "max. cells, default 100", 1, 2000, NULL},
+    {"max_bytes", MCP_COUNT, false, "max. bytes of the answer, default 8000", 1000, 200000, NULL},
+    {"cursor", MCP_TEXT, false, "`next` of the previous page", 0, 600, NULL},
     {.name = NULL}};
 
 struct sweeping {
@@ -33,7 +31,7 @@ struct sweeping {
     struct lineage_sweep sweep;
 };
 
-/* Texts as the notes' grammar quotes them, so that a comma in one does not end the value. */
+/* Texts are quoted as in notes, so that a comma in a text does not end the value. */
 static void value_name(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const char *text)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -43,7 +41,7 @@ static void value_name(char out[LINEAGE_PARAM_QUOTED_MAX], double value, const c
         strcpy(out, lineage_number_format(number, value));
 }
 
-/* A cell is named by its values: trials are only added, so it stays where it is in the order. */
+/* A cell is named by its values. Trials are only added, so its place in the order is stable. */
 static json_t *cell_name(const struct sweeping *s, const struct lineage_sweep_cell *cell)
 {
     char x[LINEAGE_PARAM_QUOTED_MAX], y[LINEAGE_PARAM_QUOTED_MAX];
@@ -52,7 +50,7 @@ static json_t *cell_name(const struct sweeping *s, const struct lineage_sweep_ce
     return s->y ? json_sprintf("%s,%s", x, y) : json_string(x);
 }
 
-/* Numbers come before texts, as in the sweep. */
+/* Numbers sort before texts, as in the sweep. */
 static int compare_values(double a, const char *a_text, double b, const char *b_text)
 {
     if (a_text && b_text)
@@ -64,11 +62,11 @@ static int compare_values(double a, const char *a_text, double b, const char *b_
 
 struct axis_value {
     double number;
-    const char *text; /* NULL, or own */
+    const char *text; /* NULL or owned */
     char own[LINEAGE_PARAM_TEXT_MAX + 1];
 };
 
-/* A value as value_name wrote it; *text is moved behind it and its comma. */
+/* Parses a value as value_name writes it; *text is moved behind it and its comma. */
 static bool take_value(struct axis_value *value, const char **text)
 {
     size_t n = strcspn(*text, ",");
@@ -87,8 +85,8 @@ static bool is_cell_at(const struct lineage_sweep_cell *cell, const struct axis_
            compare_values(cell->y, cell->y_text, y->number, y->text) == 0;
 }
 
-/* The place is found by comparing values, not by equality: a cell of numbers may have got neighbours since, and
- * the page goes on behind the values named. */
+/* Finds the place by order, not by equality, because cells may have been added since; the page continues after the
+ * named values. */
 static bool start_of(size_t *start, const struct sweeping *s)
 {
     const char *cursor = mcp_text_argument(s->call, "cursor");
@@ -104,14 +102,14 @@ static bool start_of(size_t *start, const struct sweeping *s)
         if (order > 0 || (!order && compare_values(cell->y, cell->y_text, y.number, y.text) > 0))
             break;
     }
-    if (ok && (x.text || y.text)) /* any word could be a text: it must be one of the sweep */
+    if (ok && (x.text || y.text)) /* any word parses as a text, so it must be one of the sweep's */
         ok = *start && is_cell_at(&s->sweep.cells[*start - 1], &x, &y);
     if (!ok)
         mcp_trouble(s->call, "cursor: '%.60s' is not the `next` of a page of this sweep", cursor);
     return ok;
 }
 
-/* Only labels that occur: zeros for the others would be most of the answer. */
+/* Only labels that occur; zeros for the others would be most of the answer. */
 static json_t *labels_text(const struct lineage_sweep_cell *cell)
 {
     char text[300] = "";
@@ -123,7 +121,7 @@ static json_t *labels_text(const struct lineage_sweep_cell *cell)
     return json_string(text);
 }
 
-/* null for a cell in which everything failed: its best is not 0. */
+/* null for a cell in which every trial failed; its best is not 0. */
 static json_t *cell_field(const struct lineage_sweep_cell *cell, const char *field)
 {
     if (strcmp(field, "trials") == 0)
@@ -135,8 +133,7 @@ static json_t *cell_field(const struct lineage_sweep_cell *cell, const char *fie
     return labels_text(cell);
 }
 
-/* The parameters' names go through mcp_cell, although the caller gave them: they are names of a store's
- * parameters, which any trial may have coined. */
+/* The parameters' names go through mcp_cell although the caller gave them, because any trial may have invented them. */
 static json_t *columns_of(const struct sweeping *s)
 {
     const json_t *fields = json_object_get(s->call->arguments, "fields");
@@ -167,7 +164,8 @@ static json_t *row_of(const struct sweeping *s, const struct lineage_sweep_cell 
     return row;
 }
 
-/* Combinations whose values were both tried, but not together: both lists are sorted alike, so one pass finds them. */
+/* Lists combinations whose values were both tried, but not together. Both lists are sorted alike, so one pass finds
+ * them. */
 static json_t *untried_cells(const struct sweeping *s, size_t *n)
 {
     const struct lineage_sweep *sweep = &s->sweep;
@@ -188,7 +186,7 @@ static json_t *untried_cells(const struct sweeping *s, size_t *n)
     return list;
 }
 
-/* At least one cell stands on a page, whatever its size, or the cursor would never move on. */
+/* A page has at least one cell, whatever its size, so that the cursor always advances. */
 static json_t *sweep_page(const struct sweeping *s, size_t start)
 {
     size_t limit = mcp_count_argument(s->call, "limit", 100), bytes = FRAME, untried, i = start;
@@ -238,8 +236,8 @@ static json_t *call_sweep(struct mcp_call *call)
 const struct mcp_tool mcp_tool_sweep = {
     .name = "sweep",
     .title = "Coverage",
-    .description = "Which values of one or two parameters were tried: trials and best score of each cell, and the cells "
-                   "between tried values that nobody tried.",
+    .description = "Which values of one or two parameters were tried: number of trials and best score of "
+                   "each cell, and the untried cells between tried values.",
     .arguments = arguments,
     .output = "\"shown\":{\"type\":\"string\"},\"next\":{\"type\":\"string\"},"
               "\"columns\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"

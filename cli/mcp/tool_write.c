@@ -1,7 +1,6 @@
 /*
- * tool_write.c: append and note, offered with --allow-write only.
- *
- * Apart from the reading tools, so that all that a client can change is on one page.
+ * tool_write.c: the tools `append` and `note`, offered only with --allow-write. Separate from the reading tools, so
+ * that everything a client can change is in one file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,7 @@
 #include "mcp/tools.h"
 #include "mcp/untrusted.h"
 
-/* MAX_PARAMS is what schema.c lets through. TEXT keeps one call from writing a row that every later reader has to
- * carry. */
+/* MAX_PARAMS is the limit of schema.c. TEXT prevents one call from writing a row that burdens every later reader. */
 enum { MAX_PARAMS = 32, TEXT = 20000, WORD = 400 };
 
 /* ---- append ---- */
@@ -26,17 +24,18 @@ static const char *const labels[] = {"auto", "keep", "discard", "crash", "eval_b
                                      NULL};
 
 static const struct mcp_argument append_arguments[] = {
-    {"status", MCP_TEXT, true, "label; auto: keep or discard by the score and the store's noise floor", 0, 0, labels},
+    {"status", MCP_TEXT, true, "label, or auto: keep or discard according to the score and the store's noise "
+                               "floor", 0, 0, labels},
     {"hypothesis", MCP_TEXT, true, "what was tried and why", 0, TEXT, NULL},
-    {"core_metric", MCP_NUMBER, false, "the score; leave out for a trial without one", 0, 0, NULL},
-    {"val_bpb", MCP_NUMBER, false, "bits per byte on the validation set", 0, 0, NULL},
+    {"core_metric", MCP_NUMBER, false, "the score; omit it for a trial without one", 0, 0, NULL},
+    {"val_bpb", MCP_NUMBER, false, "validation loss in bits per byte", 0, 0, NULL},
     {"parent", MCP_TEXT, false, "exp_id it started from", 0, WORD, NULL},
-    {"specialist", MCP_TEXT, false, "who tried it", 0, WORD, NULL},
-    {"domain", MCP_TEXT, false, "field of the trial", 0, WORD, NULL},
-    {"expected_delta", MCP_TEXT, false, "what it was to bring, e.g. +0.02", 0, WORD, NULL},
+    {"specialist", MCP_TEXT, false, "person or agent that tried it", 0, WORD, NULL},
+    {"domain", MCP_TEXT, false, "area of the change, e.g. optimizer", 0, WORD, NULL},
+    {"expected_delta", MCP_TEXT, false, "expected improvement, e.g. +0.02", 0, WORD, NULL},
     {"params", MCP_PARAMS, false, "parameter -> value, e.g. {\"alpha\": 0.3, \"optimizer\": \"adam\"}", 0, 0, NULL},
-    {"train_s", MCP_NUMBER, false, "seconds of training", 0, 1e9, NULL},
-    {"total_s", MCP_NUMBER, false, "seconds in all", 0, 1e9, NULL},
+    {"train_s", MCP_NUMBER, false, "training time in seconds", 0, 1e9, NULL},
+    {"total_s", MCP_NUMBER, false, "total time in seconds", 0, 1e9, NULL},
     {"job_name", MCP_TEXT, false, "name of the job", 0, WORD, NULL},
     {"notes", MCP_TEXT, false, "free text", 0, TEXT, NULL},
     {.name = NULL}};
@@ -56,7 +55,7 @@ static bool read_params(struct lineage_trial *trial, struct lineage_param *param
     trial->params = params;
     json_object_foreach(json_object_get(call->arguments, "params"), name, value) {
         if (!lineage_param_name_ok(name)) {
-            mcp_trouble(call, "params: '%.60s' is no parameter name: a letter, then letters, digits, _ . -", name);
+            mcp_trouble(call, "params: '%.60s' is not a parameter name: a letter, then letters, digits, _ . -", name);
             return false;
         }
         params[trial->n_params++] = (struct lineage_param){
@@ -92,12 +91,12 @@ static json_t *call_append(struct mcp_call *call)
                                              .train_s = number_of(call, "train_s"),
                                              .total_s = number_of(call, "total_s")};
     lineage_append_options_init(&options);
-    /* "auto" is the one choice of the schema that is no label. */
+    /* "auto" is the only choice of the schema that is not a label. */
     options.auto_status = !lineage_label_parse(&trial.status, mcp_text_argument(call, "status"));
     if (!read_params(&trial, params, call))
         return NULL;
-    /* The row is written by the same path as that of `lineage append`, and is whole or not there. */
-    call->server->deadline = 0; /* what is being written is finished */
+    /* Uses the same path as `lineage append`, so the row is either complete or absent. */
+    call->server->deadline = 0; /* writing is not aborted halfway */
     if (lineage_store_append(call->server->store, &trial, &options, &row, &err) != LINEAGE_OK)
         return mcp_store_trouble(call, &err);
     json_t *result = appended(&row);
@@ -108,8 +107,8 @@ static json_t *call_append(struct mcp_call *call)
 const struct mcp_tool mcp_tool_append = {
     .name = "append",
     .title = "Record a trial",
-    .description = "Append one finished trial. The id, the time and the difference to the best are filled in. It cannot "
-                   "be changed or taken back.",
+    .description = "Append one finished trial. The id, the time and the difference to the best are filled "
+                   "in. The row cannot be changed or removed.",
     .arguments = append_arguments,
     .output = "\"exp_id\":{\"type\":\"string\"},\"status\":{\"type\":\"string\"},\"score\":{\"type\":[\"number\","
               "\"null\"]},\"delta_vs_best\":{\"type\":[\"number\",\"null\"]},\"baseline_exp\":{\"type\":\"string\"}",
@@ -124,14 +123,14 @@ const struct mcp_tool mcp_tool_append = {
 static const struct mcp_argument note_arguments[] = {
     {"id", MCP_TEXT, true, "exp_id of the trial", 0, 400, NULL},
     {"text", MCP_TEXT, true, "the remark: what was learned about this trial afterwards", 0, LINEAGE_REMARK_MAX, NULL},
-    {"author", MCP_TEXT, false, "who says so", 0, LINEAGE_NAME_MAX, NULL},
+    {"author", MCP_TEXT, false, "author of the remark", 0, LINEAGE_NAME_MAX, NULL},
     {.name = NULL}};
 
 struct last_remark {
     json_t *json;
 };
 
-/* What stands in the file now, as the answer. */
+/* Keeps the last remark of the file, which becomes the answer. */
 static bool keep_last(void *context, const struct lineage_remark *remark)
 {
     struct last_remark *last = context;
@@ -141,7 +140,7 @@ static bool keep_last(void *context, const struct lineage_remark *remark)
     return true;
 }
 
-/* The remark is addressed to the id as the store has it, which @17 or 014 in the request may not be. */
+/* The remark gets the id as the store spells it, which the request's @17 or 014 may not be. */
 static json_t *call_note(struct mcp_call *call)
 {
     struct lineage_remark remark = {.author = mcp_text_argument(call, "author"), .text = mcp_text_argument(call, "text")};
@@ -164,8 +163,8 @@ static json_t *call_note(struct mcp_call *call)
 const struct mcp_tool mcp_tool_note = {
     .name = "note",
     .title = "Remark on a trial",
-    .description = "Add a remark to a trial that is already recorded; `trial` and `knowledge` show it. It cannot be "
-                   "changed or taken back.",
+    .description = "Add a remark to a recorded trial; `trial` and `knowledge` show it. It cannot be changed "
+                   "or removed.",
     .arguments = note_arguments,
     .output = "\"exp_id\":{\"type\":\"string\"},\"time\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}",
     .needed = "\"exp_id\",\"time\",\"text\"",

@@ -1,8 +1,6 @@
 /*
- * tools.c: which tools there are, in which order, and how one is called.
- *
- * A table of structs, each in the file of its tool: the list of tools, the check of arguments and the call read the
- * same rows, so that what is advertised is what is enforced.
+ * tools.c: which tools exist, in which order, and how one is called. Each tool is a struct in its own file. The list of
+ * tools, the check of arguments and the call use the same structs, so that what is advertised is what is enforced.
  */
 #include "mcp/tools.h"
 
@@ -10,16 +8,16 @@
 #include <string.h>
 
 /*
- * The order is sent, and stays: clients keep the list in a model's prompt, where another order is another prompt.
- * Reading tools come first, in the order in which an agent that plans a night needs them. Twelve, because every
- * definition costs each session tokens, used or not.
+ * The order is part of what is sent and must not change: clients keep the list in a model's prompt, where another order
+ * is another prompt. Reading tools come first, in the order in which an agent that plans a night needs them. There are
+ * few, because every definition costs each session tokens.
  */
 static const struct mcp_tool *const tools[] = {
     &mcp_tool_knowledge, &mcp_tool_best, &mcp_tool_trial, &mcp_tool_chain,  &mcp_tool_query, &mcp_tool_sweep,
     &mcp_tool_tried,     &mcp_tool_diff, &mcp_tool_sql,   &mcp_tool_suggest, &mcp_tool_append, &mcp_tool_note};
 enum { N_TOOLS = sizeof tools / sizeof *tools };
 
-/* A tool that may not be used is not listed at all: a model tries what it sees. */
+/* A tool that may not be used is not listed, because a model tries what it sees. */
 static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
 {
     return !tool->writes || call->server->allow_write;
@@ -27,8 +25,8 @@ static bool offered(const struct mcp_tool *tool, const struct mcp_call *call)
 
 /* ---- list ---- */
 
-/* Written as text, which is shorter in the table than calls of json_pack. Further members are allowed in a result,
- * so that a later version may add one without breaking a client that checks. */
+/* Written as JSON text, which is shorter in the table than calls of json_pack. A result may have further members, so
+ * that a later version can add one without breaking a client that checks. */
 static json_t *output_schema(const struct mcp_tool *tool)
 {
     struct mcp_text text;
@@ -41,8 +39,8 @@ static json_t *output_schema(const struct mcp_tool *tool)
     return schema;
 }
 
-/* All four hints are given, because what is left out counts as the worst. Nothing is ever destroyed: trials and
- * notes are only added; and nothing outside the store is touched. */
+/* Gives all four hints, because an omitted hint counts as the worst case. Nothing is ever destroyed: trials and notes
+ * are only added, and nothing outside the store is touched. */
 static json_t *tool_json(const struct mcp_tool *tool)
 {
     json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", tool->name, "title", tool->title, "description",
@@ -68,14 +66,14 @@ json_t *mcp_tools_list(struct mcp_call *call)
 
 /* ---- call ---- */
 
-/* A protocol error and no isError: the protocol has an unknown name as the client's mistake. The nearest name is
- * told, as a model that misspelt it gets another try. */
+/* A protocol error instead of isError, because the protocol defines an unknown name as the client's mistake. It
+ * suggests the nearest name, so that a model that misspelt it can try again. */
 static json_t *unknown_tool(struct mcp_call *call, const char *name)
 {
     const char *known[N_TOOLS + 1] = {0};
     size_t n = 0;
     for (size_t i = 0; i < N_TOOLS; i++) {
-        if (strcmp(tools[i]->name, name) == 0) /* there, but not offered */
+        if (strcmp(tools[i]->name, name) == 0) /* exists, but is not offered */
             return mcp_refuse(call, MCP_INVALID_PARAMS, "Unknown tool: %s (the server was started without --allow-write)",
                               name);
         if (offered(tools[i], call))
@@ -86,7 +84,7 @@ static json_t *unknown_tool(struct mcp_call *call, const char *name)
                       near ? near : "");
 }
 
-/* Text stands alone; structured content is accompanied by the same as text, for clients that know only that. */
+/* Text is sent alone. Structured content is accompanied by the same as text, for clients that only know text. */
 static json_t *tool_result(json_t *value)
 {
     size_t length = 0;
@@ -104,8 +102,8 @@ static json_t *tool_error(const char *text)
     return json_pack("{s:[{s:s, s:o}], s:b}", "content", "type", "text", "text", cli_json_text(text), "isError", 1);
 }
 
-/* Rows that are new are read before the time of the question begins: after a long import that takes long, cannot be
- * given up, and is not the question's fault. What fails here fails again, with its message, in the tool. */
+/* Reads new rows before the time limit of the question begins: after a long import that takes long, cannot be aborted,
+ * and is not the question's fault. An error here occurs again in the tool, with its message. */
 static void catch_up(struct mcp_server *server)
 {
     const struct lineage_query any = {.limit = 1};
@@ -119,7 +117,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     json_t *value = NULL;
     catch_up(call->server);
     call->server->overdue = false;
-    /* Set anew for each call, and cleared after it: the store's interrupt handler reads it during every later
+    /* Set for each call and cleared after it, because the store's interrupt handler checks it during every later
      * statement too. */
     call->server->deadline = cli_now() + tool->patience_s;
     call->code = 0;
@@ -128,7 +126,7 @@ static json_t *run_tool(struct mcp_call *call, const struct mcp_tool *tool)
     call->server->deadline = 0;
     if (value)
         return tool_result(value);
-    /* code 0 is trouble: a result that the model sees, as it can mend its arguments. */
+    /* Code 0 means mcp_trouble: a result that the model sees, because it can correct its arguments. */
     return call->code ? NULL : tool_error(call->error);
 }
 
@@ -138,8 +136,8 @@ json_t *mcp_tools_call(struct mcp_call *call)
     call->arguments = json_object_get(call->message->params, "arguments");
     if (!name)
         return NULL;
-    /* The shape is the client program's business, hence a protocol error; values inside are the model's, hence
-     * isError. */
+    /* The shape of the message is the client program's responsibility, hence a protocol error; the values are the
+     * model's, hence isError. */
     if (call->arguments && !json_is_object(call->arguments))
         return mcp_refuse(call, MCP_INVALID_PARAMS, "Invalid params: arguments must be an object");
     for (size_t i = 0; i < N_TOOLS; i++)

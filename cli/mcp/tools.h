@@ -1,4 +1,4 @@
-/* tools.h: the tool table. */
+/* tools.h: the table of tools. */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 
@@ -8,11 +8,11 @@ struct mcp_tool {
     const char *name, *title, *description;
     const struct mcp_argument *arguments;
     const char *output; /* members of the result's JSON Schema as JSON text; NULL: the result is text */
-    const char *needed; /* which of them are always there, as JSON text of a list */
-    bool writes;        /* only listed and called when writing is allowed */
+    const char *needed; /* which of them are always present, as a JSON list in text form */
+    bool writes;        /* listed and called only if writing is allowed */
     bool idempotent;
-    double patience_s;  /* a question that takes longer is given up */
-    json_t *(*call)(struct mcp_call *call); /* an object, or text; NULL after mcp_trouble */
+    double patience_s;  /* a question that takes longer, in seconds, is aborted */
+    json_t *(*call)(struct mcp_call *call); /* returns an object or text; NULL after mcp_trouble */
 };
 
 #define MCP_PATIENCE_S 30.0

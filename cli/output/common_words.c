@@ -1,11 +1,11 @@
-/* common_words.c: what several texts of words share, found from the first of them. */
+/* common_words.c: finds the words that several texts share, starting from the first text. */
 #include "output/common_words.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the word at text: name='a b' is one. */
+/* Bytes of the word at text; name='a b' is one word. */
 static size_t word_length(const char *text)
 {
     bool quoted = false;
@@ -15,7 +15,7 @@ static size_t word_length(const char *text)
     return n;
 }
 
-/* Where text has the word, NULL if it does not. */
+/* Returns where text contains the word, or NULL. */
 static char *find_word(char *text, const char *word, size_t length)
 {
     for (size_t n; *text; text += n + (text[n] == ' ')) {
@@ -34,7 +34,7 @@ static bool is_common(char *const *texts, size_t n, const char *word, size_t len
     return true;
 }
 
-/* With the blank that parts it from its neighbour. */
+/* Removes the word and the blank that separates it from its neighbour. */
 static void remove_word(char *text, const char *word, size_t length)
 {
     char *at = find_word(text, word, length);
@@ -48,7 +48,7 @@ static void remove_word(char *text, const char *word, size_t length)
     memmove(at, rest, strlen(rest) + 1);
 }
 
-/* out has room for the first text; returns the bytes used. */
+/* out has room for the first text. Returns the number of bytes used. */
 static size_t collect(char *out, char *const *texts, size_t n)
 {
     size_t used = 0;

@@ -1,12 +1,13 @@
-/* common_words.h: what several texts of words share. */
+/* common_words.h: finds the words that several texts share. */
 #ifndef CLI_COMMON_WORDS_H
 #define CLI_COMMON_WORDS_H
 
 #include <stddef.h>
 
 /*
- * Take the words that stand in all of texts[n] out of them, in place; returns those words, to be freed, or NULL if there
- * are none or no memory (nothing is changed then). Blanks part words, but within single quotes.
+ * Removes the words that all texts[n] contain from the texts, in place, and returns them; free the result. Returns NULL
+ * if there are none, or if memory runs out, and then changes nothing. Words are separated by blanks outside single
+ * quotes.
  */
 char *common_words(char *const *texts, size_t n);
 

@@ -1,4 +1,4 @@
-/* comparison.c: what `lineage compare` prints. */
+/* comparison.c: prints the result of `lineage compare`. */
 #include "output/comparison.h"
 
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 
 #include <lineage/text.h>
 
-/* Judged by what holds for all comparisons together: with six variants and a 95 % interval for
- * each alone, every fourth night would announce a winner that is none. Holm's steps keep that
- * promise as Bonferroni's intervals do, and miss less. "unclear" is not "equal": that no
- * difference was seen says little with few seeds. */
+/* The verdict uses the p-value that is corrected for all comparisons. With six variants and a separate 95 % interval
+ * each, every fourth night would announce a false winner. Holm's procedure prevents that as Bonferroni's intervals do,
+ * but misses fewer real differences. The label is "unclear" rather than "equal", because with few seeds a missing
+ * difference proves little. */
 static const char *verdict(const struct lineage_comparison *c, const struct lineage_variant *v,
                            enum lineage_direction direction)
 {
@@ -20,8 +20,8 @@ static const char *verdict(const struct lineage_comparison *c, const struct line
     return (v->difference.value > 0) == (direction == LINEAGE_HIGHER) ? "better" : "worse";
 }
 
-/* Trials without a pair are added in the table: a reader wants to know how many rows the mean does not rest on,
- * whatever the reason. */
+/* The table adds up the trials without a pair: a reader wants to know how many rows the mean leaves out, whatever the
+ * reason. */
 static size_t left_out(const struct lineage_variant *v)
 {
     return v->failed + v->aborted + v->without_seed;
@@ -48,7 +48,7 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
         cli_list_count(list, v->n_seeds);
         add_figure(list, v->mean);
         add_figure(list, v->std);
-        /* The baseline's row has no differences, and not differences of 0. */
+        /* The baseline has no differences, which is not the same as differences of 0. */
         i == 0 ? cli_list_number(list, 0, false) : cli_list_count(list, v->n_pairs);
         for (size_t j = 0; j < sizeof statistics / sizeof *statistics; j++)
             i == 0 ? cli_list_number(list, 0, false) : add_figure(list, statistics[j]);
@@ -59,7 +59,7 @@ static int print_rows(const struct lineage_comparison *c, enum lineage_direction
     return cli_list_finish(list);
 }
 
-/* "adam", "adam and others" */
+/* Formats the text values: "adam", "adam and others". */
 static int text_of(char out[96], const struct lineage_variant_setting *setting)
 {
     char *text = cli_text_line(setting->text, 30);
@@ -68,7 +68,7 @@ static int text_of(char out[96], const struct lineage_variant_setting *setting)
     return (int)strlen(out);
 }
 
-/* The values of a setting in one variant: "0.3", "0.1 to 0.5", "60 in 3 of 8", "-". */
+/* Formats the values of a setting in one variant: "0.3", "0.1 to 0.5", "60 in 3 of 8", "-". */
 static void range_text(char out[96], const struct lineage_variant *v, const char *name)
 {
     int used = 0;
@@ -87,7 +87,7 @@ static void range_text(char out[96], const struct lineage_variant *v, const char
     }
 }
 
-/* The baseline's values, and of the others' the first that are not the same. */
+/* Prints the values of the baseline and of the first few variants that differ from it. */
 static void print_setting(const struct lineage_comparison *c, const char *name)
 {
     char of_baseline[96], text[96];
@@ -113,7 +113,7 @@ static void print_left_out(const struct lineage_variant *v)
     if (v->aborted)
         printf("  %s: %zu harness_abort\n", name, v->aborted);
     if (v->without_seed)
-        printf("  %s: %zu with a score, but nothing to pair them by\n", name, v->without_seed);
+        printf("  %s: %zu with a score, but without a trial to pair them with\n", name, v->without_seed);
     if (v->unpaired)
         printf("  %s: %zu seeds that only one side has\n", name, v->unpaired);
     if (v->n_trials > v->n_seeds)
@@ -122,14 +122,15 @@ static void print_left_out(const struct lineage_variant *v)
     free(name);
 }
 
-/* What was left out is always told: a comparison over the trials that succeeded flatters
- * whichever variant crashes most. */
+/* Always prints what was left out: a comparison of successful trials flatters the variant that crashes most. */
 static void print_remarks(const struct lineage_comparison *c, const char *over)
 {
     bool any = false;
-    printf("\ndifference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
-           "(Student's t); low_all, high_all: all %zu together (Bonferroni); p_holm: p adjusted by Holm's steps,\n"
-           "below %.4g for a verdict\n",
+    printf("\n"
+           "difference: variant minus %s, mean over common values of %s; low, high: its %.4g %% interval\n"
+           "(Student's t); low_all, high_all: corrected for all %zu comparisons (Bonferroni); p_holm: p "
+           "corrected\n"
+           "by Holm's procedure, must be below %.4g for a verdict\n",
            c->variants[0].name, over, c->confidence * 100, c->n_tests, 1 - c->confidence);
     for (size_t i = 0; i < c->n_variants; i++) {
         const struct lineage_variant *v = &c->variants[i];
@@ -138,7 +139,7 @@ static void print_remarks(const struct lineage_comparison *c, const char *over)
         print_left_out(v);
     }
     if (c->n_confounded)
-        puts("also different, and perhaps the reason:");
+        puts("also different, and perhaps the cause:");
     for (size_t i = 0; i < c->n_confounded; i++)
         print_setting(c, c->confounded[i]);
 }
@@ -198,7 +199,7 @@ static void set_test(json_t *object, const struct lineage_comparison *c, const s
     json_object_set_new(object, "verdict", json_string(verdict(c, v, direction)));
 }
 
-/* The baseline has no test against itself, so its keys are left out and not null. */
+/* The baseline is not tested against itself, so its object lacks those keys. */
 static json_t *variant_json(const struct lineage_comparison *c, const struct lineage_variant *v,
                             enum lineage_direction direction)
 {

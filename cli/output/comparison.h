@@ -1,4 +1,4 @@
-/* comparison.h: variants against a baseline as table, TSV or JSON (schema/compare.schema.json). */
+/* comparison.h: prints a comparison of variants as a table, TSV or JSON (schema/compare.schema.json). */
 #ifndef COMPARISON_H
 #define COMPARISON_H
 
@@ -6,7 +6,8 @@
 
 #include "cli.h"
 
-/* over names what pairs the trials; direction says which difference is the better one. An exit status. */
+/* over names the parameters that pair the trials; direction says which differences are improvements. Returns an exit
+ * status. */
 int cli_comparison_print(const struct lineage_comparison *comparison, const char *over,
                          enum lineage_direction direction, enum cli_format format);
 

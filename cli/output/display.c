@@ -1,7 +1,6 @@
 /*
- * display.c: text measured in columns of a terminal (utf8proc's widths and graphemes), and a line of blocks.
- *
- * Widths are the library's: a newer Unicode is a newer package, and no table of ours.
+ * display.c: measures text in columns of a terminal (with utf8proc's widths and graphemes) and draws sparklines. The
+ * widths come from the library, so a newer Unicode needs only a newer package.
  */
 #include "output/display.h"
 
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* The code point at text and its bytes; a byte that is none counts as one column. */
+/* Decodes the code point at text and returns its bytes; an invalid byte counts as one column. */
 static size_t decode(const char *text, utf8proc_int32_t *point)
 {
     utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, point);
@@ -20,7 +19,7 @@ static size_t decode(const char *text, utf8proc_int32_t *point)
     return 1;
 }
 
-/* utf8proc gives no width to what Unicode has not assigned; terminals draw a box for it. */
+/* utf8proc reports no width for code points that Unicode has not assigned; terminals draw a box for them. */
 static size_t point_width(utf8proc_int32_t point)
 {
     int width = utf8proc_charwidth(point);
@@ -29,7 +28,7 @@ static size_t point_width(utf8proc_int32_t point)
     return width > 0 ? (size_t)width : 0;
 }
 
-/* Bytes of the next character and the columns it takes. Between ASCII there is nothing to join. */
+/* Returns the bytes of the next character and sets *columns. Two ASCII characters never join. */
 static size_t next_character(const char *text, size_t *columns)
 {
     utf8proc_int32_t point, next, state = 0;
@@ -46,7 +45,7 @@ static size_t next_character(const char *text, size_t *columns)
     return bytes;
 }
 
-/* By whole characters: one that is cut between its code points would be shown as another. */
+/* Cuts only between whole characters: half of one would be shown as a different character. */
 size_t display_prefix(const char *text, size_t columns, size_t *taken)
 {
     size_t bytes = 0, width;
@@ -68,7 +67,7 @@ size_t display_width(const char *text)
     return taken;
 }
 
-/* Blanks before the ellipsis go: they would look like a word that is empty. */
+/* Drops blanks before the ellipsis, which would look like an empty word. */
 size_t display_cut(FILE *out, const char *text, size_t columns)
 {
     size_t taken, bytes = display_prefix(text, columns, &taken);
@@ -85,7 +84,7 @@ size_t display_cut(FILE *out, const char *text, size_t columns)
 size_t display_line(const char *text, size_t columns, size_t *next)
 {
     size_t taken, bytes = display_prefix(text, columns, &taken);
-    /* A character wider than the line is printed all the same, or the caller would never come to the end. */
+    /* A character that is wider than the line is printed anyway, or the caller would never finish. */
     if (bytes == 0)
         bytes = next_character(text, &taken);
     *next = bytes;
@@ -107,7 +106,7 @@ void display_wrapped(FILE *out, const char *text, size_t columns)
         fprintf(out, "%.*s\n", (int)display_line(text, columns, &next), text);
 }
 
-/* The i-th of `shown` values evenly among n, the first and the last among them. */
+/* The i-th of `shown` values that are spread evenly over n values and include the first and the last. */
 static double sample(const double *values, size_t n, size_t shown, size_t i)
 {
     return values[shown > 1 ? i * (n - 1) / (shown - 1) : n - 1];
@@ -123,7 +122,8 @@ void display_sparkline(FILE *out, const double *values, size_t n, size_t columns
         high = fmax(high, sample(values, n, shown, i));
     }
     for (size_t i = 0; i < shown; i++) {
-        double value = sample(values, n, shown, i) / 2 - low / 2; /* halves, as the range may overflow */
+        double value = sample(values, n, shown, i) / 2 - low / 2; /* halved first, because the difference may
+                                                                   * overflow */
         fputs(blocks[high > low ? (size_t)(value / (high / 2 - low / 2) * 7 + 0.5) : 0], out);
     }
 }

@@ -1,11 +1,11 @@
-/* finding.c: findings as lines. */
+/* finding.c: prints findings as lines. */
 #include "finding.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* File and line first, as compilers have it: editors jump there. What a row holds is made harmless before it
- * reaches a terminal. */
+/* File and line come first, as compilers print them, so that editors can jump there. Text from a row is escaped for the
+ * terminal. */
 void finding_print(const struct lineage_finding *finding)
 {
     char *text = cli_text_line(finding->text, 0), *id = cli_text_line(finding->exp_id, 60);
@@ -16,7 +16,7 @@ void finding_print(const struct lineage_finding *finding)
     free(id);
 }
 
-/* The digest first, so that `cut -d' ' -f1` takes it. */
+/* The digest comes first, so that `cut -d' ' -f1` extracts it. */
 void finding_print_digest(const struct lineage_digests *digests)
 {
     if (digests->head[0])

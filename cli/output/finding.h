@@ -1,13 +1,13 @@
-/* finding.h: what is wrong with a store, for `verify` and `rebuild`. */
+/* finding.h: prints the faults of a store, for `verify` and `rebuild`. */
 #ifndef CLI_FINDING_H
 #define CLI_FINDING_H
 
 #include "cli.h"
 
-/* A line on stdout. */
+/* Prints one line on stdout. */
 void finding_print(const struct lineage_finding *finding);
 
-/* A line with the digest of the last record, to be noted elsewhere; nothing if it means nothing. */
+/* Prints the digest of the last record, to be noted elsewhere. Prints nothing if the digest is not meaningful. */
 void finding_print_digest(const struct lineage_digests *digests);
 
 #endif

@@ -1,4 +1,4 @@
-/* fit.c: columns of a table fitted to a terminal. */
+/* fit.c: fits the columns of a table to a terminal. */
 #include "output/fit.h"
 
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 enum { GAP = 2 }; /* blanks between columns */
 
-/* Where the part of a number begins that stands behind the aligned point: 12.5, 1e-05, 3, nan. */
+/* Returns where the part of a number begins that is right of the alignment point: 12.5, 1e-05, 3, nan. */
 static size_t point_of(const char *text)
 {
     return strcspn(text, text[0] == 'i' || text[0] == 'n' ? "" : ".e");
@@ -23,7 +23,7 @@ void fit_measure(struct fit_column *column, const struct fit_cell *cell)
 {
     column->natural = larger(column->natural, display_width(cell->text));
     column->empty = column->empty && !cell->text[0];
-    /* Texts have no point; their width alone counts. */
+    /* Only numbers have a point; of a text only the width counts. */
     if (!cell->number)
         return;
     size_t point = point_of(cell->text);
@@ -38,7 +38,7 @@ static size_t least_of(const struct fit_column *column)
     return column->least && column->least < column->natural ? column->least : column->natural;
 }
 
-/* The column of the next rank, NULL after the last. */
+/* The column with the next rank, or NULL after the last. */
 static struct fit_column *next_in_rank(struct fit_column *columns, size_t n, unsigned after)
 {
     struct fit_column *next = NULL;
@@ -48,7 +48,7 @@ static struct fit_column *next_in_rank(struct fit_column *columns, size_t n, uns
     return next;
 }
 
-/* The shown column that is cut most, for its least; NULL if none is. */
+/* The visible column that is shortened most, relative to its least width; NULL if none is shortened. */
 static struct fit_column *most_cut(struct fit_column *columns, size_t n)
 {
     struct fit_column *most = NULL;
@@ -59,7 +59,7 @@ static struct fit_column *most_cut(struct fit_column *columns, size_t n)
     return most;
 }
 
-/* The first column is shown whatever there is: a table without one would say nothing. */
+/* The first column is always shown, because a table needs at least one. */
 void fit_choose(struct fit_column *columns, size_t n, size_t width)
 {
     size_t taken = 0;
@@ -80,7 +80,7 @@ static void blanks(FILE *out, size_t n)
     fprintf(out, "%*s", (int)n, "");
 }
 
-/* Columns that stand before a number so that its point is under the others'. */
+/* Number of blanks before a number so that the points of the column align. */
 static size_t indent_of(const struct fit_column *column, const char *text)
 {
     size_t right = column->fraction + point_of(text);
@@ -126,7 +126,7 @@ void fit_print_row(const struct cli_screen *screen, FILE *out, const struct fit_
                    const struct fit_cell *cells)
 {
     size_t last = last_shown(columns, n);
-    /* No blanks at the end of a line: they break pasting, and wrap on a terminal that is full. */
+    /* Trailing blanks are dropped, because they disturb pasting and wrap on a line that is full. */
     while (last && (!columns[last].shown || !cells[last].text[0]))
         last--;
     for (size_t i = 0; i <= last; i++)

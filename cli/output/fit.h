@@ -1,8 +1,9 @@
 /*
- * fit.h: which columns of a table a terminal has room for, and how wide each is.
+ * fit.h: decides which columns of a table a terminal has room for, and how wide each one is.
  *
- * Columns come in the order of their ranks for as long as there is room for the least of each; then those that were cut
- * grow with what is left, in proportion to their least. Numbers stand under each other by their decimal points.
+ * Columns are added in the order of their ranks as long as the least width of each fits. The remaining room is then
+ * distributed to the shortened columns, in proportion to their least width. Numbers are aligned at their decimal
+ * points.
  */
 #ifndef CLI_FIT_H
 #define CLI_FIT_H
@@ -13,7 +14,7 @@ struct fit_cell {
     char *text;
     bool number;
     enum cli_style style;
-    size_t lead; /* bytes of a drawing before the text */
+    size_t lead; /* bytes of a drawing in front of the text */
 };
 
 struct fit_column {
@@ -21,25 +22,25 @@ struct fit_column {
     unsigned rank;
     size_t least;
     bool words; /* as in cli_column_fit */
-    bool number, shown, empty; /* empty: no cell of those measured says anything */
-    size_t natural, width;     /* columns of the terminal: of the widest cell, of this column */
-    size_t whole, fraction;    /* of numbers: before the point, and from it on */
+    bool number, shown, empty; /* empty: no measured cell has a value */
+    size_t natural, width;     /* in terminal columns: of the widest cell, of this column */
+    size_t whole, fraction;    /* for numbers: the width before the point, and from the point on */
 };
 
-/* Measure a cell for its column; call for all cells before fit_choose. */
+/* Measures a cell for its column; call it for all cells before fit_choose. */
 void fit_measure(struct fit_column *column, const struct fit_cell *cell);
 
-/* Choose and set shown and width; SIZE_MAX is room for all. */
+/* Sets `shown` and `width` of all columns; width SIZE_MAX means unlimited. */
 void fit_choose(struct fit_column *columns, size_t n, size_t width);
 
 void fit_print_head(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n);
 void fit_print_row(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n,
                    const struct fit_cell *cells);
 
-/* A quiet remark below a table, as wide as the terminal; nothing if text is NULL or empty. */
+/* Prints a dimmed remark below a table, wrapped to the terminal. Prints nothing if text is NULL or empty. */
 void fit_print_note(const struct cli_screen *screen, FILE *out, const char *label, const char *text);
 
-/* Which columns had no room, quietly; nothing if all had. */
+/* Prints a dimmed list of the columns that had no room, if any. */
 void fit_print_left_out(const struct cli_screen *screen, FILE *out, const struct fit_column *columns, size_t n);
 
 #endif

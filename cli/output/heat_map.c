@@ -1,4 +1,4 @@
-/* heat_map.c: the coverage of two parameters as tiles. */
+/* heat_map.c: draws the coverage of two parameters as a heat map. */
 #include "output/heat_map.h"
 
 #include <math.h>
@@ -13,18 +13,18 @@
 
 #define NONE SIZE_MAX
 
-/* Beyond 64 values a map is wider than any terminal, and the table says it better. */
+/* Beyond 64 values a map is wider than any terminal, and a table is easier to read. */
 enum { MOST_VALUES = 64, SHADES = 6, LABEL = 10, SCORE_TEXT = 30, TILE_TEXT = 40, NARROW = 50 };
 
 struct tile {
-    char score[TILE_TEXT], count[TILE_TEXT]; /* "★35.10", "3 !1" */
+    char score[TILE_TEXT], count[TILE_TEXT]; /* e.g. "★35.10" and "3 !1" */
     int shade; /* -1: no score */
 };
 
 struct axis {
     const char *name;
     char *labels[MOST_VALUES];
-    size_t n, width; /* of the widest label */
+    size_t n, width; /* of the widest label, in columns */
 };
 
 struct map {
@@ -32,7 +32,7 @@ struct map {
     struct axis down, across;
     struct tile *tiles; /* [down.n * across.n] */
     size_t tile_width;
-    char worst[TILE_TEXT], best[TILE_TEXT]; /* "" where nothing was measured */
+    char worst[TILE_TEXT], best[TILE_TEXT]; /* "" if nothing was measured */
 };
 
 bool heat_map_suits(const struct lineage_sweep *sweep)
@@ -40,9 +40,9 @@ bool heat_map_suits(const struct lineage_sweep *sweep)
     return sweep->n_xs <= MOST_VALUES && sweep->n_ys <= MOST_VALUES;
 }
 
-/* ---- what stands in it ---- */
+/* ---- contents ---- */
 
-/* Ten columns for a label: a row of them stands over tiles that are about as wide. */
+/* Labels have at most ten columns, because those above the tiles must fit their width. */
 static char *label_of(double value, const char *text)
 {
     char number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -69,12 +69,12 @@ static bool fill_axis(struct axis *axis, const char *name, const double *values,
 }
 
 struct range {
-    double worst, best; /* where the scale begins and ends */
-    bool open;          /* there are worse scores than worst */
-    int digits;         /* after the point: four in all, and more where the range is narrow */
+    double worst, best; /* the ends of the scale */
+    bool open;          /* there are scores worse than `worst` */
+    int digits;         /* digits after the point: four digits in all, more if the range is narrow */
 };
 
-/* nan and infinities have no place on a scale; they count as trials without a score. */
+/* nan and infinities do not fit on a scale; they count as trials without a score. */
 static bool is_measured(const struct lineage_sweep_cell *cell)
 {
     return cell->best.present && isfinite(cell->best.value);
@@ -86,8 +86,8 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* One score that is far off would leave a single shade for all others: the scale begins no further from the best than
- * four times as far as the median lies. scores[n] are sorted, n > 0. */
+/* One outlier would give all other scores the same shade. So the scale begins at most four times as far from the best
+ * score as the median is. scores[n] are sorted, n > 0. */
 static struct range scale_of(const double *scores, size_t n, bool higher)
 {
     double best = higher ? scores[n - 1] : scores[0], worst = higher ? scores[0] : scores[n - 1];
@@ -117,13 +117,13 @@ static bool range_of(struct range *range, const struct lineage_sweep *sweep, enu
 
 static void score_text(char *out, double score, const struct range *range)
 {
-    /* %f for scores of one size, so that points stand under each other; huge ones, or a range below its digits,
+    /* %f if scores are of similar size, so that their points align; huge scores, or a range below the shown digits,
      * need %g. */
     bool plain = fabs(score) < 1e7 && fabs(range->best - range->worst) > 1e-6;
     snprintf(out, SCORE_TEXT, plain ? "%.*f" : "%.*g", plain ? range->digits : 6, score);
 }
 
-/* What has neither of the three labels with a score; a new label of failure is counted without a change here. */
+/* Counts every label except the three that come with a score, so that a new failure label needs no change here. */
 static size_t failures_of(const struct lineage_sweep_cell *cell)
 {
     return cell->count - cell->labels[LINEAGE_KEEP] - cell->labels[LINEAGE_DISCARD] - cell->labels[LINEAGE_BASELINE];
@@ -142,7 +142,7 @@ static void fill_tile(struct tile *tile, const struct lineage_sweep_cell *cell, 
     }
     double part = width != 0 ? (cell->best.value - range->worst) / width : 1;
     tile->shade = part >= 1 ? SHADES - 1 : part > 0 ? (int)(part * SHADES) : 0;
-    /* The star says in black and white what colour says: the best must be found on paper too. */
+    /* The star marks the best without colour too, for example on paper. */
     bool best = cell->best.value == range->best;
     strcpy(tile->score, best ? "★" : "");
     score_text(tile->score + strlen(tile->score), cell->best.value, range);
@@ -156,7 +156,7 @@ static size_t find_value(double value, const char *text, const double *values, c
     return NONE;
 }
 
-/* A nan has no place of its own, and is in no cell of a map. */
+/* A nan value has no position on an axis, so it is in no tile. */
 static void fill_tiles(struct map *map, const struct lineage_sweep *sweep, const struct range *range, bool turned)
 {
     for (size_t i = 0; i < map->down.n * map->across.n; i++)
@@ -170,7 +170,7 @@ static void fill_tiles(struct map *map, const struct lineage_sweep *sweep, const
     }
 }
 
-/* A blank on either side, and before it the block that stands for colour. */
+/* A tile has a blank on either side, and without colour a block in front. */
 static void measure_tiles(struct map *map)
 {
     size_t widest = map->across.width;
@@ -184,8 +184,8 @@ static void measure_tiles(struct map *map)
 
 /* ---- printing ---- */
 
-/* Of the 256 colours those whose lightness rises by even steps (24 to 95 of 100), blue over green to yellow, with the
- * ink that is readable on each. */
+/* Colours of the 256-colour palette whose lightness rises in even steps (24 to 95 of 100), from blue over green to
+ * yellow, each with a text colour that is readable on it. */
 static void shade_on(const struct map *map, int shade)
 {
     static const int colors[SHADES] = {54, 25, 30, 36, 78, 191};
@@ -205,7 +205,7 @@ static const char *block(const struct map *map, int shade)
     return map->screen->color ? "" : shade >= 0 ? blocks[shade] : " ";
 }
 
-/* Padded by columns and not by printf's bytes: the star and the dot take three bytes and one column. */
+/* Pads by terminal columns, not by printf's bytes: the star and the dot have three bytes and one column. */
 static void print_right(const char *text, size_t width)
 {
     size_t taken, bytes = display_prefix(text, width, &taken);
@@ -256,14 +256,14 @@ static void print_title(const struct map *map)
 {
     char *down = cli_text_line(map->down.name, LINEAGE_NAME_MAX), *across = cli_text_line(map->across.name, LINEAGE_NAME_MAX);
     char title[8 * LINEAGE_NAME_MAX + 80];
-    snprintf(title, sizeof title, "%s down, %s across: best score, and below it trials, of them !failed", down ? down : "?",
+    snprintf(title, sizeof title, "%s down, %s across: best score; below it trials and !failures", down ? down : "?",
              across ? across : "?");
     display_wrapped(stdout, title, map->screen->width);
     free(down);
     free(across);
 }
 
-/* The scale has its own two ends as text: a shade means nothing without them. */
+/* The ends of the scale are printed as text, because shades alone have no unit. */
 static void print_scale(const struct map *map)
 {
     bool narrow = map->screen->width < NARROW;
@@ -334,7 +334,7 @@ int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char 
     struct range range;
     struct map map = {.screen = screen}, other = {.screen = screen};
     bool filled = range_of(&range, sweep, direction) && fill(&map, sweep, x, y, &range, false) && fill(&other, sweep, x, y, &range, true);
-    /* Turned only if that spares a second block: otherwise x stays where the caller put it. */
+    /* The axes are swapped only if that avoids a second block; otherwise x stays where the user put it. */
     bool turn = filled && per_block(&map) < map.across.n && per_block(&other) == other.across.n;
     if (filled)
         print_map(turn ? &other : &map, screen);

@@ -1,20 +1,20 @@
 /*
- * heat_map.h: two parameters crossed, for a terminal: a tile per pair of values, shaded by its best score.
+ * heat_map.h: draws two parameters as a heat map on a terminal: one tile per pair of values, shaded by the best score.
  *
- * Shades go from dark to bright as scores go from worst to best, in a scale that colour-blind people read as well (its
- * lightness rises evenly); without colour a block says the same. A tile's second line counts its trials, and after !
- * those without a score; a dot is a pair that nobody tried.
+ * Shades go from dark (worst) to bright (best) with evenly rising lightness, so that colour-blind people can read them
+ * too; without colour, blocks show the same. The second line of a tile is the number of trials and, after `!`, of those
+ * without a score. A dot marks a pair that was not tried.
  */
 #ifndef CLI_HEAT_MAP_H
 #define CLI_HEAT_MAP_H
 
 #include "cli.h"
 
-/* Whether there are few enough values for a map to be one. */
+/* Whether there are few enough values for a map. */
 bool heat_map_suits(const struct lineage_sweep *sweep);
 
-/* Print it: values of x downwards, those of y across, or turned where only that fits; parted where neither does. An exit
- * status. */
+/* Prints the map: values of x downwards and of y across. If only that fits, the axes are swapped; if neither fits, the
+ * map is printed in several blocks. Returns an exit status. */
 int heat_map_print(const struct lineage_sweep *sweep, const char *x, const char *y, enum lineage_direction direction,
                    struct cli_screen *screen);
 

@@ -1,8 +1,8 @@
 /*
- * json_out.c: JSON in and out.
+ * json_out.c: reads and writes JSON.
  *
- * Jansson prints 17 digits or none of its own choosing; here numbers are printed as the store writes them,
- * the shortest form that reads back exactly, so that 0.3 in results.tsv is 0.3 in every output.
+ * Jansson prints 17 digits of every number. Here a number is printed as the store writes it, in the shortest form that
+ * reads back exactly, so that 0.3 in results.tsv is 0.3 in every output.
  */
 #include <math.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "cli.h"
 
-/* One line with blanks, lines, or one line without a byte too many. */
+/* One line with blanks, several indented lines, or one line as short as possible. */
 enum style { SPACED, INDENTED, COMPACT };
 
 static void print_value(FILE *out, const json_t *value, enum style style, int depth);
@@ -28,9 +28,8 @@ static void new_line(FILE *out, enum style style, int depth)
         fprintf(out, "\n%*s", depth * 2, "");
 }
 
-/* Whether there is anything above ASCII that hides or reorders text; JSON escapes the controls
- * of ASCII itself. Judged by the same function as text for terminals, so that both agree on
- * what is dangerous. */
+/* Whether text has a character above ASCII that hides or reorders text; JSON itself escapes ASCII controls. Uses the
+ * same function as text for terminals, so that both agree on what is dangerous. */
 static bool is_hiding(const char *text, size_t length)
 {
     char *copy = strndup(text, length);
@@ -44,7 +43,7 @@ static bool is_hiding(const char *text, size_t length)
     return hiding;
 }
 
-/* The same string for every reader of JSON; what a terminal would act on is written as escapes. */
+/* JSON readers get the same string; characters that would control a terminal are written as escapes. */
 static void print_string(FILE *out, const json_t *string)
 {
     bool hiding = is_hiding(json_string_value(string), json_string_length(string));
@@ -78,7 +77,7 @@ static void print_object(FILE *out, const json_t *object, enum style style, int 
     fputc('}', out);
 }
 
-/* Lists of scalars stay on one line. */
+/* Arrays of scalars are printed on one line. */
 static bool is_flat(const json_t *array)
 {
     for (size_t i = 0; i < json_array_size(array); i++)
@@ -136,14 +135,15 @@ char *cli_json_compact(const json_t *value, size_t *length)
     return NULL;
 }
 
-/* JSON has neither nan nor infinities, and rows of other tools hold them: a string says more than null. */
+/* JSON has neither nan nor infinities, but rows of other tools contain them. A string preserves more than null. */
 json_t *cli_json_number(double value)
 {
     char text[LINEAGE_NUMBER_MAX];
     return isfinite(value) ? json_real(value) : json_string(lineage_number_format(text, value));
 }
 
-/* One code point from *in to *out: NUL where text holds it as C0 80, U+FFFD for a byte that is not UTF-8. */
+/* Copies one code point from *in to *out: a NUL that text holds as C0 80 becomes NUL, a byte that is not UTF-8 becomes
+ * U+FFFD. */
 static void copy_point(char **out, const char **in, size_t left)
 {
     bool nul = strncmp(*in, "\xc0\x80", 2) == 0;
@@ -156,7 +156,7 @@ static void copy_point(char **out, const char **in, size_t left)
     *in += n;
 }
 
-/* Cells need not be UTF-8, JSON must be. Sound text, nearly all there is, costs no copy. */
+/* Cells may contain invalid UTF-8, JSON may not. Valid text, which is nearly all text, is not copied. */
 json_t *cli_json_text(const char *text)
 {
     size_t length = text ? strlen(text) : 0;
@@ -187,8 +187,7 @@ static size_t limit_of_input(void)
     return cli_max_input > 0 && (unsigned long)cli_max_input < SIZE_MAX >> 20 ? (size_t)cli_max_input << 20 : SIZE_MAX;
 }
 
-/* Read to the end and not by the file's size: a pipe has none. One byte is left for the NUL
- * behind it. */
+/* Reads to the end instead of asking for the size, because a pipe has none. One byte is reserved for the final NUL. */
 static char *read_stream(FILE *in, size_t *length)
 {
     size_t capacity = 1u << 16, n;
@@ -212,7 +211,8 @@ static char *read_stream(FILE *in, size_t *length)
     return data;
 }
 
-/* Standard input may be anything: who connects it knows. A name may be that of a pipe, which nobody would ever end. */
+/* Standard input may be anything, because the user connected it. A path must be a regular file, because a pipe might
+ * never end. */
 static FILE *open_input(const char *path)
 {
     struct stat st;
@@ -223,7 +223,7 @@ static FILE *open_input(const char *path)
     if (known && S_ISREG(st.st_mode))
         return fdopen(fd, "rb");
     if (known)
-        cli_error(CLI_USAGE, "cannot read %s: it is not a regular file; - reads standard input", path);
+        cli_error(CLI_USAGE, "cannot read %s: it is not a regular file; use - to read standard input", path);
     else
         cli_error(CLI_USAGE, "cannot read %s: %s", path, strerror(errno));
     if (fd >= 0)
@@ -239,7 +239,7 @@ char *cli_read_all(const char *path, size_t *length)
     if (in && !data)
         cli_error(CLI_USAGE, "cannot read %s", name);
     if (data && *length > limit_of_input()) {
-        cli_error(CLI_USAGE, "%s is larger than %ld MiB; --max-input allows more", name, cli_max_input);
+        cli_error(CLI_USAGE, "%s is larger than %ld MiB; raise the limit with --max-input", name, cli_max_input);
         free(data);
         data = NULL;
     }
@@ -248,8 +248,7 @@ char *cli_read_all(const char *path, size_t *length)
     return data;
 }
 
-/* Duplicate keys are refused: of two values for one name the writer meant one, and which is a
- * guess. */
+/* Rejects duplicate keys, because it cannot know which of the two values was meant. */
 json_t *cli_json_load(const char *path)
 {
     json_error_t error;

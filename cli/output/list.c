@@ -1,9 +1,9 @@
 /*
- * list.c: lists of rows as aligned table, TSV or JSON.
+ * list.c: prints lists of rows as an aligned table, TSV or JSON.
  *
- * TSV and JSON stream, so that a query of everything does not fill memory; a table waits for the widths of its first
- * rows and streams from there on. On a terminal it is fitted to it (fit.c). Running out of memory is remembered and
- * told once, at the end: callers add cells without checks.
+ * TSV and JSON are streamed, so that a query of everything does not fill memory. A table collects its first rows to
+ * find the column widths and streams after that. On a terminal it is fitted to the width (fit.c). If memory runs out,
+ * that is remembered and reported once at the end, so that callers can add cells without checks.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,8 +15,7 @@
 #include "output/common_words.h"
 #include "output/fit.h"
 
-/* More than anybody reads in a terminal, and a few MB at most; a list that ends before has
- * exact widths. */
+/* More than anybody reads on a terminal, and a few MB at most. Shorter lists get exact widths. */
 enum { ROWS_OF_WIDTHS = 10000 };
 
 struct cli_list {
@@ -24,15 +23,15 @@ struct cli_list {
     FILE *out;
     size_t n, column, rows, capacity;
     char **columns;
-    size_t *widths; /* of a table's columns, once its first rows are printed */
-    struct cli_screen *screen; /* NULL: nothing known of it */
-    struct fit_column *fit; /* [n] of a table on a terminal, else NULL */
-    char *common; /* words that stand in all rows */
-    struct fit_cell *cells; /* table: all rows until widths are known; else the current one */
+    size_t *widths; /* widths of a table's columns, after its first rows were printed */
+    struct cli_screen *screen; /* NULL: not a fitted table */
+    struct fit_column *fit; /* [n]; of a table on a terminal, else NULL */
+    char *common; /* words that all rows share */
+    struct fit_cell *cells; /* table: all rows until the widths are known; otherwise the current row */
     bool failed;
 };
 
-/* Copied: `sql` names columns of a statement that ends before its list does. */
+/* Copies the names, because those of `sql` belong to a statement that ends before its list. */
 static bool copy_columns(struct cli_list *list, const char *const *columns)
 {
     for (size_t i = 0; i < list->n; i++)
@@ -49,7 +48,7 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
     *list = (struct cli_list){.format = format, .out = out, .n = n, .capacity = n};
     list->cells = calloc(n, sizeof *list->cells);
     list->columns = calloc(n, sizeof *list->columns);
-    /* Handed out even when it failed: the one check is cli_list_finish's. */
+    /* Returns the list even if this failed; cli_list_finish is the only check. */
     list->failed = !list->cells || !list->columns || !copy_columns(list, columns);
     if (list->failed)
         return list;
@@ -60,14 +59,13 @@ struct cli_list *cli_list_new(enum cli_format format, FILE *out, size_t n, const
     return list;
 }
 
-/* Whether rows are kept until the widths are known. */
+/* Whether rows are collected until the widths are known. */
 static bool waits(const struct cli_list *list)
 {
     return list->format == CLI_TABLE && !list->widths;
 }
 
-/* One cell too many is remembered like lack of memory: a row that is shifted by one column is
- * worse than none. */
+/* A cell too many is remembered as a failure, because a row that is shifted by one column would be worse than none. */
 static void add(struct cli_list *list, char *text, bool number)
 {
     size_t base = waits(list) ? list->rows * list->n : 0;
@@ -79,7 +77,7 @@ static void add(struct cli_list *list, char *text, bool number)
     list->cells[base + list->column++] = (struct fit_cell){.text = text, .number = number};
 }
 
-/* Code points of a text that a table may show; 0 for all. */
+/* Maximum number of code points that a table shows of a text; 0 means all. */
 static size_t text_limit(const struct cli_list *list)
 {
     if ((list->screen && list->screen->wide) || (list->fit && list->fit[list->column % list->n].words))
@@ -87,15 +85,15 @@ static size_t text_limit(const struct cli_list *list)
     return list->fit ? list->screen->width : 80;
 }
 
-/* A table is for a terminal, on which cells of other people's text must neither act nor break the row; in TSV
- * and JSON quoting does that, and nothing may be lost. */
+/* In a table, cells are escaped so that they can neither control the terminal nor break the row. TSV and JSON quote
+ * them instead, so that nothing is lost. */
 void cli_list_text(struct cli_list *list, const char *text)
 {
     bool table = list->format == CLI_TABLE;
     add(list, table ? cli_text_line(text ? text : "", text_limit(list)) : strdup(text ? text : ""), false);
 }
 
-/* A column of seventeen digits takes the room of the hypothesis, and tells noise. */
+/* Seventeen digits would take the room of the hypothesis, and the last ones are noise. */
 enum { FITTED_NUMBER = 9 };
 
 void cli_list_number(struct cli_list *list, double value, bool present)
@@ -132,7 +130,7 @@ void cli_list_fit(struct cli_list *list, struct cli_screen *screen, const struct
                                            .words = columns[i].words, .empty = !screen->wide};
 }
 
-/* Four digits are what the spread between seeds leaves of a statistic; scripts get all of them. */
+/* The variation between seeds leaves about four meaningful digits of a statistic. Scripts get all digits. */
 void cli_list_figure(struct cli_list *list, double value, bool present)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -144,7 +142,7 @@ void cli_list_figure(struct cli_list *list, double value, bool present)
     add(list, strdup(present ? text : "n/a"), true);
 }
 
-/* Through text like every cell, so that table, TSV and JSON print one number one way. */
+/* Stored as text like every cell, so that table, TSV and JSON print a number the same way. */
 void cli_list_count(struct cli_list *list, size_t value)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -152,7 +150,7 @@ void cli_list_count(struct cli_list *list, size_t value)
     add(list, strdup(text), true);
 }
 
-/* Quoted as results.tsv is, so that what reads the store reads this. */
+/* Quoted like results.tsv, so that the same readers can read both. */
 static void print_tsv_cell(FILE *out, const char *text)
 {
     if (!strpbrk(text, "\t\n\r\"")) {
@@ -176,7 +174,7 @@ static void print_tsv_row(const struct cli_list *list)
     }
 }
 
-/* Counts stay integers: a reader that compares 3 with "3.0" would find them different. */
+/* Counts stay integers, because some readers treat 3 and "3.0" as different. */
 static json_t *cell_json(const struct fit_cell *cell)
 {
     double value;
@@ -208,7 +206,7 @@ static void print_json_row(const struct cli_list *list)
     json_decref(object);
 }
 
-/* Cells are zeroed so that free_list may free them all, used or not. */
+/* Zeroes the cells, so that free_list may free all of them, used or not. */
 static void free_cells(struct cli_list *list, size_t from, size_t n)
 {
     for (size_t i = from; i < from + n; i++) {
@@ -217,7 +215,7 @@ static void free_cells(struct cli_list *list, size_t from, size_t n)
     }
 }
 
-/* A row ahead: add() never has to grow. */
+/* Makes room for a whole row, so that add() never has to allocate. */
 static void make_room(struct cli_list *list)
 {
     size_t needed = (list->rows + 1) * list->n;
@@ -238,8 +236,8 @@ size_t cli_list_rows(const struct cli_list *list)
     return list->rows;
 }
 
-/* Code points for columns. Wide and combining characters are off by a little; a table of widths would be
- * larger than the rest of this file. */
+/* Counts code points, which is slightly wrong for wide and combining characters. It is good enough where no terminal is
+ * known. */
 static size_t width(const char *text)
 {
     size_t points = 0;
@@ -248,8 +246,8 @@ static size_t width(const char *text)
     return points;
 }
 
-/* A cell may be wider than those that the widths are of. The last column is not padded: blanks at the end of a line
- * break pasting and diffs. */
+/* A cell may be wider than the measured ones. The last column is not padded, because trailing blanks disturb pasting
+ * and diffs. */
 static void print_padded(const struct cli_list *list, const char *text, size_t column, bool right, enum cli_style style)
 {
     size_t taken = width(text), to = list->widths[column];
@@ -269,7 +267,7 @@ static void print_table_rows(const struct cli_list *list, size_t rows)
             print_padded(list, list->cells[i].text, i % list->n, list->cells[i].number, list->cells[i].style);
 }
 
-/* What all rows have says nothing of any, and would fill the column that shows where they differ. */
+/* Moves words that all rows share out of the column, so that it shows what differs. */
 static void part_common(struct cli_list *list, size_t column)
 {
     char **texts = calloc(list->rows, sizeof *texts);
@@ -279,7 +277,7 @@ static void part_common(struct cli_list *list, size_t column)
     free(texts);
 }
 
-/* The head and the rows that waited, fitted; the pager is chosen by what is known to come. */
+/* Prints the head and the collected rows, fitted. The pager is chosen by the number of rows known so far. */
 static void begin_fitted(struct cli_list *list)
 {
     bool all_are_here = list->rows < ROWS_OF_WIDTHS;
@@ -294,8 +292,8 @@ static void begin_fitted(struct cli_list *list)
     print_table_rows(list, list->rows);
 }
 
-/* The head of a table and the rows that waited for it. Heads stand on the side on which their
- * column's cells do, which is known from the first row. */
+/* Prints the head of a table and the collected rows. Each title is aligned like the cells of its column, which the
+ * first row shows. */
 static void begin_table(struct cli_list *list)
 {
     size_t *widths = calloc(list->n, sizeof *widths);
@@ -334,8 +332,8 @@ static void end_table_row(struct cli_list *list)
     }
 }
 
-/* A row goes out as soon as it is whole: what follows in a pipe starts to work, and `head` ends
- * a query of a million rows early. */
+/* Prints each complete row at once, so that the next program of a pipe can start, and `head` ends a query of a
+ * million rows early. */
 bool cli_list_end_row(struct cli_list *list)
 {
     list->column = 0;
@@ -368,8 +366,8 @@ static void free_list(struct cli_list *list)
     free(list);
 }
 
-/* A list without rows prints its head in TSV and [] in JSON, so that readers need no case for
- * it; a table prints nothing, as there is nothing to see. */
+/* An empty list is a header in TSV and [] in JSON, so that readers need no special case; an empty table prints
+ * nothing. */
 int cli_list_finish(struct cli_list *list)
 {
     if (!list)

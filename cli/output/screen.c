@@ -1,8 +1,8 @@
 /*
- * screen.c: what results are shown on: terminal or not, its size, colour, a pager.
+ * screen.c: what results are shown on: whether it is a terminal, its size, colour, a pager.
  *
- * A pipe gets the same bytes whatever the environment says: scripts read them. Only colour may be forced on it
- * (--color always, CLICOLOR_FORCE), which adds escape sequences and changes nothing else.
+ * A pipe gets the same bytes in every environment, because scripts read them. Only colour can be forced on it (--color
+ * always, CLICOLOR_FORCE), which adds escape sequences and changes nothing else.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "cli.h"
 
-/* Below LEAST nothing can be told apart; above MOST a terminal is a mistake in COLUMNS. */
+/* Below LEAST_WIDTH nothing is readable; above MOST the value of COLUMNS must be a mistake. */
 enum { USUAL_WIDTH = 80, USUAL_HEIGHT = 24, LEAST_WIDTH = 20, MOST = 10000 };
 
 static bool is_set(const char *name)
@@ -23,7 +23,7 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-/* The variable if it is a number from 1 to MOST, else what the terminal says if that is one, else the usual. */
+/* Returns the variable's value if it is a number from 1 to MOST, else the terminal's if that is, else the default. */
 static size_t extent(const char *name, size_t told, size_t usual)
 {
     const char *text = getenv(name);
@@ -34,14 +34,14 @@ static size_t extent(const char *name, size_t told, size_t usual)
     return told ? told : usual;
 }
 
-/* Editors' shells say TERM=dumb or nothing: a pager or colours would be noise there. */
+/* Shells within editors have TERM=dumb or no TERM; a pager or colours would only disturb there. */
 static bool is_dumb(void)
 {
     const char *term = getenv("TERM");
     return !term || !*term || strcmp(term, "dumb") == 0;
 }
 
-/* https://no-color.org and https://bixense.com/clicolors: who forbids colour goes before who forces it. */
+/* https://no-color.org and https://bixense.com/clicolors: forbidding colour takes precedence over forcing it. */
 static bool wants_color(bool terminal)
 {
     const char *force = getenv("CLICOLOR_FORCE"), *color = getenv("CLICOLOR");
@@ -62,7 +62,7 @@ bool cli_screen_open(struct cli_screen *screen)
     else if (strcmp(text, "always") == 0 || strcmp(text, "never") == 0)
         screen->color = text[0] == 'a';
     else
-        return cli_error(CLI_USAGE, "--color '%s': known are auto, always, never", text), false;
+        return cli_error(CLI_USAGE, "--color '%s': use auto, always or never", text), false;
     if (screen->terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
         size = (struct winsize){0};
     screen->width = extent("COLUMNS", size.ws_col, USUAL_WIDTH);
@@ -74,8 +74,9 @@ bool cli_screen_open(struct cli_screen *screen)
 
 /* ---- pager ---- */
 
-/* A pager that cannot be run (the shell's 126 and 127) has read nothing, so cat still finds all of it. Where nobody
- * named one, a machine without less is not worth a message. NULL: none is wanted. */
+/* Returns the shell script that runs the pager, or NULL for none. If the pager cannot be run (exit status 126 or 127 of
+ * the shell), it has read nothing, so cat still gets everything. Without a configured pager, a machine that lacks less
+ * is not worth a message. */
 static const char *pager_script(char *out, size_t size, bool wide)
 {
     const char *chosen = getenv("LINEAGE_PAGER") ? getenv("LINEAGE_PAGER") : getenv("PAGER");
@@ -86,8 +87,8 @@ static const char *pager_script(char *out, size_t size, bool wide)
     return n > 0 && (size_t)n < size ? out : NULL;
 }
 
-/* The pager has the keyboard: ^C is its business, and its early end is no reason to die. It inherits neither. LESS lets
- * a plain `less` show colour as colour, and leave a short text alone. */
+/* The pager owns the keyboard: ^C must not end this process, and neither must a pager that exits early; the pager
+ * itself gets the default signals. LESS makes a plain `less` show colours and exit if the text fits on the screen. */
 static void start_pager(struct cli_screen *screen, const char *script)
 {
     fflush(stdout);
@@ -108,14 +109,14 @@ void cli_screen_expect(struct cli_screen *screen, size_t lines)
 {
     char script[4096];
     if (screen->terminal)
-        setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a write for each of many lines takes longer than all else */
+        setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* one write per line would take longer than everything else */
     if (!screen->terminal || screen->no_pager || screen->pager || lines < screen->height || is_dumb())
         return;
     if (pager_script(script, sizeof script, screen->wide))
         start_pager(screen, script);
 }
 
-/* What a pager that was left did not take is nobody's loss: it must not come out behind it, nor as an error. */
+/* If the user left the pager, the unread rest is dropped: it must not appear after the pager, nor as an error. */
 void cli_screen_close(struct cli_screen *screen)
 {
     if (!screen->pager)
@@ -134,7 +135,7 @@ void cli_screen_close(struct cli_screen *screen)
 
 /* ---- colour ---- */
 
-/* Limits apart from crashes: a trial that ran out of its budget may be worth another one, a crash a look. */
+/* Limits differ from crashes: a trial that exceeded its budget may be worth repeating, a crash needs a look. */
 enum cli_style cli_label_style(enum lineage_label label)
 {
     switch (label) {
@@ -149,7 +150,7 @@ enum cli_style cli_label_style(enum lineage_label label)
     }
 }
 
-/* The terminal's own sixteen colours, which its owner chose to be readable on the background chosen too. */
+/* The terminal's own sixteen colours, which its owner has chosen to be readable on its background. */
 const char *cli_style_on(const struct cli_screen *screen, enum cli_style style)
 {
     static const char *const sequences[] = {"", "\033[1m", "\033[2m", "\033[36m", "\033[1;36m", "\033[33m", "\033[31m"};

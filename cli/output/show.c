@@ -1,4 +1,4 @@
-/* show.c: one trial in full. */
+/* show.c: prints one trial in full. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,9 @@
 #include "output/display.h"
 #include "output/show.h"
 
-enum { NAMES = 19, NARROW = 60 }; /* columns for the names; a terminal without room beside them */
+enum { NAMES = 19, NARROW = 60 }; /* width of the names; a terminal narrower than NARROW has no room beside them */
 
-/* Whole words to a line, and what is too long for one. Beside a name on a narrow terminal there is no room for a text:
- * it goes below. */
+/* Wraps at words; words longer than a line are split. On a narrow terminal the text goes below its name. */
 static void print_wrapped(FILE *out, const struct cli_screen *screen, const char *text, enum cli_style style)
 {
     size_t indent = NAMES + 1, room = screen->wide ? SIZE_MAX : screen->width - indent, next;
@@ -47,11 +46,11 @@ static void print_number(FILE *out, const struct cli_screen *screen, const char 
         cli_show_line(out, screen, name, lineage_number_format(text, number.value), style);
 }
 
-/* Empty cells are left out: most of 17 columns are, and a person looks for those that are not. */
+/* Leaves out empty cells: most of the 17 columns are empty, and a reader looks for the others. */
 static void print_text(FILE *out, const struct cli_screen *screen, const char *name, const char *text, enum cli_style style)
 {
     char *line = text && *text ? cli_text_line(text, 0) : NULL;
-    char *column = cli_text_line(name, 80); /* of an extra column: as much a stranger's text as its cells */
+    char *column = cli_text_line(name, 80); /* the name of an extra column is as untrusted as its cells */
     if (line && column)
         cli_show_line(out, screen, column, line, style);
     free(column);
@@ -106,7 +105,7 @@ static size_t count_lines(const char *text)
     return n;
 }
 
-/* Wrapped first and counted then, as only that tells whether a pager is wanted. */
+/* Formats into memory first, because only the number of lines tells whether a pager is needed. */
 static int print_fitted(const struct lineage_trial *trial, struct cli_screen *screen)
 {
     char *text = NULL;
@@ -124,7 +123,7 @@ static int print_fitted(const struct lineage_trial *trial, struct cli_screen *sc
     return failed ? cli_no_memory() : CLI_OK;
 }
 
-/* The 17 columns alone, as results.tsv has them. */
+/* Prints only the 17 columns, as in results.tsv. */
 static int print_tsv(const struct lineage_trial *trial)
 {
     const char *names[LINEAGE_N_COLUMNS];

@@ -1,9 +1,9 @@
 /*
- * tree_diff.c: two directories compared by us, file by file with diffutils' diff.
+ * tree_diff.c: compares two directories, and runs diffutils' diff on each pair of files.
  *
- * `git diff --no-index` reads .git/config and .gitattributes where it is run and in what it compares, and the user's
- * filters and textconv: a store that came from somebody else would run commands. diff has no configuration; it is given
- * two open files, never a name, and an empty environment.
+ * `git diff --no-index` is not used, because it reads .git/config and .gitattributes where it runs and in what it
+ * compares, and the user's filters and textconv: a store from somebody else could run commands. diff has no
+ * configuration; it gets two open files, never a name, and an empty environment.
  */
 #include "tree_diff.h"
 
@@ -20,28 +20,29 @@
 
 #include "cli.h"
 
-#define MAX_DEPTH 64 /* as deep as a snapshot is */
+#define MAX_DEPTH 64 /* the depth limit of a snapshot */
 #define BLOCK ((size_t)1 << 16)
 
-enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 }; /* descriptors of the two files in diff; ours are above */
+enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 }; /* descriptors of the two files in the child; ours are moved above
+                                                   * them */
 
 struct comparing {
     size_t max_bytes;
-    bool tame; /* the reader is a terminal, on which control characters would act */
+    bool tame; /* stdout is a terminal, so control characters must be escaped */
     char path[PATH_MAX];
     size_t path_length;
     unsigned depth;
 };
 
-/* One of the two sides of a name. */
+/* One of the two sides of a comparison. */
 struct side {
     int dir; /* -1: the directory is missing on this side */
     bool exists;
     struct stat st;
-    int fd; /* of the file while it is compared; /dev/null for one that does not exist */
+    int fd; /* of the file being compared; /dev/null if it does not exist */
 };
 
-/* 3, not 2: a snapshot that cannot be read is nothing that the caller asked wrongly. */
+/* Exit status 3, not 2: an unreadable snapshot is not the caller's mistake. */
 static int failed(const struct comparing *c, const char *doing)
 {
     return cli_error(CLI_SYSTEM, "diff: cannot %s %s: %s", doing, c->path_length ? c->path : "the snapshot", strerror(errno));
@@ -49,8 +50,8 @@ static int failed(const struct comparing *c, const char *doing)
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* Into a file or a pipe bytes go as they are, or patch could not use them. C1 controls are two
- * bytes in UTF-8 and act as escapes do. */
+/* A file or a pipe gets the original bytes, or patch could not use them. C1 controls are two bytes in UTF-8 and act
+ * like escape sequences. */
 static void print_bytes(const struct comparing *c, const char *text, size_t length)
 {
     if (!c->tame) {
@@ -73,13 +74,13 @@ static void print_path(const struct comparing *c, const char *before, const char
     fputs(after, stdout);
 }
 
-/* As git shows it: what can be executed, what cannot, a link. */
+/* The mode as git shows it: executable, not executable, or link. */
 static mode_t mode_shown(const struct side *side)
 {
     return S_ISLNK(side->st.st_mode) ? 0120000 : side->st.st_mode & 0100 ? 0100755 : 0100644;
 }
 
-/* The lines of git's own diffs, so that tools for reviewing them read this. */
+/* Prints the header lines of git's diffs, so that review tools can read them. */
 static void print_head(const struct comparing *c, const struct side *from, const struct side *to)
 {
     print_path(c, "diff --git a/", " b/");
@@ -130,8 +131,8 @@ static const char *last_name(const struct comparing *c)
     return slash ? slash + 1 : c->path;
 }
 
-/* O_NOFOLLOW and O_NONBLOCK: between the look at a name and its opening it may have become a
- * link out of the snapshot, or a pipe that nobody writes to. */
+/* O_NOFOLLOW and O_NONBLOCK: since its type was checked, the name may have become a link out of the snapshot, or a pipe
+ * without a writer. */
 static int open_side(const struct comparing *c, struct side *side)
 {
     side->fd = side->exists ? openat(side->dir, last_name(c), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -144,7 +145,7 @@ static int open_side(const struct comparing *c, struct side *side)
     return side->fd >= 0 ? CLI_OK : failed(c, "read");
 }
 
-/* Both from their beginning, and left there. A file with a NUL near its beginning is binary, as git has it. */
+/* Reads both files from their beginning and rewinds them. A file with a NUL near its beginning is binary, as in git. */
 static int compare_bytes(const struct comparing *c, const struct side *from, const struct side *to, bool *differ,
                          bool *binary)
 {
@@ -161,11 +162,11 @@ static int compare_bytes(const struct comparing *c, const struct side *from, con
             break;
         }
         if (first)
-            /* Both sides: a text that became binary is no text diff. */
+            /* Either side counts: a text that became binary has no text diff. */
             *binary = memchr(a, 0, (size_t)n) || memchr(b, 0, (size_t)m);
         first = false;
         *differ = n != m || memcmp(a, b, (size_t)n) != 0;
-    /* The first difference is enough: where they differ is diff's business. */
+    /* Stops at the first difference; diff finds the others. */
     } while (n > 0 && !*differ);
     free(a);
     if (status == CLI_OK && (lseek(from->fd, 0, SEEK_SET) != 0 || lseek(to->fd, 0, SEEK_SET) != 0))
@@ -173,7 +174,7 @@ static int compare_bytes(const struct comparing *c, const struct side *from, con
     return status;
 }
 
-/* The pipe before the files: nothing that is yet to be passed on may lie where something is put. */
+/* The pipe is moved first, so that its descriptor is not overwritten when the files are moved to 3 and 4. */
 static int spawn_diff(const struct side *from, const struct side *to, const int ends[2], char *const *environment,
                       pid_t *child)
 {
@@ -191,9 +192,8 @@ static int spawn_diff(const struct side *from, const struct side *to, const int 
     return error;
 }
 
-/* What diff prints is read from the descriptor returned; -1 after a message. Of the environment
- * only PATH, and a locale of ours: diff translates its remark on a missing line end, and patch
- * knows the English one. */
+/* Returns the descriptor to read diff's output from, or -1 after a message. The environment has only PATH and the C
+ * locale: diff translates its remark on a missing line end, and patch knows only the English one. */
 static int start_diff(const struct comparing *c, const struct side *from, const struct side *to, pid_t *child)
 {
     const char *search = getenv("PATH");
@@ -217,7 +217,7 @@ static int start_diff(const struct comparing *c, const struct side *from, const 
     return -1;
 }
 
-/* The two lines of names are ours; the rest is diff's. */
+/* Replaces the two header lines with file names; the rest is diff's. */
 static void print_hunks(const struct comparing *c, FILE *in)
 {
     char *line = NULL;
@@ -228,7 +228,7 @@ static void print_hunks(const struct comparing *c, FILE *in)
     free(line);
 }
 
-/* Exit status 1 of diff is "they differ", which is known already; from 2 on it failed. */
+/* diff's exit status 1 means that the files differ, which is known; 2 and above mean failure. */
 static int print_text_diff(struct comparing *c, const struct side *from, const struct side *to)
 {
     pid_t child;
@@ -245,21 +245,20 @@ static int print_text_diff(struct comparing *c, const struct side *from, const s
         close(out);
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
-            return cli_error(CLI_SYSTEM, "diff was lost: %s", strerror(errno));
+            return cli_error(CLI_SYSTEM, "lost the process of diff: %s", strerror(errno));
     if (in && WIFEXITED(state) && WEXITSTATUS(state) <= 1)
         return CLI_OK;
     return cli_error(CLI_SYSTEM, "diff failed on %s", c->path);
 }
 
-/* A limit on what is printed, not on what is compared: a checkpoint as a text diff is no use to
- * anybody. */
+/* Limits what is printed, not what is compared: a checkpoint as a text diff helps nobody. */
 static bool is_large(const struct comparing *c, const struct side *side)
 {
     return side->exists && (uintmax_t)side->st.st_size > c->max_bytes;
 }
 
-/* Files of one size are compared even when large, since unchanged ones need no line. The remark
- * on --max-bytes goes to standard error and changes no exit status. */
+/* Large files of equal size are compared too, because unchanged files need no line. The remark on --max-bytes goes to
+ * standard error and does not change the exit status. */
 static int compare_open(struct comparing *c, const struct side *from, const struct side *to)
 {
     bool differ = true, binary = false, large = is_large(c, from) || is_large(c, to);
@@ -276,7 +275,7 @@ static int compare_open(struct comparing *c, const struct side *from, const stru
         return print_text_diff(c, from, to);
     print_names(c, from, to, binary ? "Binary files " : "Large files ", " and ", " differ\n");
     if (large)
-        cli_error(CLI_OK, "diff: %s has more than %zu bytes; --max-bytes shows it", c->path, c->max_bytes);
+        cli_error(CLI_OK, "diff: %s is larger than %zu bytes; raise --max-bytes to show it", c->path, c->max_bytes);
     return CLI_OK;
 }
 
@@ -295,7 +294,7 @@ static int compare_files(struct comparing *c, struct side from, struct side to)
     return status;
 }
 
-/* Where a link points; a missing one gives no line. */
+/* Prints where a link points; nothing if it is missing. */
 static int print_target(const struct comparing *c, const struct side *side, char sign)
 {
     char target[PATH_MAX];
@@ -336,7 +335,7 @@ static int open_below(const struct side *side, const char *name)
                : -1;
 }
 
-/* Deeper than a snapshot can be is no snapshot, and each level holds two descriptors. */
+/* A tree deeper than a snapshot can be is refused, because each level holds two descriptors open. */
 static int compare_below(struct comparing *c, const struct side *from, const struct side *to, const char *name)
 {
     int a = open_below(from, name), b = open_below(to, name), status = CLI_OK;
@@ -352,7 +351,7 @@ static int compare_below(struct comparing *c, const struct side *from, const str
     return status;
 }
 
-/* By the look taken once and without following links: what a name is must not change between two questions. */
+/* Uses the type that was read once, without following links, so that a name cannot change its type in between. */
 static bool is_dir(const struct side *side)
 {
     return side->exists && S_ISDIR(side->st.st_mode);
@@ -375,7 +374,7 @@ static bool is_link(const struct side *side)
     return side->exists && S_ISLNK(side->st.st_mode);
 }
 
-/* A file that became a directory, or a link, is one that went and one that came. Anything else is not a snapshot's. */
+/* If a file became a directory or a link, it is shown as removed and added. A snapshot contains no other types. */
 static int compare_name(struct comparing *c, int from_dir, int to_dir, const char *name)
 {
     const struct side from = look(from_dir, name), to = look(to_dir, name), none = {.dir = -1};
@@ -399,8 +398,7 @@ struct names {
     size_t n, room;
 };
 
-/* Names of both sides go into one list: sorted, equal ones stand together, and output follows
- * the order in which git lists a tree's files. */
+/* The names of both sides go into one list. After sorting, equal names are adjacent, and the output has git's order. */
 static bool add_name(struct names *names, const char *name)
 {
     if (names->n == names->room) {
@@ -415,8 +413,8 @@ static bool add_name(struct names *names, const char *name)
     return names->list[names->n] && ++names->n;
 }
 
-/* A directory of its own descriptor, since closedir closes it. errno is set to 0 before each
- * readdir, whose end and whose failure are both NULL. */
+/* Duplicates the descriptor, because closedir closes it. errno is set to 0 before each readdir, which returns NULL both
+ * at the end and on failure. */
 static int add_names(const struct comparing *c, struct names *names, int dir_fd)
 {
     int fd = dir_fd < 0 ? -1 : openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -442,7 +440,7 @@ static int add_names(const struct comparing *c, struct names *names, int dir_fd)
 static int compare_named(struct comparing *c, int from, int to, const char *name)
 {
     size_t before = c->path_length, length = strlen(name);
-    /* The path is for messages and heads only; files are opened by their last name in an open directory. */
+    /* The path is only for messages and headers; files are opened by their last name relative to an open directory. */
     if (before + length + 2 > sizeof c->path)
         return cli_error(CLI_USAGE, "diff: a path in %s is too long", c->path);
     if (before)
@@ -454,7 +452,7 @@ static int compare_named(struct comparing *c, int from, int to, const char *name
     return status;
 }
 
-/* A missing side is -1. */
+/* -1 stands for a missing side. */
 static int compare_trees(struct comparing *c, int from, int to)
 {
     struct names names = {0};

@@ -1,4 +1,4 @@
-/* tree_graph.c: the tree of all trials as a graph of lines. */
+/* tree_graph.c: draws the tree of all trials as a graph of lines. */
 #include "output/tree_graph.h"
 
 #include <stdint.h>
@@ -9,22 +9,22 @@
 
 #define NONE SIZE_MAX
 
-/* Above the two columns of each of at most 64 levels, in UTF-8, and an id. */
+/* Large enough for the two columns of each of at most 64 levels, in UTF-8, and an id. */
 enum { DRAWING_MAX = 64 * 6, ID_MAX = 60 };
 
 struct node {
     char *id, *specialist, *hypothesis;
     enum lineage_label status;
     struct lineage_number score, delta;
-    size_t parent, size; /* size: trials in the tree below and with it */
-    size_t first, last, next; /* children in file order; next: of the same parent */
-    bool to_best; /* the best trial or an ancestor */
+    size_t parent, size; /* size: number of trials in this subtree, including this one */
+    size_t first, last, next; /* first, last: children in file order; next: next sibling */
+    bool to_best; /* this is the best trial or one of its ancestors */
 };
 
 struct graph {
-    struct node *nodes; /* [n] each behind its parent */
+    struct node *nodes; /* [n]; every parent precedes its children */
     size_t n, room, best;
-    size_t *above; /* [depth] the last trial at each depth */
+    size_t *above; /* [depth]; the last trial at each depth */
     size_t above_room;
     const char *best_id;
     size_t hypothesis_max;
@@ -47,7 +47,7 @@ static bool grow(void **memory, size_t *room, size_t needed, size_t size)
     return true;
 }
 
-/* The hypothesis says first what is odd about the trial's place. */
+/* The hypothesis begins with a remark if the trial's place is unusual. */
 static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node *node)
 {
     const char *mark = node->parent_missing ? "(parent missing) " : node->in_cycle ? "(in a cycle) " : "";
@@ -59,7 +59,7 @@ static char *hypothesis_of(const struct graph *g, const struct lineage_tree_node
     return text;
 }
 
-/* Linked at the end, so that branches come in the order of the file. */
+/* Appends the child to the list of siblings, so that branches are in file order. */
 static void add_child(struct graph *g, size_t parent, size_t child)
 {
     struct node *node = &g->nodes[parent];
@@ -91,7 +91,7 @@ static bool add_node(void *context, const struct lineage_tree_node *visited)
     return !g->failed;
 }
 
-/* Two passes, since sizes add up from the last to the first: parents stand before their children. */
+/* Two passes. The sizes are added up from the last node to the first, because parents precede their children. */
 static void link_nodes(struct graph *g)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -106,7 +106,8 @@ static void link_nodes(struct graph *g)
 
 /* ---- drawing ---- */
 
-/* The child that a trial's line goes straight on to; of equals the last, which is mostly the newest. */
+/* The child that the trial's line continues to. Of subtrees of equal size it is the last, which is usually the
+ * newest. */
 static size_t straight_child(const struct graph *g, size_t i)
 {
     size_t straight = NONE;
@@ -117,7 +118,7 @@ static size_t straight_child(const struct graph *g, size_t i)
     return straight;
 }
 
-/* Lines of the levels to the left all go on: a trial's branches are drawn before its straight child. */
+/* All lines to the left continue below, because a trial's branches are drawn before its straight child. */
 static size_t draw(char out[DRAWING_MAX + 1], size_t level, bool begins, bool ends)
 {
     size_t n = 0, through = begins && level ? level - 1 : level;
@@ -136,7 +137,8 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     bool on_chain = node->to_best && lineage_label_is_kept(node->status);
     enum cli_style style = on_chain ? CLI_BEST : cli_label_style(node->status);
     char text[DRAWING_MAX + ID_MAX * 16];
-    /* The drawing is the cell's lead: it keeps its own colour, and is cut like the rest where there is no room. */
+    /* The drawing is the lead of the cell: it keeps its own colour and is shortened like the rest if there is no
+     * room. */
     size_t lead = draw(text, level, begins, ends);
     snprintf(text + lead, sizeof text - lead, "%s%s", node->id, i == g->best ? " ★" : "");
     cli_list_text(g->list, text);
@@ -151,7 +153,7 @@ static void add_row(struct graph *g, size_t i, size_t level, bool begins, bool e
     g->failed = !cli_list_end_row(g->list);
 }
 
-/* Calls itself for branches alone: each has at most half of the trials, so the depth is a logarithm. */
+/* Recursive only for branches. Each has at most half of the trials, so the depth is logarithmic. */
 static void add_line(struct graph *g, size_t i, size_t level)
 {
     for (bool begins = true; i != NONE && !g->failed; begins = false) {

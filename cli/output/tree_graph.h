@@ -1,16 +1,15 @@
 /*
- * tree_graph.h: the tree of all trials for a terminal, as a graph of lines.
- *
- * A trial stands under its parent, and its line goes straight on to the child that leads to the best trial, else to the
- * one with most descendants; the other children branch off before it. So a chain of a hundred keeps is a straight line,
- * and the graph is no wider than the logarithm of the number of trials.
+ * tree_graph.h: draws the tree of all trials on a terminal. Every trial is below its parent, and its line continues to
+ * the child that leads to the best trial, or else to the child with the most descendants; the other children branch off
+ * before that. So a chain of a hundred kept trials is a straight line, and the width of the graph is logarithmic in the
+ * number of trials.
  */
 #ifndef CLI_TREE_GRAPH_H
 #define CLI_TREE_GRAPH_H
 
 #include "cli.h"
 
-/* Print it; returns an exit status. */
+/* Prints the graph; returns an exit status. */
 int tree_graph_print(struct lineage_store *store, struct cli_screen *screen);
 
 #endif

@@ -1,9 +1,6 @@
 /*
- * trial_out.c: trials as JSON objects and as lists.
- *
- * Keys are those of the columns in results.tsv, so that what is written there is found here under
- * the same name; what the notes say is taken apart beside them (params, turns), as nobody should
- * have to parse the notes again.
+ * trial_out.c: prints trials as JSON objects and as lists. The keys are the column names of results.tsv. What the notes
+ * record is added in parsed form (params, turns), so that readers need not parse the notes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +37,7 @@ static json_t *turns_json(const struct lineage_trial *trial)
         json_object_set_new(object, "turn", json_integer((json_int_t)turn->turn));
         json_object_set_new(object, "mean", cli_json_number(turn->mean));
         json_object_set_new(object, "std", cli_json_number(turn->std));
-        /* 0 is "not said" in the file; printed, it would be a mean over nothing. */
+        /* 0 means unknown in the file; printed, it would look like a mean over nothing. */
         if (turn->count)
             json_object_set_new(object, "n", json_integer((json_int_t)turn->count));
         json_array_append_new(turns, object);
@@ -65,7 +62,7 @@ json_t *cli_trial_json(const struct lineage_trial *trial)
     json_object_set_new(object, "ig_clip_scale_mean", cli_json_figure(trial->ig_clip_scale_mean));
     json_object_set_new(object, "ig_clip_scale_std", cli_json_figure(trial->ig_clip_scale_std));
     json_object_set_new(object, "params", cli_json_params(trial->params, trial->n_params));
-    /* Most trials have neither; a list of nothing in every object would hide those that have one. */
+    /* Left out if empty, because most trials have neither. */
     if (trial->n_turns)
         json_object_set_new(object, "turns", turns_json(trial));
     if (trial->n_extras)
@@ -95,7 +92,8 @@ struct cli_list *cli_trial_list_new(enum cli_format format, FILE *out)
     return cli_list_new(format, out, n, trial_columns);
 }
 
-/* What identifies a trial and how it ended, then why; when and by whom only where there is room. */
+/* The most important columns are those that identify a trial and show how it ended, then the reason; time and
+ * specialist are shown only if there is room. */
 void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
 {
     size_t reason = screen->width * 3 / 10;
@@ -113,7 +111,7 @@ void cli_trial_list_fit(struct cli_list *list, struct cli_screen *screen)
     cli_list_fit(list, screen, columns);
 }
 
-/* Texts quoted as in notes, so that a cell can be pasted behind --notes. */
+/* Texts are quoted as in notes, so that a cell can be pasted after --notes. */
 static char *params_text(const struct lineage_trial *trial)
 {
     char *text = NULL, number[LINEAGE_NUMBER_MAX], quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -148,9 +146,8 @@ bool cli_trial_list_add(struct cli_list *list, const struct lineage_trial *trial
     return cli_list_end_row(list);
 }
 
-/* JSON lists whole trials, not the table's columns. Row by row, as a query of everything may be
- * larger than memory. A failure in the middle leaves a list without its end: a reader sees that
- * it is not whole. */
+/* Prints whole trials, not only the table's columns, one by one, because the result of a query may be larger than
+ * memory. After a failure the array is left unterminated, so that a reader notices. */
 static int print_json(struct lineage_cursor *cursor, size_t *n, struct lineage_error *err)
 {
     struct lineage_trial trial = {0};

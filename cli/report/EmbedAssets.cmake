@@ -1,6 +1,6 @@
 # cmake -DOUT=FILE.h "-DFILES=a.js;b.css" -P EmbedAssets.cmake
-# A string constant report_NAME_EXT for each file and its SHA-256 in base64, report_NAME_EXT_hash, by which the page's
-# content-security policy allows that text and no other. Scripts go in without comments and blanks.
+# Writes a string constant report_NAME_EXT for each file, and its SHA-256 in base64, report_NAME_EXT_hash, with which the
+# page's content-security policy allows exactly that text. Comments and blanks are removed from scripts.
 set(digits "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 
 function(base64_of_hex out hex)
@@ -20,11 +20,11 @@ function(base64_of_hex out hex)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-# Blanks beside punctuation, and line ends where a statement cannot end. What stands in quotes is left alone; there are
-# no escaped quotes, and no two signs in a row, which would grow together.
+# Removes blanks beside punctuation, and line ends where a statement cannot end. Quoted text is kept. Scripts must not
+# contain escaped quotes, or two signs in a row, which would be joined.
 function(strip_script out text)
   if(text MATCHES "[+-] [+-]|\\\\'")
-    message(FATAL_ERROR "a script has what strip_script cannot read: ${CMAKE_MATCH_0}")
+    message(FATAL_ERROR "strip_script cannot handle this part of a script: ${CMAKE_MATCH_0}")
   endif()
   string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
   set(stripped "")

@@ -1,7 +1,6 @@
 /*
- * html_escape.c: text of rows on its way into a page; see html_escape.h.
- *
- * Cut first and escaped after: the other way round a cut could fall into the middle of an entity.
+ * html_escape.c: escapes text of rows for a page; see html_escape.h. The text is shortened before it is escaped,
+ * because otherwise the end could fall into the middle of an entity.
  */
 #include "report/html_escape.h"
 
@@ -11,7 +10,8 @@
 #include <lineage/render.h>
 #include <lineage/text.h>
 
-/* One set for text and for attributes in either quotes: two sets would one day be mixed up. */
+/* Text and attributes in either kind of quotes use the same set of escapes, because two sets would sooner or later be
+ * mixed up. */
 static void put_html(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -21,13 +21,13 @@ static void put_html(FILE *out, const char *text, size_t length)
         case '>': fputs("&gt;", out); break;
         case '"': fputs("&quot;", out); break;
         case '\'': fputs("&#39;", out); break;
-        case '`': fputs("&#96;", out); break; /* old browsers take it for a quote */
+        case '`': fputs("&#96;", out); break; /* old browsers take a backtick for a quote */
         default: putc(text[i], out);
         }
 }
 
-/* Control characters are stand-ins by now, so only these are left. U+2028 and U+2029 are no controls to
- * lineage_text_visible's callers, but they end a line of script. */
+/* Control characters were replaced before, so only these are left. lineage_text_visible does not treat U+2028 and
+ * U+2029 as controls, but they end a line of a script. */
 static void put_json(FILE *out, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -50,7 +50,7 @@ static void put(FILE *out, const char *text, size_t length, size_t max,
 {
     size_t end = max ? lineage_text_prefix(text, length, max) : length;
     char *visible = lineage_text_visible(text, end);
-    if (!visible) /* out of memory: the page says less, never something else */
+    if (!visible) /* out of memory: print nothing, never unescaped text */
         return;
     write(out, visible, strlen(visible));
     lineage_free(visible);

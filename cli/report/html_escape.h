@@ -1,10 +1,10 @@
 /*
- * html_escape.h: text of rows on its way into a page. Every cell of a row is written by somebody else: this is
- * the one place where it becomes part of HTML, SVG or JSON, and nothing else in this room prints a cell.
+ * html_escape.h: escapes text of rows for a page.
  *
- * What comes out is valid UTF-8 without control or bidirectional characters (lineage_text_visible), without line
- * ends, and without any character that HTML, an attribute in either kind of quotes, or a script element gives a
- * meaning to.
+ * Every cell of a row was written by somebody else. This is the only place where cells become part of HTML, SVG or
+ * JSON. The output is valid UTF-8 without control or bidirectional characters (lineage_text_visible), without line
+ * ends, and without any character that is special in HTML, in an attribute in either kind of quotes, or in a script
+ * element.
  */
 #ifndef REPORT_HTML_ESCAPE_H
 #define REPORT_HTML_ESCAPE_H
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* For text and for attributes in quotes. At most `max` code points (0: all), then an ellipsis. NULL is "". */
+/* Prints text for HTML text and quoted attributes. At most `max` code points (0: all), then an ellipsis. NULL is "". */
 void html_text(FILE *out, const char *text, size_t max);
 
-/* The same for a stretch of bytes that has no end of its own. */
+/* Like html_text, for bytes that are not NUL-terminated. */
 void html_bytes(FILE *out, const char *text, size_t length, size_t max);
 
-/* A JSON string, quotes included, that may stand inside a script element: < > & are written \u00XX. */
+/* Prints a JSON string with its quotes that may be inside a script element: < > & are written as \u00XX. */
 void html_json_string(FILE *out, const char *text, size_t max);
 
 #endif

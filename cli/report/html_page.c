@@ -1,8 +1,7 @@
 /*
- * html_page.c: a report as one HTML file; see html_page.h.
- *
- * The order of the page is the order of a morning: what happened, where it stands, what to try, then every trial. The
- * pictures know nothing of HTML around them.
+ * html_page.c: prints a report as one HTML file; see html_page.h. The page follows the order of a morning: what
+ * happened, where the store is now, what to try next, then every trial. The pictures do not depend on the HTML around
+ * them.
  */
 #include "report/html_page.h"
 
@@ -22,8 +21,9 @@ enum { ROWS = 100, TEXTS = 3 << 20 };
 /* ---- head and foot ---- */
 
 /*
- * The policy allows style and script by digest, computed when the assets were embedded: even a cell that got through
- * the escaping could run nothing. form-action and base-uri are named because default-src does not cover them.
+ * The policy allows style and script by digests that are computed when the assets are embedded, so that even a cell
+ * which got through the escaping could not run. form-action and base-uri are named because default-src does not cover
+ * them.
  */
 static void print_head(FILE *out, const struct model *models, size_t n, const struct page_options *options)
 {
@@ -45,19 +45,22 @@ static void print_head(FILE *out, const struct model *models, size_t n, const st
             report_picture_css);
 }
 
-/* Scripts stand at the end, where all they look for is there; without them the page reads the same. */
+/* Scripts come last, when everything they look for exists. Without them the page has the same content. */
 static void print_foot(FILE *out, bool live)
 {
     fprintf(out,
-            "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of results.tsv.</p></footer>\n"
-            "<div id=\"tip\" role=\"status\" hidden></div><aside id=\"panel\" role=\"dialog\" aria-label=\"Trial\" hidden></aside>\n"
-            "<script>%s</script>\n%s%s%s</body></html>\n",
+            "<footer><p>Made by <code>lineage report</code>. Scores and texts are those of "
+            "results.tsv.</p></footer>\n"
+            "<div id=\"tip\" role=\"status\" hidden></div><aside id=\"panel\" role=\"dialog\" "
+            "aria-label=\"Trial\" hidden></aside>\n"
+            "<script>%s</script>\n"
+            "%s%s%s</body></html>\n",
             report_page_js, live ? "<script>" : "", live ? report_live_js : "", live ? "</script>\n" : "");
 }
 
-/* ---- what the script knows ---- */
+/* ---- the data of the script ---- */
 
-/* JSON has no NaN and no infinity. */
+/* JSON has neither NaN nor infinity. */
 static void json_number(FILE *out, struct lineage_number number)
 {
     if (number.present && isfinite(number.value))
@@ -76,7 +79,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names stand once and trials hold an index: ten thousand rows share a few names. */
+/* Each name is written once and trials hold its index, because ten thousand rows share a few names. */
 static bool specialists(struct name_list *list, const struct model *model)
 {
     list->names = malloc((model->n + 1) * sizeof *list->names);
@@ -97,7 +100,7 @@ static size_t specialist_index(const struct name_list *list, const char *name)
     return at ? (size_t)(at - list->names) : 0;
 }
 
-/* Values in the order of the page's constants ID, PARENT, LABEL, .. */
+/* Prints the values in the order of the script's constants ID, PARENT, LABEL, .. */
 static void json_trial(FILE *out, const struct model *model, size_t i, const struct name_list *who, size_t text)
 {
     const struct model_trial *trial = &model->trials[i];
@@ -127,7 +130,7 @@ static void json_trial(FILE *out, const struct model *model, size_t i, const str
 static void print_data(FILE *out, const struct model *model)
 {
     struct name_list who = {0};
-    /* What texts may take of the file, shared among them: a large store gets short ones. */
+    /* Texts share a fixed part of the file's size, so a large store gets shorter ones. */
     size_t text = model->n ? TEXTS / model->n / 2 : 0;
     text = text > 600 ? 600 : text < 24 ? 24 : text;
     if (!specialists(&who, model))
@@ -192,9 +195,9 @@ static void print_tiles(const struct picture *p)
     if (model->best != MODEL_NONE)
         tile(p->out, "best", "%s", number_text(text, model->trials[model->best].score.value, 6));
     if (model->needed > 0)
-        tile(p->out, "needed to be kept", "%s", signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
+        tile(p->out, "improvement needed", "%s", signed_text(text, model->direction == LINEAGE_HIGHER ? model->needed : -model->needed, 3));
     if (sum->findings)
-        tile(p->out, "rows not readable in full", "%" PRIu64, sum->findings);
+        tile(p->out, "rows not fully readable", "%" PRIu64, sum->findings);
     fputs("</dl>\n", p->out);
 }
 
@@ -212,7 +215,7 @@ static void print_picture(const struct picture *p, const struct picture_kind *ki
     if (kind->print == picture_morning)
         morning_sentences(p);
     fprintf(p->out, "<p class=\"how\">%s</p>\n", kind->reading);
-    /* Coverage has a scroller for each of its pairs. */
+    /* The coverage picture has a scroller for each pair. */
     bool scrolls = kind->print != picture_coverage;
     fputs(scrolls ? "<div class=\"scroll\">" : "", p->out);
     kind->print(p);
@@ -238,8 +241,8 @@ static void print_row(const struct picture *p, size_t i)
     fputs("</td></tr>\n", out);
 }
 
-/* A hundred rows are HTML and readable without a script; the rest is in the data, from which the script makes rows
- * when a filter asks for them. */
+/* The newest hundred rows are HTML, readable without a script. The others are in the data, from which the script makes
+ * rows when a filter asks for them. */
 static void print_table(const struct picture *p)
 {
     size_t n = p->model->n, shown = n < ROWS ? n : ROWS;
@@ -255,7 +258,7 @@ static void print_table(const struct picture *p)
     fputs("</tbody></table></div></section>\n", p->out);
 }
 
-/* Newest first, like the table above. */
+/* Newest first, like the table. */
 static void print_cards(const struct picture *p, bool diffs)
 {
     bool *chosen = calloc(p->model->n + 1, sizeof *chosen);
@@ -265,7 +268,8 @@ static void print_cards(const struct picture *p, bool diffs)
     cards_choose(p->model, chosen, &n);
     fprintf(p->out, "<section><h2 id=\"s%zu-full\">Trials in full</h2>\n", p->store);
     if (n < p->model->n)
-        fprintf(p->out, "<p class=\"how\">%zu of %zu: the chain to the best one, the leaders and the newest.</p>\n", n, p->model->n);
+        fprintf(p->out, "<p class=\"how\">%zu of %zu: the chain to the best one, the leaders and the "
+                        "newest.</p>\n", n, p->model->n);
     for (size_t i = p->model->n; i-- > 0;)
         if (chosen[i])
             trial_card(p, i, diffs);
@@ -290,7 +294,7 @@ static void print_store(FILE *out, const struct model *model, size_t which, bool
         print_picture(&p, kind);
     print_table(&p);
     print_cards(&p, !options->no_diffs);
-    /* HTML allows one main element in a page: with several stores it is the overview's. */
+    /* HTML allows one main element per page; with several stores it belongs to the overview. */
     fprintf(out, "</%s>\n", several ? "div" : "main");
     print_data(out, model);
     fputs("</div>\n", out);
@@ -353,7 +357,7 @@ bool page_picture(FILE *out, const struct model *model, const char *name)
     return false;
 }
 
-/* From the table, so that --help and the error of --svg name what there is. */
+/* Taken from the table of pictures, so that --help and the error of --svg list all of them. */
 const char *page_picture_names(char *out, size_t size)
 {
     size_t at = 0;

@@ -1,7 +1,6 @@
 /*
- * page_file.c: a page as a file that is there whole or not at all; see page_file.h.
- *
- * Apart from html_page.c, which prints to any stream: the live server writes no file.
+ * page_file.c: writes a page to a file as a whole or not at all; see page_file.h. Separate from html_page.c, which
+ * prints to any stream, because the live server writes no file.
  */
 #include "report/page_file.h"
 
@@ -15,7 +14,7 @@
 
 #include "cli.h"
 
-/* Every page says so within its first bytes. */
+/* Every page identifies itself within its first bytes. */
 static bool is_report(const char *path)
 {
     char head[1024];
@@ -33,7 +32,8 @@ static int failed(const char *path, const char *doing, int error)
     return cli_error(CLI_SYSTEM, "report: cannot %s %s: %s", doing, path, strerror(error));
 }
 
-/* mkstemp makes files for their owner alone; a report is as readable as any file, or as the one that it replaces. */
+/* mkstemp makes files that only their owner can read. A report is as readable as the file that it replaces, or as any
+ * new file. */
 static mode_t wanted_mode(const struct stat *old)
 {
     mode_t mask = umask(0);
@@ -41,7 +41,7 @@ static mode_t wanted_mode(const struct stat *old)
     return old ? old->st_mode & 0777 : 0666 & ~mask;
 }
 
-/* regular: the bytes are on disk when this returns. errno is taken before fclose, which may set another. */
+/* regular: the bytes are on disk on return. errno is read before fclose, which may change it. */
 static int write_to(int fd, const char *path, page_printer *print, const void *context, bool regular)
 {
     FILE *out = fdopen(fd, "w");
@@ -50,7 +50,7 @@ static int write_to(int fd, const char *path, page_printer *print, const void *c
         return failed(path, "write", errno);
     }
     print(out, context);
-    /* fsync before the rename, or a crash could leave the new name over an empty file. */
+    /* fsync precedes the rename; otherwise a crash could leave the new name with an empty file. */
     bool bad = fflush(out) != 0 || ferror(out) || (regular && fsync(fd) != 0);
     int error = errno;
     if (fclose(out) != 0 && !bad) {
@@ -65,8 +65,8 @@ static int replace(const char *path, const struct stat *old, page_printer *print
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= PATH_MAX)
         return cli_error(CLI_USAGE, "report: the path %.60s... is too long", path);
-    /* Beside the target, since rename does not cross file systems; a random name, as two nights may report at
-     * once. */
+    /* In the target's directory, because rename does not cross file systems; with a random name, because two nights may
+     * write a report at once. */
     int fd = mkstemp(temporary);
     if (fd < 0)
         return failed(path, "write", errno);
@@ -84,13 +84,13 @@ int page_file_write(const char *path, page_printer *print, const void *context, 
     struct stat old;
     bool there = stat(path, &old) == 0, regular = there && S_ISREG(old.st_mode);
     if (own_only && there && !(regular && is_report(path)))
-        return cli_error(CLI_USAGE, "report: %s is there and is no report; name another file with --output", path);
-    /* A device or a pipe is written to: a rename would put a file in place of /dev/null. */
+        return cli_error(CLI_USAGE, "report: %s exists and is not a report; name another file with --output", path);
+    /* A device or a pipe is written to directly: a rename would replace /dev/null by a file. */
     if (there && !regular) {
         int fd = open(path, O_WRONLY | O_CLOEXEC);
         return fd < 0 ? failed(path, "write", errno) : write_to(fd, path, print, context, false);
     }
-    /* A link stays, what it leads to is replaced. */
+    /* A link is kept; the file that it leads to is replaced. */
     char *target = there ? realpath(path, NULL) : NULL;
     if (there && !target)
         return failed(path, "find", errno);
@@ -104,7 +104,7 @@ static void print_model(FILE *out, const void *context)
     page_print(out, context, 1, &(struct page_options){0});
 }
 
-/* own_only: nobody named this path, so a file of somebody else's by that name stays. */
+/* own_only, because the user did not name this path: a file that is not a report is kept. */
 int page_file_beside(struct lineage_store *store)
 {
     struct model model;

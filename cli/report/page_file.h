@@ -1,4 +1,4 @@
-/* page_file.h: a page as a file that is there whole or not at all. */
+/* page_file.h: writes a page to a file as a whole or not at all. */
 #ifndef REPORT_PAGE_FILE_H
 #define REPORT_PAGE_FILE_H
 
@@ -7,14 +7,14 @@
 typedef void page_printer(FILE *out, const void *context);
 
 /*
- * Write what the printer prints to path, by a temporary file beside it that takes its place and its mode; a link stays one,
- * a device or a pipe is written to. own_only: a file that is there and is no report of ours is left alone and refused.
- * Returns an exit status, CLI_GO_ON if all is well.
+ * Writes the printer's output to path, through a temporary file beside it that gets its mode and replaces it. A link
+ * stays a link; a device or a pipe is written to directly. own_only: an existing file that is not a report is kept, and
+ * that is an error. Returns CLI_GO_ON, or an exit status on failure.
  */
 int page_file_write(const char *path, page_printer *print, const void *context, bool own_only);
 
-/* The report of one open store, beside its KNOWLEDGE.md, as `lineage night --report` keeps it. An exit status or
- * CLI_GO_ON. */
+/* Writes the report of one open store into its directory, as `lineage night --report` does. Returns CLI_GO_ON, or an
+ * exit status on failure. */
 int page_file_beside(struct lineage_store *store);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * picture.c: what the pictures of a report share; see picture.h.
- *
- * SVG is printed as text, without a library for drawing: a handful of paths and texts is all there is, and every byte
- * that comes from a row passes html_escape.c on its way.
+ * picture.c: what the pictures of a report share; see picture.h. SVG is printed as text, because a few paths and texts
+ * need no drawing library. Every byte that comes from a row passes through html_escape.c.
  */
 #include "report/picture.h"
 
@@ -16,44 +14,46 @@
 
 const struct picture_kind picture_kinds[] = {
     {"morning", "This morning",
-     "The trials of the last night in the order they were appended. The line is the best score before it; the band "
-     "around it is what two runs of one setting differ by chance. Failures stand at the foot.",
+     "The trials of the last night in the order in which they were appended. The line is the best score "
+     "before each trial; the band around it is how much two runs of one setting differ by chance. Failures "
+     "are at the bottom.",
      picture_morning},
     {"history", "Best so far",
-     "Every trial in the order of the file. The step line is the best score so far, the band the improvement that a "
-     "trial had to exceed. Failures have no score: they stand below, a row for each label.",
+     "Every trial in file order. The step line is the best score so far; the band is the improvement that a "
+     "trial had to exceed. Failures have no score and are shown below, one row per label.",
      picture_history},
     {"tree", "Lineage",
-     "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the best one. "
-     "The dots beside a row are its other children. Colour is the change against the best of the time: blue better, "
-     "orange worse, crosses failed.",
+     "Each row is a trial that was kept or has children; the thick line is the chain of kept trials to the "
+     "best one. The dots beside a row are its other children. Colour is the change against the best score at "
+     "the time: blue is better, orange is worse, crosses failed.",
      picture_tree},
     {"coverage", "Coverage",
-     "Which values of two parameters were tried together. A cell tells its best score, the number of trials and "
-     "(behind ×) of failures; an empty cell was never tried.",
+     "Which values of two parameters were tried together. A cell shows its best score, the number of trials "
+     "and (after ×) of failures; an empty cell was not tried.",
      picture_coverage},
     {"parallel", "Parameters",
-     "A line for each trial through the values of the parameters that vary, and its score at the right. Drag along an "
-     "axis to keep only what passes there; the table and the tree follow.",
+     "One line per trial through the values of the parameters that vary, with its score at the right. Drag "
+     "along an axis to keep only the lines that pass there; the table and the tree follow.",
      picture_parallel},
     {"calibration", "Calibration",
      "What specialists expected of their trials (open mark) and what happened on average (filled mark).",
      picture_calibration},
-    {"failures", "Failures by cause", "Trials without a result, by label; reasons as their notes give them.",
+    {"failures", "Failures by cause", "Trials without a result, by label, with the reasons in their notes.",
      picture_failures},
     {"importance", "Parameter importance",
-     "The share of the score's variance that goes with one parameter alone (epsilon squared over at most five classes "
-     "of its values). The tick is what chance reaches in 5 of 100 cases: a bar that ends before it says nothing.",
+     "The share of the score's variance that one parameter explains (epsilon squared over at most five "
+     "classes of its values). The tick is what chance reaches in 5 of 100 cases: a bar that ends before it "
+     "means nothing.",
      picture_importance},
     {"seeds", "Variants over seeds",
-     "Each variant against the first one, seed by seed: mean difference with Student's t interval. The thin line is the "
-     "interval for all comparisons together; one that crosses 0 is no difference that these seeds show.",
+     "Each variant against the first one, seed by seed: mean difference with Student's t interval. The thin "
+     "line is the interval corrected for all comparisons; if it crosses 0, these seeds show no difference.",
      picture_seeds},
     {NULL, NULL, NULL, NULL}};
 
 /* ---- words ---- */
 
-/* Every label is named and there is no default, so that the compiler asks about a new one. */
+/* The default case is omitted, so that the compiler reports this place when a label is added. */
 const char *outcome_class(enum lineage_label label)
 {
     switch (label) {
@@ -80,14 +80,14 @@ const char *label_words(enum lineage_label label)
     return label < LINEAGE_N_LABELS ? words[label] : "";
 }
 
-/* Significant digits and not decimals: scores of one store may be 0.0003 or 12000. */
+/* Significant digits instead of decimals, because scores of a store may be 0.0003 or 12000. */
 const char *number_text(char out[PICTURE_NUMBER], double value, int digits)
 {
     snprintf(out, PICTURE_NUMBER, "%.*g", digits, value);
     return out;
 }
 
-/* U+2212, as a hyphen is shorter than the plus above which it stands in a column. */
+/* Uses U+2212, because a hyphen is shorter than the plus above it in a column. */
 const char *signed_text(char out[PICTURE_NUMBER], double value, int digits)
 {
     snprintf(out, PICTURE_NUMBER, "%s%.*g", value < 0 ? "\u2212" : "+", digits, fabs(value));
@@ -100,11 +100,10 @@ void picture_begin(const struct picture *p, const char *name, double width, doub
                    const char *description, ...)
 {
     va_list args;
-    /* The number of the store is part of every id: several stores stand in one page, and an id that is there twice
-     * names neither. */
+    /* Every id contains the number of the store, because a page may hold several stores and ids must be unique. */
     fprintf(p->out, "<svg class=\"pic pic-%s%s\" viewBox=\"0 0 %g %g\" role=\"img\" aria-labelledby=\"s%zu-%s-t s%zu-%s-d\"",
             name, p->model->n > PICTURE_TITLES ? " many" : "", width, height, p->store, name, p->store, name);
-    /* Size and namespace only in a file of its own: in a page the style decides, and HTML knows svg. */
+    /* A separate file needs a size and the namespace; in a page, the style sets the size and HTML knows svg. */
     if (p->alone)
         fprintf(p->out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\"", width, height);
     fprintf(p->out, ">\n<title id=\"s%zu-%s-t\">%s</title><desc id=\"s%zu-%s-d\">", p->store, name, title, p->store, name);
@@ -121,7 +120,7 @@ void picture_end(const struct picture *p)
     fputs("</svg>\n", p->out);
 }
 
-/* A picture alone must be an SVG file even then: whoever asked for --svg has a program waiting for one. */
+/* A separate picture is an SVG file even then, because a caller of --svg has a program that expects one. */
 void picture_nothing(const struct picture *p, const char *name, const char *format, ...)
 {
     va_list args;
@@ -140,7 +139,7 @@ void picture_nothing(const struct picture *p, const char *name, const char *form
     va_end(args);
 }
 
-/* %.5g: a tenth of a unit at the width of a page, in half the bytes. */
+/* %.5g is a tenth of a unit at the width of a page, in half the bytes. */
 void picture_words(const struct picture *p, double x, double y, const char *class, const char *format, ...)
 {
     va_list args;
@@ -165,7 +164,7 @@ void picture_line(const struct picture *p, double x0, double y0, double x1, doub
 
 /* ---- scales ---- */
 
-/* 1, 2 or 5 times a power of ten. */
+/* Rounds to 1, 2 or 5 times a power of ten. */
 static double round_step(double raw)
 {
     double power = pow(10, floor(log10(raw))), part = raw / power;
@@ -174,13 +173,13 @@ static double round_step(double raw)
 
 struct scale scale_linear(double low, double high, double from, double to, int ticks)
 {
-    /* One value, or none that compares: a range around it, so that nothing is divided by 0. */
+    /* With one value or none, uses a range around it, to avoid a division by 0. */
     if (!(high > low)) {
         double around = fabs(low) > 0 ? fabs(low) * 0.05 : 1;
         low -= around;
         high += around;
     }
-    /* Half the range of two huge numbers is finite where the range is not. */
+    /* The halves of two huge numbers have a finite difference even if the numbers do not. */
     double step = round_step(fmax((high / ticks - low / ticks), 1e-300));
     return (struct scale){floor(low / step) * step, ceil(high / step) * step, from, to, step};
 }
@@ -190,8 +189,8 @@ bool scale_holds(const struct scale *scale, double value)
     return value >= scale->low && value <= scale->high;
 }
 
-/* Halves, as in scale_linear: the difference of two huge numbers may overflow, that of their halves cannot.
- * Clamped, because a mark outside the frame would lie over its neighbour. */
+/* Halves the values, as in scale_linear, because the difference of two huge numbers may overflow. Clamps the result,
+ * because a mark outside the frame would cover its neighbour. */
 double scale_at(const struct scale *scale, double value)
 {
     double part = (value / 2 - scale->low / 2) / (scale->high / 2 - scale->low / 2);
@@ -202,10 +201,10 @@ void picture_y_axis(const struct picture *p, const struct scale *scale, double l
 {
     char text[PICTURE_NUMBER];
     int n = (int)lround((scale->high - scale->low) / scale->step);
-    /* By counting, not by adding the step, which would drift; 50 bounds it whatever the numbers were. */
+    /* Multiplies instead of adding the step, which would accumulate errors; 50 is a limit for any input. */
     for (int i = 0; i <= n && i < 50; i++) {
         double value = scale->low + i * scale->step;
-        /* A zero that rounding has missed would be printed as 1e-17. */
+        /* A zero with a rounding error would be printed as 1e-17. */
         if (fabs(value) < scale->step * 1e-9)
             value = 0;
         double y = scale_at(scale, value);
@@ -234,7 +233,7 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
         *low = fence > 0 ? fmax(scores[0], scores[(n - 1) / 4] - fence) : scores[0];
         *high = fence > 0 ? fmin(scores[n - 1], scores[(n - 1) * 3 / 4] + fence) : scores[n - 1];
     }
-    /* Kept trials are always inside, however far out: they are what the picture is about. */
+    /* Kept trials are always inside, however far out they are, because the picture is about them. */
     for (size_t i = first; n && i < model->n; i++)
         if (model->trials[i].measured && model->trials[i].label == LINEAGE_KEEP) {
             *low = fmin(*low, model->trials[i].score.value);
@@ -246,8 +245,8 @@ bool score_range(const struct model *model, size_t first, double *low, double *h
 
 /* ---- marks ---- */
 
-/* The change is shown against the best before the trial, and not against its parent: that is what keep and discard
- * were decided by. */
+/* Shows the change against the best score before the trial, not against its parent, because that decides between keep
+ * and discard. */
 void trial_title(FILE *out, const struct model *model, const struct model_trial *trial)
 {
     char score[PICTURE_NUMBER], gain[PICTURE_NUMBER];
@@ -264,7 +263,7 @@ void trial_title(FILE *out, const struct model *model, const struct model_trial 
     (void)model;
 }
 
-/* Two streams in memory, as the indices stand in front of a path that is only known when all are drawn. */
+/* Uses two streams in memory, because the indices precede a path whose data is known only when all marks are drawn. */
 bool marks_begin(struct marks *marks, const struct picture *p, const char *class, size_t total)
 {
     *marks = (struct marks){.picture = p, .class = class, .single = total <= PICTURE_TITLES};
@@ -293,7 +292,7 @@ void marks_add(struct marks *marks, size_t i, const char *stretch, ...)
     va_end(args);
 }
 
-/* Without memory for a stream its marks are missing and the page is still a page. */
+/* Without memory for a stream its marks are missing, but the page is valid. */
 void marks_end(struct marks *marks)
 {
     if (marks->index)

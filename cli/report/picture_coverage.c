@@ -1,7 +1,6 @@
 /*
- * picture_coverage.c: two parameters crossed: best score, trials, failures, and what was never tried.
- *
- * Empty cells are drawn like the others: they are what one looks for in the morning.
+ * picture_coverage.c: coverage of two parameters: best score, number of trials and failures, and what was not tried.
+ * Empty cells are drawn like the others, because they are what a reader looks for.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 enum { CLASSES = 10, PAIRS_AXES = 7, LEFT = 96, TOP = 30, CELL_H = 40 };
 
 struct cell {
-    size_t n, failed, best; /* best: index, MODEL_NONE */
+    size_t n, failed, best; /* best: index, or MODEL_NONE */
 };
 
 struct grid {
@@ -23,11 +22,11 @@ struct grid {
     double x_edge[CLASSES], y_edge[CLASSES];
     size_t nx, ny;
     struct cell cells[CLASSES * CLASSES];
-    double low, high; /* best scores of the cells */
+    double low, high; /* lowest and highest of the cells' best scores */
     size_t untried;
 };
 
-/* Failures count as tried: a cell in which everything crashed is known, and not an empty one. */
+/* Failures count as tried: a cell in which everything crashed is known, not empty. */
 static void fill(struct grid *g)
 {
     const struct model *model = g->p->model;
@@ -56,20 +55,20 @@ static void fill(struct grid *g)
     }
 }
 
-/* Five steps from worst to best. */
+/* Returns one of five steps from worst to best. */
 static int heat_of(const struct grid *g, const struct cell *cell)
 {
     if (cell->best == MODEL_NONE)
         return -1;
     double score = g->p->model->trials[cell->best].score.value;
     double part = g->high > g->low ? (score - g->low) / (g->high - g->low) : 1;
-    /* Heat means better, whichever way the score goes. */
+    /* A hotter colour means a better score in either direction. */
     if (g->p->model->direction != LINEAGE_HIGHER)
         part = g->high > g->low ? 1 - part : 1;
     return (int)fmin(4, floor(part * 5));
 }
 
-/* A class of one value is named by it; only a stretch has two ends. */
+/* A bin that holds one value is labelled with that value; only a range has two ends. */
 static void edge_text(FILE *out, const struct model_axis *axis, const double *edge, size_t n, size_t i)
 {
     char from[PICTURE_NUMBER], to[PICTURE_NUMBER];
@@ -88,7 +87,7 @@ static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
 {
     const struct cell *cell = &g->cells[iy * g->nx + ix];
     FILE *out = g->p->out;
-    /* Rows from below, as an axis of numbers goes up. */
+    /* The first row is at the bottom, because numbers increase upwards. */
     double x = LEFT + (double)ix * width, y = TOP + (double)(g->ny - 1 - iy) * CELL_H;
     char score[PICTURE_NUMBER];
     int heat = heat_of(g, cell);
@@ -118,7 +117,7 @@ static void draw_cell(const struct grid *g, size_t ix, size_t iy, double width)
     if (cell->n)
         fprintf(out, ": %zu trial%s, %zu failed", cell->n, cell->n == 1 ? "" : "s", cell->failed);
     else
-        fputs(": never tried", out);
+        fputs(": not tried", out);
     if (cell->best != MODEL_NONE) {
         fputs(", best ", out);
         html_text(out, g->p->model->trials[cell->best].id, 40);
@@ -154,12 +153,12 @@ void picture_pair(const struct picture *p, size_t x, size_t y)
     g->ny = axis_classes(p->model, g->y, CLASSES, g->y_edge);
     if (g->nx && g->ny) {
         char name[64];
-        /* At most 120: two classes over the whole width would be two walls of colour. */
+        /* At most 120 units: two bins over the whole width would be two walls of colour. */
         double width = fmin(120, (984.0 - LEFT) / (double)g->nx);
         fill(g);
         snprintf(name, sizeof name, "coverage-%zu-%zu", x, y);
         picture_begin(p, name, 1000, (double)(TOP + g->ny * CELL_H + 44), "Coverage of two parameters",
-                      "%zu of %zu combinations of values were never tried.", g->untried, g->nx * g->ny);
+                      "%zu of %zu combinations of values were not tried.", g->untried, g->nx * g->ny);
         for (size_t iy = 0; iy < g->ny; iy++)
             for (size_t ix = 0; ix < g->nx; ix++)
                 draw_cell(g, ix, iy, width);
@@ -184,7 +183,7 @@ bool coverage_first_pair(const struct model *model, size_t *x, size_t *y)
     return (find_axis(model, "alpha", x) && find_axis(model, "gamma", y)) || (*x = 0, *y = 1, model->n_axes > 1);
 }
 
-/* A pair of its own in a page, which the script shows one at a time. */
+/* Each pair is a figure of its own, and the script shows one at a time. */
 static void page_pair(const struct picture *p, size_t x, size_t y, bool first)
 {
     fprintf(p->out, "<figure class=\"pair%s\" data-x=\"%zu\" data-y=\"%zu\"><figcaption>", first ? " shown" : "", x, y);
@@ -202,8 +201,8 @@ void picture_coverage(const struct picture *p)
     size_t x, y, n = model->n_axes < PAIRS_AXES ? model->n_axes : PAIRS_AXES;
     if (!coverage_first_pair(model, &x, &y)) {
         picture_nothing(p, "coverage",
-                        "Fewer than two parameters vary. Parameters are numbers such as alpha=0.3 in notes, or options of "
-                        "lineage append.");
+                        "Fewer than two parameters vary. Parameters are numbers such as alpha=0.3 in notes, "
+                        "or options of lineage append.");
         return;
     }
     if (p->alone) {
@@ -211,7 +210,7 @@ void picture_coverage(const struct picture *p)
         return;
     }
     page_pair(p, x, y, true);
-    /* In details: 7 axes make 21 pairs, of which a reader wants one or two. */
+    /* Inside <details>, because 7 axes make 21 pairs, and a reader wants one or two. */
     if (n > 2)
         fputs("<details class=\"pairs\"><summary>Other pairs</summary>\n", p->out);
     for (size_t i = 0; n > 2 && i < n; i++)

@@ -1,8 +1,6 @@
 /*
- * picture_history.c: best so far, with the noise band and every outcome; and the last night alone.
- *
- * Both are one drawing over two ranges of trials, so that the morning's picture can be read like the one of the whole
- * history.
+ * picture_history.c: the best score so far with the noise band and every outcome, for all trials and for the last
+ * night. Both use the same drawing over different ranges of trials, so that they can be read alike.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,14 +14,14 @@ enum { LEFT = 104, RIGHT = 984, TOP = 30, STRIP = 17 };
 
 struct plot {
     const struct picture *p;
-    size_t first, n; /* trials[first..first+n) */
+    size_t first, n; /* trials[first .. first + n - 1] */
     struct scale y;
-    double foot; /* of the scores */
-    int strip[LINEAGE_N_LABELS]; /* row below, -1: no trial has the label */
+    double foot; /* bottom of the scores */
+    int strip[LINEAGE_N_LABELS]; /* row below the scores; -1: no trial has the label */
     int strips;
 };
 
-/* By number and not by time: nights would be spots with empty days between them. */
+/* Trials are placed by number, not by time: otherwise nights would be spots with empty days between them. */
 static double x_of(const struct plot *plot, size_t i)
 {
     double room = RIGHT - LEFT - 16;
@@ -35,7 +33,8 @@ static void count_strips(struct plot *plot)
     const struct model *model = plot->p->model;
     for (int label = 0; label < LINEAGE_N_LABELS; label++)
         plot->strip[label] = -1;
-    /* A trial that was measured stands at its score; the others, a discard without a score too, in a row. */
+    /* A measured trial is drawn at its score; all others, including discarded trials without a score, are drawn in rows
+     * below. */
     for (size_t i = plot->first; i < plot->first + plot->n; i++)
         if (!model->trials[i].measured)
             plot->strip[model->trials[i].label] = 0;
@@ -49,7 +48,7 @@ static double strip_y(const struct plot *plot, enum lineage_label label)
     return plot->foot + 30 + plot->strip[label] * STRIP;
 }
 
-/* The trial after whose row the best changes; the path of the best score, as steps. */
+/* Draws the best score as steps that change after the trial which improved it. */
 static void best_path(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
@@ -74,12 +73,12 @@ static void best_path(const struct plot *plot)
         fprintf(plot->p->out, "H%d", RIGHT);
 }
 
-/* Rectangles from one change of the best to the next. */
+/* Draws one rectangle from each change of the best to the next. */
 static void noise_band(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
     double needed = model->needed;
-    /* Without a threshold there is no band: one of no width would look like certainty. */
+    /* Without a threshold the band is omitted; one of zero width would look like certainty. */
     if (!(needed > 0))
         return;
     fputs("<path class=\"band\" d=\"", plot->p->out);
@@ -100,7 +99,7 @@ static void noise_band(const struct plot *plot)
     fputs("\"/>\n", plot->p->out);
 }
 
-/* A score outside the scale is a triangle at its edge. */
+/* A score outside the scale becomes a triangle at its edge. */
 static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
 {
     const struct model_trial *trial = &plot->p->model->trials[i];
@@ -114,7 +113,7 @@ static void add_mark(const struct plot *plot, struct marks *marks, size_t i)
                   scale_at(&plot->y, trial->score.value) + (trial->score.value > plot->y.high ? -1 : 1));
 }
 
-/* A kept row without a score is a failure to this picture: there is no height to put it at. */
+/* A kept row without a score is drawn with the failures, because it has no height. */
 static bool wanted(const struct plot *plot, size_t i, const char *class)
 {
     const struct model_trial *trial = &plot->p->model->trials[i];
@@ -127,7 +126,7 @@ static bool wanted(const struct plot *plot, size_t i, const char *class)
     return !trial->measured;
 }
 
-/* Failures first, kept ones last: of marks that overlap the more telling one lies on top. */
+/* Draws failures first and kept trials last, so that the more important of two overlapping marks is on top. */
 static void all_marks(const struct plot *plot, size_t total)
 {
     static const char *const classes[] = {"cross fail", "dot discard", "dot baseline", "dot keep"};
@@ -151,7 +150,7 @@ static void strips(const struct plot *plot)
         }
 }
 
-/* Ids and no dates under the marks: an id is what every command takes. */
+/* Labels marks with ids instead of dates, because commands take ids. */
 static void x_axis(const struct plot *plot, double y)
 {
     enum { TICKS = 8 };
@@ -164,7 +163,7 @@ static void x_axis(const struct plot *plot, double y)
     }
 }
 
-/* Names of kept trials that made a new best, as many as there is room for, the newest first. */
+/* Names kept trials that set a new best, newest first, as far as there is room. */
 static void name_bests(const struct plot *plot)
 {
     const struct model *model = plot->p->model;
@@ -194,8 +193,7 @@ static bool find_scale(struct plot *plot, double height)
         low = fmin(low, before.value);
         high = fmax(high, before.value);
     }
-    /* The band belongs into the picture, but at most as much of it again as the scores take: a huge threshold
-     * would press them into a line. */
+    /* Shows the band, but at most as much of it as the scores take: a huge threshold would squeeze them into a line. */
     if (model->needed > 0 && isfinite(model->needed)) {
         double best = model->best != MODEL_NONE ? model->trials[model->best].score.value : high;
         low = fmin(low, fmax(best - model->needed, low - (high - low)));
@@ -260,7 +258,7 @@ struct night {
     size_t nearest; /* the discarded trial that came closest to being kept */
 };
 
-/* The nearest miss is worth naming: it is the first candidate for more seeds. */
+/* The closest discarded trial is named, because it is the first candidate for more seeds. */
 static struct night count_night(const struct model *model)
 {
     struct night night = {.n = model->n - model->night, .nearest = MODEL_NONE};
@@ -286,7 +284,7 @@ static void link_trial(const struct picture *p, size_t i)
     fputs("</a>", p->out);
 }
 
-/* 2026-05-07 22:14 of an ISO date, the cell as it is of anything else. */
+/* Prints an ISO date as "2026-05-07 22:14" and any other cell unchanged. */
 static void moment(FILE *out, const char *text)
 {
     if (strlen(text) < 16 || text[10] != 'T') {
@@ -311,7 +309,7 @@ static void when(const struct picture *p)
     fputs(")", p->out);
 }
 
-/* In a store's first night there is no best before it: progress is then told from the first trial that ranks. */
+/* In a store's first night nothing is there to compare with, so progress is counted from the first trial with a score. */
 static size_t first_ranked(const struct model *model)
 {
     size_t i = 0;
@@ -328,7 +326,7 @@ static void first_sentence(const struct picture *p, const struct night *night)
     fprintf(p->out, "The last night ran %zu trial%s", night->n, night->n == 1 ? "" : "s");
     when(p);
     if (model->best == MODEL_NONE)
-        fputs(" and no trial of the store has a score that ranks yet.", p->out);
+        fputs(" and no trial of the store has a score yet.", p->out);
     else if (!before.present && model->best != first_ranked(model)) {
         size_t first = first_ranked(model);
         double was = model->trials[first].score.value, now = model->trials[model->best].score.value;

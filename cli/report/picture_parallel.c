@@ -1,8 +1,6 @@
 /*
- * picture_parallel.c: parallel coordinates over the parameters that vary, the score last.
- *
- * The one picture that shows more than two parameters at once; the script's brushes on its axes filter the table and
- * the tree.
+ * picture_parallel.c: parallel coordinates over the parameters that vary, the score last. It is the only picture that
+ * shows more than two parameters at once. Selections on its axes filter the table and the tree.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +13,7 @@ enum { LEFT = 70, RIGHT = 930, TOP = 46, FOOT = 320, NO_VALUE = 344, SHOWN = 9 }
 
 struct parallel {
     const struct picture *p;
-    size_t n; /* axes, the score not counted */
+    size_t n; /* number of axes without the score */
     struct scale score;
 };
 
@@ -25,8 +23,8 @@ static double x_of(const struct parallel *c, size_t axis)
 }
 
 /*
- * Hundreds of trials on a handful of values would be a handful of lines: each is moved by up to 5 units, by an amount of
- * its own, so that how many there are can be seen.
+ * Hundreds of trials with a handful of values would look like a handful of lines, so each line is shifted by up to 5
+ * units that depend on the trial.
  */
 static double apart(const struct parallel *c, size_t axis, size_t i)
 {
@@ -37,7 +35,7 @@ static double apart(const struct parallel *c, size_t axis, size_t i)
     return ((double)((mixed >> 8) % STEPS) - STEPS / 2) * 0.5;
 }
 
-/* A missing value has a line of its own below the axes: at 0 it would be taken for a value. */
+/* A missing value is drawn on a separate line below the axes; at 0 it would look like a value. */
 static double y_of(const struct parallel *c, size_t axis, size_t i)
 {
     double value = c->p->model->axes[axis].value[i];
@@ -52,7 +50,7 @@ static double score_y(const struct parallel *c, size_t i)
     return trial->measured ? scale_at(&c->score, trial->score.value) : NO_VALUE;
 }
 
-/* A trial without any of the parameters is no line. */
+/* A trial without any of the parameters gets no line. */
 static bool has_any(const struct parallel *c, size_t i)
 {
     for (size_t axis = 0; axis < c->n; axis++)
@@ -84,7 +82,7 @@ static void draw_lines(const struct parallel *c, const char *kind)
     marks_end(&marks);
 }
 
-/* data-axis and the two values let the script turn a brush into a condition. */
+/* data-axis and the two values let the script turn a selection into a condition. */
 static void draw_axis(const struct parallel *c, size_t axis)
 {
     const struct model_axis *a = &c->p->model->axes[axis];
@@ -103,7 +101,8 @@ static void draw_axis(const struct parallel *c, size_t axis)
             FOOT - TOP + 16);
 }
 
-/* Values in the attributes have 17 digits: the script turns a brush back into scores, and compares with the data. */
+/* The attributes have 17 digits, because the script converts a selection back to scores and compares them with the
+ * data. */
 static void draw_score_axis(const struct parallel *c)
 {
     char text[PICTURE_NUMBER];
@@ -125,7 +124,8 @@ void picture_parallel(const struct picture *p)
     double low = 0, high = 1;
     if (!c.n) {
         picture_nothing(p, "parallel",
-                        "No parameter varies. Parameters are numbers such as alpha=0.3 in notes, or options of lineage append.");
+                        "No parameter varies. Parameters are numbers such as alpha=0.3 in notes, or options "
+                        "of lineage append.");
         return;
     }
     score_range(p->model, 0, &low, &high);

@@ -1,9 +1,7 @@
 /*
- * picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several
- * stores.
- *
- * Together, as most of them are rows of names over one axis of numbers, and none counts anything itself: the sums are
- * the store's or report_axes.c's.
+ * picture_sums.c: pictures of sums over trials: calibration, failures, importance, variants over seeds, several stores.
+ * They are together because most of them are named rows over one axis of numbers, and none of them counts anything: the
+ * sums come from the store or from report_axes.c.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +14,7 @@
 
 enum { NAMES = 200, WIDE = 690, RIGHT = WIDE, ROW = 30, TOP = 34 };
 
-/* Vertical lines at round values; a stronger one at 0. */
+/* Draws vertical lines at round values, a stronger one at 0. */
 static void x_axis(const struct picture *p, const struct scale *x, double foot, const char *name)
 {
     char text[PICTURE_NUMBER];
@@ -32,14 +30,15 @@ static void x_axis(const struct picture *p, const struct scale *x, double foot, 
 
 /* ---- calibration ---- */
 
-/* The range begins at 0 in both directions, so that right and wrong signs lie on two sides of one line. */
+/* The range always includes 0, so that right and wrong signs are on two sides of one line. */
 void picture_calibration(const struct picture *p)
 {
     const struct lineage_report *sum = p->model->summary;
     double low = 0, high = 0;
     char a[PICTURE_NUMBER], b[PICTURE_NUMBER];
     if (!sum->n_calibration) {
-        picture_nothing(p, "calibration", "No trial says what it expected (expected_delta) and has a measured change.");
+        picture_nothing(p, "calibration", "No trial has both an expectation (expected_delta) and a measured "
+                                          "change.");
         return;
     }
     for (size_t i = 0; i < sum->n_calibration; i++) {
@@ -111,7 +110,7 @@ struct ranked {
     struct axis_importance importance;
 };
 
-/* Those of which nothing can be said go last; -9 is below every share, which may be negative. */
+/* Parameters without a known share go last; -9 is below every share, which may be negative. */
 static int by_share(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -125,12 +124,12 @@ static void draw_share(const struct picture *p, const struct ranked *r, const st
     char share[PICTURE_NUMBER];
     picture_cell(p, NAMES - 12, y + 4, "row end", r->axis->name, 26);
     if (!r->importance.share.present) {
-        picture_words(p, NAMES + 6, y + 4, "row quiet", "n = %zu: too few to say", r->importance.n);
+        picture_words(p, NAMES + 6, y + 4, "row quiet", "n = %zu: too few trials", r->importance.n);
         return;
     }
     double value = fmax(0, r->importance.share.value), chance = fmax(0, r->importance.chance);
-    /* Colour follows chance and not size: with few trials a large share is what noise gives, and a reader acts on
-     * what stands out. */
+    /* Colour shows significance, not size: with few trials a large share may be noise, and readers act on what
+     * is coloured. */
     bool says = value > chance;
     fprintf(p->out, "<rect class=\"bar %s\" x=\"%d\" y=\"%.5g\" width=\"%.5g\" height=\"14\"/>", says ? "keep" : "discard", NAMES,
             y - 7, fmax(1, scale_at(x, value) - NAMES));
@@ -156,26 +155,27 @@ void picture_importance(const struct picture *p)
         return;
     }
     qsort(ranked, n, sizeof *ranked, by_share);
-    /* Ten trials for a parameter and thirty in all: the usual rules of thumb of regression and of means. Below
-     * them the picture still shows what it has, but says so. */
+    /* Ten trials per parameter and thirty in all are the usual rules of thumb for regressions and means. With fewer,
+     * the picture is shown with a warning. */
     bool few = least < 10 * n || least < 30;
     double foot = TOP + (double)(n * ROW);
     struct scale x = scale_linear(0, 1, NAMES, WIDE, 5);
     picture_begin(p, "importance", 1000, foot + (few ? 66 : 44), "Share of the score's variance by parameter",
-                  "%zu parameters; the one with fewest measured trials has %zu.", n, least);
+                  "%zu parameters; the one with the fewest measured trials has %zu.", n, least);
     x_axis(p, &x, foot, "share of the score's variance");
     for (size_t i = 0; i < n; i++)
         draw_share(p, &ranked[i], &x, TOP + (double)i * ROW + 12);
     if (few)
         picture_words(p, 20, foot + 56, "row warn",
-                      "⚠ Few trials: %zu measured for %zu parameters. Parameters that were moved together share what one of them did.",
+                      "⚠ Few trials: %zu measured for %zu parameters. Parameters that changed together share "
+                      "the effect of one of them.",
                       least, n);
     picture_end(p);
 }
 
 /* ---- variants over seeds ---- */
 
-/* 0 is always inside: whether an interval crosses it is the question. */
+/* 0 is always included, because the question is whether an interval crosses it. */
 static bool interval_range(const struct lineage_comparison *c, double *low, double *high)
 {
     bool any = false;
@@ -191,8 +191,8 @@ static bool interval_range(const struct lineage_comparison *c, double *low, doub
     return any;
 }
 
-/* Both intervals: the thick one answers for this variant alone, the thin one for the one that is picked because it
- * looks best among all. */
+/* Draws both intervals: the thick one is for this variant alone, the thin one is corrected for choosing the best of
+ * all. */
 static void draw_variant(const struct picture *p, const struct lineage_variant *v, const struct scale *x, double y)
 {
     char d[PICTURE_NUMBER], holm[PICTURE_NUMBER];
@@ -222,11 +222,11 @@ void picture_seeds(const struct picture *p)
 {
     const struct lineage_comparison *c = &p->model->comparison;
     double low, high;
-    /* Nothing to compare is the usual case and no error: most stores have no seeds. */
+    /* Nothing to compare is the usual case, not an error: most stores have no seeds. */
     if (!p->model->compared || !interval_range(c, &low, &high)) {
         picture_nothing(p, "seeds",
-                        "No two specialists have a measured trial on the same seed (a parameter seed=N in each), so nothing "
-                        "can be compared seed by seed.");
+                        "No two specialists have a measured trial with the same seed (a parameter seed=N in "
+                        "each), so nothing can be compared seed by seed.");
         return;
     }
     double foot = TOP + (double)((c->n_variants - 1) * ROW);
@@ -238,9 +238,9 @@ void picture_seeds(const struct picture *p)
     fputs("<text class=\"axis\" x=\"20\" y=\"14\">against ", out);
     html_text(out, *c->variants[0].name ? c->variants[0].name : "(none)", 40);
     fprintf(out, " (%zu seeds)", c->variants[0].n_seeds);
-    /* Said in the picture and not in a note below it: a difference with another cause in it is worse than none. */
+    /* Printed in the picture instead of in a remark below it, because a difference with another cause would mislead. */
     if (c->n_confounded) {
-        fputs("; the variants differ besides in ", out);
+        fputs("; the variants also differ in ", out);
         for (size_t i = 0; i < c->n_confounded && i < 6; i++) {
             fputs(i ? ", " : "", out);
             html_text(out, c->confounded[i], 30);
@@ -255,7 +255,8 @@ void picture_seeds(const struct picture *p)
 
 /* ---- several stores ---- */
 
-/* Best so far over trials; a line's style, not its colour alone, tells the stores apart. */
+/* Draws the best score so far over trials. The line's style differs too, so that stores can be told apart without
+ * colour. */
 static void store_line(FILE *out, const struct model *m, size_t which, const struct scale *x, const struct scale *y)
 {
     bool drawn = false;
@@ -288,7 +289,7 @@ void picture_stores(FILE *out, const struct model *models, size_t n)
             }
         }
     if (!(high >= low)) {
-        picture_nothing(&p, "stores", "No trial of these stores has a score that ranks.");
+        picture_nothing(&p, "stores", "No trial of these stores has a score.");
         return;
     }
     struct scale x = scale_linear(0, most, 78, 984, 8), y = scale_linear(low, high, 330, TOP, 5);

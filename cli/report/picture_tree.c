@@ -1,10 +1,10 @@
 /*
- * picture_tree.c: the lineage as a graph of rows, the way `git log --graph` lays out commits.
+ * picture_tree.c: draws the lineage as a graph of rows, as `git log --graph` lays out commits.
  *
- * A row is a trial that was kept, or has children. The child that leads on (towards the best trial, else the one with
- * most descendants) stays in its parent's lane, so that a chain of a hundred kept trials is a straight line; the other
- * rows branch off into a lane of their own. All other trials are dots beside the row of their nearest shown ancestor:
- * a store of 10,000 trials stays a picture that can be read.
+ * A row is a trial that was kept or has children. The child that leads on (towards the best trial, or else the one with
+ * the most descendants) stays in its parent's lane, so that a chain of a hundred kept trials is a straight line; the
+ * other rows branch off into lanes of their own. All other trials are dots beside the row of their nearest ancestor
+ * with a row, so that a store of 10,000 trials remains readable.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@ enum {
     ROWS_MAX = 160,
     ROW = 22,
     LANE = 16,
-    LANES_MAX = 18, /* deeper branches stand in the last lane */
+    LANES_MAX = 18, /* deeper branches share the last lane */
     LEFT = 16,
-    DOTS = 470, /* where the dots begin */
+    DOTS = 470, /* x coordinate where the dots begin */
     DOTS_RIGHT = 992,
-    MANY = 1500 /* beyond, dots are smaller */
+    MANY = 1500 /* with more trials the dots are smaller */
 };
 
 struct tree {
@@ -29,21 +29,21 @@ struct tree {
     size_t n;
     size_t *descendants; /* [n] */
     bool *row;           /* [n] */
-    size_t *owner;       /* [n] nearest ancestor-or-self with a row; MODEL_NONE: none */
-    size_t *first_child, *next_child; /* [n] among rows */
+    size_t *owner;       /* [n]; the nearest trial with a row among a trial and its ancestors; MODEL_NONE: none */
+    size_t *first_child, *next_child; /* [n]; among rows */
     size_t *last_child;
-    size_t *dots, *dot_list, *dot_at; /* [n], [n], [n + 1]: trials beside each row */
+    size_t *dots, *dot_list, *dot_at; /* [n], [n], [n + 1]: the trials beside each row */
     struct place {
         double x, y;
-    } *place; /* [n] of rows */
-    size_t *order, *lane, n_rows; /* rows top down */
+    } *place; /* [n]; for rows */
+    size_t *order, *lane, n_rows; /* rows from top to bottom */
     size_t loose;                 /* dots without a row above them */
-    double up, down;              /* spread of gains and of losses, for colours */
+    double up, down;              /* spread of gains and of losses, for the colours */
 };
 
 /* ---- which trials get a row ---- */
 
-/* A parent may stand behind its child in the file: follow each chain upwards, at most n steps. */
+/* A parent may come after its child in the file, so this follows each chain upwards, at most n steps. */
 static void count_descendants(struct tree *t)
 {
     const struct model_trial *trials = t->p->model->trials;
@@ -78,7 +78,7 @@ static int by_weight(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* The chain first, then kept ones by what came of them, then others with children. */
+/* The chain comes first, then kept trials by their number of descendants, then others with children. */
 static size_t weight_of(const struct tree *t, size_t i)
 {
     const struct model_trial *trial = &t->p->model->trials[i];
@@ -90,7 +90,7 @@ static size_t weight_of(const struct tree *t, size_t i)
     return weight;
 }
 
-/* Sorted only when there are too many: weight decides who is left out, and nothing else here. */
+/* Sorts only if there are too many trials: the weight only decides which are left out. */
 static bool choose_rows(struct tree *t)
 {
     struct candidate *all = malloc((t->n + 1) * sizeof *all);
@@ -106,7 +106,7 @@ static bool choose_rows(struct tree *t)
     return all != NULL;
 }
 
-/* Upwards until a row is met; it ends, as the store's walk has opened every cycle of parents. */
+/* Walks upwards to the nearest row. This ends, because the store's walk has broken all cycles of parents. */
 static void find_owners(struct tree *t)
 {
     const struct model_trial *trials = t->p->model->trials;
@@ -120,15 +120,15 @@ static void find_owners(struct tree *t)
 
 /* ---- layout ---- */
 
-/* The nearest ancestor with a row stands in for a parent without one, so that a chain through small trials is not
- * broken. */
+/* The nearest ancestor with a row replaces a parent without one, so that a chain through omitted trials stays
+ * connected. */
 static size_t parent_row(const struct tree *t, size_t i)
 {
     size_t parent = t->p->model->trials[i].parent;
     return parent == MODEL_NONE ? MODEL_NONE : t->owner[parent];
 }
 
-/* Appended at the end, so that children stay in the order of the file. */
+/* Appends at the end, so that children stay in file order. */
 static void link_rows(struct tree *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -145,7 +145,7 @@ static void link_rows(struct tree *t)
     }
 }
 
-/* > and not >=: of equals the older leads, and a page made twice is the same page. */
+/* `>` instead of `>=`: of equal children the older one leads, so that the same store always gives the same page. */
 static size_t leading_child(const struct tree *t, size_t i)
 {
     size_t lead = MODEL_NONE;
@@ -155,7 +155,7 @@ static size_t leading_child(const struct tree *t, size_t i)
     return lead;
 }
 
-/* Branches stand under their parent, the child that leads on below them. */
+/* Branches are placed below their parent, and the child that leads on below them. */
 static void lay_rows(struct tree *t, size_t *stack)
 {
     for (size_t root = 0; root < t->n; root++) {
@@ -177,7 +177,7 @@ static void lay_rows(struct tree *t, size_t *stack)
                     stack[depth++] = c;
                     t->lane[c] = t->lane[i] + 1;
                 }
-            for (size_t a = begin, b = depth; a + 1 < b; a++) { /* the oldest comes off the stack first */
+            for (size_t a = begin, b = depth; a + 1 < b; a++) { /* the stack returns the oldest first */
                 size_t held = stack[a];
                 stack[a] = stack[--b];
                 stack[b] = held;
@@ -186,7 +186,7 @@ static void lay_rows(struct tree *t, size_t *stack)
     }
 }
 
-/* Counted, summed up, then placed: lists for all rows in one array, with no allocation for each. */
+/* Counts, sums up, then fills: one array holds the lists of all rows, without an allocation for each. */
 static void gather_dots(struct tree *t)
 {
     memset(t->dot_at, 0, (t->n + 1) * sizeof *t->dot_at);
@@ -232,7 +232,7 @@ static double place_rows(struct tree *t)
 
 /* ---- drawing ---- */
 
-/* Three steps of better and of worse, about nothing, and no score. */
+/* Three steps of better and of worse, one for almost no change, and one for no score. */
 static const char *delta_class(const struct tree *t, size_t i)
 {
     const struct model_trial *trial = &t->p->model->trials[i];
@@ -250,7 +250,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nine of ten changes of that sign are inside: gains are small where one run in a hundred diverges. */
+/* The 90th percentile of the changes with that sign: gains are small in stores where one run in a hundred diverges. */
 static double spread_of(const struct tree *t, double *room, double sign)
 {
     size_t n = 0;
@@ -277,7 +277,7 @@ static bool find_spread(struct tree *t)
     return room != NULL;
 }
 
-/* Called twice, the chain last: what is drawn later lies on top. */
+/* Called twice, for the chain last, because later drawings are on top. */
 static void draw_edges(const struct tree *t, bool chain)
 {
     fprintf(t->p->out, "<path class=\"%s\" d=\"", chain ? "edge chain" : "edge");
@@ -322,8 +322,8 @@ static bool is_dot_of(const struct tree *t, size_t i, const char *kind)
     return strcmp(delta_class(t, i), kind) == 0;
 }
 
-/* Kind by kind and not row by row: beyond PICTURE_TITLES one path holds all marks of a kind, and there can be only
- * one kind at a time. */
+/* Draws kind by kind instead of row by row: beyond PICTURE_TITLES trials one path holds all marks of a kind, and only
+ * one kind can be open at a time. */
 static void draw_dots(const struct tree *t, const char *kind)
 {
     struct marks marks;
@@ -357,8 +357,8 @@ static void draw_nodes(const struct tree *t, const char *kind)
     marks_end(&marks);
 }
 
-/* Trials with neither parent nor children have no row to stand beside; leaving them out would make the picture lie
- * about the number. */
+/* Trials with neither parent nor children have no row to be drawn beside. They are drawn anyway, so that the number of
+ * marks is right. */
 static void draw_loose(const struct tree *t, double y)
 {
     static const char *const kinds[] = {"fail", "down3", "down2", "down1", "zero", "up1", "up2", "up3"};
@@ -420,7 +420,7 @@ static void draw(struct tree *t)
     picture_end(t->p);
 }
 
-/* All of them are tried, also after a failure: release then frees what is there, and NULL is nothing to it. */
+/* Tries all allocations even after a failure; release then frees what exists and accepts NULL. */
 static bool allocate(struct tree *t)
 {
     size_t **lists[] = {&t->descendants, &t->owner, &t->first_child, &t->next_child, &t->last_child,
@@ -443,7 +443,7 @@ static void release(struct tree *t)
     free(t->place);
 }
 
-/* The stack is as large as the store: a chain of a million trials would overflow a recursion's. */
+/* The stack is as large as the store, because recursion would overflow on a chain of a million trials. */
 void picture_tree(const struct picture *p)
 {
     struct tree t = {.p = p, .n = p->model->n};

@@ -1,8 +1,7 @@
 /*
- * report_axes.c: the parameters that vary, and how much of the score's spread each goes with; see report_axes.h.
- *
- * No picture and no store in here: pictures of coverage, of parameters and of importance must agree on what an axis
- * is and where its classes end.
+ * report_axes.c: the parameters that vary, and how much of the score's variance each explains; see report_axes.h. It
+ * knows neither pictures nor stores, because the pictures of coverage, of parameters and of importance must agree on
+ * what an axis is and where its bins end.
  */
 #include "report/report_axes.h"
 
@@ -12,11 +11,11 @@
 
 enum { IMPORTANCE_CLASSES = 5, SHUFFLES = 200 };
 
-/* ---- which ones ---- */
+/* ---- choosing axes ---- */
 
-/* One setting of one trial; sorted by name, then trial. */
+/* One parameter of one trial; sorted by name, then by trial. */
 struct setting {
-    const char *name, *text; /* text NULL: a number */
+    const char *name, *text; /* text is NULL for a number */
     double value;
     size_t trial;
 };
@@ -34,7 +33,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A seed is set by nobody to make a score better; as an axis it would win by chance in a store of repeats. */
+/* Nobody chooses a seed to improve a score. As an axis it would come first by chance in a store with repeated
+ * settings. */
 bool axis_is_setting(const struct model_axis *axis)
 {
     return strcmp(axis->name, "seed") != 0;
@@ -49,7 +49,7 @@ static int rank_of(const struct model_axis *axis)
     return axis_is_setting(axis) ? 3 : 4;
 }
 
-/* Down to the name, since qsort is not stable: the same store gives the same page. */
+/* The name is the last criterion, because qsort is not stable and the same store must give the same page. */
 static int by_rank(const void *a, const void *b)
 {
     const struct model_axis *x = a, *y = b;
@@ -61,8 +61,8 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Beyond a factor of 50 a linear axis shows all small values as one; learning rates are the usual case. 0 or less
- * has no logarithm. */
+/* Beyond a factor of 50, as is usual for learning rates, a linear axis would show all small values as one. Values of 0
+ * or less have no logarithm. */
 static bool same_order(double low, double high)
 {
     return !(low > 0 && high / low >= 50);
@@ -73,7 +73,8 @@ static int by_word(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Texts become their places in the alphabet; a number among them is no value. False: no memory. */
+/* Replaces texts by their rank in the alphabet; a number among them counts as missing. Returns false when out of
+ * memory. */
 static bool number_words(struct model_axis *axis, struct setting *settings, size_t n)
 {
     size_t words = 0, distinct = 0;
@@ -99,7 +100,8 @@ static bool number_words(struct model_axis *axis, struct setting *settings, size
     return true;
 }
 
-/* settings[0..n): all of one name. Becomes an axis if it has two values at least. False: no memory. */
+/* settings[0 .. n - 1] have the same name; it becomes an axis if it has at least two values. Returns false when out of
+ * memory. */
 static bool add_axis(struct model_axis *axis, size_t trials, struct setting *settings, size_t n)
 {
     *axis = (struct model_axis){.name = settings[0].name,
@@ -108,7 +110,8 @@ static bool add_axis(struct model_axis *axis, size_t trials, struct setting *set
                                 .value = malloc((trials + 1) * sizeof(double))};
     if (!axis->distinct || !axis->value || !number_words(axis, settings, n))
         return false;
-    /* NAN, and no second array, says that a trial lacks the parameter: every use tests it anyhow. */
+    /* NAN marks a trial without the parameter. A second array is not needed, because every user tests for NAN
+     * anyway. */
     for (size_t i = 0; i < trials; i++)
         axis->value[i] = NAN;
     axis->n = 0;
@@ -132,11 +135,11 @@ static void drop_axis(struct model_axis *axis)
     free(axis->words);
 }
 
-/* The best MODEL_AXES of those met so far stay, in order. */
+/* Keeps the best MODEL_AXES axes found so far, in order. */
 static void place_axis(struct model *model, const struct model_axis *axis)
 {
-    /* A sorted handful, cut at each step: stores may have hundreds of parameters, and an axis holds a number per
-     * trial. */
+    /* A short sorted list that is cut after each insertion: stores may have hundreds of parameters, and an axis holds a
+     * number per trial. */
     struct model_axis all[MODEL_AXES + 1];
     memcpy(all, model->axes, model->n_axes * sizeof *all);
     all[model->n_axes] = *axis;
@@ -149,8 +152,8 @@ static void place_axis(struct model *model, const struct model_axis *axis)
     memcpy(model->axes, all, model->n_axes * sizeof *all);
 }
 
-/* Called twice, first without a place to write, so that one block of the right size does. Values that are not
- * finite and trials that inform of nothing (harness_abort) are no settings that were tried. */
+/* Called twice, first without an output array, to allocate one block of the right size. Leaves out values that are not
+ * finite and trials that teach nothing (harness_abort). */
 static size_t collect(const struct model *model, struct setting *settings)
 {
     size_t n = 0;
@@ -180,7 +183,7 @@ bool axes_find(struct model *model)
         for (end = i + 1; end < n && strcmp(settings[end].name, settings[i].name) == 0;)
             end++;
         ok = add_axis(&axis, model->n, settings + i, end - i);
-        /* A text that is another in every trial is a remark, not a setting. */
+        /* A text with a different value in every trial is a remark, not a setting. */
         if (ok && axis.n_distinct > 1 && !(axis.words && axis.n_distinct > AXIS_WORDS_MAX))
             place_axis(model, &axis);
         else
@@ -190,7 +193,7 @@ bool axes_find(struct model *model)
     return ok;
 }
 
-/* ---- scales and classes ---- */
+/* ---- scales and bins ---- */
 
 double axis_place(const struct model_axis *axis, double value)
 {
@@ -199,7 +202,7 @@ double axis_place(const struct model_axis *axis, double value)
     return (value - axis->low) / (axis->high - axis->low);
 }
 
-/* Linear: there are ten classes at most. */
+/* A linear search, because there are at most ten bins. */
 size_t axis_class(const double *edges, size_t n, double value)
 {
     size_t at = 0;
@@ -223,8 +226,8 @@ size_t axis_classes(const struct model *model, const struct model_axis *axis, si
             sorted[n++] = axis->value[i];
     qsort(sorted, n, sizeof *sorted, by_number);
     for (size_t i = 0; i < max; i++) {
-        /* Equal counts and not equal widths, or one far value would leave all others in one class. A value that
-         * fills several stretches gives one edge. */
+        /* Bins have equal counts instead of equal widths; otherwise one outlier would put all other values into one
+         * bin. A value that fills several bins gives one edge. */
         double edge = sorted[i * n / max];
         if (!classes || edge > edges[classes - 1])
             edges[classes++] = edge;
@@ -262,7 +265,8 @@ static double epsilon_squared(const struct classed *c)
     return 1 - (double)(c->n - 1) / (double)(c->n - c->classes) * (total - between) / total;
 }
 
-/* Of our own and seeded by a constant: rand differs between systems, and the same store must give the same page. */
+/* Not rand, which differs between systems: the same store must give the same page, so the generator is our own and its
+ * seed is constant. */
 static uint64_t next_random(uint64_t *state)
 {
     *state ^= *state << 13; /* xorshift64, Marsaglia 2003, J. Stat. Softw. 8(14) */
@@ -271,8 +275,8 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* A permutation test and no F table: scores with crashes near 0 are far from normal. Shuffling in place is safe,
- * since only the pairing is destroyed and the share was taken before. */
+/* A permutation test instead of an F table, because scores with crashes near 0 are far from normal. Shuffling in place
+ * is safe: it only destroys the pairing, and the share was computed before. */
 static double chance_of(struct classed *c)
 {
     double shares[SHUFFLES];
@@ -290,7 +294,7 @@ static double chance_of(struct classed *c)
     return shares[SHUFFLES * 95 / 100];
 }
 
-/* Classes without a measured trial are not counted. */
+/* Bins without a measured trial are not counted. */
 static void number_classes(struct classed *c)
 {
     size_t number[IMPORTANCE_CLASSES], used = 0;
@@ -320,7 +324,7 @@ bool axis_importance(struct axis_importance *out, const struct model *model, con
         number_classes(&c);
     out->n = c.n;
     out->classes = c.classes;
-    /* Otherwise n - k is 0 or nearly so, and the share says anything. */
+    /* Otherwise n - k is 0 or almost 0, and the share is meaningless. */
     if (ok && c.classes > 1 && c.n > c.classes + 1) {
         double share = epsilon_squared(&c);
         out->share = (struct lineage_number){isfinite(share), share};

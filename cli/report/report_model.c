@@ -1,8 +1,7 @@
 /*
- * report_model.c: what a report shows of one store, loaded at once; see report_model.h.
- *
- * Loaded before the first byte is printed: an error of the store then gives no page instead of half of one, and the
- * pictures speak of the same rows although trials are appended meanwhile.
+ * report_model.c: loads everything that a report shows of one store; see report_model.h. It loads before the first byte
+ * is printed, so that an error gives no page instead of half a page, and all pictures show the same rows although
+ * trials are appended meanwhile.
  */
 #include "report/report_model.h"
 
@@ -16,7 +15,7 @@
 #include "cli.h"
 #include "report/report_axes.h"
 
-/* ---- memory: one arena, freed as a whole ---- */
+/* ---- memory: one arena that is freed as a whole ---- */
 
 enum { BLOCK = 1 << 18 };
 
@@ -26,8 +25,8 @@ struct block {
     max_align_t bytes[];
 };
 
-/* The walk's texts last for one row only. Copies go into blocks of 256 kB, since a million small allocations would
- * cost more than the reading. */
+/* The walk's texts are valid for one row only. They are copied into blocks of 256 kB, because a million small
+ * allocations would cost more than reading them. */
 static void *keep(struct model *model, const void *data, size_t size)
 {
     struct block *block = model->memory;
@@ -45,7 +44,7 @@ static void *keep(struct model *model, const void *data, size_t size)
     return size ? memcpy(out, data, size) : out;
 }
 
-/* Empty cells, which are most, share one constant. */
+/* Empty cells, which are most of them, share one constant. */
 static const char *keep_text(struct model *model, const char *text)
 {
     return text && *text ? keep(model, text, strlen(text) + 1) : "";
@@ -53,17 +52,17 @@ static const char *keep_text(struct model *model, const char *text)
 
 /* ---- trials ---- */
 
-/* The walk gives parents before children: those above the present depth are the open ones. */
+/* The walk visits parents before children, so the trials above the current depth are its ancestors. */
 struct walk {
     struct model *model;
     size_t room;
     size_t *above; /* index of the ancestor at each depth */
     size_t above_room;
-    size_t *seq; /* [n] of trials in the order of the walk */
+    size_t *seq; /* [n]; trials in the order of the walk */
     bool failed;
 };
 
-/* A score of NaN or infinity would spread into every scale; to the pictures it is missing. */
+/* NaN and infinite scores would spoil every scale, so pictures treat them as missing. */
 static struct lineage_number if_finite(struct lineage_number number)
 {
     return number.present && isfinite(number.value) ? number : (struct lineage_number){0};
@@ -107,7 +106,7 @@ static bool fill_trial(struct model *model, struct model_trial *out, const struc
     return out->params && out->turns;
 }
 
-/* Doubled: the number of trials is known only at the end of the walk. */
+/* Doubles the array, because the number of trials is known only at the end of the walk. */
 static bool grow(void **array, size_t *room, size_t need, size_t size)
 {
     if (need <= *room)
@@ -125,7 +124,7 @@ static bool take_node(void *context, const struct lineage_tree_node *node)
 {
     struct walk *walk = context;
     struct model *model = walk->model;
-    /* trials and seq grow together and share one number; a copy, as the first call has already raised it. */
+    /* trials and seq grow together and share one size; this is a copy, because the first call changes it */
     size_t room = walk->room;
     walk->failed = !grow((void **)&model->trials, &walk->room, model->n + 1, sizeof *model->trials) ||
                    !grow((void **)&walk->seq, &room, model->n + 1, sizeof *walk->seq) ||
@@ -152,7 +151,7 @@ static int by_seq(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* From the order of the walk to that of the file. */
+/* Sorts from the order of the walk into file order. */
 static bool into_file_order(struct model *model, const size_t *seq)
 {
     size_t n = model->n, *moved = malloc((n + 1) * sizeof *moved);
@@ -192,15 +191,15 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
     return status;
 }
 
-/* ---- what follows from them ---- */
+/* ---- derived values ---- */
 
-/* The one place that knows the direction: above it, more is better. */
+/* The only place that knows the direction: for its callers, more is better. */
 double model_gain(const struct model *model, double a, double b)
 {
     return model->direction == LINEAGE_HIGHER ? a - b : b - a;
 }
 
-/* Best: keep or baseline with a finite score, the first one wins a tie. */
+/* The best trial is keep or baseline with the best finite score; the first one wins a tie. */
 static void find_best(struct model *model)
 {
     model->best = MODEL_NONE;
@@ -217,8 +216,8 @@ static void find_best(struct model *model)
 }
 
 /*
- * The last night: back from the newest row as long as no six hours lie between two rows, which is less than a
- * working day and more than the longest trial that one waits for. Rows without a date belong to their neighbours.
+ * The last night: goes back from the newest row until two rows are more than six hours apart, which is less than a
+ * working day and more than the longest trial. Rows without a date belong to their neighbours.
  */
 static void find_night(struct model *model)
 {
@@ -238,7 +237,7 @@ static void find_night(struct model *model)
 
 static enum lineage_status load_comparison(struct model *model, struct lineage_error *err)
 {
-    /* A store that cannot be compared (no seeds, one specialist) still has a report. */
+    /* A store that cannot be compared (no seeds, one specialist) has a report too. */
     enum lineage_status status = lineage_compare(model->store, &(struct lineage_compare_options){0}, &model->comparison, err);
     model->compared = status == LINEAGE_OK;
     if (status == LINEAGE_EINVAL || status == LINEAGE_ENOTFOUND) {
@@ -258,7 +257,7 @@ static const char *last_part(const char *path)
     return path + n;
 }
 
-/* "." says nothing to somebody who opens the page elsewhere. */
+/* "." would mean nothing to somebody who opens the page elsewhere. */
 static bool name_store(struct model *model)
 {
     model->dir = realpath(lineage_store_dir(model->store), NULL);

@@ -1,7 +1,6 @@
 /*
- * trial_card.c: one trial in full, as a details element; see trial_card.h.
- *
- * Closed details, so that 150 of them are a list of one line each that works without a script.
+ * trial_card.c: prints one trial in full as a details element; see trial_card.h. The elements are closed, so that 150
+ * of them are a list of one line each, without a script.
  */
 #include "report/trial_card.h"
 
@@ -22,8 +21,8 @@
 #include "report/html_escape.h"
 
 enum {
-    /* Cards are most of a page's bytes, with step curves and diffs, hence the limits. */
-    CARDS_ALL = 150, /* up to so many trials, all of them */
+    /* Limits, because cards with their curves and diffs are most of a page's bytes. */
+    CARDS_ALL = 150, /* all trials are shown if there are at most this many */
     CARDS_MAX = 150,
     CARDS_BEST = 20,
     CARDS_NEWEST = 20,
@@ -33,9 +32,9 @@ enum {
     NOTES_SHOWN = 4000
 };
 
-/* ---- which ---- */
+/* ---- choosing trials ---- */
 
-/* What is chosen twice counts once, so that the order of the choices below is their rank when room is short. */
+/* Choosing a trial twice counts once, so the order of the choices is their priority when room is short. */
 static void choose(bool *chosen, size_t *n, size_t i)
 {
     if (!chosen[i] && *n < CARDS_MAX) {
@@ -52,7 +51,7 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
             choose(chosen, n, i);
         return;
     }
-    /* The newest first: they are what a reader in the morning has come for. */
+    /* The newest first, because they are what a reader looks for in the morning. */
     for (size_t i = model->n, left = CARDS_NEWEST; i-- > 0 && left; left--)
         choose(chosen, n, i);
     for (size_t k = 0; k < model->summary->n_leaders && k < CARDS_BEST; k++)
@@ -67,7 +66,7 @@ void cards_choose(const struct model *model, bool *chosen, size_t *n)
 
 /* ---- parameters ---- */
 
-/* Linear: trials have some ten parameters. */
+/* A linear search, because trials have about ten parameters. */
 static const struct lineage_param *param_of(const struct model_trial *trial, const char *name)
 {
     for (size_t i = 0; trial && i < trial->n_params; i++)
@@ -76,7 +75,7 @@ static const struct lineage_param *param_of(const struct model_trial *trial, con
     return NULL;
 }
 
-/* The two are one value; a missing one is none. */
+/* Whether both exist and have the same value. */
 static bool same_value(const struct lineage_param *a, const struct lineage_param *b)
 {
     if (!a || !b || !a->text != !b->text)
@@ -110,7 +109,7 @@ static void param_row(FILE *out, bool first, const char *name, const struct line
     fputs("</td></tr>", out);
 }
 
-/* Those that differ from the parent, as a table; the others in one line. */
+/* Prints the parameters that differ from the parent as a table, and the others in one line. */
 static void params_part(FILE *out, const struct model_trial *trial, const struct model_trial *parent)
 {
     bool any = false, rest = false;
@@ -121,7 +120,7 @@ static void params_part(FILE *out, const struct model_trial *trial, const struct
         param_row(out, !any, trial->params[i].name, &trial->params[i], before);
         any = true;
     }
-    /* What the parent set and the trial did not is a change, too. */
+    /* A parameter that only the parent has is a change too. */
     for (size_t i = 0; parent && i < parent->n_params; i++)
         if (!param_of(trial, parent->params[i].name)) {
             param_row(out, !any, parent->params[i].name, NULL, &parent->params[i]);
@@ -131,7 +130,7 @@ static void params_part(FILE *out, const struct model_trial *trial, const struct
     for (size_t i = 0; i < trial->n_params; i++) {
         if (parent && !same_value(&trial->params[i], param_of(parent, trial->params[i].name)))
             continue;
-        fputs(rest ? ", " : parent ? "<p class=\"how\">As the parent: " : "<p class=\"how\">Parameters: ", out);
+        fputs(rest ? ", " : parent ? "<p class=\"how\">Same as the parent: " : "<p class=\"how\">Parameters: ", out);
         html_text(out, trial->params[i].name, 60);
         putc('=', out);
         put_value(out, &trial->params[i]);
@@ -161,7 +160,8 @@ static bool ends_in(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Learning curves first; clocks, counters and the information gain, which has a picture of its own, last or never. */
+/* Learning curves come first. Clocks, counters and the information gain, which has its own picture, come last or not at
+ * all. */
 static int rank_of(const char *key)
 {
     static const char *const first[] = {"em",      "score", "val_loss", "val_bpb",   "reward",        "loss",
@@ -174,7 +174,7 @@ static int rank_of(const char *key)
 
 static bool add_point(struct curve *curve, double step, double value)
 {
-    /* The first array is kept where the second fails to grow: both are freed later, at whatever size. */
+    /* If the second array fails to grow, the first is kept: both are freed later, whatever their size. */
     if (curve->n == curve->room) {
         size_t room = curve->room ? curve->room * 2 : 64;
         double *steps = realloc(curve->step, room * sizeof *steps);
@@ -190,7 +190,7 @@ static bool add_point(struct curve *curve, double step, double value)
     return true;
 }
 
-/* Rows come sorted by key. */
+/* Rows are sorted by key. */
 static bool take_step(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     struct curves *curves = context;
@@ -220,7 +220,7 @@ static int by_rank(const void *a, const void *b)
     return x->rank != y->rank ? x->rank - y->rank : strcmp(x->key, y->key);
 }
 
-/* Every k-th point and the last one. */
+/* Draws every k-th point and the last one. */
 static void draw_curve(const struct picture *p, const struct curve *c)
 {
     double low = INFINITY, high = -INFINITY;
@@ -229,10 +229,10 @@ static void draw_curve(const struct picture *p, const struct curve *c)
         low = fmin(low, c->value[i]);
         high = fmax(high, c->value[i]);
     }
-    /* Not rounded to ticks: so small a picture has none, and a curve should fill it. */
+    /* Not rounded to ticks: so small a picture has none, and the curve should fill it. */
     struct scale y = {low, high > low ? high : low + 1, 64, 18, 1};
     double first = c->step[0], span = c->step[c->n - 1] > first ? c->step[c->n - 1] - first : 1;
-    /* 120 points are what the width can show; runs of 10,000 steps would make a page of megabytes. */
+    /* 120 points are all that the width can show; runs of 10,000 steps would make a page of megabytes. */
     size_t every = (c->n + POINTS - 1) / POINTS;
     fputs("<svg class=\"pic\" viewBox=\"0 0 190 80\" role=\"img\"><title>", p->out);
     html_text(p->out, c->key, 60);
@@ -277,7 +277,7 @@ static void curves_part(const struct picture *p, const struct model_trial *trial
 
 /* ---- information gain ---- */
 
-/* Bars from 0, as the sign is what counts: a turn of negative gain led away from the answer. */
+/* Bars start at 0 because the sign matters: a turn with a negative gain led away from the answer. */
 static void gains_part(const struct picture *p, const struct model_trial *trial)
 {
     enum { WIDTH = 34, SHOWN = 24 };
@@ -308,14 +308,14 @@ static void gains_part(const struct picture *p, const struct model_trial *trial)
 
 /* ---- diff ---- */
 
-/* tree_diff prints to standard output: it does so in a child, whose output is read up to what is shown. */
+/* tree_diff prints to standard output, so it runs in a child process whose output is read up to the limit. */
 static size_t read_diff(const char *from, const char *to, char *text, size_t room)
 {
     int ends[2];
     size_t n = 0;
     if (pipe(ends) != 0)
         return 0;
-    /* Or the child would print what the parent has in its buffers once more when it flushes its own. */
+    /* otherwise the child would print the parent's buffers again when it flushes its own */
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
@@ -326,7 +326,7 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
         close(ends[1]);
         int status = a >= 0 && b >= 0 ? tree_diff(a, b, (size_t)1 << 20) : 1;
         fflush(stdout);
-        /* Not exit: handlers and buffers are the parent's. */
+        /* not exit: handlers and buffers belong to the parent */
         _exit(status == 0 ? 0 : 1);
     }
     close(ends[1]);
@@ -338,14 +338,14 @@ static size_t read_diff(const char *from, const char *to, char *text, size_t roo
             break;
         n += (size_t)got;
     }
-    close(ends[0]); /* a child that has more to say ends by SIGPIPE */
+    close(ends[0]); /* a child with more output ends by SIGPIPE */
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
     return n;
 }
 
-/* ins and del, and no colours alone: readers of the page's text and of paper see them as well. A long line is cut:
- * snapshots hold minified files and data. */
+/* Uses <ins> and <del> in addition to colours, for readers of the page's text and of paper. Long lines are shortened,
+ * because snapshots may hold minified files and data. */
 static void put_diff(FILE *out, const char *text, size_t n)
 {
     for (size_t at = 0; at < n;) {
@@ -362,7 +362,7 @@ static void put_diff(FILE *out, const char *text, size_t n)
     }
 }
 
-/* No snapshot is the usual case (only kept trials have one) and leaves the part out without a word. */
+/* A missing snapshot is usual, because only kept trials have one, and leaves this part out. */
 static char *snapshot_of(const struct model *model, const struct model_trial *trial)
 {
     struct lineage_trial row = {.exp_id = trial->id, .specialist = trial->specialist, .snapshot_path = trial->snapshot};
@@ -377,9 +377,9 @@ static void diff_part(const struct picture *p, const struct model_trial *trial, 
     char *text = to ? malloc(DIFF_SHOWN) : NULL;
     size_t n = text ? read_diff(from, to, text, DIFF_SHOWN) : 0;
     if (n) {
-        fputs("<h3>What its files changed</h3><pre>", p->out);
+        fputs("<h3>Changes of its files</h3><pre>", p->out);
         put_diff(p->out, text, n);
-        /* The buffer is full: there may be more, and the command that shows all of it is named. */
+        /* The buffer is full, so there may be more; names the command that shows all. */
         if (n == DIFF_SHOWN) {
             fputs("… the rest: lineage diff ", p->out);
             html_text(p->out, trial->id, 60);

@@ -1,7 +1,6 @@
 /*
- * guard.c: which requests are answered; see guard.h.
- *
- * Without any HTTP library in it, so that each rule can be tested on plain text.
+ * guard.c: decides which requests are answered; see guard.h. It does not use the HTTP library, so that each rule can be
+ * tested on plain text.
  */
 #include "serve/guard.h"
 
@@ -10,10 +9,10 @@
 #include <strings.h>
 #include <sys/random.h>
 
-/* The literal addresses and localhost only: any other name could be bound to 127.0.0.1 by whoever owns it. */
+/* Only the literal addresses and localhost: the owner of any other name could bind it to 127.0.0.1. */
 static const char *const names[] = {"127.0.0.1", "localhost", "[::1]"};
 
-/* From the kernel and not from rand: the token is all that keeps other users of the machine out. */
+/* From the kernel instead of rand, because only the token keeps other users of the machine out. */
 bool guard_make_token(struct guard *guard)
 {
     unsigned char bytes[GUARD_TOKEN / 2];
@@ -24,7 +23,7 @@ bool guard_make_token(struct guard *guard)
     return true;
 }
 
-/* The port belongs to it: another server on this machine is another origin. Browsers leave out port 80. */
+/* The port is compared too, because another server on this machine is another origin. Browsers omit port 80. */
 bool guard_host_ok(const struct guard *guard, const char *host)
 {
     char wanted[64];
@@ -36,7 +35,7 @@ bool guard_host_ok(const struct guard *guard, const char *host)
     return false;
 }
 
-/* None is well: a browser sends no Origin with a plain GET of an address that was typed or opened. */
+/* A missing Origin is allowed: a browser sends none with a plain GET of an address that was typed or opened. */
 bool guard_origin_ok(const struct guard *guard, const char *origin)
 {
     return !origin || (strncmp(origin, "http://", 7) == 0 && guard_host_ok(guard, origin + 7));
@@ -49,7 +48,7 @@ bool guard_token_ok(const struct guard *guard, const char *token)
         return true;
     if (!token || strlen(token) != GUARD_TOKEN)
         return false;
-    /* No way out of the loop at the first difference: its time would tell how much was right. */
+    /* Does not stop at the first difference, because the time would reveal how many digits were right. */
     for (int i = 0; i < GUARD_TOKEN; i++)
         differs |= (unsigned char)(token[i] ^ guard->token[i]);
     return differs == 0;

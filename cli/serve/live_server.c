@@ -1,11 +1,10 @@
 /*
- * live_server.c: see live_server.h.
+ * live_server.c: the server of `lineage serve`; see live_server.h.
  *
- * Two threads. libmicrohttpd's one answers: it alone uses the store, the page it printed and the model behind it. This
- * one looks every half second whether rows have come or a running trial has changed, by a handle of its own, and wakes the
- * listeners. A listener
- * is a response without end whose reader suspends the connection while there is nothing to say, so that it costs no
- * thread and a client that does not read holds up nobody.
+ * There are two threads. libmicrohttpd's thread answers requests; only it uses the store, the printed page and the
+ * model behind it. The main thread checks every half second, through its own store handle, whether rows were added or a
+ * running trial has changed, and wakes the listeners. A listener is a response without end whose connection is
+ * suspended while there is nothing to send, so that it needs no thread and a slow client delays nobody.
  */
 #include "serve/live_server.h"
 
@@ -31,18 +30,18 @@
 enum {
     CONNECTIONS = 64,
     LISTENERS = 16,
-    IDLE_SECONDS = 10,     /* a connection that neither reads nor writes for so long is closed */
-    CONNECTION_BYTES = 24 << 10, /* a longer head of a request is refused */
+    IDLE_SECONDS = 10,     /* a connection that neither reads nor writes for this long is closed */
+    CONNECTION_BYTES = 24 << 10, /* a request with a longer head is refused */
     LOOK_MS = 500,
-    AWAY_LOOKS = 4, /* that are left out while a server is away */
-    BEATS = 20 /* looks between two signs of life on a quiet stream */
+    AWAY_LOOKS = 4, /* checks to skip after the log's server could not be reached */
+    BEATS = 20 /* checks between two heartbeats on a quiet stream */
 };
 
 struct listener {
     struct server *server;
     struct MHD_Connection *connection;
     struct listener *next;
-    uint64_t rows, running, beat; /* what it was told last */
+    uint64_t rows, running, beat; /* the state in its last event */
     bool suspended;
 };
 
@@ -52,23 +51,24 @@ struct server {
     struct guard guard;
     struct MHD_Daemon *daemon;
 
-    /* The answering thread's own. */
+    /* Used only by the answering thread. */
     struct lineage_store *store;
     struct model model;
     bool has_model;
-    struct MHD_Response *page; /* of the rows at the last look */
-    bool stale;                /* there were others since, and they could not be read */
+    struct MHD_Response *page; /* the page of the rows at the last check */
+    bool stale;                /* newer rows exist, but could not be read */
 
-    pthread_mutex_t mutex; /* of all below */
+    pthread_mutex_t mutex; /* protects everything below */
     struct listener *listeners;
     size_t n_listeners;
-    uint64_t rows, running, beat; /* count up with every change */
+    uint64_t rows, running, beat; /* counters that increase with every change */
     bool stopping;
 };
 
 /* ---- answers ---- */
 
-/* NULL stays NULL. Once for each response, also for one that is sent many times. */
+/* Adds the headers that every response has. Returns NULL for NULL. Called once per response, even if it is sent many
+ * times. */
 static struct MHD_Response *with_headers(const struct server *server, struct MHD_Response *response, const char *type)
 {
     static const char *const headers[][2] = {{"Cache-Control", "no-store"},
@@ -85,7 +85,7 @@ static struct MHD_Response *with_headers(const struct server *server, struct MHD
     return response;
 }
 
-/* Queue it and let go of it. */
+/* Queues the response and drops the reference. */
 static enum MHD_Result answer(const struct server *server, struct MHD_Connection *connection, unsigned status,
                               struct MHD_Response *response)
 {
@@ -107,7 +107,7 @@ static enum MHD_Result answer_text(struct server *server, struct MHD_Connection 
     return answer(server, connection, status, response);
 }
 
-/* The text becomes the response's. */
+/* The response takes ownership of the text. */
 static struct MHD_Response *html_response(struct server *server, char *text, size_t length)
 {
     struct MHD_Response *response =
@@ -119,7 +119,7 @@ static struct MHD_Response *html_response(struct server *server, char *text, siz
 
 /* ---- the page ---- */
 
-/* While a server is away its last page stands. */
+/* While the log's server cannot be reached, the last page stays valid. */
 static bool has_news(struct server *server)
 {
     struct lineage_error err;
@@ -129,7 +129,7 @@ static bool has_news(struct server *server)
     return news || server->stale;
 }
 
-/* A model that failed half way is released as well: it may hold some of its parts. */
+/* Releases a model that failed halfway too, because some of its parts may be allocated. */
 static bool load_model(struct server *server)
 {
     struct lineage_error err;
@@ -143,7 +143,7 @@ static bool load_model(struct server *server)
     return server->has_model;
 }
 
-/* Print it anew if the rows are others than then. NULL after saying why. */
+/* Prints the page again if the rows have changed. Returns NULL after reporting why it failed. */
 static struct MHD_Response *fresh_page(struct server *server)
 {
     char *text = NULL;
@@ -156,7 +156,7 @@ static struct MHD_Response *fresh_page(struct server *server)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    /* Without diffs: they read two snapshots for every trial. A trial's own answer has its. */
+    /* Without diffs, which read two snapshots per trial; the answer about a single trial has its diff. */
     page_print(out, &server->model, 1, &(struct page_options){.live = true, .no_diffs = true});
     if (fclose(out) != 0) {
         free(text);
@@ -173,11 +173,11 @@ static enum MHD_Result answer_page(struct server *server, struct MHD_Connection 
     struct MHD_Response *page = fresh_page(server);
     if (!page)
         return answer_text(server, connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "the store cannot be read; see the terminal\n");
-    return server->http.queue_response(connection, MHD_HTTP_OK, page); /* kept for the next one */
+    return server->http.queue_response(connection, MHD_HTTP_OK, page); /* the reference is kept for the next request */
 }
 
-/* The index counts rows of the model; rows are only appended, so that an index from an older page still means the
- * same trial. */
+/* The index counts the model's trials. Rows are only appended, so an index from an older page still means the same
+ * trial. */
 static enum MHD_Result answer_trial(struct server *server, struct MHD_Connection *connection)
 {
     const char *which = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "i");
@@ -206,17 +206,17 @@ static enum MHD_Result answer_running(struct server *server, struct MHD_Connecti
     return answer(server, connection, MHD_HTTP_OK, html_response(server, text, length));
 }
 
-/* ---- news ---- */
+/* ---- updates ---- */
 
-/* One event at a time: the library asks again until there is nothing new. Numbers and no content: a client that
- * missed some still fetches the newest state. */
+/* Writes one event; the library asks again until there is nothing new. Events carry counters instead of content, so
+ * that a client which missed some still fetches the newest state. */
 static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
 {
     struct listener *listener = context;
     struct server *server = listener->server;
     ssize_t n = 0;
     (void)position;
-    /* The longest event fits into 64 bytes, so that it is never cut in two. */
+    /* The longest event fits into 64 bytes, so it is never split. */
     if (room < 64)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     pthread_mutex_lock(&server->mutex);
@@ -226,8 +226,7 @@ static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
         n = snprintf(out, room, "event: rows\ndata: %" PRIu64 "\n\n", listener->rows = server->rows);
     else if (listener->running != server->running)
         n = snprintf(out, room, "event: running\ndata: %" PRIu64 "\n\n", listener->running = server->running);
-    /* A comment line, which the browser passes over. Its use is the write: to a client that has gone it fails, and
-     * the place is free again. */
+    /* A comment line, which browsers ignore. Writing it fails if the client is gone, which frees its place. */
     else if (listener->beat != server->beat) {
         listener->beat = server->beat;
         n = snprintf(out, room, ": here\n\n");
@@ -239,8 +238,7 @@ static ssize_t tell(void *context, uint64_t position, char *out, size_t room)
     return n;
 }
 
-/* The library calls this once for a response, however its connection ended; the lock orders it against
- * wake_listeners. */
+/* The library calls this once per response, however the connection ended; the lock orders it against wake_listeners. */
 static void forget(void *context)
 {
     struct listener *listener = context;
@@ -255,7 +253,7 @@ static void forget(void *context)
     free(listener);
 }
 
-/* A new listener is told nothing until something changes, but that it is there. */
+/* A new listener only gets a heartbeat until something changes. */
 static struct listener *admit(struct server *server, struct MHD_Connection *connection)
 {
     struct listener *listener = NULL;
@@ -278,7 +276,8 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
 {
     struct listener *listener = admit(server, connection);
     if (!listener)
-        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages listen\n");
+        return answer_text(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many pages are listening; close "
+                                                                             "one\n");
     struct MHD_Response *response =
         with_headers(server, server->http.create_response_from_callback(MHD_SIZE_UNKNOWN, 1024, tell, listener, forget),
                      "text/event-stream; charset=utf-8");
@@ -287,8 +286,8 @@ static enum MHD_Result answer_events(struct server *server, struct MHD_Connectio
     return answer(server, connection, MHD_HTTP_OK, response);
 }
 
-/* Under the mutex of the caller, which tell suspends under too: a listener that was marked is suspended, so that
- * none is resumed twice or slept through. */
+/* The caller holds the mutex, under which tell suspends connections too. So a marked listener is really suspended, and
+ * none is resumed twice or missed. */
 static void wake_listeners(struct server *server)
 {
     for (struct listener *listener = server->listeners; listener; listener = listener->next)
@@ -314,7 +313,7 @@ static enum MHD_Result count_header(void *context, enum MHD_ValueKind kind, cons
     return MHD_YES;
 }
 
-/* Two Host or Origin headers are a request that two readers understand in two ways. */
+/* Two Host or Origin headers could be understood in two ways, so such requests are refused. */
 static bool headers_single(struct server *server, struct MHD_Connection *connection)
 {
     struct counts counts = {0};
@@ -329,11 +328,11 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct server *server = context;
     (void)version;
     (void)upload;
-    if (!*state) { /* the head came; the answer is due when the request is whole */
+    if (!*state) { /* only the head has arrived; answer when the request is complete */
         *state = (void *)(uintptr_t)&admitted;
         return MHD_YES;
     }
-    /* A body is taken and thrown away, so that the answer comes when the request is whole, as for any other. */
+    /* The body is read and dropped, so that the answer comes when the request is complete. */
     if (*upload_size) {
         *upload_size = 0;
         return MHD_YES;
@@ -343,11 +342,12 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     const char *token = server->http.lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token");
     if (!headers_single(server, connection) || !guard_host_ok(&server->guard, host) ||
         !guard_origin_ok(&server->guard, origin))
-        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "not from there\n");
-    /* After Host and Origin, so that a foreign page learns nothing about tokens, and before the path, so that
-     * nobody without one learns what there is. */
+        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "this address is not allowed here\n");
+    /* Checked after Host and Origin, so that a foreign page learns nothing about tokens, and before the path, so that a
+     * client without the token learns nothing about paths. */
     if (!guard_token_ok(&server->guard, token))
-        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "open the address that lineage serve printed: it holds a token\n");
+        return answer_text(server, connection, MHD_HTTP_FORBIDDEN, "open the address that lineage serve "
+                                                                   "printed: it contains the token\n");
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return answer_text(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
     if (strcmp(url, "/") == 0)
@@ -361,7 +361,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return answer_text(server, connection, MHD_HTTP_NOT_FOUND, "nothing here\n");
 }
 
-/* The library's log is silenced: it speaks of clients that hang up, and the terminal holds the address to open. */
+/* Silences the library's log, which reports clients that disconnect: the terminal shows the address to open. */
 static void quiet(void *context, const char *format, va_list args)
 {
     (void)context;
@@ -369,32 +369,34 @@ static void quiet(void *context, const char *format, va_list args)
     (void)args;
 }
 
-/* ---- a life ---- */
+/* ---- start and stop ---- */
 
 static int start(struct server *server)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)server->options->port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    /* poll, not epoll: with epoll, 0.9.75 does not see that a client has gone which closed right behind half a request,
-     * and 64 of those are all connections for IDLE_SECONDS. */
+    /* poll instead of epoll: with epoll, version 0.9.75 does not notice a client that closed right after half a
+     * request, and 64 of those occupy all connections for IDLE_SECONDS. */
     server->daemon = server->http.start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, (uint16_t)server->options->port, NULL,
         NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_LISTENING_ADDRESS_REUSE, (unsigned)1, MHD_OPTION_END);
     if (!server->daemon)
-        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; name another with --port, or 0 for any",
+        return cli_error(CLI_SYSTEM, "serve: cannot listen on 127.0.0.1:%u: %s; choose another port with "
+                                     "--port, or 0 for any free one",
                          server->options->port, strerror(errno));
     const union MHD_DaemonInfo *info = server->http.get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    /* With port 0 the system has chosen, and only the library knows which. */
+    /* With port 0 the system has chosen the port, and only the library knows it. */
     server->guard.port = info && info->port ? info->port : server->options->port;
     printf("http://127.0.0.1:%u/%s%s\n", server->guard.port, server->guard.token[0] ? "?token=" : "", server->guard.token);
     fflush(stdout);
     return CLI_GO_ON;
 }
 
-/* Whether rows have come since the last look. A server that is away is asked now and then only: each try may take seconds. */
+/* Whether rows were added since the last check. A log server that cannot be reached is checked rarely, because each
+ * attempt may take seconds. */
 static bool rows_changed(struct lineage_store *watched, unsigned *pause)
 {
     struct lineage_error err;
@@ -408,7 +410,7 @@ static bool rows_changed(struct lineage_store *watched, unsigned *pause)
     return news;
 }
 
-/* Tell listeners what changed; returns when a signal comes. */
+/* Wakes the listeners after each change; returns when a signal arrives. */
 static void watch(struct server *server, struct lineage_store *watched, const sigset_t *signals)
 {
     struct timespec pause = {0, LOOK_MS * 1000000L};
@@ -429,8 +431,8 @@ static void watch(struct server *server, struct lineage_store *watched, const si
     }
 }
 
-/* Listeners are woken first: a connection that is suspended would keep the library's thread from ending. The page,
- * model and store go after that thread, who alone used them. */
+/* Wakes the listeners first, because a suspended connection would keep the library's thread from ending. The page,
+ * model and store are freed after that thread, which alone used them. */
 static void stop(struct server *server)
 {
     pthread_mutex_lock(&server->mutex);
@@ -448,7 +450,7 @@ static void stop(struct server *server)
     pthread_mutex_destroy(&server->mutex);
 }
 
-/* Without a mirror: it is asked for nothing but news. */
+/* The second handle needs no mirror, because it only watches for changes. */
 static int open_stores(struct server *server, struct lineage_store **watched)
 {
     struct lineage_open_options bare = server->options->store;
@@ -469,14 +471,14 @@ int server_run(const struct server_options *options)
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, NULL); /* threads to come inherit it */
+    sigprocmask(SIG_BLOCK, &signals, NULL); /* threads that start later inherit the mask */
     signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&server.mutex, NULL);
     int status = microhttpd_load(&server.http);
     if (status == CLI_GO_ON)
         status = open_stores(&server, &watched);
     if (status == CLI_GO_ON && !options->no_token && !guard_make_token(&server.guard))
-        status = cli_error(CLI_SYSTEM, "serve: no random numbers for a token: %s", strerror(errno));
+        status = cli_error(CLI_SYSTEM, "serve: cannot get random numbers for a token: %s", strerror(errno));
     if (status == CLI_GO_ON)
         status = start(&server);
     if (status == CLI_GO_ON)

@@ -1,4 +1,4 @@
-/* live_server.h: a store on localhost: the report of `lineage report`, and news of it. Reads only. */
+/* live_server.h: serves a store on localhost: the page of `lineage report` and its updates. It only reads. */
 #ifndef SERVE_LIVE_SERVER_H
 #define SERVE_LIVE_SERVER_H
 
@@ -7,13 +7,13 @@
 #include <lineage/store.h>
 
 struct server_options {
-    unsigned port; /* 0: any free one */
+    unsigned port; /* 0: any free port */
     bool no_token;
-    const char *dir;                     /* of the store */
-    struct lineage_open_options store; /* its settings in force */
+    const char *dir;                     /* directory of the store */
+    struct lineage_open_options store; /* options for opening the store */
 };
 
-/* Serve until SIGINT, SIGTERM or SIGHUP. Prints the address on stdout when it answers. An exit status. */
+/* Serves until SIGINT, SIGTERM or SIGHUP. Prints the address on stdout when it is ready. Returns an exit status. */
 int server_run(const struct server_options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * microhttpd.h: the functions of libmicrohttpd that the server calls, found when it starts. Linked, the library and the
- * TLS library behind it would be loaded by every `lineage best`, which takes longer than the answer.
+ * microhttpd.h: the functions of libmicrohttpd that the server calls, looked up when it starts. If the library were
+ * linked, every `lineage best` would load it and the TLS library behind it, which takes longer than the answer.
  */
 #ifndef SERVE_MICROHTTPD_H
 #define SERVE_MICROHTTPD_H
@@ -20,7 +20,7 @@ struct microhttpd {
     void *library;
 };
 
-/* CLI_GO_ON, or an exit status after saying which package is missing. */
+/* Returns CLI_GO_ON, or an exit status after naming the missing package. */
 int microhttpd_load(struct microhttpd *http);
 void microhttpd_unload(struct microhttpd *http);
 

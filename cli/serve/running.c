@@ -1,8 +1,7 @@
 /*
- * running.c: trials at work right now, as their work directories tell; see running.h.
- *
- * What it reads was written by the trial, a program of somebody else's, while it is being written: every size is
- * bounded, and a line without its end is left for the next time.
+ * running.c: prints the running trials, from their work directories; see running.h. The files were written by the
+ * trial, an arbitrary program, and are being written now: every size is bounded, and an incomplete last line is left
+ * for the next time.
  */
 #include "serve/running.h"
 
@@ -17,7 +16,7 @@
 #include "report/html_escape.h"
 #include "support/running_files.h"
 
-/* READ_MAX: a trial that tells too much shows its beginning, and costs the server no more than that. */
+/* READ_MAX: only the beginning of a longer file is read, which bounds the server's work. */
 enum { SHOWN = 8, READ_MAX = 4 << 20, KEYS = 6, POINTS = 4000, NAME = 64 };
 
 struct series {
@@ -35,7 +34,8 @@ struct trial {
 
 /* ---- files ---- */
 
-/* Size and inode, not time: an event grows the file, while its time may stand still within one tick of the clock. */
+/* Uses size and inode instead of the time: an event makes the file longer, while its time may not change within one
+ * tick of the clock. */
 static void add_state(void *context, int fd)
 {
     uint64_t *state = context;
@@ -52,9 +52,9 @@ uint64_t running_state(const char *store)
     return state;
 }
 
-/* ---- what was said ---- */
+/* ---- events ---- */
 
-/* Allocated when a key is first seen: most trials tell two or three of these. */
+/* Allocated when a key occurs first, because most trials report only two or three. */
 static struct series *series_of(struct trial *trial, const char *key)
 {
     for (size_t i = 0; i < trial->n_series; i++)
@@ -71,8 +71,8 @@ static struct series *series_of(struct trial *trial, const char *key)
     return new;
 }
 
-/* The latest event wins for name, phase and step; members of a wrong type are passed over, since schemas of trials
- * differ. */
+/* The latest event decides name, phase and step. Members with a wrong type are ignored, because trials use different
+ * schemas. */
 static void take_line(struct trial *trial, const json_t *line)
 {
     static const char *const shown[] = {"score", "em", "reward", "loss", "entropy", "kl", "grad_norm", NULL};
@@ -93,7 +93,7 @@ static void take_line(struct trial *trial, const json_t *line)
     }
 }
 
-/* Read anew each time, and not on from where it ended: no state has to be kept for a trial that may be gone. */
+/* Reads from the beginning each time, so that no state is kept for a trial that may be gone. */
 static void read_events(struct trial *trial, int fd)
 {
     char *text = malloc(READ_MAX + 1);
@@ -104,7 +104,7 @@ static void read_events(struct trial *trial, int fd)
     for (size_t at = 0; text && at < n;) {
         const char *end = memchr(text + at, '\n', n - at);
         if (!end)
-            break; /* a line still being written */
+            break; /* a line that is still being written */
         json_t *line = json_loadb(text + at, (size_t)(end - text) - at, JSON_REJECT_DUPLICATES, NULL);
         if (json_is_object(line))
             take_line(trial, line);
@@ -119,7 +119,7 @@ static void read_events(struct trial *trial, int fd)
 static void print_series(FILE *out, const struct series *s)
 {
     double low = INFINITY, high = -INFINITY;
-    /* As many points as the picture is wide; more would make the page larger and not finer. */
+    /* As many points as the picture is wide; more would only make the page larger. */
     size_t every = s->n / 150 + 1;
     for (size_t i = 0; i < s->n; i++) {
         low = fmin(low, s->value[i]);
@@ -148,7 +148,7 @@ static void print_trial(void *context, int fd)
     struct printing *printing = context;
     struct trial *trial = calloc(1, sizeof *trial);
     FILE *out = printing->out;
-    /* A night with many slots would fill the page; those beyond are left out. */
+    /* A night with many parallel trials would fill the page; further ones are left out. */
     if (!trial || printing->n++ >= SHOWN) {
         free(trial);
         return;
@@ -158,7 +158,7 @@ static void print_trial(void *context, int fd)
     fputs("<section class=\"running\"><h2>Running: ", out);
     html_text(out, trial->name[0] ? trial->name : "a trial", 120);
     fputs("</h2><p class=\"how\">", out);
-    html_text(out, trial->phase[0] ? trial->phase : fd < 0 ? "it does not say how far it is" : "starting", NAME);
+    html_text(out, trial->phase[0] ? trial->phase : fd < 0 ? "it does not report its progress" : "starting", NAME);
     if (trial->steps > 0)
         fprintf(out, ", step %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT, trial->step, trial->steps);
     fputs("</p><div class=\"curves\">", out);
@@ -176,5 +176,5 @@ void running_print(FILE *out, const char *store)
     struct printing printing = {.out = out};
     running_each(store, print_trial, &printing);
     if (!printing.n)
-        fputs("<p class=\"how\">No trial is running in this store, as far as its work directories tell.</p>\n", out);
+        fputs("<p class=\"how\">No trial is running in this store, according to its work directories.</p>\n", out);
 }

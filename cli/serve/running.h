@@ -1,6 +1,6 @@
 /*
- * running.h: trials at work in a store right now, as their work directories tell: each holds a lock, and what the trial
- * said so far in LINEAGE_EVENTS_FILE, a line of JSON for each event (schema/events.schema.json).
+ * running.h: the running trials of a store, from their work directories. Each directory is locked, and holds the
+ * trial's events so far in LINEAGE_EVENTS_FILE, one JSON object per line (schema/events.schema.json).
  */
 #ifndef SERVE_RUNNING_H
 #define SERVE_RUNNING_H
@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Print them as HTML, with their curves; says so if there is none. */
+/* Prints the trials as HTML with their curves, or a remark if there are none. */
 void running_print(FILE *out, const char *store);
 
-/* A number that changes when they do. */
+/* Returns a number that changes when the trials' events change. */
 uint64_t running_state(const char *store);
 
 #endif

@@ -1,4 +1,4 @@
-/* blas_env.c: OpenBLAS settings, by environment because that is read when the library is loaded. */
+/* blas_env.c: settings of OpenBLAS, passed in the environment because OpenBLAS reads them when it is loaded. */
 #include "support/blas_env.h"
 
 #include <stdbool.h>
@@ -6,16 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A setting, and where its value waits while it is lent. The value waits in the environment
- * itself, the only thing besides arguments that lives on through exec. Not set and set to
- * nothing mean the same to OpenBLAS, so that "" can stand for both. */
+/* A setting, and the variable that keeps the user's value meanwhile. Besides the arguments, only the environment
+ * survives exec. To OpenBLAS an unset variable and an empty one mean the same, so "" can represent both. */
 struct setting {
     const char *name, *saved, *value;
 };
 
-/* One thread although the trainer uses all cores: its threads work on different rollouts, and
- * BLAS starting its own for each would make as many as their product. blas_env_settings()
- * relies on the order. */
+/* One BLAS thread, although the trainer uses all cores: its own threads work on different rollouts, and a BLAS that
+ * started threads for each of them would multiply their number. blas_env_settings() relies on the order. */
 static const struct setting settings[] = {
     {"OPENBLAS_NUM_THREADS", "LINEAGE_OPENBLAS_NUM_THREADS_WAS", "1"},
     {"OPENBLAS_CORETYPE", "LINEAGE_OPENBLAS_CORETYPE_WAS", "SKYLAKEX"},
@@ -23,9 +21,9 @@ static const struct setting settings[] = {
 
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-/* OpenBLAS takes its plain kernels on a processor that is newer than it knows. Asked of the
- * processor, not of /proc/cpuinfo, which need not be there. Without AVX-512 nothing is forced:
- * OpenBLAS knows older processors, and SKYLAKEX on them is an illegal instruction. */
+/* OpenBLAS falls back to generic kernels on a processor that is newer than itself. This asks the processor, because
+ * /proc/cpuinfo may be missing. Without AVX-512 nothing is forced: OpenBLAS knows older processors, and SKYLAKEX would
+ * be an illegal instruction there. */
 static bool has_avx512(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -35,14 +33,13 @@ static bool has_avx512(void)
 #endif
 }
 
-/* Whoever chose kernels knows better. */
+/* Keeps a kernel that the user chose. */
 static bool applies(const struct setting *setting)
 {
     return strcmp(setting->name, "OPENBLAS_CORETYPE") != 0 || (!getenv(setting->name) && has_avx512());
 }
 
-/* setenv may fail for lack of memory; then OpenBLAS runs as it would have run, slower and not
- * wrong. */
+/* If setenv fails for lack of memory, OpenBLAS runs with its own settings: slower, but correctly. */
 void blas_env_lend(void)
 {
     for (size_t i = 0; i < N_SETTINGS; i++)
@@ -67,8 +64,7 @@ void blas_env_give_back(void)
     }
 }
 
-/* For a child that is spawned there is nothing to give back: the list goes over its environment
- * alone. */
+/* For a child that is spawned: the settings are added to its environment only, so nothing needs to be restored. */
 const char *const *blas_env_settings(void)
 {
     static const char *const plain[] = {"OPENBLAS_NUM_THREADS=1", NULL};

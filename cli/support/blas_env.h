@@ -1,21 +1,21 @@
 /*
- * blas_env.h: what OpenBLAS reads from the environment before main: one thread, since the trainer has
- * workers of its own (and since more threads than fit into a limited address space make it try again for
- * ever), and the AVX-512 kernels where the processor has them but is not recognised.
+ * blas_env.h: what OpenBLAS reads from the environment before main: one thread, because the trainer has its own workers
+ * (and because OpenBLAS retries forever if its threads do not fit into a limited address space), and the AVX-512
+ * kernels if the processor has AVX-512 but OpenBLAS does not recognise it.
  *
- * It must stand in the environment when the program is loaded, and must be gone from it afterwards: the
- * commands of others that a trial or a night runs shall find the environment they were given.
+ * The settings must be in the environment when the program is loaded and be removed afterwards: the commands that a
+ * trial or a night runs must find the user's environment.
  */
 #ifndef CLI_BLAS_ENV_H
 #define CLI_BLAS_ENV_H
 
-/* Set it for the program that this process becomes, remembering what stood there. */
+/* Sets the settings for the program that this process becomes, and remembers the user's values. */
 void blas_env_lend(void);
 
-/* In that program: put back what blas_env_lend found. Does nothing if it was not called. */
+/* In that program: restores what blas_env_lend replaced. Does nothing if blas_env_lend was not called. */
 void blas_env_give_back(void);
 
-/* The settings as NAME=VALUE, ended by NULL, for the environment of a child that trains. */
+/* Returns the settings as NAME=VALUE, ended by NULL, for the environment of a child that trains. */
 const char *const *blas_env_settings(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* clock.c: the clock that waits and limits of time go by, and lengths of time as text. */
+/* clock.c: the clock for timeouts and limits, and durations as text. */
 #include <stdio.h>
 #include <time.h>
 

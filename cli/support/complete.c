@@ -1,8 +1,8 @@
 /*
- * complete.c: which words an option table allows at a place of the command line.
+ * complete.c: the words that an option table allows at a position of the command line.
  *
- * What stands behind an option says its help: `table|tsv|json` are the words themselves, `ID` and the like
- * name a kind. So an option that gets its line in --help is completed without another line anywhere.
+ * The help of an option says what values it takes: `table|tsv|json` are the words themselves, `ID` and similar names
+ * are kinds of values. So every option that has a line in --help is completed without further code.
  */
 #include "support/complete.h"
 
@@ -30,7 +30,7 @@ static void offer_list(const struct completion *c, const char *words, const char
     }
 }
 
-/* Of a list with commas the last item is completed. */
+/* In a list separated by commas, only the last item is completed. */
 static struct completion last_item(const struct completion *c)
 {
     struct completion item = *c;
@@ -64,7 +64,7 @@ static void offer_labels(const struct completion *c)
 static void offer_label(const struct completion *c)
 {
     offer_labels(c);
-    complete_offer(c, "auto", "", "keep or discard, by the score");
+    complete_offer(c, "auto", "", "keep or discard according to the score");
 }
 
 static void offer_columns(const struct completion *c)
@@ -78,7 +78,7 @@ static void offer_params(const struct completion *c)
     complete_params(&item, "");
 }
 
-/* `-alpha` sorts down. */
+/* `-alpha` sorts in descending order. */
 static void offer_sort_keys(const struct completion *c)
 {
     struct completion key = *c;
@@ -122,7 +122,7 @@ static const struct {
     {"NAME=NUMBER", offer_assignments}, {"NAME=VALUE", offer_assignments}, {"PATH=VALUE", offer_assignments},
     {"VARIANT", complete_specialists},  {"DATE", offer_dates},             {NULL, NULL}};
 
-/* A NAME is one of many things; for these options it is known of which. */
+/* NAME can mean many things; for these options the kind is known. */
 static const struct {
     const char *option;
     void (*offer)(const struct completion *c);
@@ -142,7 +142,7 @@ static void offer_kind(const struct completion *c, const char *kind)
         complete_offer(c, kind, "", NULL);
 }
 
-/* `ID|best`: what is one of several kinds. What only the command itself can list is asked of it. */
+/* Offers the words of a value such as `ID|best`. Words that only the command knows come from its `choices`. */
 static void offer_value(const struct completion *c, const char *name, const char *kinds_text)
 {
     char own[8192], kind[LINEAGE_NAME_MAX];
@@ -164,14 +164,14 @@ static void offer_value(const struct completion *c, const char *name, const char
     }
 }
 
-/* ---- places on the line ---- */
+/* ---- positions on the line ---- */
 
 static bool takes_value(const struct poptOption *option)
 {
     return (option->argInfo & POPT_ARG_MASK) != POPT_ARG_NONE;
 }
 
-/* The option that a word names (`--name`, `--name=..`, `-n`), NULL for none. */
+/* The option that a word names (`--name`, `--name=..`, `-n`), or NULL. */
 static const struct poptOption *option_of(const struct poptOption *options, const char *word)
 {
     if (word[0] != '-')
@@ -196,7 +196,7 @@ static void offer_options(const struct completion *c)
     complete_offer(c, "--help", "", "print this command's help");
 }
 
-/* The n-th of "FAMILY [FILE|-]", without brackets; the last one again where dots say so, else "". */
+/* The n-th word of "FAMILY [FILE|-]" without brackets; the last word again if dots follow it, else "". */
 static void positional_kind(char kind[LINEAGE_NAME_MAX], const char *arguments, size_t n)
 {
     kind[0] = '\0';
@@ -210,12 +210,12 @@ static void positional_kind(char kind[LINEAGE_NAME_MAX], const char *arguments, 
     }
 }
 
-/* What stands in front of the word under the cursor: where the store is, an option that waits for its value, and
- * how many arguments there are. */
+/* What precedes the word under the cursor: the store's directory, an option whose value is missing, the number of
+ * arguments. */
 struct before {
     const struct poptOption *waiting;
     size_t n_positional;
-    bool only_positional; /* behind `--` */
+    bool only_positional; /* after `--` */
 };
 
 static void take_word(struct before *before, struct completion *c, const char *word)
@@ -237,7 +237,7 @@ static void take_word(struct before *before, struct completion *c, const char *w
     }
 }
 
-/* A command of another program, "-- COMMAND [ARG...]", begins behind the dashes. */
+/* The command line of another program, "-- COMMAND [ARG...]", begins after the dashes. */
 static void offer_positional(const struct completion *c, const struct before *before)
 {
     char kind[LINEAGE_NAME_MAX];

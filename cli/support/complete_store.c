@@ -1,8 +1,8 @@
 /*
  * complete_store.c: ids, parameters and specialists of a store, as completions.
  *
- * Whoever presses a key has not asked for anything to be said or to take long: no notice, no error, and a store
- * that is locked or damaged has no words to offer.
+ * A user who presses the Tab key expects neither messages nor delay. So notices and errors are dropped, and a store
+ * that is locked or damaged offers no words.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -17,13 +17,13 @@ struct answer {
     const char *suffix;
 };
 
-/* Words with characters that a shell takes for its own would have to be quoted, each in its shell's way. */
+/* Leaves out words with characters that a shell interprets, because each shell quotes them differently. */
 static bool is_plain(const char *word)
 {
     return *word && !strpbrk(word, " \t\r\n\\\"'`$&|;<>()[]{}*?!#~") && *word != '-' && *word != ':';
 }
 
-/* A word and, if there is one more column, what is known of it. */
+/* Offers a word; the second column, if any, describes it. */
 static bool take(void *context, size_t n, const char *const *names, const char *const *texts)
 {
     const struct answer *answer = context;
@@ -36,7 +36,7 @@ static bool take(void *context, size_t n, const char *const *names, const char *
     return true;
 }
 
-/* Shells hand over the words as they were typed, `~` included. NULL if there is no such path. */
+/* Expands `~`, because shells pass on the words that were typed. Returns NULL if the path is too long. */
 static const char *store_dir(char path[PATH_MAX], const char *dir)
 {
     const char *home = getenv("HOME");
@@ -55,19 +55,19 @@ static void ask(const struct completion *c, const char *suffix, const char *stat
     const char *dir = store_dir(path, c->dir);
     if (!dir || !cli_is_store(dir) || lineage_store_open(&store, dir, &open, &err) != LINEAGE_OK)
         return;
-    /* Where that goes wrong, what was found until then is offered. */
+    /* On an error, offers what was found until then. */
     enum lineage_status status = lineage_sql(store, statement, take, &answer, &err);
     (void)status;
     lineage_store_close(store);
 }
 
-/* A quote in the word would end the text in the statement; no plain word has one. */
+/* A quote would end the literal in the SQL statement; plain words have none. */
 static bool fits(const char *word)
 {
     return strlen(word) < LONGEST_WORD && !strchr(word, '\'');
 }
 
-/* Newest first, and by the index on exp_id where the word has begun. */
+/* Newest first. If the word has begun, uses the index on exp_id. */
 void complete_ids(const struct completion *c)
 {
     char sql[1024];
@@ -81,7 +81,7 @@ void complete_ids(const struct completion *c)
     ask(c, "", sql);
 }
 
-/* From name to name: a DISTINCT would read every value of every parameter. */
+/* Steps from one name to the next; DISTINCT would read every value of every parameter. */
 void complete_params(const struct completion *c, const char *suffix)
 {
     ask(c, suffix, "WITH RECURSIVE k(x) AS (SELECT min(key) FROM param_values UNION ALL SELECT (SELECT min(key) FROM"

@@ -1,8 +1,8 @@
 /*
- * errors.c: errors with exit statuses, the nearest known word.
+ * errors.c: messages with exit statuses, and suggestions of the nearest known word.
  *
- * One line per message, beginning with "lineage: ", on standard error: scripts and tests look for
- * that, and an agent that reads a terminal's log tells messages from results by it.
+ * Every message is one line on standard error that begins with "lineage: ". Scripts and tests look for that, and an
+ * agent that reads a terminal's log uses it to tell messages from results.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 
 #include "cli.h"
 
-/* What a user or a file put in must not act on the terminal, nor look like another text than it
- * is. A fixed buffer: "out of memory" must be printable. Line breaks become ?, or a file's text
- * could write a second message of its own. */
+/* Text from users and files is escaped, so that it can neither control the terminal nor pass for another text. Line
+ * breaks become `?`, because otherwise a file could forge a second message. The buffer is fixed, so that "out of
+ * memory" can be printed. */
 void cli_say(const char *message)
 {
     char text[2048];
@@ -27,7 +27,7 @@ void cli_say(const char *message)
     lineage_free(visible);
 }
 
-/* What went to standard output so far comes first: the message belongs behind it where both are one stream. */
+/* Flushes standard output first, so that the message follows it where both are one stream. */
 int cli_error(enum cli_exit status, const char *format, ...)
 {
     char text[2048];
@@ -51,9 +51,8 @@ enum lineage_status cli_no_memory_error(struct lineage_error *err)
     return err->status;
 }
 
-/* 2 for what the caller can mend by asking for something else, 3 for what only the machine's
- * owner can. A damaged file counts as bad input: it will be the same the next time. Scripts may
- * try again after 3, not after 2. */
+/* 2 if the caller can fix it by asking for something else, 3 if only the machine's owner can. A damaged file counts as
+ * bad input, because it will be the same next time. Scripts may retry after 3, not after 2. */
 int cli_fail(const struct lineage_error *err)
 {
     switch (err->status) {
@@ -72,9 +71,9 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Levenshtein distance of words shorter than 64; longer ones are far from everything. One row
- * of the table is enough, since a cell looks at its neighbours in this row and the one before.
- * It is not the core's distance (rl_name_distance): the store's command must not load the core. */
+/* Levenshtein distance of words shorter than 64 bytes; longer words count as infinitely far. One row of the table
+ * suffices, because a cell depends only on neighbours in this row and the previous one. The core's rl_name_distance is
+ * not used because the program `lineage` must not load the core. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[64], n = strlen(b);
@@ -97,7 +96,7 @@ static size_t distance(const char *a, const char *b)
 const char *cli_nearest(const char *word, const char *const *known)
 {
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2; /* a third of a word mistyped is another word */
+    size_t best_distance = strlen(word) / 3 + 2; /* beyond a third of the word, it is another word */
     for (; *known; known++) {
         size_t d = distance(word, *known);
         if (d < best_distance) {

@@ -1,15 +1,16 @@
 /*
- * manual.c: troff for texts and option tables.
+ * manual.c: writes troff from texts and option tables.
  *
- * The man macros and not mdoc, because their few requests are read alike by groff and mandoc; only requests that
- * both know are used.
+ * It uses the man macros, not mdoc, because groff and mandoc agree on their few requests. Only requests that both
+ * support are used.
  */
 #include "support/manual.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Plain hyphens and quotes would be set as typographic ones, which no shell takes when they are pasted. */
+/* Plain hyphens and quotes would be typeset as typographic ones, which a shell does not understand when they are
+ * pasted. */
 static const char *spelling(char c)
 {
     switch (c) {
@@ -24,7 +25,7 @@ static const char *spelling(char c)
     }
 }
 
-/* A dot at the beginning of a line is a request: \& in front of it takes no room and ends that. */
+/* A dot at the beginning of a line would be a request; \& in front of it has no width and prevents that. */
 void manual_words(FILE *out, const char *text, size_t length)
 {
     bool begins = true;
@@ -55,7 +56,7 @@ void manual_subsection(FILE *out, const char *title)
     fprintf(out, ".SS %s\n", title);
 }
 
-/* No hyphenation: a label or a name taken apart at the end of a line is another one. */
+/* Hyphenation is off, because a label or a name that is split at the end of a line reads as another one. */
 void manual_begin(FILE *out, const char *name, const char *summary)
 {
     fputs(".TH ", out);
@@ -91,7 +92,7 @@ static bool is_laid_out(const char *text, size_t length)
 
 void manual_text(FILE *out, const char *text)
 {
-    bool first = true; /* a section begins a paragraph by itself */
+    bool first = true; /* a section begins with a paragraph of its own */
     for (size_t length; *text; text += length + strspn(text + length, "\n"), first = false) {
         length = paragraph_length(text);
         bool laid_out = is_laid_out(text, length);
@@ -110,7 +111,7 @@ void manual_item(FILE *out, const char *term, const char *text)
     fputc('\n', out);
 }
 
-/* -C, --directory=DIR; an option that may be repeated is shown with a blank, as popt's help shows it. */
+/* Prints -C, --directory=DIR. An option that may be repeated has a blank before its value, as in popt's help. */
 static void put_option(FILE *out, const struct poptOption *option)
 {
     fputs(".TP\n", out);
@@ -152,7 +153,7 @@ void manual_of_command(FILE *out, const struct cli_command *command, const char 
     manual_section(out, "OPTIONS");
     for (const struct poptOption *option = options; option->longName; option++)
         put_option(out, option);
-    manual_item(out, "-h, --help", "print the same on standard output");
+    manual_item(out, "-h, --help", "print this text on standard output");
     if (command->examples) {
         manual_section(out, "EXAMPLES");
         manual_literal(out, command->examples);

@@ -1,39 +1,39 @@
 /*
- * manual.h: manual pages in the man macros, made from what --help is made from.
+ * manual.h: manual pages in the man macros, made from the same data as --help.
  *
- * The pages are made while the project is built, by the programs themselves (cli/man), so that they know no option
- * that is not there and lack none that is. @DATE@ stands where the build puts the date.
+ * The programs themselves write the pages during the build (cli/man), so that a page lists exactly the options of its
+ * command. The build replaces @DATE@ by the date.
  */
 #ifndef SUPPORT_MANUAL_H
 #define SUPPORT_MANUAL_H
 
 #include "cli.h"
 
-/* As first argument of a command, with its summary behind it: the command is described, not carried out. */
+/* As the first argument of a command, followed by its summary: print the manual page instead of running the command. */
 #define CLI_MANUAL "--manual-page"
 
-/* The title line and the section NAME of a page of section 1: name, then what it does. */
+/* Writes the title line and the section NAME of a page of section 1. */
 void manual_begin(FILE *out, const char *name, const char *summary);
 
-/* A section, in capitals. */
+/* Begins a section; titles are in capitals. */
 void manual_section(FILE *out, const char *title);
 
-/* A subsection of the section before it. */
+/* Begins a subsection of the section before it. */
 void manual_subsection(FILE *out, const char *title);
 
-/* Text as paragraphs; one that has a line with blanks in front is printed as it is laid out. */
+/* Writes text as paragraphs. A paragraph that has an indented line is printed without reformatting. */
 void manual_text(FILE *out, const char *text);
 
-/* Lines as they are laid out. */
+/* Writes lines without reformatting. */
 void manual_literal(FILE *out, const char *lines);
 
-/* Characters that mean something to troff, made to mean themselves. */
+/* Escapes characters that are special to troff. */
 void manual_words(FILE *out, const char *text, size_t length);
 
-/* A tagged paragraph: term in bold, text beside it. */
+/* Writes a tagged paragraph: term in bold, text beside it. */
 void manual_item(FILE *out, const char *term, const char *text);
 
-/* lineage-COMMAND(1). */
+/* Writes the page lineage-COMMAND(1). */
 void manual_of_command(FILE *out, const struct cli_command *command, const char *summary, const struct poptOption *options);
 
 #endif

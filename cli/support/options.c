@@ -1,10 +1,9 @@
 /*
- * options.c: command lines by option table (popt), help made from the same table, values with
- * checks.
+ * options.c: parses command lines by an option table (popt), prints help from the same table, and checks values.
  *
- * popt and not getopt: help comes from the same table as parsing, long options may stand behind
- * arguments, and strings are copied for us. What is added here is what scripts need: no exit()
- * within the library, one error line that names the nearest option, exit status 2.
+ * popt is used instead of getopt because help and parsing share one table, long options may follow arguments, and it
+ * copies strings. This file adds what scripts need: no exit() within a library, a one-line error that suggests the
+ * nearest option, and exit status 2.
  */
 #include <ctype.h>
 #include <math.h>
@@ -20,8 +19,7 @@
 
 enum { HELP_VALUE = 1, MAX_OPTIONS = 96 };
 
-/* On standard output and status 0: help that was asked for is a result, and can be piped into a
- * pager. */
+/* Help that was asked for is a result: it goes to standard output with status 0 and can be piped into a pager. */
 static void print_help(poptContext context, const struct cli_command *command)
 {
     poptPrintHelp(context, stdout, 0);
@@ -30,11 +28,10 @@ static void print_help(poptContext context, const struct cli_command *command)
         printf("\nExamples:\n%s\n", command->examples);
 }
 
-/* --core_metric is taken for --core-metric: columns have underscores, and whoever knows the
- * column types them. Only up to `=`, behind which a value stands. Copies live as long as the
- * arguments. One block for pointers and texts, because popt keeps pointers into the arguments
- * until its context is freed. argv[0] becomes "lineage COMMAND", which popt prints in the usage
- * line. */
+/* Accepts --core_metric for --core-metric, because columns have underscores and users type what they know. Only the
+ * part before `=` is changed. The copies live as long as the arguments and are one block of pointers and texts, because
+ * popt keeps pointers into the arguments until its context is freed. argv[0] becomes "lineage COMMAND", which popt
+ * prints in the usage line. */
 static const char **with_dashes(int argc, const char **argv, const char *title)
 {
     size_t bytes = 0;
@@ -60,9 +57,8 @@ static const char **with_dashes(int argc, const char **argv, const char *title)
     return out;
 }
 
-/* popt has a help of its own, which exits the process; an exit status is the command's to
- * return. The end of a table is an entry without name and target; popt's own macro for that is
- * all zeros. */
+/* Replaces popt's own help, which would exit the process; only the command may return an exit status. A table ends with
+ * an entry without name and target, which is what popt's own macro, all zeros, means. */
 static struct poptOption *with_help(const struct poptOption *options)
 {
     const struct poptOption help = {"help", 'h', POPT_ARG_NONE, NULL, HELP_VALUE, "print this text", NULL};
@@ -77,7 +73,7 @@ static struct poptOption *with_help(const struct poptOption *options)
     return out;
 }
 
-/* Short options are not compared: a letter is near to every other letter. */
+/* Short options are not compared, because every letter is near to every other letter. */
 static const char *nearest_option(const struct poptOption *options, const char *bad)
 {
     const char *names[MAX_OPTIONS] = {0};
@@ -100,8 +96,8 @@ static int report_bad_option(const struct cli_args *args, const struct cli_comma
                      near ? "?)" : "", command->name);
 }
 
-/* Wrong numbers of arguments are told before anything is opened or made. Too many before too
- * few, as an argument too many is mostly a forgotten quote, and naming it shows where. */
+/* Checks the number of arguments before anything is opened or created. Too many is checked first: an extra argument
+ * usually comes from a forgotten quote, and the message shows where. */
 static int check_positional(struct cli_args *args, const struct cli_command *command, size_t min, size_t max)
 {
     args->positional = poptGetArgs(args->context);
@@ -116,7 +112,8 @@ static int check_positional(struct cli_args *args, const struct cli_command *com
     return CLI_GO_ON;
 }
 
-/* No option of a command has these names, and they count only as the very first word, where the dispatcher puts them. */
+/* No command has options with these names, and they count only as the very first word, where the dispatcher puts
+ * them. */
 bool cli_asks_table(int argc, const char **argv)
 {
     return argc > 1 && (strcmp(argv[1], CLI_COMPLETE) == 0 || strcmp(argv[1], CLI_MANUAL) == 0);
@@ -130,10 +127,10 @@ static int tell_table(const struct cli_command *command, const struct poptOption
     return CLI_OK;
 }
 
-/* POPT_CONTEXT_NO_EXEC: popt can turn an option into another program, and a script's command
- * line shall mean what stands in it. popt returns -1 at the end of the options and less for an
- * error; above 0 is an option with a value of its own, which here is --help alone. --help wins
- * over every error that comes behind it, and over missing arguments. */
+/* POPT_CONTEXT_NO_EXEC prevents popt's configuration from replacing an option by another program; a command line in a
+ * script must mean what it says. popt returns -1 at the end of the options and less on an error. A positive value is an
+ * option with a value of its own; the only one is --help, which takes precedence over later errors and missing
+ * arguments. */
 int cli_parse(struct cli_args *args, const struct cli_command *command, struct poptOption *options,
               size_t min, size_t max, int argc, const char **argv)
 {
@@ -159,7 +156,7 @@ int cli_parse(struct cli_args *args, const struct cli_command *command, struct p
     return check_positional(args, command, min, max);
 }
 
-/* popt hands over the strings that it put into the table and forgets them. */
+/* popt leaves the strings that it stored in the table to the caller. */
 static void free_value(const struct poptOption *option)
 {
     unsigned kind = option->argInfo & POPT_ARG_MASK;
@@ -174,8 +171,8 @@ static void free_value(const struct poptOption *option)
     }
 }
 
-/* The context first, as it points into the table and the arguments. It goes for tables of which
- * half was filled, too: a value that popt did not reach is NULL. */
+/* Frees the context first, because it points into the table and the arguments. This also works for a table that was
+ * filled only in part: values that popt did not reach are NULL. */
 void cli_args_release(struct cli_args *args)
 {
     poptFreeContext(args->context);
@@ -186,7 +183,7 @@ void cli_args_release(struct cli_args *args)
     *args = (struct cli_args){0};
 }
 
-/* Refused before a store is opened (see session.c), so that a misspelt format costs nothing. */
+/* Called before the store is opened (see session.c), so that a misspelt format costs nothing. */
 bool cli_format_parse(enum cli_format *format, const char *text)
 {
     static const char *const names[] = {"table", "tsv", "json", NULL};
@@ -197,11 +194,12 @@ bool cli_format_parse(enum cli_format *format, const char *text)
             return true;
         }
     if (text)
-        cli_error(CLI_USAGE, "--format '%s': known are table, tsv, json", text);
+        cli_error(CLI_USAGE, "--format '%s': use table, tsv or json", text);
     return !text;
 }
 
-/* Numbers are what the store takes for numbers, so that nothing can be asked for that no row can hold. */
+/* Accepts exactly the numbers that the store accepts, so that a command cannot ask for a number that a row cannot
+ * hold. */
 bool cli_number_parse(double *value, const char *option, const char *text)
 {
     if (lineage_number_parse(value, text, strlen(text)))
@@ -210,22 +208,22 @@ bool cli_number_parse(double *value, const char *option, const char *text)
     return false;
 }
 
-/* Seconds, bytes and the like: nan and inf are numbers of the store, but no amounts. */
+/* For seconds, bytes and the like: the store accepts nan and inf, but they are not amounts. */
 bool cli_amount_parse(double *value, const char *option, const char *text)
 {
     double amount;
     if (!cli_number_parse(&amount, option, text))
         return false;
     if (!(amount >= 0 && isfinite(amount))) {
-        cli_error(CLI_USAGE, "--%s '%s' is not a finite number from 0 on", option, text);
+        cli_error(CLI_USAGE, "--%s '%s' is not a finite number of at least 0", option, text);
         return false;
     }
     *value = amount;
     return true;
 }
 
-/* strtoull takes "-1" and " 3": the first character decides. Up to INT64_MAX, which is what
- * JSON's and SQLite's integers hold. */
+/* The first character is checked because strtoull accepts "-1" and " 3". The maximum is INT64_MAX, the largest integer
+ * of JSON and SQLite. */
 bool cli_count_parse(size_t *value, const char *option, const char *text)
 {
     char *end = NULL;
@@ -234,7 +232,7 @@ bool cli_count_parse(size_t *value, const char *option, const char *text)
         *value = (size_t)n;
         return true;
     }
-    cli_error(CLI_USAGE, "--%s '%s' is not a whole number from 0 on", option, text);
+    cli_error(CLI_USAGE, "--%s '%s' is not a whole number of at least 0", option, text);
     return false;
 }
 
@@ -258,7 +256,7 @@ bool cli_labels_parse(unsigned *labels, const char *text)
         enum lineage_label label;
         if (!label_of(&label, word, length)) {
             cli_error(CLI_USAGE,
-                      "'%.*s' is not a status label; known are keep discard crash eval_budget_overrun "
+                      "'%.*s' is not a status label; use keep discard crash eval_budget_overrun "
                       "train_budget_overrun size_blocked preflight_crash harness_abort disqualified baseline",
                       (int)length, word);
             return false;
@@ -285,7 +283,7 @@ bool cli_assignment_parse(char name[LINEAGE_NAME_MAX], const char **value, const
 
 /* ---- texts ---- */
 
-/* Numbers are tried first; what begins like one and is none is a slip of the finger, not a text. */
+/* Numbers are tried first. A word that begins like a number but is not one is a typing error, not a text. */
 bool cli_may_be_text(const char *text)
 {
     double value;
@@ -322,12 +320,13 @@ bool cli_condition_parse(struct lineage_condition *condition, struct cli_texts *
     if (!cli_may_be_text(text)) {
         if (lineage_range_parse(&condition->range, text, &err) == LINEAGE_OK)
             return true;
-        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, isdigit((unsigned char)text[0]) ? ", or text in quotes" : "");
+        cli_error(CLI_USAGE, "%s: %s%s", name, err.text, isdigit((unsigned char)text[0]) ? ", or text in single quotes" : "");
         return false;
     }
     if (cli_texts_parse(condition, texts, text))
         return true;
-    cli_error(CLI_USAGE, "%s: '%.60s' is neither a range nor texts; what holds commas or quotes stands in single quotes",
+    cli_error(CLI_USAGE, "%s: '%.60s' is neither a range nor texts; put a text with commas or quotes into "
+                         "single quotes",
               name, text);
     return false;
 }
@@ -340,14 +339,14 @@ bool cli_value_parse(struct lineage_param *param, struct cli_texts *texts, const
         if (lineage_number_parse(&param->value, text, strlen(text)))
             return true;
         cli_error(CLI_USAGE, "--%s '%s' is not a number%s", name, text,
-                  isdigit((unsigned char)text[0]) ? "; text that begins like one stands in single quotes" : "");
+                  isdigit((unsigned char)text[0]) ? "; put a text that begins with a digit into single quotes" : "");
         return false;
     }
     param->value = (double)NAN;
     param->text = take_text(texts, &rest);
     if (param->text && !*rest)
         return true;
-    cli_error(CLI_USAGE, "--%s '%.150s' is no text of a parameter: 1 to %d bytes without semicolons; what holds commas or "
-              "quotes stands in single quotes", name, text, LINEAGE_PARAM_TEXT_MAX);
+    cli_error(CLI_USAGE, "--%s '%.150s' is not a parameter's text, which has 1 to %d bytes and no semicolons; put a "
+              "text with commas or quotes into single quotes", name, text, LINEAGE_PARAM_TEXT_MAX);
     return false;
 }

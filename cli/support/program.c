@@ -1,9 +1,8 @@
 /*
- * program.c: the own path with and without /proc; from `lineage` to `lineage-train`.
+ * program.c: finds the program's own path, with and without /proc, and switches from `lineage` to `lineage-train`.
  *
- * `lineage` becomes the trainer by exec and not by starting a child: signals from a terminal, exit
- * statuses and the process that a supervisor watches then stay what they are, without anybody in
- * between who would have to pass them on.
+ * `lineage` becomes the trainer by exec instead of starting a child, so that signals from the terminal, the exit status
+ * and the process that a supervisor watches need no forwarding.
  */
 #include "support/program.h"
 
@@ -21,7 +20,8 @@
 
 #define TRAINER "lineage-train"
 
-/* What the loader maps of the trainer's libraries before main, with a little room; measured with `ulimit -v`. */
+/* Address space that the loader needs for the trainer's libraries before main, rounded up; measured with `ulimit
+ * -v`. */
 enum { TRAINER_NEEDS_MIB = 64 };
 
 bool program_self(char path[PATH_MAX])
@@ -29,8 +29,8 @@ bool program_self(char path[PATH_MAX])
     static const char link[] = "/proc/self/exe";
     if (access(link, X_OK) == 0)
         return strcpy(path, link);
-    /* What execve was given. The kernel puts it into every process, so it needs no file system; a relative
-     * one holds because no command changes its directory. */
+    /* The path that was passed to execve. The kernel stores it in every process, so no file system is needed. A
+     * relative path stays valid because no command changes its directory. */
     const char *given = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (given && realpath(given, path))
         return true;
@@ -39,8 +39,8 @@ bool program_self(char path[PATH_MAX])
     return false;
 }
 
-/* The directory of the running program, behind all links: an installation is found through a
- * link to it. The path is absolute after realpath, so there is a slash to cut at. */
+/* The directory of the running program with all links resolved, because an installation may be found through a link.
+ * The path is absolute after realpath and therefore contains a slash. */
 static bool own_directory(char dir[PATH_MAX])
 {
     char self[PATH_MAX];
@@ -61,9 +61,8 @@ bool program_beside(char path[PATH_MAX], const char *name)
     return n > 0 && n < PATH_MAX;
 }
 
-/* False after printing that the limit on address space stops the trainer before it could say so
- * itself. Asked on this side of exec: OpenBLAS spins, and the loader dies, before the trainer's
- * main could say a word. */
+/* Prints a message and returns false if the limit on address space is too low for the trainer. It must be checked
+ * before exec: with too little, OpenBLAS spins and the loader dies before the trainer's main can report anything. */
 static bool has_room(const char *command)
 {
     struct rlimit limit;
@@ -77,7 +76,7 @@ static bool has_room(const char *command)
     return false;
 }
 
-/* Execute DIR/BELOW/lineage-train; returns if it is not there or cannot be executed. */
+/* Executes DIR/BELOW/lineage-train. Returns if it is missing or cannot be executed. */
 static void try_in(const char *dir, const char *below, const char **argv)
 {
     char path[PATH_MAX];
@@ -86,10 +85,9 @@ static void try_in(const char *dir, const char *below, const char **argv)
         execv(path, (char *const *)(uintptr_t)argv);
 }
 
-/* The directory of this program first: in a build tree and in an unpacked archive both lie
- * together. Only a file that is not there sends the search on; one that cannot be executed is
- * an installation to be mended, and its error is told. What is in stdio's buffer would be lost
- * by exec, hence the flush. */
+/* Looks in this program's directory first, because in a build tree and in an unpacked archive both programs are there.
+ * The search continues only if the file is missing: a file that cannot be executed is a broken installation, and its
+ * error is reported. Standard output is flushed because exec would lose its buffer. */
 int program_become_trainer(int argc, const char **argv)
 {
     char dir[PATH_MAX];

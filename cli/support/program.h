@@ -1,6 +1,6 @@
 /*
- * program.h: where the programs of this command are: the one that runs, and `lineage-train`, which
- * `lineage` becomes for trainer and kernels.
+ * program.h: where the programs are: the running one, and `lineage-train`, which `lineage` becomes for the trainer and
+ * the kernels.
  */
 #ifndef CLI_PROGRAM_H
 #define CLI_PROGRAM_H
@@ -9,19 +9,20 @@
 #include <stdbool.h>
 
 /*
- * A path under which the running program can be started again. With /proc it names the very file that
- * runs, even if another version has been installed in its place since: a night that began with one
- * version ends with it. False after printing why there is none.
+ * Writes a path under which the running program can be started again. With /proc it names exactly the running file,
+ * even if another version has been installed since: a night that began with one version ends with it. Prints a message
+ * and returns false if there is no such path.
  */
 bool program_self(char path[PATH_MAX]);
 
-/* The path of a file in the directory of the running program, behind all links. False after printing why not. */
+/* Writes the path of a file in the directory of the running program, with links resolved. Prints a message and returns
+ * false on failure. */
 bool program_beside(char path[PATH_MAX], const char *name);
 
 /*
- * Replace this process by `lineage-train` with the same arguments; argv[0] is the command's name. It is
- * looked for beside this program and in the libexec directory of the same installation. Returns only to
- * say why that was not possible, an exit status.
+ * Replaces this process by `lineage-train` with the same arguments; argv[0] is the command's name. Looks for it beside
+ * this program and in the libexec directory of the same installation. Returns only on failure: prints why and returns
+ * an exit status.
  */
 int program_become_trainer(int argc, const char **argv);
 

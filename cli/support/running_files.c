@@ -1,4 +1,4 @@
-/* running_files.c: which trials are at work in a store. */
+/* running_files.c: lists the trials that are running in a store. */
 #include "support/running_files.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@ static bool is_locked(int fd)
     return false;
 }
 
-/* O_NOFOLLOW: a link by that name leads somewhere else. */
+/* O_NOFOLLOW, because a link with such a name leads out of the store. */
 void running_each_dir(const char *store, void (*visit)(void *context, const char *name, int dir, bool held), void *context)
 {
     DIR *dir = opendir(store);
@@ -40,7 +40,7 @@ struct event_visit {
     void *context;
 };
 
-/* O_NOFOLLOW and O_NONBLOCK: a trial owns its directory, and may have put a link or a pipe there. */
+/* O_NOFOLLOW and O_NONBLOCK, because a trial owns its directory and may have put a link or a pipe there. */
 static void visit_events(void *context, const char *name, int dir, bool held)
 {
     const struct event_visit *v = context;

@@ -1,8 +1,8 @@
 /*
- * running_files.h: where a trial at work stands in its store: a directory RUNNING_PREFIX + six letters, locked by the
- * process that runs it, with what it said so far in RUNNING_EVENTS, one JSON object a line (schema/events.schema.json,
- * and first {"name": TEXT, "params": {NAME: NUMBER or TEXT}}). `lineage-train` writes them, `lineage serve` and
- * `lineage suggest` read them.
+ * running_files.h: the files of a running trial. Its directory in the store is RUNNING_PREFIX plus six letters and is
+ * locked by the process that runs the trial. RUNNING_EVENTS in it holds the trial's events so far, one JSON object per
+ * line (schema/events.schema.json, and first {"name": TEXT, "params": {NAME: NUMBER or TEXT}}). `lineage-train` writes
+ * these files; `lineage serve` and `lineage suggest` read them.
  */
 #ifndef CLI_RUNNING_FILES_H
 #define CLI_RUNNING_FILES_H
@@ -13,9 +13,9 @@
 #define RUNNING_EVENTS "events.jsonl"
 
 /*
- * Of a command's trial besides: what its row will say (a JSON object, see cli/run/left_trial.h), the pipe for its events,
- * its own directory, what it printed (output.0 is the beginning, of those behind it the last two are there), and what it
- * was run from.
+ * A command's trial also has: what its row will contain (a JSON object, see cli/run/left_trial.h), the pipe for its
+ * events, its work directory, its output (output.0 is the beginning; of the later files the last two are kept), and its
+ * provenance.
  */
 #define RUNNING_TRIAL "trial.json"
 #define RUNNING_PIPE "events"
@@ -23,13 +23,13 @@
 #define RUNNING_OUTPUT "output."
 #define RUNNING_PROVENANCE "provenance"
 
-/* Trials at work in a store that are visited at most. */
+/* At most this many running trials are visited. */
 enum { RUNNING_SHOWN = 64 };
 
-/* Visit each directory of a trial, with its name and descriptor, and whether its process holds it. */
+/* Visits the directory of each trial, with its name and descriptor; held says whether its process still runs. */
 void running_each_dir(const char *store, void (*visit)(void *context, const char *name, int dir, bool held), void *context);
 
-/* Visit each directory of a trial that is held by its process with a descriptor of its events file, or -1. */
+/* Visits each trial whose process still runs, with a descriptor of its events file, or -1 if it cannot be opened. */
 void running_each(const char *store, void (*visit)(void *context, int events), void *context);
 
 #endif

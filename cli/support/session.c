@@ -1,4 +1,4 @@
-/* session.c: from a command line to an open store and back; stores that are not there yet. */
+/* session.c: from a command line to an open store and back; creates stores. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 
 #include "cli.h"
 
-/* To stderr, so that a result that is piped on stays a result. Repairs and rebuilt mirrors are
- * worth a line, not an exit status. */
+/* Notices go to stderr, so that a piped result stays clean. Repairs and rebuilt mirrors do not change the exit
+ * status. */
 static void print_notice(void *context, const struct lineage_notice *notice)
 {
     (void)context;
@@ -25,7 +25,7 @@ bool cli_direction_parse(enum lineage_direction *direction, const char *text)
     else if (strcmp(text, "higher") == 0)
         *direction = LINEAGE_HIGHER;
     else
-        cli_error(CLI_USAGE, "--direction '%s': known are lower, higher", text);
+        cli_error(CLI_USAGE, "--direction '%s': use lower or higher", text);
     return *direction != LINEAGE_DIRECTION_DEFAULT;
 }
 
@@ -36,16 +36,15 @@ static bool has(const char *dir, const char *name)
     return n < PATH_MAX && access(path, F_OK) == 0;
 }
 
-/* results.tsv alone is enough: stores of other tools have no lineage.json. */
+/* results.tsv alone suffices, because stores of other tools have no lineage.json. */
 bool cli_is_store(const char *dir)
 {
     return lineage_is_server(dir) || has(dir, "lineage.json") || has(dir, "results.tsv");
 }
 
-/* Make what is missing of path up to its last slash; *made is where the first directory made
- * ends, 0 for none. Somebody else may make the same directory at the same time: EEXIST is
- * success, as for mkdir -p. A path's leading slash is passed over, there is nothing to make in
- * front of it. */
+/* Creates the missing directories of path up to its last slash. *made is set to where the first new directory ends in
+ * path, or 0. EEXIST counts as success, as in mkdir -p, because another process may create the same directory. A
+ * leading slash is skipped, because nothing precedes it. */
 static bool make_parents(char *path, size_t *made)
 {
     *made = 0;
@@ -62,7 +61,8 @@ static bool make_parents(char *path, size_t *made)
     return true;
 }
 
-/* Take back what make_parents made, deepest first; what is not empty by now is somebody's. */
+/* Removes what make_parents created, deepest first. A directory that is not empty belongs to somebody else by now and
+ * stays. */
 static void remove_parents(char *path, size_t made)
 {
     for (char *slash; made && strlen(path) > made && (slash = strrchr(path, '/'));) {
@@ -71,8 +71,7 @@ static void remove_parents(char *path, size_t made)
     }
 }
 
-/* The directory itself is the store's to make, so that a failure there leaves what the library
- * says it leaves. */
+/* The store creates the directory itself, so that after a failure the library's promise about what is left holds. */
 int cli_store_create(const char *dir, const struct lineage_config *config)
 {
     char path[PATH_MAX];
@@ -91,7 +90,7 @@ int cli_store_create(const char *dir, const struct lineage_config *config)
     return cli_fail(&err);
 }
 
-/* Where no store is there is nothing to mirror yet: a command that fails, or only asks, leaves nothing behind. */
+/* Without a store there is nothing to mirror, so that a command that fails or only asks leaves no files behind. */
 static int open_store(struct cli_session *session)
 {
     const char *dir = session->where.dir ? session->where.dir : ".";
@@ -104,13 +103,14 @@ static int open_store(struct cli_session *session)
         return CLI_USAGE;
     if (lineage_store_open(&session->store, dir, &open, &err) != LINEAGE_OK)
         return cli_fail(&err);
-    if (!session->delivers_itself) /* trials that waited for the server; whatever becomes of them, the command goes on */
+    if (!session->delivers_itself) /* delivers the outbox; the command goes on even if that fails */
         (void)!lineage_sync(session->store, NULL, NULL);
     return CLI_GO_ON;
 }
 
-/* Everything that the command line alone can get wrong is found before the store is opened, because opening takes
- * locks and makes a mirror. The arguments go last: positional ones and option strings point into them. */
+/* Everything that can be wrong in the command line is checked before the store is opened, because opening takes locks
+ * and builds a mirror. The arguments are released last, because positional arguments and option strings belong to
+ * them. */
 int cli_on_store(struct cli_session *session, const struct cli_command *command, struct poptOption *options,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context)
 {

@@ -72,9 +72,9 @@ must_run append --status keep --core-metric 1 --format tsv
 must_equal 2 "$(wc -l <out)"
 
 must_refuse "give --status" --core-metric 1
-must_refuse "is no label" --status kept
-must_refuse "is no label" --status Keep
-must_refuse "is no label" --status ' keep'
+must_refuse "is not a label" --status kept
+must_refuse "is not a label" --status Keep
+must_refuse "is not a label" --status ' keep'
 must_refuse "already in" --status keep --core-metric 1 --exp-id 001
 must_refuse "'4711' is not in" --status keep --core-metric 1 --parent 4711
 must_refuse "itself" --status keep --core-metric 1 --exp-id new --parent new

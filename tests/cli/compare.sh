@@ -75,7 +75,7 @@ must_run append --specialist grpo --status discard --core-metric 0.5 --param see
 must_run compare grpo joint
 must_have out "joint: 1 without a measured score (failed)"
 must_have out "joint: 1 harness_abort"
-must_have out "joint: 1 with a score, but nothing to pair them by"
+must_have out "joint: 1 with a score, but without a trial to pair them with"
 must_have out "joint: 1 seeds that only one side has"
 must_run compare grpo joint --json
 must_equal '{"failed":1,"harness_abort":1,"unpaired":1,"without_seed":1}' "$(json variants.1.left_out)"
@@ -90,7 +90,7 @@ must_fail 2 "nothing to compare" compare --param seed=1000:
 must_fail 2 "'epoch'" compare --over epoch
 run compare --help
 must_exit 0
-must_have out "Differences are taken seed by"
+must_have out "subtracted seed by seed"
 
 # What the schema names is there, and nothing else.
 must_run compare --json

@@ -37,7 +37,7 @@ must_fail 2 'not those of the file' -C b import --exact a/results.tsv
 must_match_file before b/results.tsv
 must_fail 2 "the store's own log" -C b export --output b/results.tsv
 must_match_file before b/results.tsv
-must_fail 2 'no use for --metric' -C b import --exact --metric val_bpb copy.tsv
+must_fail 2 'cannot be used with --metric' -C b import --exact --metric val_bpb copy.tsv
 
 # A file that cannot be written is as it was.
 mkdir dir

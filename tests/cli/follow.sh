@@ -31,7 +31,7 @@ until_has rows 'half a row'
 
 # Another file in its place, shorter and then longer.
 head -n 3 store/results.tsv >copy && mv copy store/results.tsv
-until_has errors 'taken out'
+until_has errors 'removed from the store'
 must_run -C store rebuild
 trial 010 001 keep 0.5 new >>store/results.tsv
 until_has rows 010
@@ -40,14 +40,14 @@ wait $follower || fail "follow ends after --limit rows"
 must_equal 'exp_id 001 009 010 011 ' "$(cut -f1 rows | tr '\n' ' ')" "rows as they came"
 
 must_run -C store follow --from start --limit 2 --format json
-must_equal 2 "$(wc -l <out | tr -d ' ')" "objects, one a line"
+must_equal 2 "$(wc -l <out | tr -d ' ')" "objects, one per line"
 head -n 1 out >first && cp first out
 must_equal 000 "$(json exp_id)"
 must_run -C store follow --from 001 --limit 1
 must_equal 010 "$(sed 1d out | cut -f1)"
 must_fail 2 'no trial' -C store follow --from nothing
-must_fail 2 'asks for nothing' -C store follow --limit 0
-must_fail 2 'known are tsv, json' -C store follow --format table
+must_fail 2 'would print nothing' -C store follow --limit 0
+must_fail 2 'use tsv or json' -C store follow --format table
 
 # A store that is empty yet.
 mkdir empty

@@ -302,7 +302,7 @@ must_trouble 'snapshot'
 tool diff '"id":"000"'
 must_trouble 'no parent'
 tool diff '"id":"001","path":"../../etc/passwd"'
-must_trouble 'not a file inside a snapshot'
+must_trouble 'not a path inside a snapshot'
 tool nonsense
 must_say error.code -32602
 tool append '"status":"keep","hypothesis":"x"'

@@ -172,7 +172,7 @@ new_store aborts
 run tried -C aborts --alpha 0.3
 must_exit 1
 must_equal '' "$(cat out)"
-must_have err "1 trial with this ended in harness_abort"
+must_have err "1 trial with this setting ended in harness_abort"
 run tried -C aborts --alpha 0.3 --gamma 2
 must_exit 1
 must_equal '' "$(cat err)"
@@ -187,7 +187,7 @@ must_equal '[{"alpha":0.1,"gamma":2.0},{"alpha":0.5,"gamma":1.0}]' "$(json untri
 must_equal 2 "$(json aborted)"
 must_equal 1 "$(json without)"
 must_run sweep -C aborts alpha
-must_have out "2 harness_abort left out"
+must_have out "2 trials with harness_abort left out"
 must_fail 1 "no trial has beta" sweep -C aborts beta
 
 # A long table has the widths of its first rows, and loses none of the others.

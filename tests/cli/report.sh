@@ -55,7 +55,7 @@ done
 must_hold 'moved the best from 33.21' store/report.html
 must_hold 'to <strong>34.96</strong> (+1.75), by <a href="#s0-t2" data-t="2">002</a>' store/report.html
 must_hold '1 crash, 1 train budget' store/report.html
-must_hold 'never tried' store/report.html
+must_hold 'not tried' store/report.html
 must_hold 'edge chain' store/report.html
 must_hold 'out of memory at step 40' failures.svg
 must_hold 'Few trials' importance.svg
@@ -138,13 +138,13 @@ for case in "$SOURCE"/fixtures/cases/fk-* "$SOURCE"/../shared/lineage-cases/run-
 done
 
 # Refusals.
-must_fail 2 "no picture; known are morning, history" report -C store --svg nope
+must_fail 2 "is not a picture; use one of morning, history" report -C store --svg nope
 must_fail 2 "not both" report -C store empty
 must_fail 2 "shows one store" report store empty --svg history
 run report -C nowhere
 must_exit 2
 echo mine >store/report.html
-must_fail 2 "is there and is no report" report -C store
+must_fail 2 "exists and is not a report" report -C store
 must_equal mine "$(cat store/report.html)"
 must_run report -C store -o store/report.html
 must_check store/report.html

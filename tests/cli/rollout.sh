@@ -130,12 +130,12 @@ holds "$(json passk.0.unbiased) - $best < 1e-9 && $best - $(json passk.0.unbiase
 run passk 000 000 -C t --samples 4 --k 1,4 --questions 16
 must_exit 0
 must_equal 4 "$(grep -c '^ *[14]  *[12]  000 ' out)"
-must_fail 2 '--dynamic is of one policy' passk 000 000 -C t --dynamic
-must_fail 2 'other questions' passk 000 hop.json -C t --samples 2 --k 1 --set start.warm_start.steps=0
+must_fail 2 '--dynamic works with one policy only' passk 000 000 -C t --dynamic
+must_fail 2 'different questions' passk 000 hop.json -C t --samples 2 --k 1 --set start.warm_start.steps=0
 
 # ---- refused ----
 must_fail 2 'no file nowhere' rollout nowhere -C t
-must_fail 2 'known are table, json' rollout 000 -C t --format tsv
+must_fail 2 'must be table, json or jsonl' rollout 000 -C t --format tsv
 must_fail 2 'width' eval tiny.json --checkpoint "$policy" --set model.width=32
 head -c 300 "$policy" >short.ckpt
 must_fail 2 'short.ckpt' eval short.ckpt

@@ -67,6 +67,6 @@ must_equal '3' "$(tail -n 1 out)" 'the last row within the limit'
 must_have err 'more than 3 rows'
 must_have err '--max-rows'
 must_run sql --max-rows 3 "$endless n FROM c LIMIT 3"
-must_fail 2 'larger than 0' sql --max-rows 0 'SELECT 1'
-must_fail 2 'larger than 0' sql --max-seconds 0 'SELECT 1'
+must_fail 2 'greater than 0' sql --max-rows 0 'SELECT 1'
+must_fail 2 'greater than 0' sql --max-seconds 0 'SELECT 1'
 finish

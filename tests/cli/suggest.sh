@@ -82,7 +82,7 @@ must_equal 'sobol 6' "$(json method) $(json seed)"
 
 # ---- what is none ----
 
-must_fail 2 'name a range' suggest
+must_fail 2 'give at least one range' suggest
 must_fail 2 'a log range begins above 0' suggest --range lr=0:1:log
 must_fail 2 'the lower end comes first' suggest --range lr=1:1
 must_fail 2 'whole numbers' suggest --range n=1:2.5:integer
@@ -94,7 +94,7 @@ must_fail 2 'is there twice' suggest --range o=adam,adam
 must_fail 2 'is not NAME=VALUE' suggest --range 1:2
 must_fail 2 'no name of a parameter' suggest --range 7=1:2
 must_fail 2 'single quotes' suggest --range o=7B
-must_fail 2 'known are sobol, tpe, random, grid' suggest --range n=1:2 --propose bayes
+must_fail 2 'use sobol, tpe, random or grid' suggest --range n=1:2 --propose bayes
 must_fail 2 '--n must be 1' suggest --range n=1:2 -n 0
 echo '{"ranges": {"n": true}}' >bad.json
 must_fail 2 'bad.json: n: a range is a text' suggest bad.json

@@ -180,7 +180,7 @@ script -qec "NO_COLOR=1 '$LINEAGE' query --color always" /dev/null >out 2>&1 </d
 must_have_color 36
 on_terminal 80 100 query --color never
 must_be_plain
-must_fail 2 "--color 'sometimes': known are auto, always, never" query --color sometimes
+must_fail 2 "--color 'sometimes': use auto, always or never" query --color sometimes
 
 # ---- a pipe ----
 for command in 'query' 'tree' 'chain' 'best' 'show 003' 'sweep alpha gamma' 'sweep alpha' \

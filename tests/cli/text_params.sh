@@ -40,7 +40,7 @@ must_equal sgd "$(json 0.params.optimizer)"
 must_have out '"schedule": "cosine, warm-up 10"'
 must_run query --param optimizer=sgd
 must_have out "optimizer=sgd schedule='cosine, warm-up 10'"
-must_fail 2 "text in quotes" query --param size=7B
+must_fail 2 "text in single quotes" query --param size=7B
 must_fail 2 "no range" query --param alpha=0.1:x
 must_fail 2 "holds numbers" query --param alpha=high
 must_fail 2 "holds text" query --param optimizer=0.3
@@ -54,7 +54,7 @@ must_have out 002
 run tried --param optimizer=sgd --alpha 0.1
 must_exit 1
 must_fail 1 'harness_abort' tried --param optimizer=lion --alpha 0.1
-must_fail 2 'no text of a parameter' tried --param optimizer=adam,sgd
+must_fail 2 "is not a parameter's text" tried --param optimizer=adam,sgd
 
 must_run sweep optimizer --format tsv
 must_equal "adam 2 29.0 002,sgd 1 31.0 001" "$(sed 1d out | cut -f1-4 | tr '\t' ' ' | paste -sd,)"
@@ -106,8 +106,8 @@ must_equal '{"alpha": 0.5}' "$(sed -n 3p out | sed 's/.*"params": \({[^}]*}\).*/
 
 # What cannot be written, or contradicts the notes, is refused, and nothing is written.
 cp results.tsv before
-must_fail 2 "text that begins like one" append --status keep --core-metric 1 --param lr=1e-4x
-must_fail 2 "no text of a parameter" append --status keep --core-metric 1 --param 'optimizer=a;b'
+must_fail 2 "a text that begins with a digit" append --status keep --core-metric 1 --param lr=1e-4x
+must_fail 2 "is not a parameter's text" append --status keep --core-metric 1 --param 'optimizer=a;b'
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=adam --notes optimizer=sgd
 must_fail 2 "optimizer is set to another value" append --status keep --core-metric 1 --param optimizer=1 --notes optimizer=sgd
 must_match_file before results.tsv

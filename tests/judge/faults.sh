@@ -69,7 +69,7 @@ must_fail 2 '--endpoint URL and --model NAME' judge t.jsonl
 must_fail 2 'must not hold a password' judge t.jsonl --endpoint http://u:p@127.0.0.1/ --model m
 must_fail 2 'must begin with http' judge t.jsonl --endpoint 127.0.0.1 --model m
 must_fail 2 'judge.concurrency' judge t.jsonl --endpoint http://127.0.0.1 --model m --concurrency 0
-must_fail 2 'no NO_SUCH_KEY' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --key-env NO_SUCH_KEY
+must_fail 2 'NO_SUCH_KEY, which should hold the judge' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --key-env NO_SUCH_KEY
 must_fail 2 'missing.json' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --prompt missing.json
 printf '%s\n{"task": 3}\n' "$(cat t.jsonl)" >bad.jsonl
 must_fail 2 'bad.jsonl:2: "task"' judge bad.jsonl --endpoint http://127.0.0.1:1 --model m
@@ -77,7 +77,7 @@ printf '{"task": "t",\n' >bad.jsonl
 must_fail 2 'bad.jsonl:1:' judge bad.jsonl --endpoint http://127.0.0.1:1 --model m
 must_fail 2 'needs "group"' judge t.jsonl --endpoint http://127.0.0.1:1 --model m --skip small_adv
 LINEAGE_JUDGE_KEY=$(printf 'a\nb') && export LINEAGE_JUDGE_KEY
-must_fail 2 'no key: blanks or control' judge t.jsonl --endpoint http://127.0.0.1:1 --model m
+must_fail 2 'does not hold a key: it has blanks or control' judge t.jsonl --endpoint http://127.0.0.1:1 --model m
 unset LINEAGE_JUDGE_KEY
 
 # ---- one fault at a time ----

@@ -82,8 +82,8 @@ static void anything_else_is_not(void **state)
         {"```\n{\"steps\": []}", "not one JSON object"},
         {"``````", "not one JSON object"},
         {"<think>{\"steps\": [" ENTRY(0, GOOD) "," ENTRY(1, BAD) "]}", "not one JSON object"},
-        {"{\"flags\": []}", "no list"},
-        {"{\"steps\": {\"0\": \"GOOD\", \"1\": \"BAD\"}}", "no list"},
+        {"{\"flags\": []}", "is missing"},
+        {"{\"steps\": {\"0\": \"GOOD\", \"1\": \"BAD\"}}", "is missing"},
         {"{\"steps\": []}", "step 0 is missing"},
         {"{\"steps\": [" ENTRY(0, GOOD) "]}", "step 1 is missing"},
         {"{\"steps\": [" ENTRY(1, GOOD) "]}", "step 0 is missing"},
@@ -125,8 +125,8 @@ static void why_it_ended_comes_first(void **state)
         const char *body, *why;
         enum answer_verdict verdict;
     } odd[] = {
-        {"", "no JSON", ANSWER_UNUSABLE},
-        {"<html>", "no JSON", ANSWER_UNUSABLE},
+        {"", "not JSON", ANSWER_UNUSABLE},
+        {"<html>", "not JSON", ANSWER_UNUSABLE},
         {"{\"choices\": [{\"finish_reason\": \"stop\", \"message\": {\"content\": \"\xff\"}}]}", "UTF-8", ANSWER_UNUSABLE},
         {"{}", "no choice", ANSWER_UNUSABLE},
         {"[]", "no choice", ANSWER_UNUSABLE},

@@ -1,4 +1,4 @@
-/* For a page that is served: news of the store. It stands behind page.js and works with what that left. */
+/* Keeps a served page up to date. Loaded after page.js, whose `report` object it uses. */
 (() => {
 'use strict';
 const $ = (s, e) => (e || document).querySelector(s);
@@ -12,6 +12,6 @@ const rows = async () => { const d = await fetchPart('./'), before = report.stor
   now.apply(); say('live · ' + now.t.length + ' trials · ' + new Date().toLocaleTimeString()); };
 const news = new EventSource('events' + location.search);
 news.onopen = () => { say('live'); running(); if (news.lost) rows(); news.lost = false; };
-news.onerror = () => { news.lost = true; say('the server is gone; this is what it said last'); };
+news.onerror = () => { news.lost = true; say('the server is gone; this is its last state'); };
 news.addEventListener('rows', rows); news.addEventListener('running', running);
 })();

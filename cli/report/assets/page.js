@@ -1,5 +1,5 @@
-/* The page reads without this; what it adds: hover, a panel for each trial, brushing and filters, sorting, arrow keys.
-   Cells of rows come from JSON and go into the page as text only: nothing here makes markup of a string. */
+/* Adds hovering, a panel for each trial, brushing and filters, sorting and arrow keys to a page that can be read without.
+   Cells of rows come from JSON and are only ever inserted as text: nothing here turns a string into markup. */
 (() => {
 'use strict';
 const $ = (s, e) => (e || document).querySelector(s), $$ = (s, e) => [...(e || document).querySelectorAll(s)];
@@ -130,14 +130,14 @@ class Store {
       row('hypothesis', t[WHY]); row('change', signed(t[GAIN])); row('expected', t[EXPECTED]); row('specialist', this.data.who[t[WHO]]); row('parent', p ? p[ID] : 'none'); row('time', t[TIME]);
       this.data.axes.forEach((a, k) => { const v = t[VALUES][k], w = p ? p[VALUES][k] : null; if (v !== null || w !== null) row(a.name, (v === null ? 'not set' : this.said(k, v)) + (p && v !== w ? '  (parent ' + (w === null ? 'not set' : this.said(k, w)) + ')' : '')); });
       row('notes', t[NOTES]);
-      panel.append(dl, make('p', {className: 'how'}, 'All of it: lineage show ' + t[ID]));
+      panel.append(dl, make('p', {className: 'how'}, 'In full: lineage show ' + t[ID]));
     }
     $$('[id]', panel).forEach(e => e.removeAttribute('id'));
     panel.hidden = false; $('h2', panel).focus();
   }
 }
 
-/* Marks of one picture: where each trial is, and the paths that show them. */
+/* The marks of one picture: the position of each trial and the paths that draw them. */
 class Chart {
   constructor(store, svg) {
     this.store = store; this.svg = svg; this.marks = new Map();
@@ -198,7 +198,7 @@ class Chart {
 document.onkeydown = e => { if (e.key === 'Escape') { if (!panel.hidden) $('button', panel).click(); tip.hidden = true; } };
 
 const begin = performance.now();
-/* What live.js works with; it sets `more`, which fetches a trial that the page does not hold in full. */
+/* Used by live.js, which sets `more`: it fetches a trial that the page does not contain in full. */
 const report = window.report = {Store, stores: $$('.store').map(e => new Store(e))};
 document.documentElement.dataset.ready = Math.round(performance.now() - begin);
 })();
