@@ -25,8 +25,8 @@ function row(    n, cell, i, text) {
     gsub(/\001/, "|", cell[2])
     print "**" cell[2] "**\n\n: " text "\n"
 }
-stage == "markdown" && /^```/ { fenced = !fenced; print; next }
-stage == "markdown" && fenced { print; next }
+stage == "markdown" && fence == "" && /^```/ { match($0, /^```+/); fence = substr($0, 1, RLENGTH); print; next }
+stage == "markdown" && fence != "" { if ($0 == fence) fence = ""; print; next }
 stage == "markdown" && NR == 1 { next }
 stage == "markdown" && /^<!--.*-->$/ { next }
 stage == "markdown" && /^\|/ { $0 = unlinked($0); row(); next }

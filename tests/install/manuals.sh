@@ -56,7 +56,7 @@ while IFS='|' read -r guide summary; do
     [ -f "$pages/lineage.7" ] || continue # made only where lowdown is
     plain "$pages/$page" >page
     says "${page%.*} - $summary" "name of $guide"
-    sed '/^# /d; /^<!--.*-->$/d; s/^```.*//; s/](\([^)]*\))/ /g; /^|/{ N; /\n|[-|]*$/d; }' "$source" | words >wanted
+    sed '/^# /d; /^<!--.*-->$/d; s/^```.*//; /^|/{ N; /\n|[-|]*$/d; }; s/](\([^)]*\))/ /g' "$source" | words >wanted
     words <page >got
     must_equal '' "$(comm -23 wanted got | tr '\n' ' ')" "$page lacks words of $source"
 done <guides

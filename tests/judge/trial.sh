@@ -67,11 +67,11 @@ run judge attempts.jsonl -C store --endpoint "http://127.0.0.1:$port/v1" --model
 must_exit 0
 must_equal 4 "$(wc -l <out)"
 
-# ---- as the README has it ----
+# ---- as the guide shows it ----
 mkdir -p runs && cp -r store runs/hop && cp attempts.jsonl runs/attempts.jsonl && cp judged.json recipe.json
-sed -n "s|http://127.0.0.1:8000|http://127.0.0.1:$port|g; s|some-model|test|g; s|^    \(lineage [a-z]* .*--set judge.endpoint=.*\)|\1 -q|p; s|^    \(lineage judge .*\)|\1|p" \
-    "$SOURCE/README.md" >commands
-must_equal 2 "$(wc -l <commands)" 'commands in the README'
+sed -n "s|http://127.0.0.1:8000|http://127.0.0.1:$port|g; s|some-model|test|g; s|^\(lineage [a-z]* .*--set judge.endpoint=.*\)|\1 -q|p; s|^\(lineage judge .*--endpoint.*\)|\1|p" \
+    "$SOURCE/cli/man/judging.md" >commands
+must_equal 2 "$(wc -l <commands)" 'commands in the guide'
 while read -r _ arguments; do
     # shellcheck disable=SC2086 # as a shell would split it; a redirection is this test's own
     run ${arguments%% > *}

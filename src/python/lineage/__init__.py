@@ -14,7 +14,7 @@ from ._library import LibraryError
 if TYPE_CHECKING:
     from .store import NotFound, Store, StoreError, Trial
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["LibraryError", "NotFound", "Store", "StoreError", "Trial", "__version__"]
 
 
