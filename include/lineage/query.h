@@ -1,10 +1,10 @@
 /*
- * lineage/query.h: read trials: by id, best, chain, tree, ranges, sweep coverage, SQL.
+ * lineage/query.h: reading trials: by id, best, chain, tree, ranges, sweep coverage, SQL.
  *
- * Everything here reads the mirror, brought up to date with results.tsv first (only new bytes are read).
- * If bytes that were mirrored before have changed since, the answers are those of results.tsv as it is now,
- * a notice names the line, and lineage.db stays as it was until lineage_rebuild.
- * Readers never take the writers' lock. nan never ranks and never matches a range.
+ * Everything here reads the mirror, which is brought up to date with results.tsv first (only new bytes are read). If
+ * bytes that were mirrored before have changed since, the answers are those of the current results.tsv, a notice
+ * names the line, and lineage.db stays unchanged until lineage_rebuild. Readers never take the writers' lock. nan
+ * never ranks and never matches a range.
  */
 #ifndef LINEAGE_QUERY_H
 #define LINEAGE_QUERY_H
@@ -15,22 +15,21 @@
 extern "C" {
 #endif
 
-/* The trial named id. `exp_014` and `014` name the same trial: the id as given first, then without a
- * leading exp_, then with one. The last row of a duplicate id. LINEAGE_ENOTFOUND if there is none. */
+/* Loads the trial named id. `exp_014` and `014` name the same trial: the id is looked up unchanged, then without a
+ * leading exp_, then with one. Of rows with the same id, the last one counts. LINEAGE_ENOTFOUND if there is none.
+ * Release the trial after use. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_find(struct lineage_store *store, const char *id, struct lineage_trial *trial,
              struct lineage_error *err);
 
-/* Best trial: keep or baseline with a finite score, in the store's direction, first in the file wins a tie.
- * LINEAGE_ENOTFOUND if no trial ranks. */
+/* Loads the best trial: keep or baseline, with a finite score, in the store's direction; the first in the log wins a
+ * tie. LINEAGE_ENOTFOUND if no trial qualifies. Release the trial after use. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_best(struct lineage_store *store, struct lineage_trial *trial, struct lineage_error *err);
 
-/*
- * The chain of a trial: itself and its kept or baseline ancestors, root first. Ancestors with another
- * status are passed over and counted. The walk ends at a root, at a parent that is not in the store, or at
- * a trial already visited.
- */
+/* The chain of a trial: itself and its kept or baseline ancestors, root first. Ancestors with another label are
+ * skipped and counted. The walk ends at a root, at a parent that is not in the store, or at a trial that it has
+ * already visited. */
 enum lineage_chain_end { LINEAGE_CHAIN_ROOT, LINEAGE_CHAIN_MISSING, LINEAGE_CHAIN_CYCLE };
 
 struct lineage_chain {
@@ -52,16 +51,16 @@ struct lineage_range {
     struct lineage_number low, high;
 };
 
-/* "0.1:0.5", ":1.0", "1e-4:", "0.3" (both ends). LINEAGE_EINVAL if text is none of these or low > high. */
+/* Reads "0.1:0.5", ":1.0", "1e-4:" or "0.3" (both ends). LINEAGE_EINVAL for any other text or if low > high. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_range_parse(struct lineage_range *range, const char *text, struct lineage_error *err);
 
 /*
- * A range over a parameter, a numeric column, an extra column holding numbers, or ig_clip_scale_mean/_std; or, with
- * n_texts > 0, exactly one of some texts (which need a parameter, a text column or an extra column). A range open at
- * both ends, without texts, is true of every trial that has the parameter, number or text. Texts of a parameter that
- * has only numbers, and a range over one that has only texts, are LINEAGE_EINVAL: the answer would look like "never
- * tried".
+ * A range of a parameter, a numeric column, an extra column that holds numbers, or ig_clip_scale_mean/_std. With
+ * n_texts > 0: the value equals one of some texts, and the name is a parameter, a text column or an extra column. A
+ * range that is open at both ends, without texts, holds for every trial that has the parameter, number or text. Texts
+ * of a parameter that has only numbers, and a range of one that has only texts, are LINEAGE_EINVAL, because an empty
+ * answer would look like "never tried".
  */
 struct lineage_condition {
     const char *name;
@@ -86,28 +85,26 @@ struct lineage_query {
     size_t limit;     /* 0 = no limit; taken from the front of what is left */
 };
 
-/* How many trials a query finds, `after` aside; counts up to query->limit (0 = all). */
+/* Counts the trials that a query finds, ignoring `after`, up to query->limit (0 = all). */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
                     struct lineage_error *err);
 
 struct lineage_cursor;
 
-/* Run a query; which trials it finds is settled now. An unknown name is LINEAGE_EINVAL with the known
- * ones in the text. The cursor must be closed before its store. */
+/* Runs a query. The list of trials is fixed now. An unknown name is LINEAGE_EINVAL, with the known ones in the
+ * message. Close the cursor before its store. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                    const struct lineage_query *query, struct lineage_error *err);
 
-/* Next trial: its members are borrowed from the cursor until the next call. LINEAGE_ENOTFOUND at the end. */
+/* Loads the next trial, which is valid until the next call on the cursor. LINEAGE_ENOTFOUND at the end. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial, struct lineage_error *err);
 LINEAGE_API void lineage_cursor_close(struct lineage_cursor *cursor);
 
-/*
- * Trials in tree order: roots (no parent, or an unknown one) and children in file order, each with its
- * depth. Trials in a cycle come last with depth 0 and in_cycle set. visit returns false to stop.
- */
+/* Visits all trials in tree order: roots (no parent, or an unknown one) and children in the order of the log, each
+ * with its depth. Trials in a cycle come last, with depth 0 and in_cycle set. visit returns false to stop. */
 struct lineage_tree_node {
     const struct lineage_trial *trial; /* valid during the visit */
     size_t depth;
@@ -123,7 +120,7 @@ lineage_tree_walk(struct lineage_store *store,
 /* Coverage of one or two parameters: one cell per combination of values that was tried. */
 struct lineage_sweep_cell {
     double x, y;      /* y is 0 for a sweep of one parameter */
-    const char *x_text, *y_text; /* where the value is text (x or y is nan then), else NULL */
+    const char *x_text, *y_text; /* the value if it is text (x or y is then nan), else NULL */
     size_t count;     /* trials */
     size_t labels[LINEAGE_N_LABELS];
     struct lineage_number best; /* best score among keep, discard and baseline trials of the cell */
@@ -133,25 +130,23 @@ struct lineage_sweep_cell {
 struct lineage_sweep {
     struct lineage_sweep_cell *cells; /* sorted by x, then y: numbers ascending, then texts by their bytes */
     size_t n_cells;
-    double *xs, *ys; /* distinct values tried, in that order; ys has one entry 0 for one parameter */
-    const char **x_texts, **y_texts; /* [n_xs], [n_ys]: the value where it is text, else NULL */
+    double *xs, *ys; /* distinct values tried, in the same order; for one parameter, ys has the single entry 0 */
+    const char **x_texts, **y_texts; /* [n_xs], [n_ys]: the value if it is text, else NULL */
     size_t n_xs, n_ys;
     size_t without; /* trials that lack one of the parameters */
-    size_t aborted; /* harness_abort trials: they say nothing of the setting and are in no cell */
+    size_t aborted; /* harness_abort trials, which say nothing about the setting and are in no cell */
 };
 
-/* y is NULL for one parameter. LINEAGE_ENOTFOUND if no trial has all of them; a parameter that no trial has
- * at all (and that is not alpha, beta or gamma) is LINEAGE_EINVAL with the known ones in the text. */
+/* Loads the coverage; y is NULL for one parameter. LINEAGE_ENOTFOUND if no trial has all of them. A parameter that no
+ * trial has (except alpha, beta and gamma) is LINEAGE_EINVAL, with the known ones in the message. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sweep_load(struct lineage_store *store, const char *x, const char *y, struct lineage_sweep *sweep,
                    struct lineage_error *err);
 LINEAGE_API void lineage_sweep_release(struct lineage_sweep *sweep);
 
-/*
- * Whether something like it was tried: opens a cursor over the trials whose parameters all lie within
- * tolerance of the wanted values: |value - wanted| <= tolerance * max(1, |wanted|), or are the wanted texts exactly.
- * harness_abort is left out: the setting was not tried.
- */
+/* Has something like it been tried? Opens a cursor over the trials whose parameters all lie within tolerance of the
+ * wanted values, |value - wanted| <= tolerance * max(1, |wanted|), or equal the wanted texts. harness_abort trials
+ * are left out, because their setting counts as untried. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
               const struct lineage_param *wanted, size_t n_wanted, double tolerance,
@@ -160,10 +155,9 @@ lineage_tried(struct lineage_cursor **cursor, struct lineage_store *store,
 /* A row of an SQL result: texts[i] is NULL for SQL NULL. Valid during the call. Return false to stop. */
 typedef bool lineage_sql_row(void *context, size_t n, const char *const *names, const char *const *texts);
 
-/*
- * Run one read-only SQL statement on the mirror (see schema/), within the limits given at open. Anything that could
- * write, reads another table than the schema's, or calls a function that does more than compute, is LINEAGE_EINVAL.
- */
+/* Runs one read-only SQL statement on the mirror (see schema/), within the limits given at open. LINEAGE_EINVAL for a
+ * statement that could write, that reads a table outside the schema, or that calls a function that does more than
+ * compute. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
             struct lineage_error *err);

@@ -1,9 +1,9 @@
 /*
- * lineage/report.h: what a store has to say to whoever plans the next trial, as one struct.
+ * lineage/report.h: what a store tells the planner of the next trial, as one struct.
  *
- * lineage_render (lineage/render.h) prints it; a page, a server or a program of yours can print it in a way of
- * its own. Everything is read in one go from results.tsv's index, so the parts agree with each other, and the
- * cost does not grow with the number of rows (but for LINEAGE_RULES_BOARD, which holds every row).
+ * lineage_render (lineage/render.h) prints it; a page, a server or your own program can print it in another way. All
+ * parts are read at the same moment, so they agree with each other, and the cost does not grow with the number of
+ * rows (except for LINEAGE_RULES_BOARD, which holds every row).
  *
  * Calling sequence
  *     struct lineage_report_options options;
@@ -14,10 +14,10 @@
  *     lineage_report_release(report);
  *
  * Ownership
- *   A report owns all that it points to, in memory of its own: it stays valid after later appends and after
- *   lineage_store_close, until it is released. Pointers are NULL where their count is 0. Texts are the cells
- *   as they stand in the file, by whomever they were written: quote them before showing them to a person or a
- *   model (lineage_text_safe). Scores and deltas are in the unit of the store's score column.
+ *   A report owns everything that it points to: it stays valid after later appends and after lineage_store_close, until it
+ *   is released. Pointers are NULL if their count is 0. Texts are cells of the log, unchanged, and anybody may have written
+ *   them: quote them before showing them to a person or a model (lineage_text_safe). Scores and deltas are in the unit of
+ *   the store's score column.
  */
 #ifndef LINEAGE_REPORT_H
 #define LINEAGE_REPORT_H
@@ -30,7 +30,7 @@ extern "C" {
 
 /* Whose rules decide which trials are shown. */
 enum lineage_report_rules {
-    LINEAGE_RULES_NATIVE,   /* this project's: best and chain of kept and baseline trials, no harness_abort */
+    LINEAGE_RULES_NATIVE,   /* this project's rules: best and chain of kept and baseline trials, no harness_abort */
     LINEAGE_RULES_FIELDKIT, /* fieldkit.lineage's: best whatever its label, all ancestors, every row; recent
                                and full of 0 mean all. Fills settings, best, chain, leaders, recent, full. */
     LINEAGE_RULES_BOARD     /* the blackboard's: fills settings and board only */
@@ -41,7 +41,7 @@ struct lineage_report_options {
     size_t leaders;        /* kept trials of the leaderboard */
     size_t recent;         /* newest trials */
     size_t full;           /* newest trials with what they changed */
-    size_t chain;          /* trials of the best one's chain, taken from both of its ends (native rules) */
+    size_t chain;          /* trials of the best trial's chain, taken from both of its ends (native rules) */
     const char *best_json; /* board: path of best.json; NULL = best.json in the store, which may be absent */
 };
 
@@ -61,14 +61,14 @@ struct lineage_report_chain {
     const char *end_id; /* the missing or repeated id, "" for a root */
 };
 
-/* A parameter that has another value than in the trial it is compared with; absent: not set there. */
+/* A parameter whose value differs from that in the compared trial; an absent number means that it is not set there. */
 struct lineage_report_change {
     const char *name;
     struct lineage_number before, after;  /* present for texts too */
-    const char *before_text, *after_text; /* where the value is text (and the number nan), else NULL */
+    const char *before_text, *after_text; /* the value if it is text (the number is then nan), else NULL */
 };
 
-/* A trial with what it changed. */
+/* A trial and the parameters that it changed. */
 struct lineage_report_full {
     struct lineage_trial trial;
     const char *compared_with; /* exp_id of its parent, else of the best trial at the time (baseline_exp), else "" */
@@ -78,16 +78,16 @@ struct lineage_report_full {
     const char *remark; /* notes without the pieces that set parameters or statistics, "" if nothing is left */
 };
 
-/* One value of a parameter and how the trials with it ended, harness_abort left out. */
+/* One value of a parameter, and how the trials with it ended; harness_abort is left out. */
 struct lineage_report_value {
     double value;
-    const char *text; /* where the value is text (value is nan then), else NULL */
+    const char *text; /* the value if it is text (value is then nan), else NULL */
     uint64_t n; /* trials */
     uint64_t labels[LINEAGE_N_LABELS];
     struct lineage_number best; /* best finite score among its keep, discard and baseline trials */
 };
 
-#define LINEAGE_REPORT_VALUES 12 /* values listed of one parameter */
+#define LINEAGE_REPORT_VALUES 12 /* values listed for one parameter */
 #define LINEAGE_REPORT_PARAMS 64 /* parameters listed */
 
 struct lineage_report_param {
@@ -95,25 +95,25 @@ struct lineage_report_param {
     const struct lineage_report_value *values; /* [n_values], ascending, texts last; at most LINEAGE_REPORT_VALUES */
     size_t n_values;
     bool more;        /* there are larger values than those listed */
-    double low, high; /* smallest and largest value of all */
-    const char *low_text, *high_text; /* where that is text (and the number nan), else NULL */
-    bool constant;    /* every trial that was measured (keep, discard, baseline) has the one value */
+    double low, high; /* smallest and largest of all values */
+    const char *low_text, *high_text; /* the same if they are text (the number is then nan), else NULL */
+    bool constant;    /* every trial that was measured (keep, discard, baseline) has the same value */
 };
 
-/* Two parameters crossed: which combinations of their values no trial has had. */
+/* Two parameters crossed: the combinations of their values that no trial has had. */
 struct lineage_report_grid {
     const struct lineage_report_param *x, *y;
     const size_t (*untried)[2]; /* [n_untried] {i, j}: x->values[i] with y->values[j], ascending */
     size_t n_untried;
-    size_t n_cells; /* values of x times values of y */
-    bool linked;    /* each value of one came with one value of the other only: they were moved together */
+    size_t n_cells; /* number of values of x times number of values of y */
+    bool linked;    /* each value of one came with only one value of the other: they were changed together */
 };
 
-/* Why trials failed, as their notes say. */
+/* Why trials failed, as stated in their notes. */
 struct lineage_report_reason {
-    const char *text;   /* "" if notes say nothing */
-    const char *exp_id; /* the newest trial that says so */
-    uint64_t n;         /* of the trials looked at */
+    const char *text;   /* "" if the notes do not say */
+    const char *exp_id; /* the newest trial that gives this reason */
+    uint64_t n;         /* number of the trials that were looked at */
 };
 
 struct lineage_report_count {
@@ -121,7 +121,7 @@ struct lineage_report_count {
     uint64_t n;
 };
 
-/* Trials that ended in neither keep, discard nor baseline; harness_abort left out. */
+/* Trials that ended in neither keep, discard nor baseline; harness_abort is left out. */
 struct lineage_report_failure {
     enum lineage_label label;
     uint64_t n;
@@ -129,34 +129,31 @@ struct lineage_report_failure {
     size_t n_specialists;
     const struct lineage_report_reason *reasons; /* [n_reasons], most frequent first, then newest */
     size_t n_reasons;
-    uint64_t looked_at; /* newest trials that the reasons were read from */
+    uint64_t looked_at; /* number of newest trials that the reasons were read from */
 };
 
-/* What a specialist expected (expected_delta) and what happened (delta_vs_best), over its keeps and discards. */
+/* What a specialist expected (expected_delta) and what happened (delta_vs_best), over its keep and discard trials. */
 struct lineage_report_calibration {
     const char *specialist;
     uint64_t n, same_sign;
     double expected, happened, error; /* means; error of |expected - happened| */
 };
 
-/*
- * Who proposed trials (their parameter `proposer`), and what came of them. harness_abort is left out. expected,
- * happened and error are means over the n_expected keeps and discards that say what they expected.
- */
+/* Who proposed trials (their parameter `proposer`), and how these ended; harness_abort is left out. expected,
+ * happened and error are means over the n_expected keep and discard trials that state what they expected. */
 struct lineage_report_proposer {
     const char *name;
     uint64_t n, kept, n_expected, same_sign;
     double expected, happened, error;
-    struct lineage_number gain_per_hour; /* improvements of the kept ones over the hours of all; absent without hours */
+    struct lineage_number gain_per_hour; /* improvement of kept trials per hour of all trials; absent without hours */
 };
 
-/* A row as text, damaged ones included: what the blackboard's files are made of. Texts are never NULL but
- * where said. */
+/* A row as text, including damaged ones; the blackboard's files are made of these. Texts are NULL only where noted. */
 struct lineage_board_row {
     const char *id, *parent, *specialist, *hypothesis;
     const char *status; /* NULL if the row is too short to have one */
     const char *score, *delta;
-    double key; /* score as a number, +inf if it is none */
+    double key; /* score as a number, +inf if it is not a number */
 };
 
 #define LINEAGE_BOARD_NONE ((size_t)-1)
@@ -176,7 +173,7 @@ struct lineage_board {
 /* ---- all of it ---- */
 
 struct lineage_report {
-    /* Settings: of the store. */
+    /* Settings of the store. */
     const char *metric; /* name of the score column */
     enum lineage_direction direction;
     double min_delta, noise_std;
@@ -189,7 +186,7 @@ struct lineage_report {
     uint64_t findings;                 /* records that could not be read in full (lineage/verify.h) */
 
     const struct lineage_trial *best; /* NULL if no trial ranks */
-    struct lineage_report_chain chain; /* of the best one */
+    struct lineage_report_chain chain; /* the chain of the best trial */
     const struct lineage_trial *leaders; /* best first */
     size_t n_leaders;
     const struct lineage_trial *recent; /* newest first */
@@ -211,20 +208,18 @@ struct lineage_report {
     const struct lineage_report_proposer *proposers; /* most trials first */
     size_t n_proposers;
 
-    const struct lineage_board *board; /* NULL but with LINEAGE_RULES_BOARD */
+    const struct lineage_board *board; /* NULL except with LINEAGE_RULES_BOARD */
 
-    void *memory; /* the report's own */
+    void *memory; /* used by the library */
 };
 
-/*
- * Read a report of the store as results.tsv is now. options may be NULL. *report is NULL on failure. An empty
- * store gives a report with rows 0 and no best.
- */
+/* Loads a report of the store as results.tsv is now. options may be NULL. *report is NULL after a failure. The report
+ * of an empty store has rows 0 and no best trial. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_report_load(struct lineage_report **report, struct lineage_store *store,
                     const struct lineage_report_options *options, struct lineage_error *err);
 
-/* Free the report and all that it points to. NULL is allowed. */
+/* Frees the report and everything that it points to. NULL is allowed. */
 LINEAGE_API void lineage_report_release(struct lineage_report *report);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /*
  * lineage/snapshot.h: frozen work directories of kept trials.
  *
- * A snapshot is taken by lineage_store_append (snapshot_dir). It is copied to a temporary name, synced and
- * renamed to snapshots/<exp_id>_<specialist>/ before the row that names it is written.
+ * lineage_store_append takes a snapshot if its option snapshot_dir is set: the directory is copied under a temporary
+ * name, synced, and renamed to snapshots/<exp_id>_<specialist>/ before the row that names it is written.
  */
 #ifndef LINEAGE_SNAPSHOT_H
 #define LINEAGE_SNAPSHOT_H
@@ -13,11 +13,9 @@
 extern "C" {
 #endif
 
-/*
- * Path of the trial's snapshot directory, in *path (free with lineage_free): the store's and the row's. A row may come
- * from anybody: LINEAGE_ENOTFOUND if the trial has none, it is gone, or its path is absolute, has `..` or leads through
- * a symbolic link.
- */
+/* Returns the path of the trial's snapshot directory in *path (free with lineage_free): the store's directory and the
+ * row's snapshot_path. Because anybody may have written the row, the result is LINEAGE_ENOTFOUND if the trial has no
+ * snapshot, if it was removed, or if its path is absolute, contains `..` or leads through a symbolic link. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_snapshot_path(char **path, struct lineage_store *store, const struct lineage_trial *trial,
                       struct lineage_error *err);

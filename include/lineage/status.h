@@ -2,18 +2,18 @@
  * lineage/status.h: what every function of the store returns.
  *
  * Errors
- *   A fallible function returns an enum lineage_status: LINEAGE_OK (0) or a negative code. Its last
- *   parameter is a `struct lineage_error *` (may be NULL); on failure it holds the same code and one line
- *   of text that names the file, line, column or argument at fault and what to do. On LINEAGE_OK it is
- *   left alone. After a failure the store on disk holds what it held before, or the whole new row.
+ *   A fallible function returns an enum lineage_status: LINEAGE_OK (0) or a negative code. Its last parameter is a
+ *   `struct lineage_error *` (may be NULL). On failure it holds the same code and one line of text that names the file,
+ *   line, column or argument at fault and what to do; on LINEAGE_OK it is left alone. After a failure the store on disk
+ *   holds what it held before, or the whole new row.
  *
  * Ownership
- *   Out-parameters come first. open/close work on handles, init/release on values embedded by the caller;
- *   close and release take NULL or a zeroed value. A borrowed pointer says until when it is valid.
+ *   Out-parameters come first. open and close work on handles, init and release on values that the caller embeds; close
+ *   and release accept NULL or a zeroed value. The comment of a borrowed pointer says until when it is valid.
  *
  * Threads and processes
- *   A handle belongs to one thread at a time. Any number of handles, in any number of processes, may be
- *   open on one store. The library keeps no global state, prints nothing and never exits.
+ *   A handle may be used by one thread at a time. Any number of handles, in any number of processes, may be open on one
+ *   store. The library keeps no global state, prints nothing and never exits.
  */
 #ifndef LINEAGE_STATUS_H
 #define LINEAGE_STATUS_H
@@ -36,15 +36,15 @@ enum lineage_status {
     LINEAGE_OK = 0,
     LINEAGE_EINVAL = -1,    /* an argument or a value in a trial is not allowed */
     LINEAGE_ENOMEM = -2,    /* out of memory */
-    LINEAGE_EIO = -3,       /* the system failed: open, read, write, sync, rename, disk full */
-    LINEAGE_ECORRUPT = -4,  /* a file is not what it should be */
+    LINEAGE_EIO = -3,       /* a system call failed: open, read, write, sync, rename, disk full */
+    LINEAGE_ECORRUPT = -4,  /* the contents of a file are damaged or malformed */
     LINEAGE_EEXIST = -5,    /* the exp_id, directory or file is already there */
     LINEAGE_ENOTFOUND = -6, /* no such trial, file or store */
-    LINEAGE_ELOCKED = -7,   /* a lock could not be had in time */
+    LINEAGE_ELOCKED = -7,   /* a lock could not be taken in time */
     LINEAGE_EDB = -8,       /* SQLite failed */
     LINEAGE_ELIMIT = -9,    /* a field or a file is longer than allowed */
-    LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` said to stop (lineage/store.h) */
-    LINEAGE_EAWAY = -11,     /* the server that has the log cannot be reached */
+    LINEAGE_ECANCELLED = -10, /* the caller's `cancelled` returned true (lineage/store.h) */
+    LINEAGE_EAWAY = -11,     /* the server that holds the log cannot be reached */
     LINEAGE_EREFUSED = -12   /* it can, and says no: no such database or user, a wrong password, a right that is missing, no TLS
                               where the name wants it */
 };

@@ -64,37 +64,34 @@ struct lineage_config {
  */
 LINEAGE_API double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds);
 
-/*
- * Whether a text that stands where the directory of a store may stand names a store in a PostgreSQL database: it begins
- * with postgres:// or postgresql:// (schema/FORMAT.md, "The log in PostgreSQL").
- */
+/* Whether a text that may be the directory of a store names a store in a PostgreSQL database instead: it begins with
+ * postgres:// or postgresql:// (schema/FORMAT.md, "The log in PostgreSQL"). */
 LINEAGE_API bool lineage_is_server(const char *place);
 
 /*
- * Create the directory (not those above it) if needed and write lineage.json atomically. config may be zeroed and not NULL.
- * LINEAGE_EEXIST if there is a lineage.json that says something else, LINEAGE_EINVAL for a setting that cannot be.
+ * Creates the directory (but not its parents) if needed and writes lineage.json atomically. config may be zeroed but
+ * not NULL. LINEAGE_EEXIST if lineage.json exists with other settings, LINEAGE_EINVAL for an impossible setting.
  * results.tsv is created by the first append.
  *
- * Of a store on a server (lineage_is_server, or a directory whose lineage.json names one): make schema and store there, as
- * far as they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it says no.
+ * For a store on a server (lineage_is_server, or a directory whose lineage.json names one) it creates the schema and
+ * the store there, if they are missing. LINEAGE_EAWAY if the server cannot be reached, LINEAGE_EREFUSED if it
+ * refuses.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_create(const char *dir, const struct lineage_config *config, struct lineage_error *err);
 
-/* Something the caller should tell its user; line is 0 when it does not concern a row. */
+/* Something that the caller should tell its user; line is 0 if it does not concern a row. */
 struct lineage_notice {
     uint64_t line;
     const char *text; /* valid during the call */
 };
 
-/*
- * What one statement of lineage_sql may take; past it the statement ends with LINEAGE_ELIMIT. 0 is the default.
- * bytes is what SQLite allocates, for this process: handles that work at the same time count together.
- */
+/* Limits of one statement of lineage_sql; a statement that exceeds one ends with LINEAGE_ELIMIT. 0 means the default.
+ * bytes is what SQLite allocates in this process: handles that work at the same time count together. */
 struct lineage_sql_limits {
     double seconds;
     size_t bytes;
-    size_t rows; /* those before the end have been given */
+    size_t rows; /* the rows up to the limit have been given */
 };
 #define LINEAGE_SQL_SECONDS 60.0
 #define LINEAGE_SQL_BYTES ((size_t)1 << 30)
@@ -103,8 +100,8 @@ struct lineage_sql_limits {
 struct lineage_open_options {
     enum lineage_direction direction; /* overrides the configuration */
     const char *metric;               /* overrides the configuration's score column */
-    bool no_mirror;       /* keep the mirror in memory: nothing but results.tsv is read or written */
-    unsigned busy_ms;     /* how long to wait for the mirror's lock, 0 = 5000 */
+    bool no_mirror;       /* keep the mirror in memory, so that only results.tsv is read or written */
+    unsigned busy_ms;     /* milliseconds to wait for the mirror's lock, 0 = 5000 */
     void (*notice)(void *context, const struct lineage_notice *notice); /* NULL: notices are dropped */
     bool (*cancelled)(void *context); /* asked every few milliseconds while a question is answered: true ends it
                                          with LINEAGE_ECANCELLED. NULL: nothing is ever cancelled */
@@ -113,52 +110,52 @@ struct lineage_open_options {
 };
 
 /*
- * Open the store in dir. A directory without results.tsv is an empty store; a missing directory is
- * LINEAGE_ENOTFOUND; a malformed lineage.json LINEAGE_ECORRUPT. options may be NULL. *store is NULL on
- * failure. Rows that cannot be read never fail the open: they are findings (lineage/verify.h).
+ * Opens the store in dir. A directory without results.tsv is an empty store. LINEAGE_ENOTFOUND for a missing
+ * directory, LINEAGE_ECORRUPT for a malformed lineage.json. options may be NULL. *store is NULL after a failure. Rows
+ * that cannot be read never make the open fail: they are findings (lineage/verify.h).
  *
- * dir may be the name of a store on a server; mirror, outbox, telemetry and snapshots are then in
- * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, which is what lineage_store_dir gives. A server that is away does
- * not fail the open; one that says no does, with LINEAGE_EREFUSED (no such database, store or role, a wrong password, ..).
+ * dir may be the name of a store on a server. Mirror, outbox, telemetry and snapshots are then in the directory
+ * ${XDG_STATE_HOME:-~/.local/state}/lineage/STORE-DIGEST, which lineage_store_dir returns. If the server cannot be
+ * reached the open succeeds; if it refuses (no such database, store or role, a wrong password, ..) the result is
+ * LINEAGE_EREFUSED.
  *
- * A store belongs to the process that opened it: in a child of a fork everything but close is LINEAGE_EINVAL,
- * because parent and child would share one lock and hand out the same ids.
+ * A store belongs to the process that opened it: in a forked child every function but close returns LINEAGE_EINVAL,
+ * because parent and child would share one lock and give out the same ids.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_open(struct lineage_store **store, const char *dir,
                    const struct lineage_open_options *options, struct lineage_error *err);
 LINEAGE_API void lineage_store_close(struct lineage_store *store);
 
-/* The settings in force (configuration and overrides); valid until close. direction is never DEFAULT. */
+/* The settings in force (configuration and overrides), valid until close. direction is never DEFAULT. */
 LINEAGE_API const struct lineage_config *lineage_store_config(const struct lineage_store *store);
 
 /*
- * Set the noise floor of a store that has none: the standard deviation of the score between seeds, and how many seeds a
- * score is the mean of. lineage.json is replaced atomically, its other settings stay, and the settings in force follow.
- * LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is not finite and above 0.
+ * Sets the noise floor of a store that has none: the standard deviation of the score between seeds, and the number of
+ * seeds that a score is the mean of. lineage.json is replaced atomically with its other settings unchanged, and the
+ * settings in force follow. LINEAGE_EEXIST if the store has a noise floor; LINEAGE_EINVAL if std is not finite and
+ * above 0.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_set_noise(struct lineage_store *store, double std, unsigned seeds, struct lineage_error *err);
 
-/* The directory as given to open, or the one that stands for the server given; valid until close. */
+/* The directory that was given to open, or the local directory of the server that was given; valid until close. */
 LINEAGE_API const char *lineage_store_dir(const struct lineage_store *store);
 
-/*
- * Where the store keeps what does not stand in its rows. The names are settled here and nowhere else: ask,
- * rather than put a path together. A place need not exist yet.
- */
+/* Where the store keeps what is not in its rows. Ask here instead of building a path: the names are defined in the
+ * library only. A place need not exist yet. */
 enum lineage_place {
     LINEAGE_PLACE_SETTINGS,    /* lineage.json */
     LINEAGE_PLACE_TELEMETRY,   /* telemetry/, ID.json each */
     LINEAGE_PLACE_SNAPSHOTS,   /* snapshots/, ID_SPECIALIST/ each */
-    LINEAGE_PLACE_CHECKPOINTS, /* checkpoints/: of a night, policies that later trials start from */
-    LINEAGE_PLACE_KNOWLEDGE,   /* KNOWLEDGE.md, the block that a night keeps up to date */
-    LINEAGE_PLACE_RENDERED,    /* lineage_snapshots/, blocks as they were shown */
-    LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: what a command printed */
-    LINEAGE_PLACE_PROVENANCE   /* provenance/, ID/ each: what a command was run from */
+    LINEAGE_PLACE_CHECKPOINTS, /* checkpoints/: policies of a night that later trials start from */
+    LINEAGE_PLACE_KNOWLEDGE,   /* KNOWLEDGE.md, the rendered block that a night keeps up to date */
+    LINEAGE_PLACE_RENDERED,    /* lineage_snapshots/, blocks that were shown */
+    LINEAGE_PLACE_LOGS,        /* logs/, ID.log each: the output of the command */
+    LINEAGE_PLACE_PROVENANCE   /* provenance/, ID/ each: the code and settings that the command was run from */
 };
 
-/* Its path, the directory as given to open in front, in *path (free with lineage_free). */
+/* Path of a place, beginning with the directory that was given to open, in *path (free with lineage_free). */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_path(char **path, const struct lineage_store *store, enum lineage_place place,
                    struct lineage_error *err);
@@ -177,37 +174,35 @@ struct lineage_append_options {
     bool once_per_night;       /* refuse a row whose notes link it to a trial of a night that has a row already
                                   (lineage/notes.h; harness_abort rows aside) with LINEAGE_EEXIST */
     const char *snapshot_dir;  /* freeze this directory if the trial is kept; NULL: none */
-    /*
-     * Called once the id is settled and before the row is written, so that files of the trial may be put beside it under
-     * its id and are there when the row is. If the row is refused after all they stay, as what a killed append leaves.
-     */
+    /* Called when the id is decided and before the row is written, so that files of the trial can be put in place
+     * under its id before the row exists. If the row is refused after all these files stay, as after a killed
+     * append. */
     void (*beside)(void *context, const char *exp_id);
     void *beside_context;
     const char *telemetry;     /* JSON text for telemetry/ID.json (schema/telemetry.schema.json); NULL: none */
     size_t telemetry_length;
 };
 
-/* Zeroed options with the NAN members set. */
+/* Options at their defaults: zeros, and NAN where NAN means "as configured". */
 LINEAGE_API void lineage_append_options_init(struct lineage_append_options *options);
 
 /*
- * Append one trial. Empty members are filled in: exp_id (next number, at least three digits), timestamp
- * (UTC now), baseline_exp (best so far), delta_vs_best (score minus the best so
- * far, as decimals: 34.96 - 34.51 is 0.45). Parameters, clip-scale
- * statistics and turn statistics are written into notes. options may be NULL. row, if not NULL, receives
- * the trial as written; the caller releases it.
+ * Appends one trial. Empty members are filled in: exp_id (next number, at least three digits), timestamp (UTC now),
+ * baseline_exp (best so far), delta_vs_best (score minus the best so far, as decimals: 34.96 - 34.51 is 0.45).
+ * Parameters, clip-scale statistics and turn statistics are written into notes. options may be NULL. row, if not
+ * NULL, receives the trial as written; the caller releases it.
  *
- * Refused with nothing written: LINEAGE_EEXIST for a duplicate exp_id (014 and exp_014 are one trial), and as
- * once_per_night says;
- * LINEAGE_ENOTFOUND for an unknown parent; LINEAGE_EINVAL for keep or auto_status without a score, a parent cycle, nan or
- * infinity (names the field), invalid UTF-8, NUL bytes, a parameter that notes set to another value or to infinity;
- * LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.
- * LINEAGE_EIO if the row could not be made durable (it is then not in the file), or results.tsv is a pipe or a device.
+ * Refused, with nothing written: LINEAGE_EEXIST for a duplicate exp_id (014 and exp_014 are the same) and for a
+ * second row with once_per_night; LINEAGE_ENOTFOUND for an unknown parent; LINEAGE_EINVAL for keep or auto_status
+ * without a score, a parent cycle, nan or infinity (the message names the field), invalid UTF-8, NUL bytes, or a
+ * parameter that notes set to another value or to infinity; LINEAGE_ELIMIT for a cell above LINEAGE_CELL_MAX bytes.
+ * LINEAGE_EIO if the row could not be made durable (it is then not in the file), or if results.tsv is a pipe or a
+ * device.
  *
- * auto_status: keep if the score is finite and better than the best so far by more than the threshold
- * max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)) (two standard errors of a difference of two means
- * of noise_seeds seeds), or if there is no best yet; else discard, and notes end in why ("discarded: +0.0068, needs
- * more than 0.0566", see schema/FORMAT.md).
+ * auto_status: the label becomes keep if the score is finite and better than the best so far by more than the
+ * threshold max(min_delta, 2 * noise_std * sqrt(2 / noise_seeds)) (two standard errors of a difference of two means
+ * of noise_seeds seeds), or if it is the first score; else discard, and notes end with the reason ("discarded:
+ * +0.0068, needs more than 0.0566", see schema/FORMAT.md).
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
@@ -215,15 +210,15 @@ lineage_store_append(struct lineage_store *store, const struct lineage_trial *tr
                      struct lineage_error *err);
 
 /*
- * Append n trials in one go, each by the rules of lineage_store_append: its id, its parent and what it is compared with may
- * be rows before it. One lock, one write, one sync. All of them are in the file afterwards or none, whoever is killed; a
- * message of a refusal names the row ("row 3: ..", from 1).
+ * Appends n trials at once, each by the rules of lineage_store_append: the parent of a row and the trial that it is
+ * compared with may be rows before it. There is one lock, one write and one sync. Even after a kill either all of
+ * them are in the file or none. The message of a refusal names the row ("row 3: ..", from 1).
  *
- * auto_status, [n] or NULL, says which trials are kept or discarded by their score, NULL: as options say. rows, [n] or NULL,
- * receives the trials as written; the caller releases each, also after a failure.
+ * auto_status, [n] or NULL, says which trials become keep or discard by their score; NULL: as the options say. rows,
+ * [n] or NULL, receives the trials as written; the caller releases each, also after a failure.
  *
- * Refused besides: snapshots and telemetry, which are of one trial (LINEAGE_EINVAL); and a trial with a parent whose own id
- * an earlier one names as a missing parent (LINEAGE_EINVAL: append it by itself).
+ * Also refused: snapshots and telemetry, which belong to one trial (LINEAGE_EINVAL), and a trial with a parent whose
+ * own id an earlier row names as a missing parent (LINEAGE_EINVAL: append it alone).
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_store_append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
@@ -231,26 +226,26 @@ lineage_store_append_many(struct lineage_store *store, const struct lineage_tria
                           struct lineage_trial *rows, struct lineage_error *err);
 
 /*
- * With the log on a server, each append is written down in the directory's outbox before anything is sent, and taken out when
- * the server has told that the row is there; asked again after a broken connection, it has exactly one. With the server away
- * the append is LINEAGE_OK, a notice says so, and the row's exp_id is "outbox-NUMBER" (".1", ".2" .. behind it for each of
- * append_many): the trial is kept on this machine's disk. So it is where the server has come to refuse what it allowed when the
- * store was opened (a new password, a right that was revoked); whoever might not append to begin with gets LINEAGE_EREFUSED, and
- * nothing waits. What depends on the log (id, parent, baseline, keep or discard) is
- * decided when it is delivered, by whoever opens the store next, or by lineage_sync; its files are then named after the row.
+ * If the log is on a server, each append is written to the directory's outbox before anything is sent, and removed
+ * when the server has confirmed the row. After a broken connection the append is looked up by its number, so that
+ * there is exactly one row. While the server cannot be reached, the append returns LINEAGE_OK with a notice, and the
+ * row's exp_id is "outbox-NUMBER" (with ".1", ".2" .. appended for the rows of append_many): the trial is kept on
+ * this machine's disk. The same happens if the server refuses now what it allowed when the store was opened (a new
+ * password, a revoked right). A user who was never allowed to append gets LINEAGE_EREFUSED, and nothing is kept. What
+ * depends on the log (id, parent, baseline, keep or discard) is decided on delivery, by the next process that opens
+ * the store or by lineage_sync; the trial's files are then renamed after the row.
  */
-#define LINEAGE_OUTBOX "outbox-" /* what such an exp_id begins with */
+#define LINEAGE_OUTBOX "outbox-" /* prefix of such an exp_id */
 
 struct lineage_sync_stats {
     size_t n_delivered;
-    size_t n_refused; /* by the rules of lineage_store_append: a notice names the file outbox/NAME.refused and says why */
-    size_t n_waiting; /* still in the outbox, those included that another process is delivering now */
+    size_t n_refused; /* refused like a bad append; a notice names outbox/NAME.refused and the reason */
+    size_t n_waiting; /* still in the outbox, including those that another process is delivering now */
 };
 
-/*
- * Deliver what waits in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be reached and
- * LINEAGE_EREFUSED while it says no, with stats filled in: what was not delivered waits on. A log that is a file has no outbox: LINEAGE_OK.
- */
+/* Delivers the trials in the outbox, oldest first. stats may be NULL. LINEAGE_EAWAY while the server cannot be
+ * reached, LINEAGE_EREFUSED while it refuses; stats are filled in, and what was not delivered stays in the outbox. A
+ * log that is a file has no outbox, so the call returns LINEAGE_OK. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_sync(struct lineage_store *store, struct lineage_sync_stats *stats, struct lineage_error *err);
 

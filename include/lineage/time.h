@@ -1,8 +1,8 @@
 /*
  * lineage/time.h: dates as people write them.
  *
- * Everything is UTC unless a zone is written, because the timestamps of a store are: "today" begins at midnight
- * UTC. Read are
+ * Dates are UTC unless a zone is written, as are the timestamps of a store: "today" begins at midnight UTC. These forms are
+ * read:
  *     2026-05-07   2026-05   2026   20260507          ISO 8601: day, month, year, basic form
  *     2026-W19-4   2026-W19   2026W194                week date; without a day the Monday
  *     2026-127     2026127                            day of the year
@@ -12,8 +12,8 @@
  *     now  today  yesterday  tomorrow                 each day also with a time: yesterday 18:00
  *     monday ... sunday, mon ... sun                  the last one that has begun, today included
  *     3 days ago  2w  36 hours                        seconds, minutes, hours, days, weeks, months, years
- * A period means its first instant, a fraction is dropped. Nothing else is read: in 07.05.2026 or 05/07/2026 day
- * and month cannot be told apart.
+ * A period means its first instant, and a fraction of a second is dropped. No other form is read: in 07.05.2026 or
+ * 05/07/2026 day and month cannot be told apart.
  */
 #ifndef LINEAGE_TIME_H
 #define LINEAGE_TIME_H
@@ -24,15 +24,16 @@
 extern "C" {
 #endif
 
-/* Bytes that always suffice for lineage_time_format, NUL included. */
+/* Bytes that are enough for lineage_time_format, with the terminating NUL. */
 #define LINEAGE_TIME_MAX 32
 
-/* Seconds since 1970-01-01T00:00:00Z; now in the same unit is what words count from. LINEAGE_EINVAL, with what
- * could be written instead, if text is no date; *seconds is then unchanged. */
+/* Reads a date into seconds since 1970-01-01T00:00:00Z. `now`, in the same unit, is the moment that words such as
+ * "today" refer to. LINEAGE_EINVAL, with the forms that are read, if text is not a date; *seconds is then unchanged. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_time_parse(int64_t *seconds, const char *text, int64_t now, struct lineage_error *err);
 
-/* "2026-05-07T00:00:00Z"; what lies outside 0000-03-01 to 9999-12-31 becomes the nearer of them. Returns out. */
+/* Writes "2026-05-07T00:00:00Z" and returns out. Times outside 0000-03-01 to 9999-12-31 become the nearer of the
+ * two. */
 LINEAGE_API const char *lineage_time_format(char out[LINEAGE_TIME_MAX], int64_t seconds);
 
 #ifdef __cplusplus

@@ -1,17 +1,17 @@
 /*
  * lineage/trial.h: one trial, one row.
  *
- * The 17 columns stand in the order of results.tsv, which fieldkit.lineage and the Auto-Research-Recipes
- * harness share. Text is UTF-8; NULL and "" are the same (an empty cell). What the store parses out of a
- * row beyond the columns (parameters, clip-scale statistics, information gain per turn) lives on disk in
- * `notes`, in the grammar of lineage/notes.h, so that results.tsv alone rebuilds everything.
+ * The 17 columns are in the order of results.tsv, which fieldkit.lineage and the Auto-Research-Recipes harness share.
+ * Text is UTF-8; NULL and "" are the same (an empty cell). What the store reads from a row beyond the columns
+ * (parameters, clip-scale statistics, information gain per turn) is on disk in `notes`, in the grammar of
+ * lineage/notes.h, so that results.tsv alone is enough to rebuild everything.
  *
  * A NUL byte inside a cell, which other tools can write, reads as the two bytes C0 80 (modified UTF-8).
  *
  * Ownership
- *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are
- *   borrowed for the call. A trial that the library filled in owns its memory through `memory`: release it
- *   with lineage_trial_release, or copy what must live longer.
+ *   To append, zero a struct lineage_trial and point its members at your own strings and arrays; they are borrowed for the
+ *   call. A trial that the library filled in owns its memory through `memory`: release it with lineage_trial_release, or
+ *   copy what must live longer.
  */
 #ifndef LINEAGE_TRIAL_H
 #define LINEAGE_TRIAL_H
@@ -68,10 +68,8 @@ struct lineage_number {
     double value; /* may be nan or infinite in a row that was read; refused on append */
 };
 
-/*
- * A named setting of the trial: alpha, beta, gamma, lr, seed, optimizer, ... (canonical ASCII name). It is a number
- * (text NULL) or text ("adam"; value nan, so that whoever looks at numbers alone passes it over).
- */
+/* A named setting of the trial: alpha, beta, gamma, lr, seed, optimizer, ... (canonical ASCII name). Its value is a
+ * number (text is NULL) or a text such as "adam" (value is nan, so that code that looks at numbers only ignores it). */
 struct lineage_param {
     const char *name;
     double value;
@@ -131,10 +129,10 @@ struct lineage_trial {
 /* Free what the library allocated for the trial and zero it. NULL is allowed. */
 LINEAGE_API void lineage_trial_release(struct lineage_trial *trial);
 
-/* The number of a parameter by canonical name; false if the trial has none, or text. */
+/* Reads the number of a parameter by its canonical name; false if the trial does not have it, or has a text. */
 LINEAGE_API bool lineage_trial_param(double *value, const struct lineage_trial *trial, const char *name);
 
-/* The parameter of that canonical name, number or text; NULL if the trial has none. */
+/* The parameter with that canonical name, number or text; NULL if the trial does not have it. */
 LINEAGE_API const struct lineage_param *lineage_trial_find_param(const struct lineage_trial *trial, const char *name);
 
 /*
@@ -145,7 +143,7 @@ enum lineage_column_kind { LINEAGE_COLUMN_TEXT, LINEAGE_COLUMN_LABEL, LINEAGE_CO
 struct lineage_column {
     const char *name;
     enum lineage_column_kind kind;
-    size_t offset; /* of the member in struct lineage_trial */
+    size_t offset; /* offset of the member in struct lineage_trial */
 };
 
 #define LINEAGE_N_COLUMNS 17
@@ -153,10 +151,10 @@ struct lineage_column {
 /* Description of column i (0..16); NULL beyond. */
 LINEAGE_API const struct lineage_column *lineage_column(size_t i);
 
-/* Index of the column of that name, or -1. */
+/* Index of the column with that name, or -1. */
 LINEAGE_API int lineage_column_find(const char *name);
 
-/* Text members by column: NULL where the column is no text column. */
+/* The text in a column; NULL for columns that are not text. */
 LINEAGE_API const char *lineage_trial_text(const struct lineage_trial *trial, size_t column);
 
 #ifdef __cplusplus

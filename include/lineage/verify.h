@@ -1,6 +1,4 @@
-/*
- * lineage/verify.h: what is wrong with a store, rebuilding the mirror, bringing in other formats.
- */
+/* lineage/verify.h: checking a store, rebuilding the mirror, restoring torn records, importing other formats. */
 #ifndef LINEAGE_VERIFY_H
 #define LINEAGE_VERIFY_H
 
@@ -10,66 +8,63 @@
 extern "C" {
 #endif
 
-/* One thing wrong. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot, ... */
+/* One thing that is wrong. kind is a short constant: row, status, id, parent, cycle, torn, mirror, snapshot, ... */
 struct lineage_finding {
     const char *kind;
-    uint64_t line; /* first physical line of the record, 0 if it concerns no row */
+    uint64_t line; /* first physical line of the record, 0 if it does not concern a row */
     const char *exp_id; /* "" if unknown */
     const char *text;   /* "7 cells, header has 17"; valid during the call */
 };
 typedef void lineage_finding_fn(void *context, const struct lineage_finding *finding);
 
-/* Rows that could not be read or are of the wrong length, in file order (cheap: kept in the mirror). */
+/* Reports rows that could not be read or have the wrong length, in the order of the log. Cheap, because the mirror
+ * keeps them. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_findings(struct lineage_store *store, lineage_finding_fn *report, void *context,
                  struct lineage_error *err);
 
-/*
- * Check everything: format, ids, parents, cycles, statuses, numbers, mirror against results.tsv byte by
- * byte, snapshots and telemetry present. *n_findings counts what was reported; 0 means the store is sound.
- * Never writes.
- */
+/* Checks everything: format, ids, parents, cycles, labels, numbers, the mirror against results.tsv byte by byte, and
+ * whether snapshots and telemetry exist. *n_findings counts what was reported; 0 means that the store is sound.
+ * Writes nothing. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_verify(struct lineage_store *store, size_t *n_findings, lineage_finding_fn *report, void *context,
                struct lineage_error *err);
 
-/*
- * The digest of each record covers it and all before it: d_n = SHA-256(d_{n-1}, bytes of record n with its line end), d_0 = 32
- * zero bytes; the header is record 1, empty records count. Digests are kept as rows are appended durably, so that a row which is
- * changed afterwards is found, by whatever it was changed.
- */
+/* Each record's digest covers it and all records before it: d_n = SHA-256(d_{n-1}, bytes of record n with its line
+ * end), d_0 = 32 zero bytes. The header is record 1, and empty records count. Digests are stored when rows are
+ * appended durably, so that a later change of a row is found, whatever made it. */
 #define LINEAGE_DIGEST_TEXT 65 /* hexadecimal digits in lower case, and NUL */
 struct lineage_digests {
-    uint64_t records;               /* that end in LF, with all before them */
-    char head[LINEAGE_DIGEST_TEXT]; /* digest of the last of them; "" if some are not what their digest was made of */
-    uint64_t kept; /* of the first so many a digest was there to compare with; the rest awaits the next durable append */
+    uint64_t records;               /* records that end in LF, with all before them */
+    char head[LINEAGE_DIGEST_TEXT]; /* digest of the last of them; "" if some record does not match its digest */
+    uint64_t kept; /* records, from the first, whose stored digest was compared (the others have none yet) */
 };
 
 /*
- * lineage_verify, and more of the digests. known, or NULL: a digest of this store that was noted elsewhere; a finding if no
- * record ends in it, LINEAGE_EINVAL if it is no digest. Who can write both results.tsv and the digests beside it can forge
- * them; a digest noted elsewhere cannot be met by other rows. digests may be NULL.
+ * lineage_verify, and checks of the digests. known, if not NULL, is a digest of this store that was noted elsewhere:
+ * it is a finding if no record has it, and LINEAGE_EINVAL if it is not a digest. A program that can write both
+ * results.tsv and the digests beside it can forge them, but other rows cannot match a digest that was noted
+ * elsewhere. digests may be NULL.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_verify_digests(struct lineage_store *store, const char *known, struct lineage_digests *digests, size_t *n_findings,
                        lineage_finding_fn *report, void *context, struct lineage_error *err);
 
-/* Throw the mirror away and build it again from results.tsv, telemetry and snapshots. */
+/* Throws the mirror away and builds it again from results.tsv, telemetry and snapshots. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status lineage_rebuild(struct lineage_store *store,
                                                                   struct lineage_error *err);
 
-/*
- * Make the digests anew where rows are not what they were made of, for whoever has changed those rows and means it. What did
- * not hold is reported, as by lineage_verify. Digests of rows before the first change stay.
- */
+/* Recomputes the digests from the first row on that does not match, for an owner who changed rows on purpose.
+ * Mismatches are reported, as by lineage_verify. Digests of rows before the first change stay. */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_rebuild_digests(struct lineage_store *store, struct lineage_digests *digests, size_t *n_findings,
                         lineage_finding_fn *report, void *context, struct lineage_error *err);
 
 /*
- * Put back what a writer moved aside because nothing proved it whole: name is that of the file, results.tsv.torn-N, as the
- * notice said. Its records must be sound rows of full length (LINEAGE_EINVAL) with ids that no row has (LINEAGE_EEXIST);
- * whether the last of them is whole only a person can say. They are appended as they are, and the file is removed.
+ * Puts a record back into the log that a writer moved aside because nothing proved that it was whole. name is the
+ * file named by the notice, results.tsv.torn-N. Its records must be sound rows of full length (LINEAGE_EINVAL) with
+ * unused ids (LINEAGE_EEXIST); only a person can tell whether the last one is whole. They are appended unchanged, and
+ * the file is removed.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_restore(struct lineage_store *store, const char *name, size_t *n_rows, struct lineage_error *err);
@@ -80,11 +75,11 @@ struct lineage_import_stats {
 };
 
 /*
- * Append every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical
- * 17-column rows, in file order: core_metric is the score (column metric, NULL = guessed as at open), text
- * is unchanged, columns outside the 17 are dropped, placeholders of crashed autoresearch rows are left
- * absent. Where the source has no column delta_vs_best it is computed as append does. Rows left out are reported. All rows
- * are written, or none is. path may name a pipe.
+ * Appends every sound row of a fieldkit, blackboard or autoresearch results.tsv to the store as canonical 17-column
+ * rows, in the order of the file. core_metric is the score (column metric; NULL = guessed as at open), text is
+ * unchanged, columns outside the 17 are dropped, and placeholders of crashed autoresearch rows are left absent. If
+ * the source has no column delta_vs_best, it is computed as append does. Rows left out are reported. Either all rows
+ * are written or none. path may name a pipe.
  */
 LINEAGE_API LINEAGE_NODISCARD enum lineage_status
 lineage_import(struct lineage_store *store, const char *path, const char *metric,

@@ -1,20 +1,19 @@
 /*
  * append.c: one row into the log.
  *
- * What a row says of others (id, parent, best so far, delta, keep or discard: append_rules.c) is decided under the
- * claim of the log, when nobody can add a better trial or the same id in between; what takes long
- * (checking, copying the snapshot) is done before it, because others wait for it.
+ * What a row says about other rows (id, parent, best so far, delta, keep or discard: append_rules.c) is decided under the
+ * claim of the log, so that nobody can add a better trial or the same id in between. What takes long (checking, copying
+ * the snapshot) is done before the claim, because others wait for it.
  *
- * Everything that can be refused is refused before the first byte; what goes beside the row
- * (telemetry, snapshot: append_beside.c) is there before it and taken away again if the row does not get in.
+ * Everything that can be refused is refused before the first byte is written. Telemetry and snapshot (append_files.c) are
+ * put in place before the row, and removed again if the row does not get into the log.
  *
- * Where a kill leaves what: files beside a row that is not there; part of the row, which has no line end
- * and is moved aside. Only a row with its line end is a row, so nothing else has to be undone
- * (FORMAT.md, "What can be in the file after a crash"; tests/fault/append_faults.c fails each
- * system call in turn).
+ * What a kill can leave: files without a row, or part of a row without a line end, which the next append moves aside.
+ * Only a record with its line end is a row, so nothing else has to be undone (FORMAT.md, "What can be in the file after a
+ * crash"; tests/fault/append_faults.c fails each system call in turn).
  *
- * The mirror is not part of an append. It is brought up to date before the claim as far as it goes,
- * and again later; a mirror that is locked or damaged delays nobody and loses no row.
+ * The mirror is not part of an append. It is brought up to date before the claim as far as possible, and again later; a
+ * mirror that is locked or damaged delays nobody and loses no row.
  */
 #include "appending.h"
 
@@ -24,13 +23,24 @@
 #include "../mirror/mirror.h"
 #include "outbox.h"
 
-/* Header and first row in one write: a kill leaves both, or an end that is mended, and never a
- * row under a header that was cut. A row with a line end in a cell could be cut right behind it, and would look whole to
- * a tool that looks at the last byte: it goes in as an import does. */
+/* Decides what the row says. Begins with the trial as the caller gave it, because it is called again if the mirror turns
+ * out to be damaged. */
+static enum lineage_status fill_in(void *context, struct lineage_error *err)
+{
+    struct appending *a = context;
+    a->trial = a->checked;
+    return appending_fill_in(a, err);
+}
+
+/*
+ * The header and the first row are one write: a kill leaves both, or a torn end, but never a row under half a header. A
+ * row with a line end inside a cell could be cut right behind that and look whole to a tool that looks at the last byte
+ * only, so it is written like an import, which a kill cannot leave half done.
+ */
 static enum lineage_status write_row(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
-    const struct row_layout *layout = mirror_layout(a->store->mirror); /* none yet: this handle made the file */
+    struct log *log = a->store->log;
     struct buf *bytes = &state->bytes;
     buf_reset(bytes);
     if (state->finish_line)
@@ -38,33 +48,26 @@ static enum lineage_status write_row(struct appending *a, struct lineage_error *
     if (a->end.size == 0)
         row_write_header(bytes);
     size_t row = bytes->length;
-    row_write(bytes, &a->trial, layout);
-    enum lineage_status status = bytes->failed ? store_no_memory(err) : LINEAGE_OK;
+    row_write(bytes, &a->trial, mirror_layout(a->store->mirror)); /* no layout: this handle made the log */
+    if (bytes->failed)
+        return store_no_memory(err);
     append_tell(a->store, &a->trial);
-    if (status == LINEAGE_OK && memchr(bytes->data + row, '\n', bytes->length - row - 1))
-        status = log_append_many(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
-    else if (status == LINEAGE_OK)
-        status = log_append(a->store->log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
-    if (status == LINEAGE_OK && !a->store->log->found)
+    bool line_end_in_cell = memchr(bytes->data + row, '\n', bytes->length - row - 1) != NULL;
+    enum lineage_status status =
+        line_end_in_cell ? log_append_many(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err)
+                         : log_append(log, &a->end, bytes->data, bytes->length, !a->options->no_sync, err);
+    if (status == LINEAGE_OK && !log->found)
         append_note(a->store, &a->trial, &a->end);
-    else /* found: after a broken connection, and others may have appended behind it */
+    else /* found: written before the connection broke, and others may have appended behind it */
         append_forget(state);
     return status;
 }
 
-/* With the lock held. Each turn begins with the trial as it was given: what the last one filled
- * in was judged by an index that turned out damaged. */
 enum lineage_status appending_locked(struct appending *a, struct lineage_error *err)
 {
-    enum lineage_status status;
-    do {
-        a->trial = a->checked;
-        status = append_catch_up(a->store, &a->end, err);
-        if (status == LINEAGE_OK)
-            status = appending_fill_in(a, err);
-    } while (status != LINEAGE_OK && append_mended(a->store));
+    enum lineage_status status = append_catch_up_and(a->store, &a->end, fill_in, a, err);
     if (status == LINEAGE_OK)
-        status = row_check_cells(&a->trial, a->given, err); /* generated cells count too */
+        status = row_check_cells(&a->trial, a->given, err);
     if (status == LINEAGE_OK)
         status = appending_put_beside(a, err);
     if (status == LINEAGE_OK)
@@ -75,9 +78,9 @@ enum lineage_status appending_locked(struct appending *a, struct lineage_error *
 }
 
 /*
- * Refuse for a store without a file before the lock makes one: nothing is written then, and nobody
- * can be waiting on a file that is taken away again. What is filled in here is decided once more
- * under the claim, when another process may have come first.
+ * Refuses a bad row of a store without a log before the claim creates the log file: then nothing is written, and nobody
+ * can be waiting for a file that is removed again. Everything is decided once more under the claim, because another
+ * process may have been first.
  */
 static enum lineage_status try_without_file(struct appending *a, struct lineage_error *err)
 {
@@ -95,7 +98,7 @@ static enum lineage_status try_without_file(struct appending *a, struct lineage_
     return status;
 }
 
-/* Where nobody has come in between, one look under the claim tells all that the others tell. */
+/* If nobody else has appended, one look under the claim tells everything. */
 enum lineage_status appending_claim(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
@@ -103,17 +106,16 @@ enum lineage_status appending_claim(struct appending *a, struct lineage_error *e
     if (state->valid && log_claim_unchanged(a->store->log, &a->end))
         return LINEAGE_OK;
     enum lineage_status status = a->request ? LINEAGE_OK : try_without_file(a, err);
-    if (status == LINEAGE_OK && !(a->request && state->valid)) /* else what others added comes with the claim */
+    if (status == LINEAGE_OK && !(a->request && state->valid)) /* otherwise the claim returns what others added */
         status = append_get_ready(a->store, err);
     return status == LINEAGE_OK ? log_claim(a->store->log, &a->end, err) : status;
 }
 
-/* The row's own texts, and the notes that its parameters and statistics become. */
 enum lineage_status appending_check(struct appending *a, const struct lineage_trial *trial, struct lineage_error *err)
 {
     a->given = trial;
     a->checked = *trial;
-    if (a->options->auto_status) /* not known yet; a discard needs least */
+    if (a->options->auto_status) /* not decided yet; discard is the label that needs least */
         a->checked.status = LINEAGE_DISCARD;
     enum lineage_status status = row_check(&a->checked, err);
     if (status == LINEAGE_OK)
@@ -121,7 +123,7 @@ enum lineage_status appending_check(struct appending *a, const struct lineage_tr
     return status;
 }
 
-/* Once for a handle: looking through snapshots/ for each row of a night would cost more than the row. */
+/* Leftover snapshots are removed once per handle: listing snapshots/ for each row would cost more than the row. */
 enum lineage_status appending_begin(struct appending *a, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
@@ -152,16 +154,6 @@ enum lineage_status appending_give_row(struct lineage_trial *row, struct appendi
     return status == LINEAGE_OK ? trial_copy(row, &a->trial, err) : status;
 }
 
-static enum lineage_status append_here(struct appending *a, struct lineage_error *err)
-{
-    enum lineage_status status = appending_claim(a, err);
-    if (status != LINEAGE_OK)
-        return status;
-    status = appending_locked(a, err);
-    log_release(a->store->log);
-    return status;
-}
-
 enum lineage_status lineage_store_append(struct lineage_store *store, const struct lineage_trial *trial,
                                          const struct lineage_append_options *options, struct lineage_trial *row,
                                          struct lineage_error *err)
@@ -180,19 +172,29 @@ enum lineage_status lineage_store_append(struct lineage_store *store, const stru
         status = appending_begin(&a, err);
     if (status != LINEAGE_OK)
         return status;
+
     status = appending_check(&a, trial, err);
     if (status == LINEAGE_OK)
         status = appending_copy_snapshot(&a, &snapshot, err);
-    if (status == LINEAGE_OK)
-        status = log_has_requests(store->log) ? outbox_append(&a, err) : append_here(&a, err);
-    if (status == LINEAGE_OK)
-        appending_follow(store, a.options);
-    if (status == LINEAGE_OK && row)
+    if (status != LINEAGE_OK)
+        goto done;
+    if (log_has_requests(store->log)) {
+        status = outbox_append(&a, err);
+    } else if ((status = appending_claim(&a, err)) == LINEAGE_OK) {
+        status = appending_locked(&a, err);
+        log_release(store->log);
+    }
+    if (status != LINEAGE_OK)
+        goto done;
+    appending_follow(store, a.options);
+    if (row)
         status = appending_give_row(row, &a, err);
+
+done:
     if (a.snapshot)
         snapshot_release(a.snapshot, store->dir_fd);
     arena_reset(a.arena);
-    if (status == LINEAGE_OK && !a.kept && store->append->outbox_waits) /* the server is back */
+    if (status == LINEAGE_OK && !a.kept && store->append->outbox_waits) /* the server can be reached again */
         outbox_deliver_waiting(store);
     return status;
 }

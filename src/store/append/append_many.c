@@ -84,8 +84,9 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
 }
 
 /* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
-static enum lineage_status fill_in_batch(struct batch *batch, struct lineage_error *err)
+static enum lineage_status fill_in_batch(void *context, struct lineage_error *err)
 {
+    struct batch *batch = context;
     enum lineage_status status = LINEAGE_OK;
     buf_reset(&batch->out);
     id_set_clear(&batch->missing);
@@ -98,20 +99,6 @@ static enum lineage_status fill_in_batch(struct batch *batch, struct lineage_err
     return status;
 }
 
-/* All rows again after damage was met: each was judged by the best before it, and the first of
- * those may have been wrong. */
-static enum lineage_status catch_up_and_fill_in(struct batch *batch, struct lineage_error *err)
-{
-    struct appending *a = &batch->row;
-    enum lineage_status status;
-    do {
-        status = append_catch_up(a->store, &a->end, err);
-        if (status == LINEAGE_OK)
-            status = fill_in_batch(batch, err);
-    } while (status != LINEAGE_OK && append_mended(a->store));
-    return status;
-}
-
 /* As try_without_file of append.c. */
 static enum lineage_status try_batch_without_file(struct batch *batch, struct lineage_error *err)
 {
@@ -119,7 +106,7 @@ static enum lineage_status try_batch_without_file(struct batch *batch, struct li
     enum lineage_status status = log_look(a->store->log, &a->end, err);
     if (status != LINEAGE_OK || a->end.exists)
         return status;
-    status = catch_up_and_fill_in(batch, err);
+    status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
     batch->filled = status == LINEAGE_OK;
     if (!batch->filled && a->store->append)
         append_forget(a->store->append);
@@ -135,7 +122,7 @@ static enum lineage_status append_batch_locked(struct batch *batch, struct linea
     if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that it was */
         if (batch->filled)
             append_forget(a->store->append);
-        status = catch_up_and_fill_in(batch, err);
+        status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
     }
     if (status == LINEAGE_OK)
         status = log_append_many(a->store->log, &a->end, batch->out.data, batch->out.length, !batch->options->no_sync,

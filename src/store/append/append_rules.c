@@ -32,15 +32,6 @@ enum lineage_status appending_format_text(struct appending *a, const char **out,
     return *out ? LINEAGE_OK : store_no_memory(err);
 }
 
-static void place_score(struct appending *a)
-{
-    const struct append_state *state = a->store->append;
-    struct lineage_number *member = trial_number_member(&a->trial, state->score_column);
-    if (state->takes_core_metric && !member->present)
-        *member = a->trial.core_metric;
-    a->trial.score = *member;
-}
-
 /*
  * A value for which the file has no column would be lost on the way to the disk while the caller
  * sees it in the row that is returned. A five-column log has no column for a parent, a delta or
@@ -239,32 +230,29 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     return status;
 }
 
-/* The first trial with a score is kept, whatever it is: there is nothing that it could have
- * beaten. */
-static enum lineage_status decide_status(struct appending *a, struct lineage_error *err)
-{
-    const struct append_state *state = a->store->append;
-    bool higher = a->store->config.direction == LINEAGE_HIGHER;
-    double difference = verdict_difference(a->trial.score.value, state->best);
-    bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
-    a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
-    return keep ? LINEAGE_OK : note_reason(a, difference, higher, err);
-}
-
 /* What the caller gave stays, because it may know of comparisons that are not in this file. A
  * baseline that is the first of its store is its own. */
 static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
-    enum lineage_status status = a->options->auto_status ? decide_status(a, err) : LINEAGE_OK;
+    const bool higher = a->store->config.direction == LINEAGE_HIGHER;
+    const bool comparable = state->has_best && a->trial.score.present;
+    const double difference = comparable ? verdict_difference(a->trial.score.value, state->best) : 0;
+    enum lineage_status status = LINEAGE_OK;
+    if (a->options->auto_status) { /* the first trial with a score is kept: there is nothing to beat */
+        bool keep = !state->has_best || verdict_is_keep(difference, threshold(a), higher);
+        a->trial.status = keep ? LINEAGE_KEEP : LINEAGE_DISCARD;
+        if (!keep)
+            status = note_reason(a, difference, higher, err);
+    }
     if (is_empty(a->trial.baseline_exp)) {
         if (!state->has_best)
             a->trial.baseline_exp = a->trial.status == LINEAGE_BASELINE ? a->trial.exp_id : NULL;
         else if (!(a->trial.baseline_exp = arena_text(a->arena, state->best_id, strlen(state->best_id))))
             status = store_no_memory(err);
     }
-    if (!a->trial.delta_vs_best.present && state->has_best && a->trial.score.present)
-        a->trial.delta_vs_best = (struct lineage_number){true, verdict_difference(a->trial.score.value, state->best)};
+    if (!a->trial.delta_vs_best.present && comparable)
+        a->trial.delta_vs_best = (struct lineage_number){true, difference};
     return status;
 }
 
@@ -289,7 +277,11 @@ static enum lineage_status check_night(struct appending *a, struct lineage_error
  * which must not be it; the verdict last, since it may add to the notes. */
 enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err)
 {
-    place_score(a);
+    const struct append_state *state = a->store->append;
+    struct lineage_number *score = trial_number_member(&a->trial, state->score_column);
+    if (state->takes_core_metric && !score->present)
+        *score = a->trial.core_metric;
+    a->trial.score = *score;
     enum lineage_status status = check_layout(a, err);
     if (status == LINEAGE_OK)
         status = check_score(a, err);

@@ -156,11 +156,15 @@ enum lineage_status append_catch_up(struct lineage_store *store, struct log_stat
     return status;
 }
 
-/* What was learned from the damaged index (the best, an id that was not there) goes with it. */
-bool append_mended(struct lineage_store *store)
+enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then,
+                                        void *context, struct lineage_error *err)
 {
-    if (!mirror_mended(store->mirror))
-        return false;
-    append_forget(store->append);
-    return true;
+    for (;;) {
+        enum lineage_status status = append_catch_up(store, end, err);
+        if (status == LINEAGE_OK && then)
+            status = then(context, err);
+        if (status == LINEAGE_OK || !mirror_mended(store->mirror))
+            return status;
+        append_forget(store->append);
+    }
 }

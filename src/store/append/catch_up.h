@@ -12,7 +12,12 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
  * end of the log, which changes *end. */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err);
 
-/* mirror_mended, which also forgets what was learned from the damaged mirror. */
-bool append_mended(struct lineage_store *store);
+/*
+ * append_catch_up, then then(context), which decides what the new rows say; then may be NULL. If lineage.db turns out to
+ * be damaged, all of it is done again with a mirror built anew, because the best trial and the ids may have been wrong.
+ */
+typedef enum lineage_status append_decide_fn(void *context, struct lineage_error *err);
+enum lineage_status append_catch_up_and(struct lineage_store *store, struct log_state *end, append_decide_fn *then,
+                                        void *context, struct lineage_error *err);
 
 #endif

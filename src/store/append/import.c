@@ -187,10 +187,7 @@ static enum lineage_status import_records(struct importing *in, const struct buf
 static enum lineage_status import_locked(struct importing *in, const struct buf *bytes, const char *metric,
                                          struct log_state *end, struct lineage_error *err)
 {
-    enum lineage_status status;
-    do
-        status = append_catch_up(in->store, end, err);
-    while (status != LINEAGE_OK && append_mended(in->store));
+    enum lineage_status status = append_catch_up_and(in->store, end, NULL, NULL, err);
     const struct row_layout *layout = mirror_layout(in->store->mirror);
     if (status == LINEAGE_OK && end->size && layout && !layout->identical)
         return store_fail(err, LINEAGE_EINVAL, "%s is not in the canonical form; import into a new store",

@@ -74,10 +74,7 @@ static enum lineage_status put_back(struct lineage_store *store, const struct bu
                                     size_t *n_rows, struct lineage_error *err)
 {
     struct buf out = {0};
-    enum lineage_status status;
-    do
-        status = append_catch_up(store, end, err);
-    while (status != LINEAGE_OK && append_mended(store));
+    enum lineage_status status = append_catch_up_and(store, end, NULL, NULL, err);
     if (status == LINEAGE_OK && store->append->finish_line)
         buf_puts(&out, "\n");
     if (status == LINEAGE_OK)

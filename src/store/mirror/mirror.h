@@ -49,9 +49,14 @@ void mirror_follow(struct mirror *mirror);
 enum lineage_status mirror_rebuild(struct mirror *mirror, struct lineage_error *err);
 
 /*
- * After a question failed: did it fail because lineage.db is damaged? If so, the mirror has been built anew when this
- * returns true, and the question can be asked again. Do not call it while an answer is being given item by item.
+ * Calls ask(question), and calls it again if it failed because lineage.db is damaged: the mirror is built anew first, on
+ * disk or in memory. ask must call mirror_sync if its answer should be up to date, and begin its answer from the start.
+ * Use it around everything that is asked for a user; do not call it while an answer is being given item by item.
  */
+typedef enum lineage_status mirror_question_fn(void *question, struct lineage_error *err);
+enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, void *question, struct lineage_error *err);
+
+/* The part of mirror_ask behind a failure: returns true if lineage.db was damaged and the mirror has been built anew. */
 bool mirror_mended(struct mirror *mirror);
 
 /* Damage that was met is not to be mended: the caller checks the file itself. */

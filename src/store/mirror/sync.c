@@ -358,6 +358,15 @@ bool mirror_mended(struct mirror *mirror)
     return status == LINEAGE_OK;
 }
 
+enum lineage_status mirror_ask(struct mirror *mirror, mirror_question_fn *ask, void *question, struct lineage_error *err)
+{
+    enum lineage_status status;
+    do
+        status = ask(question, err);
+    while (status != LINEAGE_OK && mirror_mended(mirror));
+    return status;
+}
+
 /*
  * With the server away a mirror on disk says what the log was when it was last read, which is worth more than nothing. Told
  * once, with its age: the file with the server's settings is touched whenever the mirror is in step.

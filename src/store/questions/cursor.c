@@ -30,15 +30,7 @@ static enum lineage_status begin(struct lineage_cursor **cursor, struct lineage_
     return mirror_sync(store->mirror, err);
 }
 
-/* What was found before damage was met; the answer is given again from the beginning. A part
- * that was found before would be there twice. */
-static enum lineage_status forget_found(struct lineage_cursor *cursor)
-{
-    free(cursor->found.items);
-    cursor->found = (struct mirror_seqs){0};
-    return LINEAGE_OK;
-}
-
+/* Frees the cursor if the question failed. */
 static enum lineage_status finish(struct lineage_cursor **cursor, enum lineage_status status)
 {
     if (status == LINEAGE_OK)
@@ -48,18 +40,43 @@ static enum lineage_status finish(struct lineage_cursor **cursor, enum lineage_s
     return status;
 }
 
-/* Damage shows while the answer is collected, and nothing has been given out yet: so the
- * question can be asked again from the start, and the caller never knows. */
+struct cursor_question {
+    struct lineage_cursor *cursor;
+    const struct lineage_query *query;
+    const struct lineage_param *wanted;
+    size_t n_wanted;
+    double tolerance;
+};
+
+/* Seqs that were collected before damage was met are dropped: they would be in the list twice. */
+static void forget_found(struct lineage_cursor *cursor)
+{
+    free(cursor->found.items);
+    cursor->found = (struct mirror_seqs){0};
+}
+
+static enum lineage_status ask_query(void *question, struct lineage_error *err)
+{
+    const struct cursor_question *q = question;
+    forget_found(q->cursor);
+    return mirror_query(q->cursor->mirror, q->query, &q->cursor->found, err);
+}
+
+static enum lineage_status ask_tried(void *question, struct lineage_error *err)
+{
+    const struct cursor_question *q = question;
+    forget_found(q->cursor);
+    return mirror_tried(q->cursor->mirror, q->wanted, q->n_wanted, q->tolerance, &q->cursor->found, err);
+}
+
+/* The whole list is collected here, before any trial is given out, so that it can be collected again if lineage.db turns
+ * out to be damaged. */
 enum lineage_status lineage_query_open(struct lineage_cursor **cursor, struct lineage_store *store,
                                        const struct lineage_query *query, struct lineage_error *err)
 {
     enum lineage_status status = begin(cursor, store, err);
-    while (status == LINEAGE_OK) {
-        status = mirror_query(store->mirror, query, &(*cursor)->found, err);
-        if (status == LINEAGE_OK || !mirror_mended(store->mirror))
-            break;
-        status = forget_found(*cursor);
-    }
+    if (status == LINEAGE_OK)
+        status = mirror_ask(store->mirror, ask_query, &(struct cursor_question){.cursor = *cursor, .query = query}, err);
     return finish(cursor, status);
 }
 
@@ -89,29 +106,35 @@ enum lineage_status lineage_tried(struct lineage_cursor **cursor, struct lineage
                           n_wanted ? "tolerance must be a finite number from 0 on"
                                    : "name at least one parameter to look for");
     enum lineage_status status = begin(cursor, store, err);
-    while (status == LINEAGE_OK) {
-        status = mirror_tried(store->mirror, wanted, n_wanted, tolerance, &(*cursor)->found, err);
-        if (status == LINEAGE_OK || !mirror_mended(store->mirror))
-            break;
-        status = forget_found(*cursor);
-    }
+    if (status == LINEAGE_OK)
+        status = mirror_ask(store->mirror, ask_tried,
+                            &(struct cursor_question){.cursor = *cursor, .wanted = wanted, .n_wanted = n_wanted,
+                                                      .tolerance = tolerance}, err);
     return finish(cursor, status);
 }
 
-/* One trial's memory is reused for the next, which is why a trial from a cursor is valid only
- * until then. */
+struct row_question {
+    struct lineage_cursor *cursor;
+    int64_t seq;
+    struct lineage_trial *trial;
+};
+
+static enum lineage_status ask_row(void *question, struct lineage_error *err)
+{
+    const struct row_question *q = question;
+    arena_reset(&q->cursor->arena);
+    return mirror_borrow(q->cursor->mirror, q->seq, q->trial, &q->cursor->arena, err);
+}
+
+/* The memory of one trial is reused for the next, which is why a trial from a cursor is valid only until then. */
 enum lineage_status lineage_cursor_next(struct lineage_cursor *cursor, struct lineage_trial *trial,
                                         struct lineage_error *err)
 {
     *trial = (struct lineage_trial){0};
     while (cursor->next < cursor->found.n) {
-        int64_t seq = cursor->found.items[cursor->next++];
-        enum lineage_status status;
-        do {
-            arena_reset(&cursor->arena);
-            status = mirror_borrow(cursor->mirror, seq, trial, &cursor->arena, err);
-        } while (status != LINEAGE_OK && mirror_mended(cursor->mirror));
-        if (status != LINEAGE_ENOTFOUND) /* gone: an unterminated last record was read again */
+        struct row_question question = {cursor, cursor->found.items[cursor->next++], trial};
+        enum lineage_status status = mirror_ask(cursor->mirror, ask_row, &question, err);
+        if (status != LINEAGE_ENOTFOUND) /* not found: the provisional row was read again since */
             return status;
     }
     return LINEAGE_ENOTFOUND;

@@ -1,14 +1,25 @@
 /*
- * read.c: the public questions about trials: bring the index up to date, ask it, and say what it
- * means that there is no answer.
+ * read.c: the public questions about trials: each brings the mirror up to date, asks it, and says what it means that
+ * there is no answer.
  *
- * Each question stands in a loop: the mirror may turn out damaged at any page, and is then made
- * anew (mirror_mended). The sync is inside the loop, since the new one must read the log first.
+ * A question is asked through mirror_ask, because lineage.db may turn out to be damaged at any page.
  */
 #include "questions.h"
 
-/* seq of the trial that a reader was given the id of. The index gives ENOTFOUND without a
- * message, because only here it is known whose mistake it is. */
+/* What is asked, and where the answer goes. Each question uses some of the members. */
+struct question {
+    struct lineage_store *store;
+    const char *id;
+    struct lineage_trial *trial;
+    struct lineage_chain *chain;
+    const struct lineage_query *query;
+    size_t *n;
+    const char *x, *y;
+    struct lineage_sweep *sweep;
+};
+
+/* Sets *seq to the trial that the user named. Only here is it known that a missing id is the user's mistake; the mirror
+ * returns LINEAGE_ENOTFOUND without a message. */
 static enum lineage_status resolve(struct lineage_store *store, const char *id, int64_t *seq, struct lineage_error *err)
 {
     enum lineage_status status = mirror_sync(store->mirror, err);
@@ -19,81 +30,90 @@ static enum lineage_status resolve(struct lineage_store *store, const char *id, 
     return status;
 }
 
+static enum lineage_status ask_find(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    int64_t seq = 0;
+    enum lineage_status status = resolve(q->store, q->id, &seq, err);
+    return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
+}
+
 enum lineage_status lineage_find(struct lineage_store *store, const char *id,
                                  struct lineage_trial *trial, struct lineage_error *err)
 {
-    int64_t seq = 0;
-    enum lineage_status status;
     *trial = (struct lineage_trial){0};
-    do {
-        status = resolve(store, id, &seq, err);
-        if (status == LINEAGE_OK)
-            status = mirror_load(store->mirror, seq, trial, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror));
-    return status;
+    return mirror_ask(store->mirror, ask_find, &(struct question){.store = store, .id = id, .trial = trial}, err);
 }
 
-/* "None" is an answer with a reason: a store may hold a hundred rows of which no kept one has a
- * finite score, and the message names the column that was looked at. */
+static enum lineage_status ask_best(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    int64_t seq = 0;
+    double score;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    if (status == LINEAGE_OK)
+        status = mirror_best(q->store->mirror, &seq, &score, err);
+    return status == LINEAGE_OK ? mirror_load(q->store->mirror, seq, q->trial, err) : status;
+}
+
+/* The message names the score column, because a store may hold a hundred rows of which no kept one has a finite
+ * score. */
 enum lineage_status lineage_best(struct lineage_store *store, struct lineage_trial *trial,
                                  struct lineage_error *err)
 {
-    int64_t seq = 0;
-    double score;
-    enum lineage_status status;
     *trial = (struct lineage_trial){0};
-    do {
-        status = mirror_sync(store->mirror, err);
-        if (status == LINEAGE_OK)
-            status = mirror_best(store->mirror, &seq, &score, err);
-        if (status == LINEAGE_OK)
-            status = mirror_load(store->mirror, seq, trial, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror));
+    enum lineage_status status =
+        mirror_ask(store->mirror, ask_best, &(struct question){.store = store, .trial = trial}, err);
     if (status == LINEAGE_ENOTFOUND)
         store_fail(err, LINEAGE_ENOTFOUND, "%s has no kept or baseline trial with a finite %s", store->dir,
                    lineage_store_metric(store));
     return status;
 }
 
-/* By the native rule: the chain answers which kept trials led here, and exp_014 is 014 in it. */
+static enum lineage_status ask_chain(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    int64_t seq = 0;
+    *q->chain = (struct lineage_chain){0};
+    enum lineage_status status = resolve(q->store, q->id, &seq, err);
+    return status == LINEAGE_OK ? mirror_chain(q->store->mirror, seq, MIRROR_CHAIN_KEPT, q->chain, err) : status;
+}
+
+/* By the native rule: the chain holds the kept trials that led here, and exp_014 and 014 are one id. */
 enum lineage_status lineage_chain_load(struct lineage_store *store, const char *id,
                                        struct lineage_chain *chain, struct lineage_error *err)
 {
-    int64_t seq = 0;
-    enum lineage_status status;
-    do {
-        *chain = (struct lineage_chain){0};
-        status = resolve(store, id, &seq, err);
-        if (status == LINEAGE_OK)
-            status = mirror_chain(store->mirror, seq, MIRROR_CHAIN_KEPT, chain, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror));
-    return status;
+    return mirror_ask(store->mirror, ask_chain, &(struct question){.store = store, .id = id, .chain = chain}, err);
+}
+
+static enum lineage_status ask_count(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    *q->n = 0;
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    return status == LINEAGE_OK ? mirror_count(q->store->mirror, q->query, q->n, err) : status;
 }
 
 enum lineage_status lineage_query_count(size_t *n, struct lineage_store *store, const struct lineage_query *query,
                                         struct lineage_error *err)
 {
-    enum lineage_status status;
-    do {
-        *n = 0;
-        status = mirror_sync(store->mirror, err);
-        if (status == LINEAGE_OK)
-            status = mirror_count(store->mirror, query, n, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror));
-    return status;
+    return mirror_ask(store->mirror, ask_count, &(struct question){.store = store, .query = query, .n = n}, err);
 }
 
-/* No cell is no failure of the index, but to who asked for a table it is. */
+static enum lineage_status ask_sweep(void *question, struct lineage_error *err)
+{
+    const struct question *q = question;
+    *q->sweep = (struct lineage_sweep){0};
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
+    return status == LINEAGE_OK ? mirror_sweep(q->store->mirror, q->x, q->y, q->sweep, err) : status;
+}
+
+/* A table without cells is not a failure of the mirror, but it is one for a user who asked for a table. */
 enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *x, const char *y,
                                        struct lineage_sweep *sweep, struct lineage_error *err)
 {
-    enum lineage_status status;
-    do {
-        *sweep = (struct lineage_sweep){0};
-        status = mirror_sync(store->mirror, err);
-        if (status == LINEAGE_OK)
-            status = mirror_sweep(store->mirror, x, y, sweep, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror));
+    enum lineage_status status =
+        mirror_ask(store->mirror, ask_sweep, &(struct question){.store = store, .x = x, .y = y, .sweep = sweep}, err);
     if (status == LINEAGE_OK && !sweep->n_cells) {
         lineage_sweep_release(sweep);
         return store_fail(err, LINEAGE_ENOTFOUND, "no trial has %s%s%s", x, y ? " and " : "", y ? y : "");
@@ -101,29 +121,37 @@ enum lineage_status lineage_sweep_load(struct lineage_store *store, const char *
     return status;
 }
 
-/* Rows that were given cannot be taken back: then the failure is the answer. */
-struct passing {
+struct sql_question {
+    struct lineage_store *store;
+    const char *statement;
     lineage_sql_row *row;
     void *context;
-    bool begun;
+    bool began; /* rows were given to the caller */
+    enum lineage_status status;
 };
 
 static bool pass_row(void *context, size_t n, const char *const *names, const char *const *texts)
 {
-    struct passing *passing = context;
-    passing->begun = true;
-    return passing->row(passing->context, n, names, texts);
+    struct sql_question *q = context;
+    q->began = true;
+    return q->row(q->context, n, names, texts);
+}
+
+/* Rows that were given cannot be taken back, so that the first failure stays the answer. */
+static enum lineage_status ask_sql(void *question, struct lineage_error *err)
+{
+    struct sql_question *q = question;
+    if (q->began)
+        return q->status;
+    q->status = mirror_sync(q->store->mirror, err);
+    if (q->status == LINEAGE_OK)
+        q->status = mirror_sql(q->store->mirror, q->statement, pass_row, q, err);
+    return q->status;
 }
 
 enum lineage_status lineage_sql(struct lineage_store *store, const char *statement, lineage_sql_row *row, void *context,
                                 struct lineage_error *err)
 {
-    struct passing passing = {.row = row, .context = context};
-    enum lineage_status status;
-    do {
-        status = mirror_sync(store->mirror, err);
-        if (status == LINEAGE_OK)
-            status = mirror_sql(store->mirror, statement, pass_row, &passing, err);
-    } while (status != LINEAGE_OK && mirror_mended(store->mirror) && !passing.begun);
-    return status;
+    struct sql_question question = {.store = store, .statement = statement, .row = row, .context = context};
+    return mirror_ask(store->mirror, ask_sql, &question, err);
 }

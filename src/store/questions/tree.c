@@ -60,6 +60,18 @@ static enum lineage_status link_one(void *context, int64_t seq, const char *pare
     return LINEAGE_OK;
 }
 
+struct row_question {
+    struct mirror *mirror;
+    int64_t seq;
+    struct lineage_trial *trial;
+};
+
+static enum lineage_status ask_row(void *question, struct lineage_error *err)
+{
+    const struct row_question *q = question;
+    return mirror_load(q->mirror, q->seq, q->trial, err);
+}
+
 /* Damage that is met here is mended below the walk: the links stay right, for the new mirror
  * gives every row the seq it had. */
 static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, bool in_cycle,
@@ -70,10 +82,8 @@ static enum lineage_status show(struct tree *tree, uint32_t seq, size_t depth, b
     node->seen = true;
     if (tree->cycles_only && !in_cycle)
         return LINEAGE_OK;
-    enum lineage_status status;
-    do
-        status = mirror_load(tree->store->mirror, seq, &trial, err);
-    while (status != LINEAGE_OK && mirror_mended(tree->store->mirror));
+    struct row_question question = {tree->store->mirror, seq, &trial};
+    enum lineage_status status = mirror_ask(tree->store->mirror, ask_row, &question, err);
     if (status != LINEAGE_OK)
         return status;
     struct lineage_tree_node shown = {&trial, depth, node->n_children, node->missing, in_cycle};
@@ -105,8 +115,9 @@ static enum lineage_status walk_roots(struct tree *tree, struct lineage_error *e
     return status;
 }
 
-static enum lineage_status link_all(struct tree *tree, struct lineage_error *err)
+static enum lineage_status link_all(void *question, struct lineage_error *err)
 {
+    struct tree *tree = question;
     enum lineage_status status = tree->cycles_only ? LINEAGE_OK : mirror_sync(tree->store->mirror, err);
     if (status != LINEAGE_OK)
         return status;
@@ -123,10 +134,7 @@ static enum lineage_status walk(struct lineage_store *store, bool cycles_only,
                                 struct lineage_error *err)
 {
     struct tree tree = {.store = store, .visit = visit, .context = context, .cycles_only = cycles_only};
-    enum lineage_status status;
-    do
-        status = link_all(&tree, err);
-    while (status != LINEAGE_OK && mirror_mended(store->mirror));
+    enum lineage_status status = mirror_ask(store->mirror, link_all, &tree, err);
     if (status == LINEAGE_OK)
         status = walk_roots(&tree, err);
     /* Shown at depth 0 and marked, for there is no root to count from; left out, they would be

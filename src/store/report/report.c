@@ -212,20 +212,26 @@ static enum lineage_status load_parts(struct report_load *load, struct lineage_e
     return store_fail(err, LINEAGE_EINVAL, "no such rules: %d", (int)load->options->rules);
 }
 
-static enum lineage_status load_once(struct lineage_report **report, struct lineage_store *store,
-                                     const struct lineage_report_options *options, struct lineage_error *err)
+struct report_question {
+    struct lineage_store *store;
+    const struct lineage_report_options *options;
+    struct lineage_report **report;
+};
+
+static enum lineage_status load_once(void *question, struct lineage_error *err)
 {
+    const struct report_question *q = question;
     struct report_load *load = calloc(1, sizeof *load);
     if (!load)
         return store_no_memory(err);
-    load->store = store;
-    load->options = options;
+    load->store = q->store;
+    load->options = q->options;
     load->report.memory = load;
-    enum lineage_status status = mirror_sync(store->mirror, err);
+    enum lineage_status status = mirror_sync(q->store->mirror, err);
     if (status == LINEAGE_OK)
         status = load_parts(load, err);
     if (status == LINEAGE_OK)
-        *report = &load->report;
+        *q->report = &load->report;
     /* Half a report is none: a printer could not tell an empty list from one that failed. */
     else
         lineage_report_release(&load->report);
@@ -238,13 +244,10 @@ enum lineage_status lineage_report_load(struct lineage_report **report, struct l
                                         const struct lineage_report_options *options, struct lineage_error *err)
 {
     struct lineage_report_options defaults;
-    enum lineage_status status;
+    struct report_question question = {store, options ? options : &defaults, report};
     *report = NULL;
     lineage_report_options_init(&defaults);
-    do
-        status = load_once(report, store, options ? options : &defaults, err);
-    while (status != LINEAGE_OK && mirror_mended(store->mirror));
-    return status;
+    return mirror_ask(store->mirror, load_once, &question, err);
 }
 
 void lineage_report_release(struct lineage_report *report)
