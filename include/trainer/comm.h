@@ -1,16 +1,15 @@
 /*
- * trainer/comm.h: how the processes of one run speak to each other.
+ * trainer/comm.h: how the processes of one run communicate.
  *
- * A run may be shared by several processes, its ranks: each calls trainer_run with the same recipe
- * and a communicator of its own (trainer/train.h). The trainer brings none: whoever starts the
- * processes fills this table from what connects them. Numbers never depend on how many there are,
- * because the trainer alone adds, in an order that the batch decides: a communicator only carries
- * bytes.
+ * A run can be shared by several processes, its ranks. Each calls trainer_run_process with the same recipe and its
+ * own communicator (trainer/train.h). The trainer has none of its own: the program that starts the processes fills
+ * in this table, for example over MPI. A communicator only carries bytes; the trainer adds all numbers itself, in
+ * an order that follows from the batch, so that results never depend on the number of processes.
  *
- * Every function is called by all ranks in the same order, `send` and `receive` by the two that it
- * concerns, each from the thread that called trainer_run. It returns false if the others cannot be
- * reached; the run then ends with TRAINER_ELOST and makes no further call. A call that waits for a
- * rank that is gone waits until somebody ends it: the trainer keeps no time.
+ * All ranks call every function in the same order; `send` and `receive` are called by the two ranks that they
+ * concern. All calls come from the thread that called trainer_run_process. A function returns false if the others
+ * cannot be reached; the run then ends with TRAINER_ELOST and makes no further call. The trainer has no timeouts: a
+ * call that waits for a dead rank waits until the process is ended from outside.
  */
 #ifndef TRAINER_COMM_H
 #define TRAINER_COMM_H
@@ -25,16 +24,16 @@ extern "C" {
 #define TRAINER_RANKS_MAX 256
 
 struct trainer_comm {
-    int rank, size; /* this process, from 0; how many there are, at most TRAINER_RANKS_MAX */
-    void *context;  /* of all of them */
-    /* Bytes [n] of rank `from` to all others. */
+    int rank, size; /* number of this process, from 0; number of processes, at most TRAINER_RANKS_MAX */
+    void *context;  /* passed to all functions */
+    /* Sends bytes [n] of rank `from` to all others. */
     bool (*broadcast)(void *context, int from, void *bytes, size_t n);
     /*
-     * Bytes start[r] .. start[r+1] of rank r to all others; start [size+1] ascends from 0 and is
-     * the same everywhere. What a rank has in its own part stays.
+     * Sends bytes start[r] .. start[r+1] of each rank r to all others. start [size+1] ascends from 0 and is the
+     * same on all ranks. A rank's own part is unchanged.
      */
     bool (*gather)(void *context, void *bytes, const size_t *start);
-    /* Bytes [n] to the rank that receives as many. It may wait for that. */
+    /* Sends bytes [n] to a rank that receives the same number of bytes; may block until it does. */
     bool (*send)(void *context, int to, const void *bytes, size_t n);
     bool (*receive)(void *context, int from, void *bytes, size_t n);
 };

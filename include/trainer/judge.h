@@ -1,15 +1,15 @@
 /*
- * trainer/judge.h: who says which steps of a rollout were GOOD, for the algorithms that ask (adca).
+ * trainer/judge.h: a judge that flags the steps of rollouts as GOOD or BAD, for the algorithms that ask for it
+ * (adca).
  *
- * The trainer has a judge of its own, which knows the environment's rules (trainer_env_judge). Where
- * a recipe names another one (judge.endpoint), the trainer does not know how to reach it: whoever
- * calls trainer_run gives a function, which gets the rollouts of one environment in one iteration
- * and gives flags and a mark for each.
+ * The trainer's own judge knows the rules of the environment (trainer_env_judge). If a recipe names another judge
+ * (judge.endpoint), the trainer does not know how to reach it: the caller of trainer_run passes a function that
+ * receives the rollouts of one environment in one iteration and returns flags and a mark for each rollout.
  *
- * A step is a turn, the closing one included: row i of a batch has n_turns + 1 of them. Rows that
- * are not worth asking about (judge.skip, by rl_adca_skip_rows) are marked before; rows that end
- * without flags are left to their outcome or get its flag, as judge.unjudged says, and more of them
- * than judge.max_failed_share of those asked about in an iteration end the run with TRAINER_EJUDGE.
+ * A step is a turn, including the closing one: row i of a batch has n_turns + 1 steps. Rows that are not worth
+ * asking about (judge.skip, by rl_adca_skip_rows) are marked before the call. What rows without flags get is
+ * decided by judge.unjudged. If more than judge.max_failed_share of the rows asked about in an iteration have no
+ * flags, the run fails with TRAINER_EJUDGE.
  */
 #ifndef TRAINER_JUDGE_H
 #define TRAINER_JUDGE_H
@@ -21,12 +21,12 @@ extern "C" {
 #endif
 
 enum trainer_judge_mark {
-    TRAINER_JUDGED,          /* flags came from the judge now */
-    TRAINER_JUDGE_CACHED,    /* flags came from the judge on an earlier occasion */
+    TRAINER_JUDGED,          /* the judge flagged it now */
+    TRAINER_JUDGE_CACHED,    /* the judge flagged it earlier */
     TRAINER_JUDGE_SKIPPED,   /* the judge was not asked */
-    TRAINER_JUDGE_REFUSED,   /* the judge, or its server, does not want to answer */
-    TRAINER_JUDGE_TRUNCATED, /* the answer was cut off */
-    TRAINER_JUDGE_FAILED,    /* no usable answer came in time */
+    TRAINER_JUDGE_REFUSED,   /* the judge or its server refused to answer */
+    TRAINER_JUDGE_TRUNCATED, /* the answer was truncated */
+    TRAINER_JUDGE_FAILED,    /* no usable answer arrived in time */
     TRAINER_N_JUDGE_MARKS
 };
 
@@ -35,31 +35,30 @@ TRAINER_API const char *trainer_judge_mark_name(enum trainer_judge_mark mark);
 
 struct trainer_rollouts;
 
-/* Rows [first, first + n) of rollouts (trainer_rollouts_get), all of one task. */
+/* Rows [first, first + n) of rollouts (read by trainer_rollouts_get), all of one task. */
 struct trainer_judge_batch {
     const struct trainer_recipe *recipe;
     const struct trainer_rollouts *rollouts;
     size_t first, n;
-    const size_t *start; /* [n+1] steps of row i: start[i] .. start[i+1] */
+    const size_t *start; /* [n+1] steps of row i are start[i] .. start[i+1] */
     enum trainer_judge_mark
-        *mark;      /* [n] in: SKIPPED, or FAILED where the judge is to be asked; out:
-                                      how it went */
-    uint8_t *flags; /* [start[n]] out, of rows judged or cached: 1 GOOD, 0 BAD */
-    uint64_t prompt_tokens, completion_tokens; /* out: what was used up */
-    char why[256];                             /* out: why a row has no flags, for a person; "" */
+        *mark;      /* [n] in: SKIPPED, or FAILED if the judge is to be asked; out: the result */
+    uint8_t *flags; /* [start[n]] out, for rows that are judged or cached: 1 GOOD, 0 BAD */
+    uint64_t prompt_tokens, completion_tokens; /* out: tokens used */
+    char why[256];                             /* out: for a person, why a row has no flags; "" if all have */
 };
 
-/* An error ends the run; rows without flags are none. Called by the thread that runs the trainer. */
+/* Called by the thread that runs the trainer. An error ends the run; rows without flags are not an error. */
 typedef enum trainer_status trainer_judge_fn(void *context, struct trainer_judge_batch *batch,
                                              struct trainer_error *err);
 
-/* What came of it: sums over rows and steps. */
+/* Sums over rows and steps. */
 struct trainer_judge_counts {
     uint64_t rows[TRAINER_N_JUDGE_MARKS];
-    uint64_t good[2], bad[2];  /* flags in rows of outcome above 0 (1) and of others (0) */
-    uint64_t compared, agreed; /* flags, and those equal to the rule-based judge's */
+    uint64_t good[2], bad[2];  /* flags in rows with an outcome above 0 (index 1) and in others (0) */
+    uint64_t compared, agreed; /* flags compared with the rule-based judge's, and those equal to them */
     uint64_t prompt_tokens, completion_tokens;
-    double seconds; /* spent asking */
+    double seconds; /* spent on asking */
 };
 
 #ifdef __cplusplus

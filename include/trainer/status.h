@@ -1,10 +1,10 @@
 /*
  * trainer/status.h: what every function of the trainer returns.
  *
- * A fallible function returns an enum trainer_status: TRAINER_OK (0) or a negative code. Its last
- * parameter is a `struct trainer_error *`, which may be NULL; on failure it holds the same code and
- * one line of text that names the file, the recipe key or the argument at fault. On TRAINER_OK it
- * is left alone. The library never exits, prints or keeps global state.
+ * A function that can fail returns an enum trainer_status: TRAINER_OK (0) or a negative code. Its last parameter is
+ * a `struct trainer_error *`, which may be NULL. On failure it receives the same code and one line of text that
+ * names the file, the recipe key or the argument at fault; on TRAINER_OK it is unchanged. The library never exits,
+ * never prints and keeps no global state.
  */
 #ifndef TRAINER_STATUS_H
 #define TRAINER_STATUS_H
@@ -23,17 +23,17 @@ extern "C" {
 
 enum trainer_status {
     TRAINER_OK = 0,
-    TRAINER_EINVAL = -1,    /* an argument or a recipe that is not allowed */
-    TRAINER_ENOMEM = -2,    /* memory ran out */
+    TRAINER_EINVAL = -1,    /* an argument or a recipe is not allowed */
+    TRAINER_ENOMEM = -2,    /* out of memory */
     TRAINER_EIO = -3,       /* a file could not be read or written */
-    TRAINER_ENOTFOUND = -4, /* a file that is not there */
-    TRAINER_ECORRUPT = -5,  /* a checkpoint whose bytes are not what was written */
-    TRAINER_ESHAPE = -6,    /* a sound checkpoint of another model */
-    TRAINER_ENUMERIC = -7,  /* a loss, gradient or weight that is not finite */
-    TRAINER_ESIZE = -8,     /* the run would not fit into its budget; nothing was started */
+    TRAINER_ENOTFOUND = -4, /* a file does not exist */
+    TRAINER_ECORRUPT = -5,  /* the bytes of a checkpoint or state are damaged */
+    TRAINER_ESHAPE = -6,    /* a sound checkpoint, but of another model */
+    TRAINER_ENUMERIC = -7,  /* a loss, gradient or weight is not finite */
+    TRAINER_ESIZE = -8,     /* the run does not fit into its budget; nothing was started */
     TRAINER_ESTOPPED = -9,  /* the caller's callback asked to stop */
     TRAINER_EJUDGE = -10,   /* the judge of steps failed too often */
-    TRAINER_ELOST = -11     /* another process of the same run is gone */
+    TRAINER_ELOST = -11     /* another process of the same run cannot be reached */
 };
 
 #define TRAINER_ERROR_TEXT_MAX 512

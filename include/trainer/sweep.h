@@ -3,7 +3,7 @@
  *
  *     {
  *       "name": "ladder",
- *       "recipe": "warm.json",                   the recipe all trials share, or "base": {..}
+ *       "recipe": "warm.json",                   the recipe that all trials share
  *       "base": {"training": {"iterations": 120}},
  *       "parent": "base",
  *       "trials": [
@@ -15,18 +15,19 @@
  *       "order": "trials"
  *     }
  *
- * A trial's recipe is that of the file `recipe` (relative to the sweep's directory), with `base`
- * laid over it, then the trial, then one point of the grid. Objects are laid over objects key by
- * key and lists over lists element by element, so {"environments": [{"algorithm": {"alpha": 0.9}}]}
- * changes one number. There are trials x grid points of them; the last key of the grid varies
- * fastest. With the order "trials" all trials run at one grid point before the next one is begun
- * (an interrupted night has whole comparisons), with "grid" each trial runs at all points before
- * the next trial. Without trials there is one, the base.
+ * A trial's recipe is the file `recipe` (relative to the sweep's directory), merged with `base`, then with the
+ * trial, then with one point of the grid; later values replace earlier ones. Objects are merged key by key and
+ * lists element by element, so {"environments": [{"algorithm": {"alpha": 0.9}}]} changes one number.
  *
- * A trial is called by its name and its grid point: "v1d lr=0.0003 seed=2"; the recipe's
- * own name stays "v1d". Two trials of one name, or with the same recipe and parent, are refused.
+ * There are as many trials as entries of `trials` times points of the grid, whose last key varies fastest; without
+ * `trials` there is one entry, the base. With the order "trials", all of them run at one grid point before the next
+ * point begins, so that an interrupted night has whole comparisons; with "grid", each runs at all points before the
+ * next one begins.
  *
- * schema/sweep.schema.json is the published form.
+ * A trial is named after its entry and its grid point: "v1d lr=0.0003 seed=2"; the recipe's own name stays "v1d".
+ * Two trials with the same name, or with the same recipe and parent, are refused.
+ *
+ * The published form is schema/sweep.schema.json.
  */
 #ifndef TRAINER_SWEEP_H
 #define TRAINER_SWEEP_H
@@ -40,34 +41,33 @@ extern "C" {
 #define TRAINER_TRIAL_NAME_MAX 256
 #define TRAINER_SWEEP_TRIALS_MAX 4096
 
-/* Whose policy a trial starts from. */
+/* Which policy a trial starts from. */
 enum trainer_parent {
-    TRAINER_PARENT_BASE,  /* "base", the default: its recipe's checkpoint or warm start */
-    TRAINER_PARENT_TRIAL, /* the name of an earlier trial of the sweep, at the same grid point */
-    TRAINER_PARENT_OTHER  /* any other name: whoever runs the sweep knows what it means */
+    TRAINER_PARENT_BASE,  /* "base" (default): that of its recipe's checkpoint or warm start */
+    TRAINER_PARENT_TRIAL, /* the name of an earlier trial of the sweep: its policy at the same grid point */
+    TRAINER_PARENT_OTHER  /* any other name, which means something to the caller only */
 };
 
 struct trainer_trial {
     char name[TRAINER_TRIAL_NAME_MAX]; /* unique within the sweep */
     enum trainer_parent parent;
-    size_t parent_trial;                /* TRAINER_PARENT_TRIAL: its index, below this one's */
+    size_t parent_trial;                /* TRAINER_PARENT_TRIAL: index of the parent, less than this trial's */
     char parent_name[TRAINER_NAME_MAX]; /* TRAINER_PARENT_OTHER */
     /*
-     * The same for the same recipe and parent, in this sweep or another: an XXH64 digest of
-     * trainer_recipe_text and of the parent (the key of an earlier trial, or the name of another).
-     * What changes no result is left out of it: hypothesis, expected_delta and threads.
+     * An XXH64 digest of trainer_recipe_text and of the parent (the key of an earlier trial, or another's name):
+     * equal for equal recipe and parent, in this sweep or another. Hypothesis, expected_delta and threads are left
+     * out, because they change no result.
      */
     uint64_t key;
-    struct trainer_recipe recipe; /* checked */
+    struct trainer_recipe recipe; /* already checked */
 };
 
 struct trainer_sweep;
 
 /*
- * Read and expand a sweep; every recipe is checked, so nothing is left to go wrong in the middle of
- * a night. text [length] is JSON, name stands in messages, directory (NULL: the working directory)
- * is where a relative `recipe` is looked for. TRAINER_EINVAL for a sweep that is not allowed; the
- * message names the trial and its key.
+ * Reads and expands a sweep, and checks every recipe, so that no trial can be refused in the middle of a night.
+ * text [length] is JSON; name is used in messages; a relative `recipe` is looked for in directory (NULL: the
+ * working directory). TRAINER_EINVAL for a sweep that is not allowed; the message names the trial and its key.
  */
 TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_sweep_parse(struct trainer_sweep **sweep, const char *name, const char *text, size_t length,
@@ -76,10 +76,10 @@ TRAINER_API TRAINER_NODISCARD enum trainer_status
 trainer_sweep_load(struct trainer_sweep **sweep, const char *path, struct trainer_error *err);
 TRAINER_API void trainer_sweep_free(struct trainer_sweep *sweep);
 
-/* "sweep" unless the file says otherwise. */
+/* The name in the file, or "sweep". */
 TRAINER_API const char *trainer_sweep_name(const struct trainer_sweep *sweep);
 
-/* Trials in the order in which they run, NULL out of range; valid until trainer_sweep_free. */
+/* The trials in the order in which they run. NULL for an index out of range; valid until trainer_sweep_free. */
 TRAINER_API size_t trainer_sweep_count(const struct trainer_sweep *sweep);
 TRAINER_API const struct trainer_trial *trainer_sweep_trial(const struct trainer_sweep *sweep,
                                                             size_t i);
