@@ -1,9 +1,9 @@
-/* alpha.c: see alpha.h. */
+/* adaptive_alpha.c: see adaptive_alpha.h. */
 #include "credit/adaptive_alpha.h"
 
 #include <math.h>
 
-/* Welford's sums: differences of advantages are small beside nothing, but squares of sums would be. */
+/* Welford's sums, because sums of squares would lose the digits of such small differences. */
 struct spread {
     double n, mean, square;
 };
@@ -20,7 +20,7 @@ static double deviation(const struct spread *s)
     return s->n > 0 ? sqrt(s->square / s->n) : 0;
 }
 
-/* All tokens of a turn have one advantage: its first says what it is. */
+/* All tokens of a turn have the same advantage, so the first one is enough. */
 static void add_row(const struct rl_batch *batch, size_t row, size_t last, const float *with,
                     const float *without, struct spread *process, struct spread *outcome)
 {
@@ -39,7 +39,7 @@ static void add_row(const struct rl_batch *batch, size_t row, size_t last, const
 double adaptive_alpha_scale(const struct rl_batch *batch, const size_t *turn_start, const float *with,
                      const float *without)
 {
-    const double most = 4, none = 1e-6; /* the rounding of float is below it */
+    const double most = 4, none = 1e-6; /* above the rounding of float */
     struct spread process = {0}, outcome = {0};
     for (size_t row = 0; row < batch->n_rows; row++)
         add_row(batch, row, turn_start[row + 1] - turn_start[row] - 1, with, without, &process,

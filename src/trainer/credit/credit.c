@@ -1,8 +1,8 @@
 /*
  * credit.c: see credit.h.
  *
- * Outcomes, lengths and gains are double here, and float only where the core lays them on tokens:
- * gains are small differences of probabilities.
+ * Outcomes, lengths and gains are double here, because gains are small differences of probabilities; they become
+ * float where the core assigns them to tokens.
  */
 #include "credit/credit.h"
 
@@ -19,7 +19,7 @@
 #include "credit/failure_distillation.h"
 #include "support/error.h"
 
-/* The rows of one task at work. */
+/* The rows of one task, and the scratch memory for their credit. */
 struct credit {
     struct trainer_rollouts *r;
     const struct credit_task *task;
@@ -40,7 +40,7 @@ static const struct rl_algorithm *algorithm_of(const struct credit_task *task)
     return rl_algorithm_at(task->recipe->tasks[task->task].algorithm.name);
 }
 
-/* Of rows of the task; groups may differ in size. */
+/* The end of the group of row i, as row numbers of the task; groups may differ in size. */
 static size_t group_end(const struct credit *c, size_t i)
 {
     return rollouts_group_end(c->r, c->task->first + i) - c->task->first;
@@ -49,8 +49,8 @@ static size_t group_end(const struct credit *c, size_t i)
 /* ---- rewards ------------------------------------------------------------------------------ */
 
 /*
- * A question's anchor is set once and kept for when it comes again. Where questions are new in
- * every iteration it lives for one group, and no group is measured against an earlier self.
+ * A question's anchor is set once, and kept for when the question returns. Without a pool it lives for one group
+ * only, so no group is measured against an earlier answer to its question.
  */
 static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_error *core)
 {
@@ -66,8 +66,8 @@ static enum rl_status set_anchors(struct credit *c, double *kept, struct rl_erro
 }
 
 /*
- * A penalty that is there from the first iteration is the only thing that differs in groups of
- * failures, and teaches to say little before anything right was said.
+ * A full penalty from the first iteration would be the only difference within groups of failures, and would teach
+ * the policy to write little before it has learned anything. Hence a warm-up.
  */
 static double length_weight(const struct credit *c, enum rl_length_penalty kind)
 {
@@ -76,10 +76,7 @@ static double length_weight(const struct credit *c, enum rl_length_penalty kind)
     return warmup > 0 ? coef * fmin(1, (c->task->iteration + 1.0) / warmup) : coef;
 }
 
-/*
- * A coefficient of 0 asks for the usual one of that penalty, not for no penalty: that is
- * length_penalty "none".
- */
+/* A coefficient of 0 means the usual one of that penalty. No penalty is length_penalty "none". */
 static enum rl_status penalise_length(struct credit *c, double *anchors, struct rl_error *core)
 {
     static const enum rl_length_penalty kinds[] = {[TRAINER_LENGTH_UNIFORM] = RL_LENGTH_UNIFORM,
@@ -99,7 +96,7 @@ static enum rl_status penalise_length(struct credit *c, double *anchors, struct 
     return status;
 }
 
-/* Group by group, so that no block holds answers to two questions. */
+/* pass@k as reward, group by group, so that no block holds answers to two questions. */
 static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 {
     enum rl_status status = RL_OK;
@@ -112,8 +109,8 @@ static enum rl_status reward_blocks(struct credit *c, struct rl_error *core)
 }
 
 /*
- * The sum over the policy's tokens of the distance to the start, by the log-probs of sampling: as
- * verl has it where KL is in the reward. Rows that credit writes later are room until then.
+ * The KL penalty in the reward, as in verl: the sum over the policy's tokens of the distance to the start, by the
+ * log-probs of sampling. rewards and advantage are overwritten later and serve as scratch memory here.
  */
 static enum rl_status penalise_distance(struct credit *c, double *taken, struct rl_error *core)
 {
@@ -139,9 +136,7 @@ static enum rl_status penalise_distance(struct credit *c, double *taken, struct 
     return status;
 }
 
-/*
- * Into a copy: the reward itself stays what the environment said, and stands in rows and curves.
- */
+/* Works on a copy: the reward itself stays the environment's, and is what rows and curves report. */
 static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl_reward,
                                    struct rl_error *core)
 {
@@ -158,10 +153,7 @@ static enum rl_status set_outcomes(struct credit *c, double *anchors, double *kl
                : status;
 }
 
-/*
- * What the algorithm needs to know of every turn. Only what is needed: a NaN among values that
- * nobody reads is not an error.
- */
+/* Only computes what the algorithm needs, because a NaN among values that are not read must not be an error. */
 static enum rl_status set_turns(struct credit *c, struct rl_error *core)
 {
     struct trainer_rollouts *r = c->r;
@@ -193,8 +185,8 @@ static enum trainer_status set_flags(struct credit *c, struct credit_memory *mem
 /* ---- advantages --------------------------------------------------------------------------- */
 
 /*
- * Progress is 0 at the first iteration and never 1: p = iteration / iterations, as AgentEvolver's
- * cosine has it.
+ * Progress is p = iteration / iterations, which is 0 at the first iteration and never 1, as in AgentEvolver's
+ * cosine.
  */
 static double scheduled(const struct credit *c, double begin, double end)
 {
@@ -236,8 +228,8 @@ static enum rl_status call_core(struct credit *c, const struct rl_algorithm_inpu
 }
 
 /*
- * Advantages are a sum of which alpha weighs one part: taken with 1 and with 0 they say what both are.
- * Streams are written later and are room until then.
+ * An advantage is a sum in which alpha weighs one part, so alpha 1 and alpha 0 show both parts. rl and ce are
+ * overwritten later and serve as scratch memory here.
  */
 static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_input *in,
                                   struct rl_algorithm_options *options,
@@ -261,9 +253,9 @@ static enum rl_status adapt_alpha(struct credit *c, const struct rl_algorithm_in
 }
 
 /*
- * Options begin with the algorithm's own defaults, then the recipe's are laid over them: settings
- * that a recipe does not have (roles, agents) keep what the table says. One baseline for each
- * task, as rae's are of agents and here an environment has one.
+ * The options begin with the algorithm's own defaults and then take the recipe's settings, so that settings which
+ * recipes do not have (roles, agents) keep the table's values. rae has a baseline per agent; here each task has
+ * one.
  */
 static enum rl_status assign(struct credit *c, struct credit_memory *memory,
                              struct rl_a2tgpo_stats *scale, struct rl_error *core)
@@ -272,7 +264,7 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
     struct trainer_rollouts *r = c->r;
     int32_t task = c->task->task;
     size_t at = c->task->first * r->width;
-    struct rl_adca_metrics measured = {.attr_std = -1}; /* none is negative: it was not written */
+    struct rl_adca_metrics measured = {.attr_std = -1}; /* a deviation is never negative: not written yet */
     const struct rl_algorithm_input in = {.batch = &c->batch,
                                           .outcome = c->outcome,
                                           .turn_start = c->turn_start,
@@ -313,8 +305,8 @@ static enum rl_status assign(struct credit *c, struct credit_memory *memory,
 }
 
 /*
- * The policy's tokens go to the component that the table says, what the tool told it to echo.
- * Prompts belong to no stream: the policy did not write them, and the tool did not answer them.
+ * The policy's tokens go to the component that the table names, the tool's answers to ce with the echo weight.
+ * Prompts belong to no component: neither the policy nor the tool wrote them.
  */
 static void set_streams(struct credit *c)
 {
@@ -334,8 +326,8 @@ static void set_streams(struct credit *c)
 }
 
 /*
- * After normalisation, since before it every scale would be divided away: it sets how loud one
- * environment is beside the others.
+ * After normalisation, which would divide every scale away. The scale sets the weight of one environment against
+ * others.
  */
 static void scale_advantages(struct credit *c)
 {
@@ -345,7 +337,7 @@ static void scale_advantages(struct credit *c)
         advantage[i] *= scale;
 }
 
-/* One block, its widest members first, so that each is aligned where the one before ends. */
+/* One block, its widest members first, so that each member is aligned where the previous one ends. */
 static bool take_memory(struct credit *c)
 {
     size_t n = c->task->n, turns = n * (ROLLOUT_VALUES + 1);
@@ -362,8 +354,8 @@ static bool take_memory(struct credit *c)
 }
 
 /*
- * Streams are set even after a failure; nobody reads them then, and one way out is simpler than
- * two. `core` begins with a message of its own for the one failure that is not the core's.
+ * Component weights are set after a failure too, when they are not read: one way out is simpler than two. `core`
+ * begins with the message for the one failure that does not come from the core.
  */
 enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struct credit_task *task,
                                   struct credit_memory *memory, struct workspace *workspace,
@@ -399,8 +391,8 @@ enum trainer_status credit_assign(struct trainer_rollouts *rollouts, const struc
 /* ---- statistics --------------------------------------------------------------------------- */
 
 /*
- * The core counts an outcome turn behind those of the tool; it gets 0 and is left out of what is
- * told, as its value is a reward and no gain.
+ * The core counts an outcome turn after those of the tool. It gets 0 here and is not reported, because its value is
+ * a reward and not a gain.
  */
 enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
                                          struct trainer_turn_gain gain[TRAINER_TURNS_MAX],
@@ -415,7 +407,7 @@ enum trainer_status credit_measure_gains(const struct trainer_rollouts *r,
         size_t turns = (size_t)r->n_turns[i];
         start[i] = i > 0 ? start[i - 1] + (size_t)r->n_turns[i - 1] + 1 : 0;
         start[i + 1] = start[i] + turns + 1;
-        values[start[i] + turns] = 0; /* the outcome turn's, which is not looked at */
+        values[start[i] + turns] = 0; /* the outcome turn's, which is ignored */
         status =
             rl_marginal_utility(turns + 1, r->value + i * ROLLOUT_VALUES, values + start[i], &core);
     }

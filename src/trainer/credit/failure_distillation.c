@@ -1,7 +1,7 @@
 /*
- * teaching.c: see teaching.h. Which groups, rollouts and tokens a teacher speaks to is the core's
- * (rlcore/distill.h); it goes by the environment's reward, not by what penalties or pass@k made of
- * it. Log-probs of the policy are those at sampling.
+ * failure_distillation.c: see failure_distillation.h. The core decides which groups, rollouts and tokens are taught
+ * (rlcore/distill.h), by the environment's reward without penalties or pass@k. The policy's log-probs are those of
+ * sampling.
  */
 #include "credit/failure_distillation.h"
 
@@ -21,7 +21,7 @@ struct distilling {
     uint8_t *eligible; /* [n] */
 };
 
-/* K1 is written over the advantages in place: the core reads each before it writes it. */
+/* K1 is written over the advantages in place, since the core reads each before it writes it. */
 static enum rl_status call_core(struct distilling *d, struct workspace *workspace,
                                 struct rl_error *core)
 {
@@ -41,7 +41,7 @@ static enum rl_status call_core(struct distilling *d, struct workspace *workspac
     return status;
 }
 
-/* Taught tokens of a row get their weight; returns how many they are. */
+/* Gives the taught tokens of a row their weight, and returns their number. Adds to *gap. */
 static uint64_t teach_row(struct distilling *d, size_t i, double *gap)
 {
     struct trainer_rollouts *r = d->r;
@@ -60,7 +60,7 @@ static uint64_t teach_row(struct distilling *d, size_t i, double *gap)
     return n;
 }
 
-/* Groups stand together. */
+/* Groups are adjacent rows. */
 static void count(const struct distilling *d, struct trainer_distillation *counts)
 {
     bool taught = false;

@@ -1,4 +1,4 @@
-/* teaching.h: a teacher's part in the credit of rollouts that failed. */
+/* failure_distillation.h: a teacher's part in the credit of rollouts that failed (algorithm.distill). */
 #ifndef TRAINER_FAILURE_DISTILLATION_H
 #define TRAINER_FAILURE_DISTILLATION_H
 
@@ -6,8 +6,8 @@
 #include "support/workspace.h"
 
 /*
- * After advantages and streams of a task's rows: K1 replaces the advantages of what is taught, K2
- * fills kd there. Adds to *counts.
+ * Called after advantages and component weights of the task's rows are set. K1 replaces the advantages of taught
+ * tokens, K2 fills their kd. Adds to *counts. Does nothing if the recipe does not distil.
  */
 enum trainer_status distill_failures(struct trainer_rollouts *rollouts, const struct credit_task *task,
                            struct workspace *workspace, struct trainer_distillation *counts,

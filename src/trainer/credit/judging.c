@@ -1,8 +1,8 @@
 /*
- * judging.c: who is judged, by whom, and what rows without a judgement get.
+ * judging.c: see judging.h.
  *
- * The rule-based judge rates every row in any case: it costs nothing, it is what another judge is
- * compared with, and a row that is cut short in between never holds anything but flags.
+ * The rule-based judge flags every row in any case: it costs nothing, another judge is compared with it, and every
+ * row holds valid flags at all times, even if a failure interrupts the other judge.
  */
 #include "credit/judging.h"
 
@@ -39,8 +39,8 @@ static void rate_by_rules(const struct judging_rows *rows, const struct trainer_
 }
 
 /*
- * A stream of its own for every row: which flags are wrong depends neither on the length of other
- * rows nor on what was sampled, and a larger share turns more flags of the same row.
+ * Inverts a share of the flags. Every row has a random stream of its own, so that its wrong flags depend neither on
+ * the length of other rows nor on sampling, and a larger share inverts the same flags of a row and more.
  */
 static void turn_some(const struct judging_rows *rows, uint8_t *flags)
 {
@@ -57,8 +57,8 @@ static void turn_some(const struct judging_rows *rows, uint8_t *flags)
 /* ---- another judge ------------------------------------------------------------------------ */
 
 /*
- * The distance to the group's mean instead of the advantage, which is that divided by a deviation:
- * one is 0 where the other is. Groups stand together.
+ * Uses the distance to the group's mean, not the advantage, which is that distance divided by a deviation: they are
+ * 0 at the same rows. Groups are adjacent rows.
  */
 static enum trainer_status choose(const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, double *overall, bool *skipped,
@@ -81,7 +81,7 @@ static enum trainer_status choose(const struct judging_rows *rows,
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "judge.skip", status, &core);
 }
 
-/* A judge whose answers fail too often is no judge: what would be trained then is the outcome alone. */
+/* If too many answers fail, training would rely on outcomes alone, so the run ends. */
 static enum trainer_status look_at_failures(const struct trainer_judge_batch *batch,
                                             const struct trainer_judge_counts *counts,
                                             struct trainer_error *err)
@@ -103,7 +103,9 @@ static enum trainer_status look_at_failures(const struct trainer_judge_batch *ba
         batch->why);
 }
 
-/* Flags of the rule-based judge stand there when it begins: they are compared before they are replaced. */
+/*
+ * flags holds those of the rule-based judge on entry, which are compared with the answer before they are replaced.
+ */
 static void take_row(struct trainer_judge_counts *counts, const struct judging_rows *rows,
                      const struct trainer_judge_batch *batch, size_t i, uint8_t by_outcome,
                      uint8_t *flags)
@@ -121,7 +123,7 @@ static void take_row(struct trainer_judge_counts *counts, const struct judging_r
     counts->rows[batch->mark[i]]++;
 }
 
-/* What stands in an answer is not trusted to be a mark. */
+/* The caller's marks are not trusted to be valid. */
 static enum trainer_status check_marks(const struct trainer_judge_batch *batch,
                                        struct trainer_error *err)
 {
@@ -132,7 +134,7 @@ static enum trainer_status check_marks(const struct trainer_judge_batch *batch,
     return TRAINER_OK;
 }
 
-/* Once for all ranks: it costs money, and an answer may differ from the one before. */
+/* Rank 0 asks for all ranks: asking costs money, and a second answer may differ from the first. */
 static enum trainer_status ask_for_all(struct judging *judging, struct trainer_judge_batch *batch,
                                        struct trainer_error *err)
 {
@@ -221,7 +223,7 @@ void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_co
     sum->seconds += part->seconds;
 }
 
-/* The rule-based judge rates every row; its flags are compared with those that were turned. */
+/* Compares the rule-based judge's flags with the flags after inversion. */
 static void count_rules(struct judging *judging, const struct judging_rows *rows,
                         const struct trainer_rollouts *r, const uint8_t *flags)
 {
@@ -246,7 +248,7 @@ static void count_flags(struct judging *judging, const struct judging_rows *rows
         }
 }
 
-/* Behind prm_steps nobody reads the flags: nobody is asked for them. */
+/* Flags are not read after prm_steps iterations, so no judge is asked then. */
 enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, uint8_t *flags,
                                   struct trainer_error *err)

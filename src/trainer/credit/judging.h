@@ -1,4 +1,7 @@
-/* judging.h: flags of the steps of a task's rows, by the rule-based judge or by the one that the caller gave. */
+/*
+ * judging.h: GOOD or BAD flags for the steps of a task's rows, by the rule-based judge or by the caller's
+ * (trainer/judge.h).
+ */
 #ifndef TRAINER_JUDGING_H
 #define TRAINER_JUDGING_H
 
@@ -7,15 +10,15 @@
 #include "rollout/rollouts.h"
 #include "support/ranks.h"
 
-/* Zeroed, with the caller's function where there is one. */
+/* The caller's judge, if there is one; zero without. */
 struct judging {
     trainer_judge_fn *ask;
     void *context;
-    struct ranks *ranks; /* rank 0 asks for all; NULL: alone */
+    struct ranks *ranks; /* rank 0 asks for all; NULL: a process alone */
     struct trainer_judge_counts counts; /* of this iteration */
 };
 
-/* Rows [first, first+n) are those of one task. */
+/* Rows [first, first+n) of the rollouts, all of one task. */
 struct judging_rows {
     const struct trainer_recipe *recipe;
     int32_t task, iteration;
@@ -24,12 +27,15 @@ struct judging_rows {
     const size_t *start;   /* [n+1] */
 };
 
-/* flags [start[n]]: 1, 0, or RL_ADCA_UNJUDGED throughout a row. */
+/*
+ * Fills flags [start[n]] with 1 (GOOD), 0 (BAD), or RL_ADCA_UNJUDGED throughout a row. TRAINER_EJUDGE if too many
+ * rows got no flags.
+ */
 enum trainer_status judging_flags(struct judging *judging, const struct judging_rows *rows,
                                   const struct trainer_rollouts *r, uint8_t *flags,
                                   struct trainer_error *err);
 
-/* Add what came of a task or an iteration to a sum. */
+/* Adds the counts of a task or an iteration to a sum. */
 void judging_add(struct trainer_judge_counts *sum, const struct trainer_judge_counts *part);
 
 #endif

@@ -2,9 +2,9 @@
 #include "env/fact_graph.h"
 
 /*
- * The graph is never stored: an edge is a hash of its start, since a table would have to be made for every question, to
- * be read a handful of times. The upper half of the relations leaves the region. Region and place within it come from
- * different bits of one hash, so that they are independent.
+ * The graph is never stored: an edge is a hash of its start, since a table would have to be made for every
+ * question, to be read a handful of times. The upper half of the relations leaves the region. Region and place
+ * within it come from different bits of one hash, so that they are independent.
  */
 int32_t graph_follow(const struct trainer_env *env, uint64_t question, int32_t entity,
                      int32_t relation)

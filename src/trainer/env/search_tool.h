@@ -11,8 +11,8 @@ enum search_distractors {
 };
 
 /*
- * Answers a search for a relation of an entity: OBS relation entity .. /OBS with env->facts facts, or with probability
- * p_fail OBS NONE /OBS. Returns the number of tokens.
+ * Answers a search for a relation of an entity: OBS relation entity .. /OBS with env->facts facts, or with
+ * probability p_fail OBS NONE /OBS. Returns the number of tokens.
  */
 size_t search_tool_answer_for(const struct trainer_env *env, const struct trainer_episode *episode,
                               int32_t entity, int32_t relation,

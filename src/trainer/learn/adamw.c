@@ -1,7 +1,7 @@
 /*
- * adamw.c: see adamw.h. AdamW (arXiv 1711.05101): decay is applied to the weight, not through the
- * gradient, where Adam's division would undo it. Both bias corrections are folded into scalars
- * outside the loop, which then is one pass over four arrays, as fast as memory.
+ * adamw.c: see adamw.h. Decay is applied to the weight and not through the gradient, where Adam's division would
+ * undo it. Both bias corrections are folded into scalars outside the loop, which is then one pass over four arrays,
+ * limited only by memory bandwidth.
  */
 #include "learn/adamw.h"
 

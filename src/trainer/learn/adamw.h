@@ -12,15 +12,15 @@ struct adamw {
     double beta1, beta2, epsilon, weight_decay;
 };
 
-/* sqrt of the sum of squares. */
+/* Euclidean norm of an array. */
 double adamw_norm(size_t n, const float *gradient);
 
-/* One more update begins. */
+/* Called once at the beginning of an update, before its adamw_step calls. */
 void adamw_begin(struct adamw *adam);
 
 /*
- * Of params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params),
- * with the gradient scaled first.
+ * Moves params [n] from `first` on: params -= rate (m' / (sqrt(v') + epsilon) + weight_decay params). The gradient
+ * is first multiplied by scale.
  */
 void adamw_step(struct adamw *adam, size_t first, size_t n, double rate, double scale,
                 const float *gradient, float *params);

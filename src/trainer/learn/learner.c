@@ -1,10 +1,9 @@
 /*
  * learner.c: see learner.h.
  *
- * Rows go through the network in chunks, chunks in lanes: chunk c belongs to lane
- * c mod GRADIENT_LANES whoever computes it, each lane sums into its own gradient and lanes are
- * added in order. Floating sums depend on order; this order depends on the batch alone, so that a
- * trial repeats to the bit with any number of threads.
+ * Chunk c belongs to lane c mod GRADIENT_LANES, whichever thread or process computes it. Each lane sums into its
+ * own gradient, and the lanes are added in order. Sums of floats depend on their order; this order depends on the
+ * batch alone, so that a trial repeats with the same bits on any number of threads.
  */
 #include "learn/learner.h"
 
@@ -22,22 +21,22 @@
 #include "support/ordered_sum.h"
 #include "support/threads.h"
 
-/* A micro-batch, packed. Arrays are cut from those of learner.whole. */
+/* A micro-batch, packed. Its arrays are parts of those of learner.whole. */
 struct learner_chunk {
-    struct trainer_passf *pass; /* that keeps its activations, or NULL */
+    struct trainer_passf *pass; /* the pass that keeps its activations, or NULL */
     struct trainer_sequences sequences;
     size_t n_rows;
-    const size_t *row; /* [n_rows] of the rows handed in */
+    const size_t *row; /* [n_rows] numbers of its rows in the batch */
     size_t *start;     /* [n_rows + 1] */
     int32_t *tokens;
     uint8_t *wanted;
     size_t n_wanted;
-    size_t *place; /* [n_wanted] of each wanted token in the [n*width] arrays */
+    size_t *place; /* [n_wanted] place of each wanted token in the [n*width] arrays */
     float *log_prob, *entropy, *d_log_prob;
-    uint16_t *replay, *record; /* with experts: [n][layers][experts_per_token] of each token */
-    size_t *predicts;          /* [n] place of the token behind, SIZE_MAX at a row's end */
+    uint16_t *replay, *record; /* with experts: [n][layers][experts_per_token] */
+    size_t *predicts;          /* [n] place of the next token, SIZE_MAX at a row's end */
     bool replays;
-    float *value; /* with a value head: values, then their gradient */
+    float *value; /* with a value head: first values, then their gradient */
 };
 
 _Static_assert(TRAINER_NO_EXPERT == RL_NO_EXPERT, "routes are the core's");
@@ -48,7 +47,7 @@ static size_t all_tokens(const struct learner *learner)
     return learner->micro.max_rows * (size_t)learner->model.max_tokens;
 }
 
-/* Called twice, once without a block to measure it: what it cuts is written where there is one. */
+/* Called twice: with a NULL block it only measures. */
 static void carve_chunks(struct learner *learner, struct carve *block)
 {
     size_t n = all_tokens(learner), places = trainer_model_routes(&learner->model);
@@ -115,8 +114,8 @@ double learner_bytes(const struct trainer_model *model, size_t max_rows,
 }
 
 /*
- * Where all chunks have a pass of their own, the backward pass of a minibatch reads what the forward
- * pass left in them. A failure halfway is closed by the caller, so n_passes must be right at once.
+ * If every chunk has a pass of its own, the backward pass of a minibatch reads what the forward pass left there.
+ * The caller closes the learner after a failure too, so n_passes must be right at any time.
  */
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
                                  size_t max_rows, const struct trainer_micro_batch *micro,
@@ -150,8 +149,8 @@ void learner_close(struct learner *learner)
 }
 
 /*
- * 1e-8 is Adam's own (arXiv 1412.6980). With it the first steps after a restart have about the
- * size of the rate whatever the gradient's scale, which is what warm-up is for.
+ * 1e-8 is Adam's own epsilon (arXiv 1412.6980). With it, the first steps after a restart have about the size of the
+ * learning rate whatever the gradient's scale, which is what the warm-up is for.
  */
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay)
 {
@@ -168,7 +167,7 @@ void learner_restart(struct learner *learner, double beta1, double beta2, double
 
 /* ---- passes ------------------------------------------------------------------------------- */
 
-/* What is wanted is numbered in order, and its place kept: log-probs come back packed. */
+/* Wanted tokens are numbered in order and their places remembered, because log-probs come back packed. */
 static void pack(struct learner_chunk *chunk, const struct learner_rows *rows)
 {
     size_t n = 0;
@@ -215,7 +214,7 @@ static enum trainer_status take_routes(const struct learner *learner, struct lea
     return status == RL_OK ? TRAINER_OK : trainer_core_failed(err, "route replay", status, &core);
 }
 
-/* Places that predict nothing, padding as well, have no route. */
+/* Places that predict nothing, such as padding, have no route. */
 static void give_routes(const struct learner *learner, const struct learner_chunk *chunk,
                         const struct learner_rows *rows)
 {
@@ -246,7 +245,7 @@ static enum trainer_status prepare_routes(const struct learner *learner,
 
 /* ---- a chunk ------------------------------------------------------------------------------ */
 
-/* The pass that a chunk keeps, else the one of whoever is at work. */
+/* The chunk's own pass, or that of the calling worker. */
 static struct trainer_passf *pass_of(const struct learner *learner,
                                      const struct learner_chunk *chunk)
 {
@@ -263,8 +262,8 @@ static void give_values(struct learner_chunk *chunk, float *log_prob, float *ent
 }
 
 /*
- * Entropy only where it is asked for: it is one more pass over the logits, and scoring does not
- * read it. Values at once: the pass may go to another chunk before anybody asks for them.
+ * Entropies are only computed if they are asked for: they take another pass over the logits, and scoring does not
+ * read them. Values are read at once, because the pass may serve another chunk next.
  */
 static enum trainer_status forward_chunk(const struct learner *learner, struct learner_chunk *chunk,
                                          const float *params, const struct learner_rows *rows,
@@ -293,7 +292,7 @@ static size_t lane_of(size_t chunk)
     return chunk % GRADIENT_LANES;
 }
 
-/* Whether this process computes a chunk: those of its lanes, whose gradients it will sum. */
+/* Whether this process computes a chunk: one of its lanes, whose gradients it sums. */
 static bool is_mine(const struct learner *learner, size_t chunk)
 {
     size_t first, end;
@@ -301,7 +300,10 @@ static bool is_mine(const struct learner *learner, size_t chunk)
     return lane_of(chunk) >= first && lane_of(chunk) < end;
 }
 
-/* Chunks of this batch, each with its part of the arrays; the first of this process keep a pass. */
+/*
+ * The chunks of this batch, each with its part of the arrays. The first chunks of this process keep their
+ * activations.
+ */
 static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
 {
     const struct micro_batches *micro = &learner->micro;
@@ -332,7 +334,10 @@ static void cut_chunks(struct learner *learner, const struct learner_rows *rows)
     }
 }
 
-/* Who does not keep all activations needs a pass for every thread, and has no more threads. */
+/*
+ * If not all activations can be kept, every thread needs a pass of its own, so there are no more threads than
+ * passes.
+ */
 static void share_passes(struct learner *learner)
 {
     size_t mine = 0, threads = (size_t)learner->threads;
@@ -346,7 +351,7 @@ static void share_passes(struct learner *learner)
 
 enum direction { PASS_OVER, TO_SHARED, FROM_SHARED };
 
-/* Wanted values of a chunk, one behind the other at *shared, which moves on. */
+/* Moves the wanted values of a chunk to or from *shared, one after the other, and advances *shared. */
 static void move_values(const struct learner_rows *rows, const struct learner_chunk *chunk,
                         enum direction direction, float *values, float **shared)
 {
@@ -364,8 +369,8 @@ static void move_values(const struct learner_rows *rows, const struct learner_ch
 }
 
 /*
- * All chunks, those of rank 0 first. Every process counts what every other will send: rows and masks
- * are the same everywhere. mine and others: what is done with whose values.
+ * Goes through all chunks, those of rank 0 first. Every process knows how much every other one will send, because
+ * rows and masks are the same everywhere. `mine` applies to this process's values, `others` to those of the others.
  */
 static void move_chunks(const struct learner *learner, const struct learner_rows *rows,
                         enum direction mine, enum direction others, float *values, size_t *start)
@@ -383,7 +388,7 @@ static void move_chunks(const struct learner *learner, const struct learner_rows
     }
 }
 
-/* values, of which each process has those of its chunks, are whole on all of them afterwards. */
+/* On entry each process has the values of its own chunks; on return all processes have all values. */
 static enum trainer_status share_values(struct learner *learner, const struct learner_rows *rows,
                                         float *values, struct trainer_error *err)
 {
@@ -400,7 +405,7 @@ static enum trainer_status share_values(struct learner *learner, const struct le
     return status;
 }
 
-/* Whole rows of the chunks of one rank, to or from *shared, which moves on. */
+/* Moves the rows of one rank's chunks to or from *shared, and advances *shared. */
 static void move_routes(const struct learner *learner, const struct learner_rows *rows, int rank,
                         bool to_shared, uint16_t **shared)
 {
@@ -416,7 +421,7 @@ static void move_routes(const struct learner *learner, const struct learner_rows
             }
 }
 
-/* Routes that were recorded are whole on all ranks afterwards, as log-probs are. */
+/* On return all ranks have all recorded routes. */
 static enum trainer_status share_routes(struct learner *learner, const struct learner_rows *rows,
                                         struct trainer_error *err)
 {
@@ -431,7 +436,7 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
     uint16_t *at = learner->shared_routes;
     for (int rank = 0; rank < size; rank++) {
         uint16_t *begin = at;
-        move_routes(learner, rows, rank, true, &at); /* others' are overwritten by the gather */
+        move_routes(learner, rows, rank, true, &at); /* the gather overwrites those of other ranks */
         start[rank + 1] = start[rank] + (size_t)(at - begin) * sizeof *at;
     }
     enum trainer_status status = ranks_gather(learner->ranks, learner->shared_routes, start, err);
@@ -441,7 +446,7 @@ static enum trainer_status share_routes(struct learner *learner, const struct le
     return status;
 }
 
-/* Where several chunks fail, which error is kept depends on timing; any of them ends the run. */
+/* If several chunks fail, timing decides which error is kept; any of them ends the run. */
 static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
                        const struct trainer_error *err)
 {
@@ -454,10 +459,7 @@ static void keep_error(enum trainer_status *failed, struct trainer_error *kept,
     }
 }
 
-/*
- * A parallel loop cannot be left: chunks after a failure still run, and what they computed is not
- * read.
- */
+/* A parallel loop cannot be left early: chunks after a failure still run, and their results are not read. */
 enum trainer_status learner_forward(struct learner *learner, const float *params,
                                     const struct learner_rows *rows, float *log_prob,
                                     float *entropy, struct trainer_error *err)
@@ -500,7 +502,7 @@ enum trainer_status learner_values(struct learner *learner, const struct learner
     return share_values(learner, rows, value, err);
 }
 
-/* Log-probs alone, of any number of rows: as many at a time as there is room for. */
+/* Scores as many rows at a time as there is memory for. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err)
@@ -522,7 +524,7 @@ enum trainer_status learner_score(struct learner *learner, const float *params,
     return status;
 }
 
-/* Activations of a chunk, where they are not kept: the same pass as before, from the same input. */
+/* Repeats the forward pass of a chunk whose activations were not kept, with the same input. */
 static enum trainer_status recompute(const struct learner *learner, struct learner_chunk *chunk,
                                      struct trainer_passf *pass, struct trainer_error *err)
 {
@@ -550,7 +552,7 @@ static enum trainer_status backward_chunk(const struct learner *learner,
     return TRAINER_OK;
 }
 
-/* Lanes start from zero each time: a minibatch that failed halfway leaves nothing behind. */
+/* A lane starts from zero each time, so that a minibatch that failed halfway leaves nothing behind. */
 static enum trainer_status backward_lane(struct learner *learner, size_t lane,
                                          const float *d_log_prob, const float *d_value,
                                          struct trainer_error *err)
@@ -565,7 +567,7 @@ static enum trainer_status backward_lane(struct learner *learner, size_t lane,
     return status;
 }
 
-/* The lanes of this process. */
+/* Backward passes of the lanes of this process. */
 static enum trainer_status backward_lanes(struct learner *learner, const float *d_log_prob,
                                           const float *d_value, struct trainer_error *err)
 {
@@ -587,9 +589,9 @@ static enum trainer_status backward_lanes(struct learner *learner, const float *
 }
 
 /*
- * Muon is for matrices that multiply activations. Embeddings and a router's columns are tables and
- * norms are gains: their rows are not directions to orthogonalise, and they stay with AdamW, as its author has it. q, k
- * and v are three matrices that happen to be stored as one.
+ * Muon moves the matrices that multiply activations. Embeddings and a router's columns are tables and norms are
+ * gains; their rows are not directions to orthogonalise, so AdamW moves them, as Muon's author does. q, k and v are
+ * three matrices that happen to be stored as one.
  */
 static void move_matrix(struct learner *learner, size_t at, size_t rows, size_t columns,
                         size_t stride, double rate, double scale)
@@ -616,7 +618,7 @@ static void move_layer(struct learner *learner, struct net_layer at,
     adamw_step(&learner->adam, at.norm2, d, rates->rate, scale, learner->gradient, learner->params);
 }
 
-/* All from `first` on by AdamW, the value head at its own rate. */
+/* Moves all parameters from `first` on by AdamW, the value head at its own rate. */
 static void move_end(struct learner *learner, size_t first, const struct learner_rates *rates,
                      double scale)
 {
@@ -646,11 +648,11 @@ static void move(struct learner *learner, const struct learner_rates *rates, dou
 }
 
 /*
- * The sum of all lanes ends up in the first. Few lanes: each costs a gradient's memory and an
- * addition, and backward passes use no more cores, or processes, than there are lanes.
+ * The sum of all lanes ends up in the first lane. There are few lanes because each costs the memory of a gradient
+ * and an addition; in turn, backward passes can use no more cores or processes than there are lanes.
  *
- * The norm is checked before the step and the weights after it: a NaN that got into the weights
- * would show as garbage rollouts an iteration later, with nothing to say where it came from.
+ * The norm is checked before the step and the weights after it. A NaN in the weights would otherwise show as
+ * garbage rollouts an iteration later, without a hint where it came from.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
                                    const float *d_value, const struct learner_rates *rates,

@@ -1,15 +1,14 @@
 /*
- * learner.h: the policy being trained: forward and backward passes over rows of tokens, and
- * updates.
+ * learner.h: the policy being trained: forward and backward passes over rows of tokens, and updates.
  *
- * Rows are cut into chunks, the micro-batches of micro_batch.h, chunks are dealt to GRADIENT_LANES
- * lanes, and the gradients of the lanes are added in order: sums do not depend on how many threads
- * do the work. Where several processes share a run, lanes are dealt out to them, each with its
- * chunks; log-probs and the sum of the gradients are on all of them.
+ * Rows are cut into chunks, which are the micro-batches of micro_batch.h. Chunks are dealt to GRADIENT_LANES lanes,
+ * and the gradients of the lanes are added in order, so that sums do not depend on the number of threads. If
+ * several processes share a run, each computes some of the lanes with their chunks; log-probs and the summed
+ * gradient are then sent to all.
  *
- * The way back needs what the forward pass left. Where there is no room for the passes of all
- * chunks, those without one of their own go forward again just before (activation recomputation,
- * arXiv 1604.06174): the same numbers, for a third more work on them.
+ * The backward pass needs the activations of the forward pass. If there is not enough memory to keep those of all
+ * chunks, the other chunks repeat their forward pass just before (activation recomputation, arXiv 1604.06174): the
+ * numbers are the same, and these chunks take a third more work.
  */
 #ifndef TRAINER_LEARNER_H
 #define TRAINER_LEARNER_H
@@ -20,7 +19,7 @@
 #include "learn/micro_batch.h"
 #include "support/ranks.h"
 
-/* n rows of width tokens each; wanted marks those whose log-prob is asked for. */
+/* n rows of width tokens each; the log-probs of wanted tokens are computed. */
 struct learner_rows {
     size_t n, width;
     const int32_t *tokens; /* [n*width] */
@@ -33,32 +32,35 @@ struct learner_chunk;
 struct learner {
     struct trainer_model model;
     size_t n_params;
-    struct micro_batches micro; /* of the last forward pass: a chunk each */
-    size_t n_passes;            /* there are; as many chunks at most keep their activations */
-    int threads, workers;       /* workers: threads that there are passes for */
-    struct ranks *ranks;        /* NULL: alone; the caller's, to be set after learner_open */
+    struct micro_batches micro; /* of the last forward pass; each is a chunk */
+    size_t n_passes;            /* number of passes, and so of chunks that can keep their activations */
+    int threads, workers;       /* workers: the threads that have a pass to work with */
+    struct ranks *ranks;        /* NULL for a process alone; set by the caller after learner_open */
     /*
-     * Of the rows handed in: [n*width][layers][experts_per_token], each NULL or the caller's, as in
-     * trainer_pass_route. Routes stand with the token that they predict: those of the pass over a
-     * token are at the place behind it.
+     * For the rows of the next forward passes: [n*width][layers][experts_per_token], NULL or arrays of the caller,
+     * as in trainer_pass_route. A route is stored with the token that it predicts: the route of a token is at the
+     * next token's place.
      */
     const uint16_t *replay;
     uint16_t *record;
-    double balance; /* weight of the load-balancing loss, mean over chunks; the caller's */
+    double balance; /* weight of the load-balancing loss, a mean over chunks; set by the caller */
     float *params;
     float *gradient; /* [GRADIENT_LANES][n_params] */
     struct adamw adam;
-    float *muon; /* scratch */
-    /* [n_passes] the first of chunks that keep them, then of workers */
+    float *muon; /* scratch memory of muon_step */
+    /* [n_passes] first those of chunks that keep activations, then those of workers */
     struct trainer_passf **pass;
     size_t n_kept;
     struct learner_chunk *chunks; /* [micro.most] */
-    struct learner_chunk *whole;  /* one, whose arrays all others are cut from */
-    float *shared;           /* log-probs on their way between ranks, NULL until there are any */
-    uint16_t *shared_routes; /* and routes */
+    struct learner_chunk *whole;  /* one; the arrays of all other chunks are parts of its arrays */
+    float *shared;           /* buffer that sends log-probs between ranks; NULL until it is needed */
+    uint16_t *shared_routes; /* the same for routes */
 };
 
-/* micro may be NULL: the defaults. At least one pass is made, whatever activation_bytes says. */
+/*
+ * Memory and buffers for batches of at most max_rows rows. micro may be NULL for the defaults. At least one pass is
+ * made, even if activation_bytes is less. learner_close also works after a failure.
+ */
 double learner_bytes(const struct trainer_model *model, size_t max_rows,
                      const struct trainer_micro_batch *micro);
 enum trainer_status learner_open(struct learner *learner, const struct trainer_model *model,
@@ -66,38 +68,39 @@ enum trainer_status learner_open(struct learner *learner, const struct trainer_m
                                  int threads, struct trainer_error *err);
 void learner_close(struct learner *learner);
 
-/* Forget what the optimizer has learned about the gradient. */
+/* Resets the moments of the optimizer and its settings. */
 void learner_restart(struct learner *learner, double beta1, double beta2, double weight_decay);
 
 /*
- * log_prob [n*width], and entropy unless NULL, at the wanted tokens; others are left alone. At most
- * max_rows.
+ * Forward pass over at most max_rows rows. Writes log_prob [n*width], and entropy unless it is NULL, at the wanted
+ * tokens only. learner_values and learner_update may follow.
  */
 enum trainer_status learner_forward(struct learner *learner, const float *params,
                                     const struct learner_rows *rows, float *log_prob,
                                     float *entropy, struct trainer_error *err);
 
-/* The same for any number of rows, to be scored only. */
+/* Log-probs alone, for any number of rows. */
 enum trainer_status learner_score(struct learner *learner, const float *params,
                                   const struct learner_rows *rows, float *log_prob,
                                   struct trainer_error *err);
 
-/* How an update moves. */
+/* How far an update moves. */
 struct learner_rates {
-    double rate;        /* of AdamW */
-    double matrix_rate; /* of Muon for the matrices of the layers; 0 = AdamW for them as well */
-    double clip_norm;   /* longest gradient, 0 = any */
-    double value_rate;  /* of AdamW for the value head; 0 = rate */
+    double rate;        /* learning rate of AdamW */
+    double matrix_rate; /* learning rate of Muon for the matrices of the layers; 0 = AdamW moves them too */
+    double clip_norm;   /* a gradient of larger norm is scaled down to it; 0 = never */
+    double value_rate;  /* learning rate of AdamW for the value head; 0 = rate */
 };
 
-/* After learner_forward with a value head: value [n*width] at the wanted tokens. */
+/* After learner_forward with a value head: writes value [n*width] at the wanted tokens. */
 enum trainer_status learner_values(struct learner *learner, const struct learner_rows *rows,
                                    float *value, struct trainer_error *err);
 
 /*
- * After learner_forward with the learner's own params: gradient of sum(d_log_prob log_prob), and of
- * sum(d_value value) unless d_value is NULL, then an update. *norm: of the gradient before it is cut. TRAINER_ENUMERIC if it is not finite
- * (parameters are then unchanged), or the parameters are not after the update.
+ * After learner_forward with the learner's own params: the gradient of sum(d_log_prob log_prob), plus that of
+ * sum(d_value value) unless d_value is NULL, then an update. *norm receives the gradient's norm before it is
+ * clipped. TRAINER_ENUMERIC if the gradient is not finite, with unchanged parameters, or if the new parameters are
+ * not finite.
  */
 enum trainer_status learner_update(struct learner *learner, const float *d_log_prob,
                                    const float *d_value, const struct learner_rates *rates,

@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* Of the tokens after a tool's first answer, if they have a clip range of their own. */
+/* Metrics of the tokens after a tool's first answer, if they have their own clip range. */
 struct loss_after_tool {
     double share; /* of the rl component's tokens */
     double clip_fraction, ratio, kl;
 };
 
-/* Of the composed loss (rlcore/compose.h). */
+/* Metrics of the composed loss (rlcore/compose.h). */
 struct loss_composed {
     double backend, staleness;               /* mean factors before their caps */
     double backend_capped, staleness_capped; /* shares of tokens */

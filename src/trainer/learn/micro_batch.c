@@ -11,8 +11,8 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /*
- * First fit: two micro-batches have more than `tokens` together, and all but the last more than
- * tokens - longest each, or a later row would have gone there.
+ * An upper bound for first fit. Two micro-batches together have more than `tokens` tokens, and each but the last
+ * has more than tokens - longest, because otherwise a later row would have been put there.
  */
 static size_t most_packed(const struct micro_batches *b)
 {
@@ -39,7 +39,7 @@ struct micro_batches micro_batches_sized(const struct trainer_model *model, size
     return b;
 }
 
-/* Some arrays of one number per row, and those of a partition: see rlcore/pack.h. */
+/* Arrays of one number per row, and those of a partition: see rlcore/pack.h. */
 double micro_batches_workspace(const struct micro_batches *batches)
 {
     return batches->packed ? 512 * (double)(batches->max_rows + GRADIENT_LANES) : 0;
@@ -74,8 +74,8 @@ static void take_in_order(struct micro_batches *b, size_t n)
 }
 
 /*
- * What a row costs: products by token, attention by pairs of them. Lanes are the plan's workers. A
- * worker without a bin of its own takes no copy of another's here, it has nothing to do.
+ * The cost of a row: matrix products by token, attention by pairs of tokens. Lanes are the workers of the core's
+ * plan. The plan gives a worker without a bin a copy of another's; here that worker has nothing to do instead.
  */
 static struct rl_pack_options options_of(const struct micro_batches *b)
 {

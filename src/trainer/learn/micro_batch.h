@@ -1,9 +1,9 @@
 /*
  * micro_batch.h: which rows of a batch go through the network together.
  *
- * Without a number of tokens rows are taken as they come, TRAINER_MICRO_BATCH_ROWS each. With one
- * they are packed by the core's plan (rlcore/pack.h): no micro-batch has more tokens, and those of
- * the lanes cost about the same. Either follows from the rows alone, never from threads or ranks.
+ * Without a limit in tokens, rows are taken in order, TRAINER_MICRO_BATCH_ROWS at a time. With a limit they are
+ * packed by the core's plan (rlcore/pack.h): no micro-batch exceeds the limit, and the lanes cost about the same.
+ * Both follow from the rows alone, never from the number of threads or ranks.
  */
 #ifndef TRAINER_MICRO_BATCH_H
 #define TRAINER_MICRO_BATCH_H
@@ -13,31 +13,31 @@
 #include "support/carve.h"
 #include "support/workspace.h"
 
-/* Micro-batches are dealt to this many lanes, each of which sums into a gradient of its own. */
+/* Micro-batches are dealt to this many lanes, each of which sums into its own gradient. */
 enum { GRADIENT_LANES = 4 };
 
 struct micro_batches {
     struct trainer_model model;
-    size_t tokens;         /* at most in one */
-    size_t max_rows, most; /* rows of a batch, micro-batches of them */
+    size_t tokens;         /* most tokens of a micro-batch */
+    size_t max_rows, most; /* most rows of a batch; most micro-batches it can have */
     bool packed;
-    size_t n;              /* of the batch at hand; micro-batch i is of lane i mod GRADIENT_LANES */
-    size_t n_full;         /* of them that hold any row */
-    size_t *row;           /* [max_rows] rows, micro-batch after micro-batch in any order */
-    size_t *first, *count; /* [most] of each, into row */
-    size_t *length, *bin_start, *slots; /* of the core's plan */
+    size_t n;              /* of the current batch; micro-batch i belongs to lane i mod GRADIENT_LANES */
+    size_t n_full;         /* how many of these have rows */
+    size_t *row;           /* [max_rows] rows in the order of micro-batches */
+    size_t *first, *count; /* [most] range of each micro-batch in `row` */
+    size_t *length, *bin_start, *slots; /* scratch memory for the core's plan */
     struct workspace workspace;
 };
 
-/* Sizes for batches of up to max_rows rows; micro may be NULL: the defaults. */
+/* Sizes for batches of up to max_rows rows. micro may be NULL for the defaults. Nothing is allocated yet. */
 struct micro_batches micro_batches_sized(const struct trainer_model *model, size_t max_rows,
                                          const struct trainer_micro_batch *micro);
-/* Bytes of what the core asks for on top of what is carved. */
+/* Bytes of the core's scratch memory, which comes on top of what micro_batches_carve takes. */
 double micro_batches_workspace(const struct micro_batches *batches);
 void micro_batches_carve(struct micro_batches *batches, struct carve *block);
 void micro_batches_close(struct micro_batches *batches);
 
-/* Of n rows, at most max_rows. */
+/* Cuts a batch of n rows (at most max_rows) with length [n] into micro-batches. */
 enum trainer_status micro_batches_plan(struct micro_batches *batches, size_t n,
                                        const int32_t *length, struct trainer_error *err);
 

@@ -50,9 +50,9 @@ struct minibatch *minibatch_new(size_t rows, size_t width)
 /* ---- gathering ---------------------------------------------------------------------------- */
 
 /*
- * A minibatch is a copy, because rows are picked in shuffled order and the core's kernels want them adjacent; otherwise
- * every loop of every loss would read through an index. Rows are copied with their padding, since the kernels take rows
- * of one width.
+ * A minibatch is a copy, because rows are picked in shuffled order and the core's kernels want them adjacent;
+ * otherwise every loop of every loss would read through an index. Rows are copied with their padding, since the
+ * kernels take rows of one width.
  */
 static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                          size_t from)
@@ -70,8 +70,8 @@ static void gather_reals(struct minibatch *b, const struct trainer_rollouts *r, 
 }
 
 /*
- * The turns of the rl component are numbered without a gap if a rejection has emptied one. The tool has answered before a
- * token if a token that is not the policy's comes after one that is.
+ * The turns of the rl component are numbered without a gap if a rejection has emptied one. The tool has answered
+ * before a token if a token that is not the policy's comes after one that is.
  */
 static void gather_marks(struct minibatch *b, const struct trainer_rollouts *r, size_t to,
                          size_t from)
@@ -124,8 +124,8 @@ static bool gather_row(struct minibatch *b, const struct trainer_rollouts *r, si
 }
 
 /*
- * Rows with rl tokens go to the front, others to the end. Every row is first copied to the next place at the front, and a
- * second time only if it has no rl tokens, which is rare.
+ * Rows with rl tokens go to the front, others to the end. Every row is first copied to the next place at the front,
+ * and a second time only if it has no rl tokens, which is rare.
  */
 void minibatch_gather(struct minibatch *b, const struct trainer_rollouts *r, const size_t *row,
                       size_t n)

@@ -13,7 +13,10 @@ typedef enum rl_status policy_loss_fn(const struct rl_batch *batch, const struct
                                       struct rl_loss_result *out, struct rl_workspace *ws,
                                       struct rl_error *err);
 
-/* The losses of one shape. TURN, COMPOSE and the stream losses have shapes of their own and are never looked up here. */
+/*
+ * The losses of one shape. TURN, COMPOSE and the stream losses have shapes of their own and are never looked up
+ * here.
+ */
 static policy_loss_fn *const policy_losses[TRAINER_N_LOSSES] = {
     [TRAINER_LOSS_PPO] = rl_ppo_lossf,
     [TRAINER_LOSS_GSPO] = rl_gspo_lossf,
@@ -43,8 +46,8 @@ static enum rl_status turn_loss(struct minibatch *b, const struct trainer_loss *
 }
 
 /*
- * The four factors of an asynchronous run with a mixture of experts, kept apart (rlcore/compose.h). Routes were already
- * replayed in the forward pass; run/route_replay.c compares them.
+ * The four factors of an asynchronous run with a mixture of experts, kept apart (rlcore/compose.h). Routes were
+ * already replayed in the forward pass; run/route_replay.c compares them.
  */
 static enum rl_status composed_loss(struct minibatch *b, const struct trainer_loss *loss,
                                     const struct rl_batch *batch, struct workspace *workspace,
@@ -89,8 +92,8 @@ static size_t count(const uint8_t *mask, size_t n)
 }
 
 /*
- * The loss of the tokens before (after_tool false) or after the tool's first answer. Both parts are divided by the number
- * of tokens of both. The gradient is added.
+ * The loss of the tokens before (after_tool false) or after the tool's first answer. Both parts are divided by the
+ * number of tokens of both. The gradient is added.
  */
 static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *loss,
                                 struct rl_loss_options options, bool after_tool,
@@ -116,8 +119,8 @@ static enum rl_status part_loss(struct minibatch *b, const struct trainer_loss *
 }
 
 /*
- * Tokens after the tool's first answer depend on that answer and drift further than those before it, so they may have a
- * clip range of their own. Both parts share one mean over all tokens.
+ * Tokens after the tool's first answer depend on that answer and drift further than those before it, so they may
+ * have a clip range of their own. Both parts share one mean over all tokens.
  */
 static enum rl_status split_loss(struct minibatch *b, const struct trainer_loss *loss,
                                  const struct rl_loss_options *options,
@@ -184,8 +187,8 @@ static enum rl_status drop_far_units(struct minibatch *b, const struct trainer_o
 }
 
 /*
- * Clip ranges are the recipe's; by default the upper one is wider (0.2 and 0.28: DAPO, arXiv 2503.14476). clip_c is the
- * dual clip of PPO (arXiv 1912.09729).
+ * Clip ranges are the recipe's; by default the upper one is wider (0.2 and 0.28: DAPO, arXiv 2503.14476). clip_c is
+ * the dual clip of PPO (arXiv 1912.09729).
  */
 enum rl_status policy_loss(struct minibatch *b, const struct trainer_loss *loss,
                                   struct workspace *workspace, struct loss_result *result,

@@ -6,8 +6,9 @@
 #include <rlcore/loss.h>
 
 /*
- * Token by token, k and its gradient become those of min(r k, clip(r) k). r is the ratio to the old policy, which turns a
- * mean over old samples into one over the policy's own. Where the clipped product is the smaller one, r has no gradient.
+ * Token by token, k and its gradient become those of min(r k, clip(r) k). r is the ratio to the old policy, which
+ * turns a mean over old samples into one over the policy's own. Where the clipped product is the smaller one, r has
+ * no gradient.
  */
 static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss, float *kl,
                      float *d_kl)
@@ -25,8 +26,9 @@ static void weigh_kl(const struct minibatch *b, const struct trainer_loss *loss,
 }
 
 /*
- * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never negative,
- * so that a mean over few tokens cannot reward moving away. The policy's tokens are first packed together.
+ * The default estimator is k3 (Schulman, "Approximating KL divergence", 2020): it has low variance and is never
+ * negative, so that a mean over few tokens cannot reward moving away. The policy's tokens are first packed
+ * together.
  */
 enum rl_status reference_kl(struct minibatch *b, const struct trainer_loss *loss, double *value,
                             struct rl_error *core)

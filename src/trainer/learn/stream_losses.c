@@ -16,9 +16,10 @@ static bool has_weights(const struct minibatch *b, const float *weight)
 }
 
 /*
- * A policy loss has already taken the rl component unless the loss is a stream loss, whose weights are multiplied by the
- * importance weights. Scales are counts of this minibatch, but at least 1: an empty stream has loss 0, and 0 / 0 would
- * spread through the sum. Gradients are added at wanted tokens only, as the other log-probs are from an earlier minibatch.
+ * A policy loss has already taken the rl component unless the loss is a stream loss, whose weights are multiplied
+ * by the importance weights. Scales are counts of this minibatch, but at least 1: an empty stream has loss 0, and 0
+ * / 0 would spread through the sum. Gradients are added at wanted tokens only, as the other log-probs are from an
+ * earlier minibatch.
  */
 enum rl_status stream_losses(struct minibatch *b, const struct trainer_loss *loss,
                                   double *value, struct rl_error *core)

@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Whether updates have already moved the policy to the edge of the clip range in the teacher's direction. Rollouts are
- * used several times, and this loss has no ratio that would limit how far the policy goes.
+ * Whether updates have already moved the policy to the edge of the clip range in the teacher's direction. Rollouts
+ * are used several times, and this loss has no ratio that would limit how far the policy goes.
  */
 static bool is_at_the_edge(const struct minibatch *b, size_t i, const struct trainer_loss *loss)
 {

@@ -1,8 +1,8 @@
 /*
- * warm_start.c: see warm.h. Demonstrations are made as they are needed, from seed and step, and never
- * seen twice: there is no data set to overfit, and nothing to store. The policy that comes out can
- * follow some chains and not others, which is what reinforcement learning needs: with none right
- * there is no signal, with all right none either.
+ * warm_start.c: see warm_start.h. Demonstrations are made when they are needed, from seed and step, and never
+ * repeat: no data set has to be stored, and none can be overfitted. The resulting policy can follow some chains and
+ * not others, which reinforcement learning needs: if it got all of them right, or none, rewards would carry no
+ * signal.
  */
 #include "learn/warm_start.h"
 
@@ -21,7 +21,7 @@ struct demos {
     float *log_prob, *d_log_prob;
 };
 
-/* Freed when the warm start is over: a night's runs from a checkpoint never take this memory. */
+/* Freed at the end of the warm start, so that runs from a checkpoint never need this memory. */
 static void carve_demos(struct demos *demos, struct carve *block)
 {
     size_t n = demos->n * demos->width;
@@ -33,8 +33,9 @@ static void carve_demos(struct demos *demos, struct carve *block)
 }
 
 /*
- * A solution of the question in front, untrained: who was never shown one cannot read it when it is
- * a teacher. A chance of its own, so that the demonstrations are those of a recipe that shows none.
+ * Puts a worked solution of the question in front of some demonstrations, not to be trained on: a policy that has
+ * never seen one could not read it later as a teacher (opsd). The draw has a random stream of its own, so that the
+ * demonstrations themselves are those of a recipe without solutions.
  */
 static size_t show(const struct demos *demos, const struct trainer_recipe *recipe,
                    const struct trainer_env *env, uint64_t seed, size_t at)
@@ -48,8 +49,8 @@ static size_t show(const struct demos *demos, const struct trainer_recipe *recip
 }
 
 /*
- * The recipe's environments take turns; hopworld's demonstrations have hops of their own. Shorter
- * questions than those trained on are shown as well: chains are learned from their beginnings.
+ * Goes through the recipe's environments in turn. hopworld's demonstrations have their own range of hops, which
+ * includes shorter questions than those trained on, because chains are learned from their beginnings.
  */
 static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe, uint64_t step)
 {
@@ -69,8 +70,8 @@ static void demonstrate(struct demos *demos, const struct trainer_recipe *recipe
 }
 
 /*
- * Mean cross entropy over the wanted tokens, and its gradient. Over all wanted tokens of the
- * batch, not row by row: a long demonstration has more to say.
+ * Mean cross-entropy over the wanted tokens, and its gradient. The mean is over all wanted tokens of the batch and
+ * not by row, so that a long demonstration counts more.
  */
 static double cross_entropy(struct demos *demos)
 {
@@ -88,7 +89,10 @@ static double cross_entropy(struct demos *demos)
     return loss / (double)wanted;
 }
 
-/* To 5 % and not to 0: the last steps would be wasted, and Muon's steps have one size. */
+/*
+ * Share of the learning rate at a step. It falls to 5 % and not to 0, where the last steps would be wasted; Muon's
+ * steps have a fixed size.
+ */
 static double share_at(const struct trainer_warm_start *warm, int32_t step)
 {
     double begin = warm->warmup > 0 ? fmin(1, (step + 1.0) / warm->warmup) : 1;
@@ -96,7 +100,7 @@ static double share_at(const struct trainer_warm_start *warm, int32_t step)
     return begin * (0.95 * cosine + 0.05);
 }
 
-/* The clip norm is training's: a recipe has one notion of how far an update may go. */
+/* Uses the clip norm of training, so that a recipe has one notion of how far an update may go. */
 static enum trainer_status step(struct learner *learner, struct demos *demos,
                                 const struct trainer_recipe *recipe, int32_t at, double *loss,
                                 struct trainer_error *err)
@@ -119,8 +123,8 @@ static enum trainer_status step(struct learner *learner, struct demos *demos,
 }
 
 /*
- * Betas 0.9 and 0.98 are not the recipe's: who tunes training.* for the noisier gradients of
- * rewards shall not change what the run starts from.
+ * The betas 0.9 and 0.98 are not the recipe's: tuning training.* for the noisier gradients of rewards must not
+ * change where the run starts.
  */
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
                                warm_step_fn *report, void *context, struct trainer_error *err)

@@ -1,4 +1,4 @@
-/* warm_start.h: supervised warm start on noisy demonstrations. */
+/* warm_start.h: supervised warm start on demonstrations with errors. */
 #ifndef TRAINER_WARM_START_H
 #define TRAINER_WARM_START_H
 
@@ -6,10 +6,13 @@
 
 #include "learn/learner.h"
 
-/* Called after every step; false stops. */
+/* Called after every step; returns false to stop. */
 typedef bool warm_step_fn(void *context, int32_t step, double loss);
 
-/* Trains learner->params from where they are; the optimizer is restarted. */
+/*
+ * Trains learner->params from their current values, after a restart of the optimizer. TRAINER_ESTOPPED, naming the
+ * step, if report returns false; TRAINER_ENUMERIC for a loss that is not finite.
+ */
 enum trainer_status warm_start(struct learner *learner, const struct trainer_recipe *recipe,
                                warm_step_fn *report, void *context, struct trainer_error *err);
 

@@ -47,8 +47,8 @@ struct hint {
 };
 
 /*
- * The last hop's fact behind the prompt, in the form in which the tool would have shown it, because the policy knows how
- * to read that. Only hopworld has such a fact; elsewhere the hint is empty.
+ * The last hop's fact behind the prompt, in the form in which the tool would have shown it, because the policy
+ * knows how to read that. Only hopworld has such a fact; elsewhere the hint is empty.
  */
 static struct hint fact_for(const struct trainer_recipe *recipe, const struct trainer_rollouts *r,
                             size_t row)
@@ -67,10 +67,10 @@ static struct hint fact_for(const struct trainer_recipe *recipe, const struct tr
 }
 
 /*
- * Writes row i of the hinted rows. A worked solution goes in front of the whole rollout (as prime-rl does opsd, where the
- * demonstration is a message before the first); it is written straight into the hinted row, which is long enough for any.
- * A row without room for its hint is left unchanged, not cut: its teacher is then the policy as it sampled, whose
- * distance to itself is zero.
+ * Writes row i of the hinted rows. A worked solution goes in front of the whole rollout (as prime-rl does opsd,
+ * where the demonstration is a message before the first); it is written straight into the hinted row, which is long
+ * enough for any. A row without room for its hint is left unchanged, not cut: its teacher is then the policy as it
+ * sampled, whose distance to itself is zero.
  */
 static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *recipe,
                      const struct trainer_rollouts *r, size_t row, size_t i)
@@ -98,8 +98,9 @@ static void hint_row(struct hinted_rows *hinted, const struct trainer_recipe *re
 }
 
 /*
- * The teacher uses the learner's own parameters: it is the live policy that knows more, so there is no second set of
- * weights, and no gradient goes through this pass. Log-probs behind the hint are moved back to their places in the row.
+ * The teacher uses the learner's own parameters: it is the live policy that knows more, so it needs no second set
+ * of weights, and no gradient goes through this pass. Log-probs behind the hint are moved back to their places in
+ * the row.
  */
 enum trainer_status hinted_teacher_score(struct hinted_rows *hinted, struct learner *learner,
                                          const struct trainer_recipe *recipe,

@@ -1,6 +1,6 @@
 /*
- * hinted_teacher.h: the teacher of opsd, which is the live policy itself, shown more than it saw when it sampled: the fact
- * that the last hop would have found, or a worked solution of the question.
+ * hinted_teacher.h: the teacher of opsd, which is the live policy itself, shown more than it saw when it sampled:
+ * the fact that the last hop would have found, or a worked solution of the question.
  */
 #ifndef TRAINER_HINTED_TEACHER_H
 #define TRAINER_HINTED_TEACHER_H

@@ -1,6 +1,6 @@
 /*
- * reference_policies.h: the policies that rollouts are compared with, and their log-probs: a frozen teacher of each task
- * that has one, and the policy that training started from. (The third, the live policy shown a hint, is in
+ * reference_policies.h: the policies that rollouts are compared with, and their log-probs: a frozen teacher of each
+ * task that has one, and the policy that training started from. (The third, the live policy shown a hint, is in
  * hinted_teacher.h.)
  */
 #ifndef TRAINER_REFERENCE_POLICIES_H
@@ -21,15 +21,19 @@ double reference_policies_sets(const struct trainer_recipe *recipe);
 double reference_policies_bytes(const struct trainer_recipe *recipe);
 
 /*
- * Allocates, and reads the teachers' checkpoints: now and not at their first use, so that a checkpoint of another shape
- * is found before an hour is spent. `start` is filled by the caller. reference_policies_close also works after a failure.
+ * Allocates, and reads the teachers' checkpoints: now and not at their first use, so that a checkpoint of another
+ * shape is found before an hour is spent. `start` is filled by the caller. reference_policies_close also works
+ * after a failure.
  */
 enum trainer_status reference_policies_open(struct reference_policies *policies,
                                             const struct trainer_recipe *recipe,
                                             struct ranks *ranks, struct trainer_error *err);
 void reference_policies_close(struct reference_policies *policies);
 
-/* Log-probs of the teacher of a task into rollouts->reference of its rows [first, first+n), if the task asks for them. */
+/*
+ * Log-probs of the teacher of a task into rollouts->reference of its rows [first, first+n), if the task asks for
+ * them.
+ */
 enum trainer_status reference_policies_score_task(struct reference_policies *policies,
                                                   struct learner *learner,
                                                   const struct trainer_recipe *recipe,

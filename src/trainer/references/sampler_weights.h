@@ -1,6 +1,7 @@
 /*
- * sampler_weights.h: the weights that sample. On-policy they are the learner's own. Off-policy they are a copy that is
- * stale (from an earlier iteration), quantised, or both, as in asynchronous training with a separate inference engine.
+ * sampler_weights.h: the weights that sample. On-policy they are the learner's own. Off-policy they are a copy that
+ * is stale (from an earlier iteration), quantised, or both, as in asynchronous training with a separate inference
+ * engine.
  */
 #ifndef TRAINER_SAMPLER_WEIGHTS_H
 #define TRAINER_SAMPLER_WEIGHTS_H
@@ -25,8 +26,9 @@ bool sampler_weights_open(struct sampler_weights *weights, const struct trainer_
 void sampler_weights_close(struct sampler_weights *weights);
 
 /*
- * At the beginning of an iteration (0-based): remembers the learner's params [n_params], and sets *chosen to the weights
- * that sample this iteration's rollouts. *staleness: iterations between them and the learner's; unchanged on-policy.
+ * At the beginning of an iteration (0-based): remembers the learner's params [n_params], and sets *chosen to the
+ * weights that sample this iteration's rollouts. *staleness: iterations between them and the learner's; unchanged
+ * on-policy.
  */
 enum trainer_status sampler_weights_choose(struct sampler_weights *weights,
                                            const struct trainer_recipe *recipe, const float *params,

@@ -1,10 +1,10 @@
 /*
- * difficulty.c: see difficulty.h. Hard is what asks for many hops, slots or entries, and not what
- * failed: a class made of outcomes would have its pass rate by definition.
+ * difficulty.c: see difficulty.h. A question is hard if it asks for many hops, slots or entries, not if it was
+ * answered wrong: a class made of outcomes would have its pass rate by definition.
  */
 #include "rollout/difficulty.h"
 
-/* The end of the mix that a question of k belongs to, or TRAINER_N_DIFFICULTIES for none. */
+/* The end of the mix to which a question of k hops belongs, or TRAINER_N_DIFFICULTIES for the middle. */
 static enum trainer_difficulty end_of(const struct trainer_env *env, int32_t k)
 {
     int32_t third = (env->k_max - env->k_min) / 3;

@@ -1,8 +1,8 @@
 /*
  * evaluate.c: see evaluate.h.
  *
- * A score is the share of right answers over all tasks together. One rollout per question and
- * seed: several samples of one question say less than one sample of several.
+ * A score is the share of right answers over all tasks together. Each sampling seed answers each question once:
+ * several samples of one question say less than one sample of several questions.
  */
 #include "rollout/evaluate.h"
 
@@ -18,9 +18,8 @@ size_t evaluate_rows(const struct trainer_recipe *recipe)
 }
 
 /*
- * Questions are those of the recipe's question_seed, the same for every trial and seed, so that
- * scores differ by the policy and not by the questions; sampling and the tool's luck follow the
- * sampling seed.
+ * The questions come from the recipe's question_seed and are the same for every trial and sampling seed, so that
+ * scores differ by the policy and not by the questions. Sampling and the tool's luck follow the sampling seed.
  */
 static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,
                                      uint64_t seed)
@@ -43,10 +42,7 @@ static void ask(struct trainer_rollouts *rollouts, const struct trainer_recipe *
     }
 }
 
-/*
- * The memory of all seeds is the same rows: `correct` is where counts of several calls add up, as
- * pass@k needs them.
- */
+/* All sampling seeds use the same rows; `correct` adds up over several calls, as pass@k needs it. */
 enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollouts *rollouts,
                                   const float *params, uint64_t seed, double temperature,
                                   double *score, int64_t *correct, struct trainer_error *err)
@@ -67,8 +63,8 @@ enum trainer_status evaluate_once(struct sampler *sampler, struct trainer_rollou
 }
 
 /*
- * Sample s is seed + s: asking for more samples later goes on where the first ones ended instead
- * of counting them again.
+ * Sample s has the sampling seed seed + s, so that a later call can ask for further samples instead of repeating
+ * the first.
  */
 enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const float *params,
                                      int32_t samples, uint64_t seed, double temperature,
@@ -94,8 +90,8 @@ enum trainer_status trainer_evaluate(const struct trainer_recipe *recipe, const 
 }
 
 /*
- * Ascending, so that tasks stand one behind another and lanes are filled; a question named twice
- * would be played with the same chances and counted as two samples.
+ * Indices must ascend, so that tasks are adjacent and lanes are filled. An index that occurs twice would be played
+ * with the same noise and counted as two samples.
  */
 static enum trainer_status check_which(const struct trainer_recipe *recipe, size_t n,
                                        const size_t *which, struct trainer_error *err)
@@ -110,8 +106,8 @@ static enum trainer_status check_which(const struct trainer_recipe *recipe, size
 }
 
 /*
- * A row's chances are those of its place among all questions, not of its place in this selection:
- * question 17 goes as it goes in trainer_evaluate.
+ * A row's noise is that of its place among all questions, not of its place in this selection, so that question 17
+ * is answered as in trainer_evaluate.
  */
 static enum trainer_status play_some(struct sampler *sampler, struct sampler_job *job,
                                      const float *params, size_t n, const size_t *which,

@@ -1,9 +1,8 @@
 /*
- * generate.c: episodes of one lane in lock-step, and the value of the true answer along them.
+ * generate.c: plays the episodes of one lane in lock-step, and measures the value of the true answer along them.
  *
- * All rows of a lane take one token at a time: the products of a step then have as many rows as
- * there are episodes still going on, and small products are what decoding is slow at. Rows do not
- * know of each other; only the matrices do.
+ * All rows of a lane take one token at a time. The matrix products of a step then have as many rows as there are
+ * episodes still running, and small products are what makes decoding slow. Rows do not influence each other.
  */
 #include <math.h>
 #include <string.h>
@@ -15,11 +14,11 @@
 #include "support/rng.h"
 #include "rollout/rollouts.h"
 
-/* What one lane has at work. */
+/* The state of one lane while it is played. */
 struct play {
     struct lane *lane;
     size_t active[LANE_ROWS], n_active; /* rows still playing, relative to lane->first */
-    int32_t fed[LANE_ROWS];             /* tokens of a row that its slot holds */
+    int32_t fed[LANE_ROWS];             /* number of a row's tokens that its slot already holds */
     struct trainer_rng rng[LANE_ROWS];
 };
 
@@ -31,8 +30,8 @@ static const struct trainer_env *env_of(const struct lane *lane, size_t row)
 /* ---- drawing a token ---------------------------------------------------------------------- */
 
 /*
- * x [v] becomes exp(x - most); returns their sum. The largest is taken off first, or expf
- * overflows at logits above 88.
+ * x [v] becomes exp((x - largest) / temperature); returns the sum. Subtracting the largest keeps expf from
+ * overflowing at logits above 88.
  */
 TRAINER_HOT static float exponentials(size_t v, float inverse_temperature, float *x, float *most)
 {
@@ -48,9 +47,7 @@ TRAINER_HOT static float exponentials(size_t v, float inverse_temperature, float
     return sum;
 }
 
-/*
- * The first of equals, so that greedy decoding does not depend on how the compiler orders a loop.
- */
+/* Returns the first of equal ones, so that greedy decoding does not depend on how the compiler orders a loop. */
 static int32_t largest(size_t v, const float *x)
 {
     size_t best = 0;
@@ -59,7 +56,7 @@ static int32_t largest(size_t v, const float *x)
     return (int32_t)best;
 }
 
-/* The last token of positive weight takes what rounding leaves. */
+/* The last token of positive weight gets what rounding leaves over. */
 static int32_t draw(size_t v, const float *weight, float sum, double chance)
 {
     double left = chance * (double)sum;
@@ -76,8 +73,8 @@ static int32_t draw(size_t v, const float *weight, float sum, double chance)
 }
 
 /*
- * The log-prob is that of the distribution that was drawn from, temperature included: an importance
- * ratio against anything else is off by the difference. Greedy answers get the policy's own.
+ * The log-prob is that of the distribution that was drawn from, temperature included: an importance ratio to any
+ * other distribution would be wrong. A greedy token gets the policy's own log-prob.
  */
 static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const float *logits,
                       float *weight, float *log_prob)
@@ -94,10 +91,7 @@ static int32_t sample(const struct lane *lane, struct trainer_rng *rng, const fl
 
 /* ---- playing ------------------------------------------------------------------------------ */
 
-/*
- * Gains are read where an observation ends: what the policy knows then is what that search
- * brought.
- */
+/* Gains are measured where an observation ends: what the policy knows there is what the search contributed. */
 static void take_observation(struct trainer_rollouts *r, size_t row, const int32_t *text, size_t n)
 {
     size_t at = row * r->width + (size_t)r->length[row];
@@ -108,9 +102,8 @@ static void take_observation(struct trainer_rollouts *r, size_t row, const int32
 }
 
 /*
- * Write a token of the policy and let the environment answer; false when the episode is over.
- * Reward and malformed are copied at every token: the last copy is the episode's, and no second
- * loop is needed for those that end in the middle.
+ * Writes a token of the policy and lets the environment answer. Returns false when the episode has ended. Reward
+ * and malformed are copied at every token, so that the last copy is the episode's wherever it ends.
  */
 static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob)
 {
@@ -131,7 +124,7 @@ static bool advance(struct lane *lane, size_t row, int32_t token, float log_prob
     return turn != TRAINER_TURN_DONE;
 }
 
-/* Tokens of a row in one feed: what any observation, and any prompt, has room in. */
+/* Tokens of a row in one feed: enough for any observation and any prompt. */
 enum { FEED_MOST = LANE_TOKENS / LANE_ROWS };
 
 static int32_t unfed(const struct play *play, size_t i)
@@ -141,7 +134,7 @@ static int32_t unfed(const struct play *play, size_t i)
 
 /* ---- routes ------------------------------------------------------------------------------- */
 
-/* What a token fed says of the token behind it; a last layer that was not computed says nothing. */
+/* The route of a fed token is stored with the token after it. A last layer that was not computed has no route. */
 static void record_route(struct trainer_rollouts *r, size_t row, size_t place,
                          const uint16_t *route)
 {
@@ -165,7 +158,7 @@ static void feed(struct play *play)
     }
 }
 
-/* Row i begins as another one, whose beginning was fed. */
+/* Gives row `to` the routes of the shared beginning that was fed for row `from`. */
 static void copy_routes(const struct play *play, size_t from, size_t to)
 {
     struct trainer_rollouts *r = play->lane->rollouts;
@@ -179,9 +172,8 @@ static void copy_routes(const struct play *play, size_t from, size_t to)
 /* ---- feeding ------------------------------------------------------------------------------ */
 
 /*
- * Everything since the last feed goes in: the token that was sampled, and with an observation the
- * tool's words behind it, whose logits nobody wants but the last. The beginning of a row that goes
- * on from another's may be longer than a feed.
+ * Feeds all tokens since the last feed: the sampled token and, after it, an observation, of whose logits only the
+ * last are needed. The beginning of a continued row may be longer than a feed.
  */
 static void feed_row(struct play *play, size_t i)
 {
@@ -199,16 +191,15 @@ static void feed_row(struct play *play, size_t i)
     play->fed[i] += segment.n;
 }
 
-/* Of the token that comes next in the row. */
+/* Stores the value head's output with the token that comes next in the row. */
 static void expect(struct trainer_rollouts *r, size_t row, float value)
 {
     r->expected[row * r->width + (size_t)r->length[row]] = (double)value;
 }
 
 /*
- * One token for each active row, from the outputs in `output`; rows that are done leave. Rows that
- * are done leave the batch at once: episodes differ in length, and the last of them would drag all
- * others along.
+ * Samples one token for each active row, from the outputs in `output`. Rows that are done leave the batch at once:
+ * episodes differ in length, and the longest would otherwise carry all others along.
  */
 static void sample_rows(struct play *play, const size_t *output)
 {
@@ -231,7 +222,7 @@ static void sample_rows(struct play *play, const size_t *output)
     play->n_active = left;
 }
 
-/* Whether a row begins with what the one before it begins with, so that one of them is fed. */
+/* Whether a row has the same beginning as the row before it, so that only one of them is fed. */
 static bool begins_alike(const struct trainer_rollouts *r, size_t row)
 {
     const int32_t *tokens = r->tokens + row * r->width;
@@ -239,7 +230,7 @@ static bool begins_alike(const struct trainer_rollouts *r, size_t row)
            memcmp(tokens, tokens - r->width, (size_t)r->length[row] * sizeof *tokens) == 0;
 }
 
-/* All of the rows in `leader` but what goes into one feed. */
+/* Feeds all tokens of the rows in `leader` except those that fit into one last feed. */
 static void feed_ahead(struct play *play, const size_t *leader, size_t n)
 {
     bool any;
@@ -257,9 +248,9 @@ static void feed_ahead(struct play *play, const size_t *leader, size_t n)
 }
 
 /*
- * Rows of one question share their prompt: it is fed once and copied. Each row's stream of chances
- * starts from its episode's noise, not from the lane's: where the lanes are cut must not change
- * what is said. A row that is whole already takes no part but keeps its keys, for values.
+ * Feeds the beginnings. Rows of one question share their prompt, which is fed once and copied. A row's random
+ * stream starts from its episode's noise and not from the lane's, so that results do not depend on where lanes are
+ * cut. A row that is already complete takes no part, but keeps its keys, for values.
  */
 static void begin(struct play *play)
 {
@@ -310,9 +301,7 @@ void lane_generate(struct lane *lane)
 
 /* ---- values of the true answer ------------------------------------------------------------ */
 
-/*
- * ANS and the answer but its last token, as a branch at boundary b; false if there is no more room.
- */
+/* Adds a branch at boundary b: ANS and the answer without its last token. Returns false if the feed is full. */
 static bool add_branch(struct lane *lane, size_t row, int32_t b)
 {
     struct trainer_rollouts *r = lane->rollouts;
@@ -334,8 +323,8 @@ static bool add_branch(struct lane *lane, size_t row, int32_t b)
 }
 
 /*
- * The sum is in float as in sampling; the logarithm and the difference are in double, as gains are
- * differences of such numbers.
+ * The sum is in float, as in sampling. Logarithm and difference are in double, because gains are differences of
+ * such numbers.
  */
 static double log_prob_of(size_t v, const float *logits, float *weight, int32_t token)
 {
@@ -346,7 +335,7 @@ static double log_prob_of(size_t v, const float *logits, float *weight, int32_t 
 }
 
 /*
- * Probability of the answer, or mean log-prob of its tokens, from outputs at `output`. In double:
+ * Probability of the answer, or mean log-prob of its tokens, from outputs at `output`. It is a double, because
  * gains are differences of values that may agree in six digits.
  */
 static double read_value(struct lane *lane, size_t row, size_t output, size_t *n)
@@ -368,10 +357,7 @@ struct branch {
     int32_t boundary;
 };
 
-/*
- * Outputs come in the order in which branches were added, as many for each as its answer has
- * tokens.
- */
+/* Outputs are in the order in which branches were added, one for each token of the answer. */
 static void read_branches(struct lane *lane, const struct branch *branches, size_t n)
 {
     size_t output = 0, used;
@@ -384,8 +370,8 @@ static void read_branches(struct lane *lane, const struct branch *branches, size
 }
 
 /*
- * Branches of many rows share one feed; when it is full it is run and begun anew, so that scratch
- * memory has a fixed size whatever the number of turns. One branch always fits into an empty feed.
+ * Branches of many rows share one feed, which is run when it is full, so that scratch memory has a fixed size for
+ * any number of turns. One branch always fits into an empty feed.
  */
 void lane_values(struct lane *lane)
 {

@@ -1,9 +1,9 @@
 /*
- * decode.c: see decode.h.
+ * kv_decode.c: see kv_decode.h.
  *
- * Keys are kept transposed, [feature][position], so that scores of one query run over contiguous
- * positions; values as rows, since their mixture runs over features. Segments of all rows of a lane
- * go through a layer's products together, which is where batching pays; attention goes row by row.
+ * Keys are stored transposed, [feature][position], so that the scores of a query run over contiguous positions;
+ * values are stored by row, because their mixture runs over features. Segments of all rows of a lane go through a
+ * layer's products together, which is what makes batching fast; attention goes row by row.
  */
 #include "rollout/kv_decode.h"
 
@@ -21,10 +21,7 @@ static void carve_experts(struct decode *decode, struct carve *block)
     decode->routes = carve(block, n * trainer_model_routes(model), sizeof(uint16_t));
 }
 
-/*
- * Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated
- * while playing.
- */
+/* Sizes are those of the largest feed (LANE_TOKENS, LANE_OUTPUTS), so that nothing is allocated while playing. */
 static void carve_decode(struct decode *decode, struct carve *block)
 {
     const struct trainer_model *model = &decode->model;
@@ -94,8 +91,8 @@ void decode_clear(struct decode *decode)
 }
 
 /*
- * The token before is handed along because of the second embedding (model.previous_token), which
- * at the segment's start must look behind what is fed now.
+ * `before` is passed along for the second embedding (model.previous_token), which at the segment's start needs the
+ * token before it.
  */
 void decode_add(struct decode *decode, struct decode_segment segment, const int32_t *tokens)
 {
@@ -124,10 +121,9 @@ static struct place place_of(const struct decode *decode, size_t slot, int32_t l
 }
 
 /*
- * Columns position .. position+n of kt and rows of v to or from a compact copy. A branch (the true
- * answer, tried after each observation) writes over the positions of what the rollout said next,
- * and must leave them as they were: copying n columns out and back is cheaper than a second cache
- * for all.
+ * Copies columns position .. position+n of kt, and rows of v, to or from a compact buffer. A branch (the true
+ * answer, tried after each observation) overwrites the positions of what the rollout continued with, and must
+ * restore them. Copying n columns out and back is cheaper than a second cache for all.
  */
 static void keep_columns(const struct decode *decode, struct place place,
                          const struct decode_segment *segment, bool restore)
@@ -142,7 +138,7 @@ static void keep_columns(const struct decode *decode, struct place place,
     memcpy(restore ? rows : kept_rows, restore ? kept_rows : rows, n * d * sizeof *kept);
 }
 
-/* Before attention, not after: a token attends to itself. */
+/* Called before attention, because a token attends to itself. */
 static void store(const struct decode *decode, struct place place,
                   const struct decode_segment *segment, const float *qkv)
 {
@@ -155,7 +151,7 @@ static void store(const struct decode *decode, struct place place,
     }
 }
 
-/* In the last layer the outputs of a segment's earlier tokens are not read; their keys are. */
+/* In the last layer only the keys of a segment's earlier tokens are read, not their outputs. */
 static void attend_segment(struct decode *decode, const struct decode_segment *segment,
                            int32_t layer, size_t first, bool outputs_only)
 {
@@ -175,8 +171,7 @@ static void attend_segment(struct decode *decode, const struct decode_segment *s
 }
 
 /*
- * Row by row: each has a cache of its own length, and a product over the longest would mostly
- * multiply zeros.
+ * Row by row: each row has a cache of its own length, and a product over the longest would mostly multiply zeros.
  */
 static void attend(struct decode *decode, int32_t layer, bool last)
 {
@@ -187,7 +182,7 @@ static void attend(struct decode *decode, int32_t layer, bool last)
     }
 }
 
-/* The rows of a group begin with one prompt: it is fed once, and copied to the others. */
+/* The rows of a group begin with the same prompt, which is fed once and copied. */
 void decode_copy(struct decode *decode, size_t from, size_t to, size_t n)
 {
     size_t d = (size_t)decode->model.width;
@@ -201,7 +196,7 @@ void decode_copy(struct decode *decode, size_t from, size_t to, size_t n)
 
 /* ---- layers ------------------------------------------------------------------------------- */
 
-/* Ascending rows to lower or equal places: what is still to come is not overwritten. */
+/* Rows ascend and move to lower or equal places, so that no row is overwritten before it is read. */
 static void gather_outputs(struct decode *decode, const float *from, float *to)
 {
     size_t d = (size_t)decode->model.width;
@@ -209,7 +204,7 @@ static void gather_outputs(struct decode *decode, const float *from, float *to)
         memmove(to + i * d, from + (size_t)decode->out_row[i] * d, d * sizeof *to);
 }
 
-/* n rows of layer l: all tokens fed, or those with an output. */
+/* n rows of layer l: all fed tokens, or those with an output. */
 static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
 {
     size_t k = (size_t)decode->model.experts_per_token, places = trainer_model_routes(&decode->model);
@@ -222,7 +217,7 @@ static void record_routes(struct decode *decode, int32_t l, size_t n, bool last)
                decode->choice.chosen + i * k, k * sizeof *at);
 }
 
-/* Queries, keys and values have been used: their room is the experts'. */
+/* Uses the memory of queries, keys and values, which are not needed any more. */
 static void feed_experts(struct decode *decode, const float *params, struct net_layer at, int32_t l,
                          size_t n)
 {
@@ -233,7 +228,7 @@ static void feed_experts(struct decode *decode, const float *params, struct net_
     record_routes(decode, l, n, l + 1 == decode->model.layers);
 }
 
-/* h becomes the layer's output; in the last layer that of the outputs alone. */
+/* h becomes the layer's output; in the last layer only at tokens with an output. */
 static void feed_layer(struct decode *decode, const float *params, int32_t l)
 {
     const struct trainer_model *model = &decode->model;
@@ -265,8 +260,8 @@ static void feed_layer(struct decode *decode, const float *params, int32_t l)
 }
 
 /*
- * The same steps as policy/forward.c, over the same kernels: log-probs of sampling and of training
- * agree to rounding, which is why on-policy rollouts are not scored anew (run/correct.c).
+ * The same steps as policy/forward.c over the same kernels, so that log-probs of sampling and of training agree up
+ * to rounding. On-policy rollouts therefore need not be scored again (run/off_policy_correction.c).
  */
 void decode_feed(struct decode *decode, const float *params)
 {

@@ -7,7 +7,7 @@
 
 #include "support/markers.h"
 
-/* A response as a text of tokens, each behind a blank. */
+/* A response as text: its tokens, each after a blank. */
 struct response {
     char text[TRAINER_EPISODE_TOKENS * MARKER_WORD + 1];
     size_t token[TRAINER_EPISODE_TOKENS + 1], starts[TRAINER_EPISODE_TOKENS];
@@ -25,7 +25,7 @@ static void write_text(struct response *response, const struct trainer_world *wo
         trainer_token_text(world, tokens[t], response->text + at);
         at += strlen(response->text + at);
     }
-    response->text[at++] = ' '; /* the last one's */
+    response->text[at++] = ' '; /* the blank after the last token */
     response->token[n] = at;
 }
 
@@ -34,7 +34,7 @@ static bool writes(const uint8_t *mask, size_t n)
     return memchr(mask, 1, n) != NULL;
 }
 
-/* The first episode begins with the policy's first token, behind the prompt: its boundary stands. */
+/* The first episode begins with the policy's first token after the prompt; its boundary is already set. */
 static void number_episodes(struct trainer_rollouts *r, size_t row, const struct response *response,
                             size_t n_episodes)
 {
@@ -52,7 +52,7 @@ static void number_episodes(struct trainer_rollouts *r, size_t row, const struct
     r->n_turns[row] = k;
 }
 
-/* The core refuses nothing here: tokens ascend, and there are markers. */
+/* The core cannot refuse these arguments: tokens ascend, and there are markers. */
 void episodes_cut(struct trainer_rollouts *r, const struct trainer_recipe *recipe, size_t first,
                   size_t n)
 {

@@ -1,14 +1,14 @@
-/* marked_episodes.h: rollouts cut by markers in their tokens, in the place of turns. */
+/* marked_episodes.h: rollouts that are cut into episodes by markers in their tokens, instead of into turns. */
 #ifndef TRAINER_MARKED_EPISODES_H
 #define TRAINER_MARKED_EPISODES_H
 
 #include "rollout/rollouts.h"
 
 /*
- * Cut rows first .. first+n-1, finished and of one task, before each of its algorithm's markers
- * (rl_episode_starts). What were turns are episodes then: turn ids of tokens, n_turns, and the
- * boundaries at which values are taken. An episode without a token of the policy is part of the one
- * before, as there is nobody in it to be credited; beyond ROLLOUT_VALUES of them the last goes on.
+ * Cuts rows first .. first+n-1, which are finished and of one task, before each of the algorithm's markers
+ * (rl_episode_starts). Episodes then replace turns: in the turn ids of tokens, in n_turns, and in the boundaries at
+ * which values are measured. An episode without a token of the policy is joined to the one before, as no token
+ * there could get credit. There are at most ROLLOUT_VALUES episodes; the last one takes what remains.
  */
 void episodes_cut(struct trainer_rollouts *rollouts, const struct trainer_recipe *recipe,
                   size_t first, size_t n);

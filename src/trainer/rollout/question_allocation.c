@@ -1,7 +1,7 @@
 /*
- * allocation.c: see allocation.h. Only the last visit of a question counts: the policy that answered
- * the visits before is gone. The fit lends the pool's rates to a question that was asked a few times
- * or never, so that eight failures are not yet a pass rate of 0.
+ * question_allocation.c: see question_allocation.h. Only the last visit of a question counts, because the policy of
+ * earlier visits no longer exists. The fit lends the pool's rates to questions that were asked rarely or never, so
+ * that eight failures do not yet mean a pass rate of 0.
  */
 #include "rollout/question_allocation.h"
 
@@ -14,11 +14,11 @@
 #include "support/error.h"
 #include "support/rng.h"
 
-/* The group of one question while rollouts are handed out. */
+/* The group of one question while rollouts are distributed. */
 struct share {
     double alpha, beta;          /* of its pass rate */
-    double all_wrong, all_right; /* chances of that, of `size` rollouts */
-    double gain;                 /* what one block more is worth */
+    double all_wrong, all_right; /* probabilities that all of `size` rollouts are wrong, and that all are right */
+    double gain;                 /* what one more block is worth */
     size_t size, question;
 };
 
@@ -81,7 +81,7 @@ static double rate_of(const struct allocation *a, const struct rl_beta_fit *fit,
 }
 
 /*
- * Without replacement by weight: the smallest of exponential variables whose rates are the weights
+ * Draws without replacement by weight: takes the smallest of exponential variables whose rates are the weights
  * (Efraimidis and Spirakis, Information Processing Letters 97, 2006). A weight of 0 comes last.
  */
 static void fill_tickets(const struct allocation *a, const struct trainer_task *task,
@@ -125,7 +125,7 @@ static enum trainer_status choose(struct allocation *a, const struct trainer_tas
 
 /* ---- sizes of groups ---------------------------------------------------------------------- */
 
-/* Chances of a group of k more, a rate of Beta(alpha, beta) being the same for all of it. */
+/* Adds k rollouts to a group, whose common pass rate is distributed as Beta(alpha, beta). */
 static void grow(struct share *s, size_t k)
 {
     for (size_t i = 0; i < k; i++, s->size++) {
@@ -135,7 +135,10 @@ static void grow(struct share *s, size_t k)
     }
 }
 
-/* Less with every block, as both chances are convex in the size: so that the next best is the best. */
+/*
+ * The gain of one more block. It shrinks with every block, because both probabilities are convex in the size; so
+ * taking the best next block each time is optimal.
+ */
 static void weigh(struct share *s, enum trainer_group_sizes sizes, size_t k)
 {
     struct share more = *s;
@@ -145,7 +148,7 @@ static void weigh(struct share *s, enum trainer_group_sizes sizes, size_t k)
         s->gain += s->all_right - more.all_right;
 }
 
-/* Among equals the question that stands in front: ranks must agree. */
+/* Among equal gains the question with the lower number comes first, because all ranks must agree. */
 static bool is_before(const struct share *a, const struct share *b)
 {
     if (a->gain > b->gain || a->gain < b->gain)
@@ -153,7 +156,7 @@ static bool is_before(const struct share *a, const struct share *b)
     return a->question < b->question;
 }
 
-/* The root of a heap may have become less than what is below it. */
+/* Restores the heap after the gain of its node `at` has fallen. */
 static void sift(struct share *heap, size_t n, size_t at)
 {
     for (size_t child = 2 * at + 1; child < n; child = 2 * at + 1) {
@@ -168,9 +171,9 @@ static void sift(struct share *heap, size_t n, size_t at)
 }
 
 /*
- * Every group gets the least there may be, then each block goes where it brings most. Blocks are of
- * passk.k rollouts, which share a reward. The definition is ours: sources only ask that hard
- * questions get more rollouts within the same budget.
+ * Every group gets the least size, then each further block goes where it gains most. A block is passk.k rollouts,
+ * which share a reward. The definition is ours: sources only ask that hard questions get more rollouts within the
+ * same budget.
  */
 static void hand_out(struct allocation *a, const struct trainer_task *task, size_t group_size,
                      const struct rl_beta_fit *fit, struct share *heap)
@@ -217,7 +220,7 @@ static enum trainer_status size_groups(struct allocation *a, const struct traine
 
 /* ---- both --------------------------------------------------------------------------------- */
 
-/* No maximum of the likelihood (nothing asked yet, or all alike) is no failure: then rates are flat. */
+/* If the likelihood has no maximum (nothing asked yet, or all answers alike), a flat prior is used instead. */
 enum trainer_status allocation_draw(struct allocation *a, const struct trainer_task *task,
                                     const struct allocation_plan *plan,
                                     struct trainer_allocation *told, struct trainer_error *err)

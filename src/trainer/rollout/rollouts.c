@@ -1,4 +1,4 @@
-/* rollouts.c: memory of rollouts, and what the public sees of them. */
+/* rollouts.c: memory of rollouts, how they are started, and their public view. */
 #include "rollout/rollouts.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "support/error.h"
 #include "support/rng.h"
 
-/* In one order for measuring and for cutting, as the two must agree to the byte. */
+/* Measuring and cutting use this one function, so that they agree to the byte. */
 static void carve_tokens(struct trainer_rollouts *r, struct carve *block)
 {
     size_t n = r->capacity * r->width;
@@ -54,10 +54,7 @@ size_t rollouts_bytes(size_t capacity, size_t width)
     return block.used;
 }
 
-/*
- * One block: an iteration's rollouts are made once per run and used again, and free() is all there
- * is to releasing them.
- */
+/* One block, made once per run, used in every iteration and released by free(). */
 struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
 {
     struct carve block = {carve_block(rollouts_bytes(capacity, width)), 0};
@@ -70,7 +67,7 @@ struct trainer_rollouts *rollouts_new(size_t capacity, size_t width)
     return r;
 }
 
-/* Nothing of the row that stood here before. */
+/* Removes what the row held before. */
 static void clear_row(struct trainer_rollouts *r, size_t row)
 {
     size_t at = row * r->width;
@@ -94,9 +91,9 @@ static void clear_row(struct trainer_rollouts *r, size_t row)
 }
 
 /*
- * question and noise are seeds of their own: rows of a group share the first, so that they are
- * answers to one question, and differ in the second, so that they are not one answer. The group's
- * label holds the task, or groups of two tasks would be normalised together.
+ * question and noise are separate seeds. Rows of a group share the first, so that they answer one question, and
+ * differ in the second, so that their answers differ. The group's label includes the task, or groups of two tasks
+ * would be normalised together.
  */
 static void start_row(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t row,
                       size_t question, size_t noise_row)
@@ -137,8 +134,8 @@ size_t rollouts_group_end(const struct trainer_rollouts *r, size_t first)
 }
 
 /*
- * noise_row is given because a selection of questions must go as it goes among all of them (see
- * evaluate.c).
+ * noise_row is an argument because a question must be answered the same in a selection of questions as among all of
+ * them (see evaluate.c).
  */
 void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *plan, size_t question,
                       size_t noise_row)
@@ -146,7 +143,7 @@ void rollouts_add_one(struct trainer_rollouts *r, const struct rollouts_plan *pl
     start_row(r, plan, r->n++, question, noise_row);
 }
 
-/* The episode after the tokens that the row has: it is small, but what led to it is all that is kept. */
+/* Plays the tokens of the row again, since an episode's state between two tokens is not stored. */
 static void replay(struct trainer_rollouts *r, const struct trainer_env *env, size_t row)
 {
     const int32_t *tokens = r->tokens + row * r->width;
@@ -205,15 +202,15 @@ size_t rollouts_tokens(const struct trainer_rollouts *r, size_t first, size_t n)
 }
 
 /*
- * All that an episode writes. Structs go as they lie in memory: the ranks of a run are one program on
- * machines of one kind (see ranks_compare in run.c).
+ * Everything that playing an episode writes. Structs are sent byte for byte, because all ranks of a run are
+ * the same program on machines of one kind (compare_ranks in run/run.c).
  */
 enum trainer_status rollouts_share(struct trainer_rollouts *r, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err)
 {
     const struct {
         void *items;
-        size_t bytes; /* of a row */
+        size_t bytes; /* per row */
     } arrays[] = {{r->tokens, r->width * sizeof *r->tokens},
                   {r->turn, r->width * sizeof *r->turn},
                   {r->mask, r->width},
@@ -244,10 +241,7 @@ size_t trainer_rollouts_count(const struct trainer_rollouts *rollouts)
     return rollouts->n;
 }
 
-/*
- * NULL where nothing was measured: zeros would read as a gain or an advantage of 0, which is an
- * answer.
- */
+/* NULL if nothing was measured, because zeros would look like a gain or an advantage of 0. */
 struct trainer_rollout trainer_rollouts_get(const struct trainer_rollouts *r, size_t i)
 {
     size_t at = i * r->width;

@@ -1,4 +1,4 @@
-/* rollouts.h: finished rollouts of one iteration, and how they are made. */
+/* rollouts.h: the rollouts of one iteration, and how rows are started and played. */
 #ifndef TRAINER_ROLLOUTS_H
 #define TRAINER_ROLLOUTS_H
 
@@ -9,38 +9,38 @@
 
 enum { ROLLOUT_VALUES = TRAINER_TURNS_MAX + 1 };
 
-/* B rows of T tokens; what is per token is [B*T], row after row. */
+/* B rows of T tokens. Arrays per token are [B*T], row after row; others are [B]. */
 struct trainer_rollouts {
-    size_t n, capacity, width; /* B, rows there is room for, T */
+    size_t n, capacity, width; /* B, the largest B there is memory for, T */
     int32_t *tokens, *turn;
     uint8_t *mask;
-    float *log_prob; /* of the sampler */
-    float *rewards;  /* what credit is assigned from: gains and outcome at the ends of turns */
+    float *log_prob; /* of the sampler, at sampling */
+    float *rewards;  /* input of credit: gains and outcome, at the ends of turns */
     float *advantage, *clip_scale;
-    float *old; /* log-probs in the ratio: the sampler's, or the learner's before the updates */
-    float *reference;        /* log-probs of the frozen or shown teacher */
+    float *old; /* denominator of the ratio: the sampler's log-probs, or the learner's before the updates */
+    float *reference;        /* log-probs of the teacher */
     float *start;            /* log-probs of the policy that training started from */
-    float *behaviour;        /* log-probs of the sampler's weights in the learner's engine */
+    float *behaviour;        /* log-probs of the sampler's weights, computed by the learner's engine */
     float *weight;           /* off-policy importance weights */
-    float *rl, *ce, *ref_kl; /* weight streams */
-    float *kd;               /* weights of what a teacher's square distance trains */
-    uint8_t *kept;           /* mask that rejection leaves */
-    double *expected; /* what the value head said at sampling; NULL without one: see run/values.h */
-    double *returns;  /* what it should have said; NaN where nobody asks. NULL likewise */
+    float *rl, *ce, *ref_kl; /* weights of the loss components */
+    float *kd;               /* weights of the squared distance to a teacher */
+    uint8_t *kept;           /* the part of mask that rejection leaves */
+    double *expected; /* values that the value head predicted at sampling; NULL without one (run/value_arrays.h) */
+    double *returns;  /* the returns to predict, NaN where there are none; NULL without a value head */
     int32_t *length, *prompt, *n_turns, *task;
-    int32_t *boundary; /* [B][ROLLOUT_VALUES] tokens in front of each place gains are taken at */
+    int32_t *boundary; /* [B][ROLLOUT_VALUES] number of tokens before each place at which a value is measured */
     double *value;     /* [B][ROLLOUT_VALUES] */
     double *reward;
     int64_t *group;
-    int32_t *number; /* of its question in the plan's pool */
-    double *baseline;      /* outcome of the prompt's greedy rollout */
-    int64_t *branch_of;    /* rows of one number branch from one row .. */
-    int32_t *n_shared;     /* .. after so many turns */
+    int32_t *number; /* of its question in the pool */
+    double *baseline;      /* outcome of the question's greedy rollout */
+    int64_t *branch_of;    /* rows with the same number branch from one beginning .. */
+    int32_t *n_shared;     /* .. after this many turns */
     uint8_t *malformed;
     struct trainer_episode *episode;
     /*
-     * The sampler's routes, [B*T][places], with the tokens that they predict; the caller's memory,
-     * or NULL: none are kept. places: layers * experts_per_token.
+     * The sampler's routes [B*T][places], each stored with the token that it predicts; places = layers *
+     * experts_per_token. Memory of the caller; NULL if routes are not recorded.
      */
     uint16_t *routes;
     size_t places;
@@ -48,60 +48,57 @@ struct trainer_rollouts {
 };
 
 size_t rollouts_bytes(size_t capacity, size_t width);
-struct trainer_rollouts *rollouts_new(size_t capacity,
-                                      size_t width); /* NULL when out of memory; free() */
+/* NULL when out of memory; free(). */
+struct trainer_rollouts *rollouts_new(size_t capacity, size_t width);
 
-/* What is to be sampled: questions x group_size rows of one task. */
+/* What to sample: questions x group_size rows of one task. */
 struct rollouts_plan {
     const struct trainer_env *env;
     int32_t task;
     size_t questions, group_size;
-    uint64_t question_seed; /* question i is a function of it and i */
-    size_t first, pool;     /* question q is number (first + q) mod pool; pool 0: number q */
-    const int32_t *numbers; /* [questions] those numbers instead, or NULL */
-    const size_t *sizes;    /* [questions] rows of each, as many in all; NULL: group_size each */
-    uint64_t noise_seed;    /* chances of tool and sampling, of it and the row */
+    uint64_t question_seed; /* question i is a function of this seed and i */
+    size_t first, pool;     /* question q has number (first + q) mod pool; with pool 0, number q */
+    const int32_t *numbers; /* [questions] numbers of the questions instead, or NULL */
+    const size_t *sizes;    /* [questions] rows of each question, with the same total; NULL: group_size each */
+    uint64_t noise_seed;    /* the noise of tool and sampling is a function of this seed and the row */
 };
 
-/* Start the rows of a plan behind those there are. */
+/* Starts the rows of a plan as rows first_row and after. */
 void rollouts_add(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                   size_t first_row);
 
-/* Start one row behind those there are: a question of a plan, with the chances of row noise_row. */
+/* Appends one row: a question of a plan, with the noise of row noise_row. */
 void rollouts_add_one(struct trainer_rollouts *rollouts, const struct rollouts_plan *plan,
                       size_t question, size_t noise_row);
 
-/* Which question of its plan a row is about, by its group's label. */
+/* The index in its plan of the question that a row answers. */
 size_t rollouts_question(const struct trainer_rollouts *rollouts, size_t row);
 
-/* The row behind the last one of the group that begins at row `first`; groups stand together. */
+/* One past the last row of the group that begins at row `first`; the rows of a group are adjacent. */
 size_t rollouts_group_end(const struct trainer_rollouts *rollouts, size_t first);
 
 /*
- * Start one row behind those there are: another way on from the first n_tokens of a row of `from`,
- * which end with its prompt, with an observation, or with the row. Chances of tool and sampling are
- * of `noise` from there on. The other row was played in one go; it may be of the same rollouts.
+ * Appends one row that continues differently from the first n_tokens of a row of `from`. These end with the prompt,
+ * with an observation, or with the row. From there on, tool and sampling follow `noise`. The other row must have
+ * been started normally; it may be in the same rollouts.
  */
 void rollouts_add_continued(struct trainer_rollouts *rollouts, const struct trainer_env *env,
                             const struct trainer_rollouts *from, size_t row, size_t n_tokens,
                             uint64_t noise);
 
-/*
- * Tokens of a row that the policy wrote. The tool's words are not the policy's fault and do not
- * make a response long.
- */
+/* Number of tokens of a row that the policy wrote. The tool's tokens do not make a response long. */
 double rollouts_written(const struct trainer_rollouts *rollouts, size_t row);
 
-/* Tokens of the policy in rows [first, first+n). */
+/* Number of tokens that the policy wrote in rows [first, first+n). */
 size_t rollouts_tokens(const struct trainer_rollouts *rollouts, size_t first, size_t n);
 
-/* Rows start[r] .. start[r+1] were played by rank r: afterwards every rank has what came of all. */
+/* Rows start[r] .. start[r+1] were played by rank r. On return every rank has the results of all rows. */
 enum trainer_status rollouts_share(struct trainer_rollouts *rollouts, struct ranks *ranks,
                                    const size_t *start, struct trainer_error *err);
 
 /*
- * Rows that go through the network together (a lane is always the same rows, whoever works on it);
- * tokens and outputs that one feed of them can have.
+ * Rows that go through the network together: a lane always has the same rows, whichever thread plays it. Then the
+ * most tokens and outputs that one feed of them can have.
  */
 enum {
     LANE_ROWS = 64,
@@ -123,12 +120,12 @@ struct lane {
     uint64_t sampled, fed; /* out: tokens */
 };
 
-/* Play all episodes of the lane to their end. */
+/* Plays all episodes of the lane to their end. */
 void lane_generate(struct lane *lane);
 
 /*
- * value of the true answer at each boundary of the lane's rows, from the keys and values of
- * lane_generate.
+ * After lane_generate, whose keys and values it uses: measures the value of the true answer at each boundary of the
+ * lane's rows.
  */
 void lane_values(struct lane *lane);
 

@@ -1,9 +1,9 @@
 /*
  * sampler.c: see sampler.h.
  *
- * Work is cut into lanes by rows alone, never by threads, and every row draws from its own stream
- * of random numbers: so the same recipe gives the same rollouts on any number of cores. BLAS is
- * held to one thread: its own would compete with the lanes, and split sums by their number.
+ * Work is cut into lanes by rows alone, never by threads, and every row has its own random stream, so that the same
+ * recipe gives the same rollouts on any number of cores. BLAS is limited to one thread: its own threads would
+ * compete with the lanes, and their number would change sums.
  */
 #include "rollout/sampler.h"
 
@@ -27,15 +27,15 @@ double sampler_bytes(const struct trainer_recipe *recipe, int threads)
 }
 
 /*
- * Caches are as many as threads, not as lanes: a run may have hundreds of lanes, and a cache is
- * what memory goes to.
+ * There is one cache per thread and not per lane: a run may have hundreds of lanes, and caches take most of the
+ * memory.
  */
 enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_recipe *recipe,
                                  int threads, struct trainer_error *err)
 {
     *sampler = (struct sampler){
         .recipe = recipe, .threads = threads, .blas_before = openblas_get_num_threads()};
-    openblas_set_num_threads(1); /* the threads are ours */
+    openblas_set_num_threads(1); /* lanes already use all threads */
     sampler->decode = calloc((size_t)threads, sizeof(struct decode *));
     bool whole = sampler->decode != NULL;
     for (int i = 0; i < threads && whole; i++)
@@ -43,7 +43,7 @@ enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_r
     return whole ? TRAINER_OK : trainer_no_memory(err, (size_t)sampler_bytes(recipe, threads));
 }
 
-/* A sampler that was never opened has 0 here: BLAS is then left alone. */
+/* A sampler that was never opened has 0 here; BLAS is then left alone. */
 void sampler_close(struct sampler *sampler)
 {
     for (int i = 0; sampler->decode && i < sampler->threads; i++)
@@ -54,8 +54,8 @@ void sampler_close(struct sampler *sampler)
 }
 
 /*
- * A lane has one set of weights: tasks may be played by different policies. Rows from first on
- * that make a lane: of one task, at most LANE_ROWS.
+ * Number of rows from `first` on that form a lane: of one task, because tasks may be played by different weights,
+ * and at most LANE_ROWS.
  */
 static size_t lane_length(const struct trainer_rollouts *r, size_t first)
 {
@@ -74,8 +74,8 @@ static size_t count_lanes(const struct trainer_rollouts *r)
 }
 
 /*
- * Rows of lane number `lane`. Counted from the front each time: a hundred lanes are nothing beside
- * one token, and a table would be one more thing to keep in step.
+ * Finds the rows of lane number `lane` by counting from the front each time, which takes no time beside a single
+ * token.
  */
 static void find_lane(const struct trainer_rollouts *r, size_t lane, size_t *first, size_t *n)
 {
@@ -91,9 +91,8 @@ struct lane_report {
 };
 
 /*
- * The cache belongs to the thread, not the lane: what an earlier lane left in it is overwritten
- * position by position before it is read. Values follow at once, while the lane's keys are still
- * there.
+ * The cache belongs to the thread and not to the lane: what an earlier lane left there is overwritten, position by
+ * position, before it is read. Values are measured at once, while the lane's keys are still there.
  */
 static struct lane_report play_lane(struct sampler *sampler, const struct sampler_job *job,
                                     size_t index)
@@ -120,7 +119,7 @@ static struct lane_report play_lane(struct sampler *sampler, const struct sample
     return report;
 }
 
-/* Threads work side by side: their times are scaled to the wall time of all. */
+/* Threads work at the same time, so their times are scaled to the wall time of all. */
 static void settle(struct sampler_job *job, double wall)
 {
     double sum = job->generation_s + job->gain_s;
@@ -130,7 +129,7 @@ static void settle(struct sampler_job *job, double wall)
 
 /* ---- over several processes ---------------------------------------------------------------- */
 
-/* Counts of all processes; times stay this one's, which waits for the others in them. */
+/* Counts are those of all processes. Times are this process's own and include waiting for the others. */
 static enum trainer_status add_counts(struct sampler *sampler, struct sampler_job *job,
                                       struct trainer_error *err)
 {
@@ -152,7 +151,7 @@ static enum trainer_status add_counts(struct sampler *sampler, struct sampler_jo
     return status;
 }
 
-/* Lanes are dealt out in ranges, so that the rows of a process are one range as well. */
+/* Lanes are dealt out in ranges, so that the rows of a process are a range too. */
 static enum trainer_status share(struct sampler *sampler, struct sampler_job *job, size_t lanes,
                                  struct trainer_error *err)
 {
@@ -170,8 +169,8 @@ static enum trainer_status share(struct sampler *sampler, struct sampler_job *jo
 }
 
 /*
- * Finite weights may still overflow on the way to the logits. Then any token can come out, none of
- * them right: a score of 0 that nobody has measured. Every process has all rows here, and finds the same.
+ * Finite weights can still overflow on the way to the logits. Then any token may be sampled and no answer is right,
+ * which would look like a measured score of 0. Every process has all rows here and comes to the same result.
  */
 static enum trainer_status check_finite(const struct trainer_rollouts *r, struct trainer_error *err)
 {
@@ -186,9 +185,9 @@ static enum trainer_status check_finite(const struct trainer_rollouts *r, struct
 }
 
 /*
- * schedule(dynamic, 1): lanes differ in length by as much as their longest episodes do, and dealt
- * out beforehand one thread would wait for another. Sums of times and counts are the only thing
- * that threads share; no result of a rollout goes through them.
+ * schedule(dynamic, 1), because lanes differ in length as much as their longest episodes do; with a fixed schedule,
+ * threads would wait for each other. Threads only share sums of times and counts, which no result of a rollout
+ * depends on.
  */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
                                  struct trainer_error *err)

@@ -1,6 +1,6 @@
 /*
- * sampler.h: lanes of rollouts over threads, each thread with caches of its own; where several
- * processes share a run, over those as well.
+ * sampler.h: plays rollouts in lanes over threads, each with caches of its own, and over the processes that share a
+ * run.
  */
 #ifndef TRAINER_SAMPLER_H
 #define TRAINER_SAMPLER_H
@@ -11,8 +11,8 @@
 struct sampler {
     const struct trainer_recipe *recipe;
     int threads;
-    struct ranks *ranks; /* NULL: alone; the caller's, to be set after sampler_open */
-    int blas_before;     /* threads of BLAS when it was opened; until it is closed there is one */
+    struct ranks *ranks; /* NULL for a process alone; set by the caller after sampler_open */
+    int blas_before;     /* threads of BLAS before sampler_open; until sampler_close BLAS has one */
     struct decode **decode; /* [threads] */
 };
 
@@ -22,16 +22,16 @@ enum trainer_status sampler_open(struct sampler *sampler, const struct trainer_r
 void sampler_close(struct sampler *sampler);
 
 struct sampler_job {
-    struct trainer_rollouts *rollouts;     /* started rows */
-    const float *params[TRAINER_ENVS_MAX]; /* who plays each task */
+    struct trainer_rollouts *rollouts;     /* their rows have been started */
+    const float *params[TRAINER_ENVS_MAX]; /* weights that play each task */
     double temperature;
-    int32_t turns; /* rows rest behind so many observations, 0: none; not together with values */
-    bool values;                        /* measure the value of the true answer, too */
-    double generation_s, gain_s;        /* out: wall time */
-    uint64_t sampled, fed, gain_tokens; /* out */
+    int32_t turns; /* rows pause after N observations; 0: never. Not together with values */
+    bool values;                        /* also measure the value of the true answer */
+    double generation_s, gain_s;        /* out: seconds of wall time */
+    uint64_t sampled, fed, gain_tokens; /* out: tokens */
 };
 
-/* Play what the rows have started; on return every process has all of them. */
+/* Plays the started rows. On return every process has all of them. TRAINER_ENUMERIC if the network overflowed. */
 enum trainer_status sampler_play(struct sampler *sampler, struct sampler_job *job,
                                  struct trainer_error *err);
 

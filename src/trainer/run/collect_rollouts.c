@@ -8,8 +8,8 @@
 #include "support/rng.h"
 
 /*
- * Questions and noise are functions of (seed, iteration), never of a generator that runs on: trials that differ in one
- * setting meet the same questions in the same iterations. The questions of a pool depend on the seed alone, and
+ * Questions and noise are functions of (seed, iteration), never of a generator that runs on: trials that differ in
+ * one setting meet the same questions in the same iterations. The questions of a pool depend on the seed alone, and
  * iterations cycle through it.
  */
 static struct rollouts_plan plan_for(const struct trainer_recipe *recipe, int32_t task,

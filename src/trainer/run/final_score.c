@@ -10,9 +10,9 @@
 #include "support/error.h"
 
 /*
- * Trials are compared by the mean over sampling seeds, and its spread is what the noise floor is made of. Greedy decoding
- * is shown beside it because many papers report that. Without evaluations during training the area is the score, because
- * sorting by area must not put such trials last. Adds to correct [questions].
+ * Trials are compared by the mean over sampling seeds, and its spread is what the noise floor is made of. Greedy
+ * decoding is shown beside it because many papers report that. Without evaluations during training the area is the
+ * score, because sorting by area must not put such trials last. Adds to correct [questions].
  */
 static enum trainer_status score(struct run *run, struct trainer_event *event, int64_t *correct,
                                  struct trainer_error *err)
@@ -55,9 +55,9 @@ static enum trainer_status score_questions(struct run *run, struct trainer_event
 }
 
 /*
- * The clock of training stops before the final evaluation, which has a budget of its own. The checkpoint is written after
- * the evaluation, so that a file that exists comes from a run that ended well, and before the last event, so that a
- * caller who is told "done" finds the file.
+ * The clock of training stops before the final evaluation, which has a budget of its own. The checkpoint is written
+ * after the evaluation, so that a file that exists comes from a run that ended well, and before the last event, so
+ * that a caller who receives it finds the file.
  */
 enum trainer_status run_finish(struct run *run, struct trainer_error *err)
 {

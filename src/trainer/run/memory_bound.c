@@ -32,8 +32,8 @@ static double pool_bytes(const struct trainer_recipe *recipe)
 }
 
 /*
- * A checkpoint has 128 bytes of header, the parameters as floats, and 8 bytes of digest (policy/checkpoint.c). The size
- * is exact, so that a budget of exactly that many bytes is met.
+ * A checkpoint has 128 bytes of header, the parameters as floats, and 8 bytes of digest (policy/checkpoint.c). The
+ * size is exact, so that a budget of exactly that many bytes is met.
  */
 double trainer_artifact_bytes(const struct trainer_recipe *recipe)
 {
@@ -41,8 +41,8 @@ double trainer_artifact_bytes(const struct trainer_recipe *recipe)
 }
 
 /*
- * The program, its libraries, and what BLAS allocates for each thread. This is generous on purpose: if a run used more
- * than the bound, its budget would promise what does not hold.
+ * The program, its libraries, and what BLAS allocates for each thread. This is generous on purpose: if a run used
+ * more than the bound, its budget would promise what does not hold.
  */
 static double program_bytes(int threads)
 {
@@ -50,8 +50,8 @@ static double program_bytes(int threads)
 }
 
 /*
- * The artifact counts twice: to be written it is encoded as a whole beside the parameters, and a teacher that is read is
- * in memory as bytes and as floats. 64 bytes per token are room for what is small.
+ * The artifact counts twice: to be written it is encoded as a whole beside the parameters, and a teacher that is
+ * read is in memory as bytes and as floats. 64 bytes per token are room for what is small.
  */
 double trainer_memory_bound(const struct trainer_recipe *recipe)
 {

@@ -28,8 +28,8 @@ static void shuffle(size_t n, struct trainer_rng *rng, size_t *order)
 }
 
 /*
- * A linear warm-up, then a cosine from the whole rate down to the share final_rate of it. The warm-up counts from 1, or
- * the first update would do nothing. The cosine ends with the last update of the run, not of an iteration.
+ * A linear warm-up, then a cosine from the whole rate down to the share final_rate of it. The warm-up counts from
+ * 1, or the first update would do nothing. The cosine ends with the last update of the run, not of an iteration.
  */
 static double rate_at(const struct trainer_training *training, double peak, double update,
                       double updates)
@@ -52,8 +52,8 @@ static struct learner_rates rates_at(const struct trainer_recipe *recipe, double
 }
 
 /*
- * One update: forward pass, loss, backward pass, step. The loss is checked before the backward pass, so that the error
- * names the loss; the gradient of a NaN would only be reported as a gradient.
+ * One update: forward pass, loss, backward pass, step. The loss is checked before the backward pass, so that the
+ * error names the loss; the gradient of a NaN would only be reported as a gradient.
  */
 static enum trainer_status update(struct run *run, const size_t *rows, size_t n,
                                   const struct learner_rates *rates,
@@ -142,8 +142,8 @@ static uint64_t fed_tokens(const struct minibatch *b)
 }
 
 /*
- * The last minibatch of an epoch may be smaller: leaving its rows out would waste rollouts, which cost more than updates.
- * After a failure, means are taken over the updates that were done.
+ * The last minibatch of an epoch may be smaller: leaving its rows out would waste rollouts, which cost more than
+ * updates. After a failure, means are taken over the updates that were done.
  */
 enum trainer_status run_update(struct run *run, int32_t iteration,
                                struct trainer_iteration *metrics, struct trainer_error *err)

@@ -1,7 +1,7 @@
 /*
- * off_policy_correction.c: see off_policy_correction.h. The learner's log-probs are computed only if they can differ from
- * the sampler's (other weights, another temperature, a correction that asks for them). On-policy the two agree, and a
- * pass over all rollouts is saved.
+ * off_policy_correction.c: see off_policy_correction.h. The learner's log-probs are computed only if they can
+ * differ from the sampler's (other weights, another temperature, a correction that asks for them). On-policy the
+ * two agree, and a pass over all rollouts is saved.
  */
 #include "run/off_policy_correction.h"
 
@@ -25,8 +25,8 @@ static void clear_correction(struct trainer_rollouts *r)
 }
 
 /*
- * How far the sampler is from the learner, whose log-probs are in `old`. The clip range gives the share of ratios that a
- * loss would clip if nothing were corrected.
+ * How far the sampler is from the learner, whose log-probs are in `old`. The clip range gives the share of ratios
+ * that a loss would clip if nothing were corrected.
  */
 static enum rl_status diagnose(struct run *run, const struct rl_batch *batch,
                                struct trainer_iteration *metrics, struct rl_error *core)
@@ -59,8 +59,8 @@ static void measure(const struct trainer_rollouts *r, struct trainer_iteration *
 }
 
 /*
- * Truncated importance sampling is the decoupled correction without a rejection, so both are one call. The core writes
- * more metrics than telemetry shows, and all of them need room (RL_METRICS_ENOUGH).
+ * Truncated importance sampling is the decoupled correction without a rejection, so both are one call. The core
+ * writes more metrics than telemetry shows, and all of them need room (RL_METRICS_ENOUGH).
  */
 static enum rl_status weigh_and_reject(struct run *run, const struct rl_batch *batch, struct rl_error *core)
 {
@@ -103,8 +103,8 @@ static enum trainer_status score_behaviour(struct run *run, struct trainer_error
 
 /*
  * At another temperature the sampler's log-probs belong to a sharper or flatter policy than the learner's, so the
- * learner's own stay the old ones. Off-policy without a correction the sampler's are put back, because the ratio of plain
- * PPO is to the policy that sampled; the pass was only for the diagnosis.
+ * learner's own stay the old ones. Off-policy without a correction the sampler's are put back, because the ratio of
+ * plain PPO is to the policy that sampled; the pass was only for the diagnosis.
  */
 enum trainer_status run_correct(struct run *run, struct trainer_iteration *metrics,
                                 struct trainer_error *err)

@@ -1,6 +1,6 @@
 /*
- * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds when it
- * plays on from there (VinePPO, arXiv 2410.01679).
+ * prefix_values.h: the value of a rollout's prefixes, estimated by continuations: how often the policy succeeds
+ * when it plays on from there (VinePPO, arXiv 2410.01679).
  */
 #ifndef TRAINER_PREFIX_VALUES_H
 #define TRAINER_PREFIX_VALUES_H

@@ -1,6 +1,6 @@
 /*
- * resume_state.c: see resume_state.h. One list of blocks decides what is written, read and sent to other ranks, so that
- * the three cannot disagree.
+ * resume_state.c: see resume_state.h. One list of blocks decides what is written, read and sent to other ranks, so
+ * that the three cannot disagree.
  */
 #include "run/resume_state.h"
 
@@ -16,7 +16,10 @@
 #define MAGIC "LNGSTATE"
 enum { VERSION = 2 };
 
-/* What a run holds beside weights. Zeroed before it is filled: its bytes are compared by a digest. */
+/*
+ * Everything but the large arrays. It is zeroed before it is filled, because a digest covers its bytes, padding
+ * included.
+ */
 struct numbers {
     char magic[8];
     uint32_t version, size; /* of this struct */
@@ -127,7 +130,7 @@ static enum trainer_status damaged(struct trainer_error *err, const char *path, 
     return trainer_fail(err, TRAINER_ECORRUPT, "%s: damaged state of a run: %s", path, what);
 }
 
-/* Magic and version before the rest: a file of another kind is called that and not damaged. */
+/* Magic and version come first, so that a file of another kind is not reported as a damaged state. */
 static enum trainer_status check_numbers(const struct numbers *numbers, const char *path,
                                          const struct trainer_recipe *recipe,
                                          struct trainer_error *err)
@@ -145,7 +148,7 @@ static enum trainer_status check_numbers(const struct numbers *numbers, const ch
     return TRAINER_OK;
 }
 
-/* The whole of it, held against its digest part by part as it was written. */
+/* Takes the whole file, after checking its digest part by part as it was written. */
 static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, const char *path,
                                       struct run *run, struct numbers *numbers,
                                       struct trainer_error *err)
@@ -170,7 +173,7 @@ static enum trainer_status take_bytes(const unsigned char *bytes, size_t size, c
     return TRAINER_OK;
 }
 
-/* No file is no failure: the run begins. */
+/* A missing file is not an error: the run begins. */
 static enum trainer_status read_state(struct run *run, const char *path, struct numbers *numbers,
                                       struct trainer_error *err)
 {

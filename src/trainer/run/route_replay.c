@@ -1,7 +1,7 @@
 /*
- * replay.c: see replay.h. A sampler of other weights or precision sends some tokens to other experts
- * than the learner would, and each of those has another log-prob, however close the weights are: that
- * part of the mismatch goes away when the learner is told where the tokens went (rlcore/routing.h).
+ * route_replay.c: see route_replay.h. A sampler with other weights or precision sends some tokens to other experts
+ * than the learner would. Each of these tokens has another log-prob, however close the weights are. That part of
+ * the mismatch disappears if the learner replays the sampler's routes (rlcore/routing.h).
  */
 #include "run/route_replay.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-/* One block; sampled is its beginning. */
+/* One block, which begins with `sampled`. */
 static void carve_routing(struct routing *routing, const struct trainer_recipe *recipe, size_t rows,
                           struct carve *block)
 {
@@ -147,7 +147,7 @@ const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe 
 
 /* ---- how evenly experts are used ---------------------------------------------------------- */
 
-/* Over all tokens fed, those of prompts and tools too: they keep experts as busy. */
+/* Over all tokens that were fed: tokens of prompts and tools keep experts just as busy. */
 static double load_of_layer(const struct trainer_model *model, const struct trainer_rollouts *r,
                             size_t layer)
 {

@@ -1,6 +1,6 @@
 /*
- * replay.h: routes of a mixture of experts in a run: those of the sampler, those of the learner, and
- * which of them an update replays.
+ * route_replay.h: routes of a mixture of experts: those that the sampler and the learner recorded, and which of
+ * them an update replays.
  */
 #ifndef TRAINER_ROUTE_REPLAY_H
 #define TRAINER_ROUTE_REPLAY_H
@@ -10,12 +10,12 @@
 #include "rollout/rollouts.h"
 #include "support/workspace.h"
 
-/* All NULL for a dense policy. Arrays [rows * width][layers][experts_per_token]. */
+/* Arrays [rows * width][layers][experts_per_token]; all NULL if the policy is not a mixture of experts. */
 struct routing {
-    uint16_t *sampled; /* of the rollouts, by the sampler: trainer_rollouts.routes */
-    uint16_t *trained; /* of the rollouts, by the learner before the updates */
-    uint16_t *replay;  /* of a minibatch */
-    double *common;    /* [rows * width] share of experts in common */
+    uint16_t *sampled; /* the sampler's, of the rollouts; trainer_rollouts.routes points here */
+    uint16_t *trained; /* the learner's, of the rollouts, from before the updates */
+    uint16_t *replay;  /* those that a minibatch replays */
+    double *common;    /* [rows * width] share of experts that both chose */
 };
 
 double routing_bytes(const struct trainer_recipe *recipe, size_t rows);
@@ -24,19 +24,19 @@ enum trainer_status routing_open(struct routing *routing, const struct trainer_r
 void routing_close(struct routing *routing);
 
 /*
- * The learner's log-probs of the rollouts into r->old: with its own routes, which are kept, and for
- * R3 once more with the sampler's. metrics: how far both are from the sampler.
+ * Computes the learner's log-probs of the rollouts into r->old, and records the learner's routes; with R3, computes
+ * them once more with the sampler's routes. *metrics: the distance of both to the sampler.
  */
 enum trainer_status routing_score(struct routing *routing, struct learner *learner,
                                   const struct trainer_recipe *recipe,
                                   const struct trainer_rollouts *r, struct workspace *workspace,
                                   struct trainer_routing *metrics, struct trainer_error *err);
 
-/* What the next passes over that minibatch replay: NULL without replay. */
+/* The routes that passes over this minibatch replay; NULL without replay. Valid until the next call. */
 const uint16_t *routing_of(struct routing *routing, const struct trainer_recipe *recipe,
                            const struct minibatch *b);
 
-/* Most that any expert got of the sampler's choices, over an even share; 1 at best. */
+/* The choices of the sampler's busiest expert over an even share, in the worst layer; 1 is perfectly even. */
 double routing_load(const struct trainer_recipe *recipe, const struct trainer_rollouts *r);
 
 #endif

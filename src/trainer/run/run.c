@@ -16,9 +16,9 @@
 #include "support/threads.h"
 
 /*
- * Every rank computes what is not shared, so that only rollouts, log-probs and gradients have to travel. The ranks must
- * therefore compute alike, which processors with other kernels would not. Recipes are compared by what decides their
- * numbers; the number of threads may differ.
+ * Every rank computes what is not shared, so that only rollouts, log-probs and gradients have to travel. The ranks
+ * must therefore compute alike, which processors with other kernels would not. Recipes are compared by what decides
+ * their numbers; the number of threads may differ.
  */
 static enum trainer_status compare_ranks(struct run *run, struct trainer_error *err)
 {

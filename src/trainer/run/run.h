@@ -1,6 +1,7 @@
 /*
- * run.h: a training run: what it owns, and opening and closing it. The steps of an iteration are in collect_rollouts.h,
- * credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in that order.
+ * run.h: a training run: what it owns, and opening and closing it. The steps of an iteration are in
+ * collect_rollouts.h, credit_rollouts.h, off_policy_correction.h and minibatch_updates.h; training.c calls them in
+ * that order.
  */
 #ifndef TRAINER_RUN_H
 #define TRAINER_RUN_H

@@ -36,8 +36,8 @@ void run_totals_add(struct run_totals *totals, int32_t iteration, int32_t n_iter
 }
 
 /*
- * The square root of a variance is taken last, after its mean. Without iterations nothing was scaled, which is reported
- * as a clip scale of mean 1 and deviation 0.
+ * The square root of a variance is taken last, after its mean. Without iterations nothing was scaled, which is
+ * reported as a clip scale of mean 1 and deviation 0.
  */
 void run_totals_report(const struct run_totals *totals, int32_t n_iterations,
                        struct trainer_event *event)

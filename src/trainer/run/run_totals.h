@@ -17,8 +17,8 @@ struct run_totals {
     int32_t n_alpha;  /* number of these iterations */
     struct trainer_judge_counts judged;
     /*
-     * Of the last tenth of the iterations, because the first ones describe the warm start. The sum of `mean` is
-     * weighted by the count, that of `std` is of variances, weighted too.
+     * These are of the last tenth of the iterations, because the first ones describe the warm start. The sum of
+     * `mean` is weighted by the count, that of `std` is of variances, weighted too.
      */
     struct trainer_turn_gain late[TRAINER_TURNS_MAX];
     int32_t n_late; /* largest number of turns with a gain */

@@ -1,6 +1,6 @@
 /*
- * shared_beginnings.h: rollouts that branch from a shared beginning (hierarchical_grpo). An episode is played for some
- * turns, and all its rows continue from there.
+ * shared_beginnings.h: rollouts that branch from a shared beginning (hierarchical_grpo). An episode is played for
+ * some turns, and all its rows continue from there.
  */
 #ifndef TRAINER_SHARED_BEGINNINGS_H
 #define TRAINER_SHARED_BEGINNINGS_H

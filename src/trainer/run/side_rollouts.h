@@ -8,8 +8,8 @@
 #include "run/run.h"
 
 /*
- * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout: by the weights of
- * `job`, on the same threads and ranks, and they count in what the iteration cost (metrics).
+ * Plays the rows of a plan into run->side, from row 0. They go through the sampler like every rollout: by the
+ * weights of `job`, on the same threads and ranks, and they count in what the iteration cost (metrics).
  */
 enum trainer_status side_play(struct run *run, const struct rollouts_plan *plan,
                               struct sampler_job job, struct trainer_iteration *metrics,

@@ -2,9 +2,9 @@
  * training.c: a training run from recipe to checkpoint (trainer_run).
  *
  * Everything large is allocated before the first step (run_open), within a bound that is reported before that
- * (TRAINER_EVENT_START): a run that does not fit does not start. The caller may stop the run at any event, and run_close
- * frees everything. The checkpoint is written last: a checkpoint that exists is whole, and comes from a run that ended
- * well.
+ * (TRAINER_EVENT_START): a run that does not fit does not start. The caller may stop the run at any event, and
+ * run_close frees everything. The checkpoint is written last: a checkpoint that exists is whole, and comes from a
+ * run that ended well.
  */
 #include <string.h>
 
@@ -57,9 +57,9 @@ static void restart_optimizer(struct run *run)
 }
 
 /*
- * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts behind the warm start:
- * moments of supervised gradients say nothing about those of rewards, and a run from the warm start's checkpoint, which
- * has no moments, is then the same run.
+ * The first weights: from a checkpoint, or random and then warm-started. The optimizer restarts behind the warm
+ * start: moments of supervised gradients say nothing about those of rewards, and a run from the warm start's
+ * checkpoint, which has no moments, is then the same run.
  */
 static enum trainer_status make_first_weights(struct run *run, struct trainer_error *err)
 {
@@ -108,9 +108,9 @@ static enum trainer_status save_state(struct run *run, int32_t iterations,
 }
 
 /*
- * Goes on from a saved state, or begins: first weights, and an evaluation before the first iteration, to which the result
- * of training is compared. The warm start may be most of a run, so its state is saved at once. *first: the iteration to
- * go on with.
+ * Goes on from a saved state, or begins: first weights, and an evaluation before the first iteration, to which the
+ * result of training is compared. The warm start may be most of a run, so its state is saved at once. *first: the
+ * iteration to go on with.
  */
 static enum trainer_status resume_or_begin(struct run *run, int32_t *first,
                                            struct trainer_error *err)
@@ -149,8 +149,8 @@ static enum trainer_status iterate(struct run *run, int32_t iteration, struct tr
 }
 
 /*
- * A failure gets its iteration in front of the message: the same message means divergence in the fortieth iteration and
- * a wrong recipe in the first. A stop by the caller keeps its own message.
+ * A failure gets its iteration in front of the message: the same message means divergence in the fortieth iteration
+ * and a wrong recipe in the first. A stop by the caller keeps its own message.
  */
 static enum trainer_status train(struct run *run, struct trainer_error *err)
 {

@@ -71,8 +71,9 @@ static double variance(const struct moments *m)
 }
 
 /*
- * Explained variance: 1 - var(returns - values) / var(returns), with verl's 1e-5 in the denominator (vf_explained_var).
- * It is 1 if the values predicted every return, and 0 if they are no better than one number for all.
+ * Explained variance: 1 - var(returns - values) / var(returns), with verl's 1e-5 in the denominator
+ * (vf_explained_var). It is 1 if the values predicted every return, and 0 if one number for all would predict as
+ * well.
  */
 void value_arrays_measure(const struct trainer_rollouts *r, struct trainer_iteration *metrics)
 {

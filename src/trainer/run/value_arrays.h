@@ -1,6 +1,6 @@
 /*
- * value_arrays.h: memory for the values of a value head, from sampling to update. The arrays hang on the rollouts and on
- * the minibatch; a policy without a value head does not pay for them.
+ * value_arrays.h: memory for the values of a value head, from sampling to update. The arrays hang on the rollouts
+ * and on the minibatch; a policy without a value head does not pay for them.
  */
 #ifndef TRAINER_VALUE_ARRAYS_H
 #define TRAINER_VALUE_ARRAYS_H

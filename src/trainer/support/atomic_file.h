@@ -1,6 +1,6 @@
 /*
- * atomic_file.h: files that are replaced as a whole: written under another name, synced and renamed, so that a reader finds
- * the old file or the new one, never a part.
+ * atomic_file.h: files that are replaced as a whole: written under another name, synced and renamed, so that a
+ * reader finds the old file or the new one, never a part.
  */
 #ifndef TRAINER_ATOMIC_FILE_H
 #define TRAINER_ATOMIC_FILE_H

@@ -1,6 +1,6 @@
 /*
- * carve.h: one block of memory cut into arrays. With a NULL base it only measures: the same function computes a block's
- * size and lays it out, so that the two cannot disagree.
+ * carve.h: one block of memory cut into arrays. With a NULL base it only measures: the same function computes a
+ * block's size and lays it out, so that the two cannot disagree.
  */
 #ifndef TRAINER_CARVE_H
 #define TRAINER_CARVE_H
@@ -23,8 +23,8 @@ static inline void *carve(struct carve *block, size_t n, size_t size)
 }
 
 /*
- * A zeroed block (free), or NULL when out of memory. It is aligned to a cache line, as all arrays in it are, so that two
- * threads never write to one line of neighbouring arrays.
+ * A zeroed block (free), or NULL when out of memory. It is aligned to a cache line, as all arrays in it are, so
+ * that two threads never write to one line of neighbouring arrays.
  */
 static inline void *carve_block(size_t bytes)
 {

@@ -30,8 +30,8 @@ static int first_failed(const struct trainer_comm *comm, const int32_t *statuses
 }
 
 /*
- * All ranks return the error of the lowest rank that failed. What all of them compute fails on all of them, and rank 0
- * then reports it as a process alone would; an error of another rank names that rank.
+ * All ranks return the error of the lowest rank that failed. What all of them compute fails on all of them, and
+ * rank 0 then reports it as a process alone would; an error of another rank names that rank.
  */
 static enum trainer_status take_error(struct ranks *ranks, int from, int32_t status,
                                       const struct trainer_error *mine, struct trainer_error *err)

@@ -1,9 +1,9 @@
 /*
  * ranks.h: the processes that share a run, over a communicator (trainer/comm.h).
  *
- * Before every exchange the ranks tell each other whether they have failed. A rank that fails reports it at the next
- * exchange of the others, whichever that is, and all of them return the same error: no rank waits for one that has left.
- * After that, or when the communicator fails, no further exchange is made.
+ * Before every exchange the ranks tell each other whether they have failed. A rank that fails reports it at the
+ * next exchange of the others, whichever that is, and all of them return the same error: no rank waits for one that
+ * has left. After that, or when the communicator fails, no further exchange is made.
  *
  * A NULL struct ranks, or one without a communicator, is a process alone, for which these functions do nothing.
  */
@@ -56,8 +56,8 @@ enum trainer_status ranks_compare(struct ranks *ranks, const char *what, const c
                                   struct trainer_error *err);
 
 /*
- * The last exchange of a rank, which has ended with `status` and *err. Returns the status of the run: that of the lowest
- * rank that failed, whose message is then in *err. err must not be NULL.
+ * The last exchange of a rank, which has ended with `status` and *err. Returns the status of the run: that of the
+ * lowest rank that failed, whose message is then in *err. err must not be NULL.
  */
 enum trainer_status ranks_leave(struct ranks *ranks, enum trainer_status status,
                                 struct trainer_error *err);

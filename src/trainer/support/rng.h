@@ -1,7 +1,7 @@
 /*
- * rng.h: random numbers by splitmix64 (Steele, Lea, Flood 2014). Every purpose has a stream of its own, which is a function
- * of the recipe's seed and an index and never of earlier draws. So neither the order of work nor the number of threads
- * changes a number.
+ * rng.h: random numbers by splitmix64 (Steele, Lea, Flood 2014). Every purpose has a stream of its own, which is a
+ * function of the recipe's seed and an index and never of earlier draws. So neither the order of work nor the
+ * number of threads changes a number.
  */
 #ifndef TRAINER_RNG_H
 #define TRAINER_RNG_H

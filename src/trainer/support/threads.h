@@ -19,7 +19,9 @@ static inline int threads_wanted(int32_t n)
 #endif
 }
 
-/* From now on parallel regions that this thread starts, the core's included, use n threads. Returns the old number. */
+/*
+ * From now on parallel regions that this thread starts, the core's included, use n threads. Returns the old number.
+ */
 static inline int threads_limit(int n)
 {
 #ifdef _OPENMP
