@@ -25,6 +25,7 @@ src/store/log              log.h log_file.h digest_chain.h record_walk.h   inclu
 src/store/postgres         log_postgres.h pg.h server_name.h   include/lineage src/store/fail.h src/store/clock.h src/store/format src/store/files src/store/log
 src/store/mirror           mirror.h statement.h connection.h ingest.h meta.h   include/lineage src/store/internal.h src/store/format src/store/files src/store/log
 src/store/questions        questions.h                 include/lineage src/store/internal.h src/store/clock.h src/store/format src/store/log src/store/mirror
+src/store/search           -                           include/lineage src/store/internal.h src/store/format src/store/mirror src/store/questions
 src/store/append           append_state.h              include/lineage src/store/internal.h src/store/format src/store/files src/store/log src/store/mirror src/store/questions src/store/blobs
 src/store/blobs            blobs.h                     include/lineage src/store/fail.h src/store/internal.h src/store/format src/store/files src/store/log src/store/postgres src/store/mirror src/store/questions
 src/store/queue            -                           include/lineage src/store/fail.h src/store/internal.h src/store/clock.h src/store/format src/store/files src/store/log src/store/postgres
@@ -96,9 +97,9 @@ END
 libraries()
 {
     cat <<'END'
-sqlite3.h    src/store/mirror src/store/questions src/store/verify
+sqlite3.h    src/store/mirror src/store/questions src/store/verify src/store/search
 csv.h        src/store/format
-utf8proc.h   src/store/format cli/output
+utf8proc.h   src/store/format src/store/search cli/output
 uthash.h     src/store/append src/store/ideas cli/judge
 sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lineage/search.h>
 #include <lineage/text.h>
 
 #include "cli.h"
@@ -9,7 +10,7 @@
 #define MAX_CONDITIONS 48
 
 struct query_options {
-    char *alpha, *beta, *gamma, *status, *specialist, *since, *until, *sort, *limit;
+    char *alpha, *beta, *gamma, *status, *specialist, *since, *until, *sort, *limit, *text;
     char **params;
     char **metrics; /* ranges of the score; a column name selects the score column */
     int exit_status;
@@ -110,7 +111,9 @@ static int work(struct cli_session *session, void *context)
         return CLI_USAGE;
     if (o->limit && o->query.limit == 0)
         return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
-    if (lineage_query_open(&cursor, session->store, &o->query, &err) != LINEAGE_OK)
+    enum lineage_status found = o->text ? lineage_search(&cursor, session->store, o->text, &o->query, &err)
+                                        : lineage_query_open(&cursor, session->store, &o->query, &err);
+    if (found != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
     /* Only with --exit-status: an empty result is an answer, and must not end a script that runs under `set -e`. */
@@ -143,6 +146,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
          "RANGE|COLUMN"},
         {"status", 0, POPT_ARG_STRING, &o.status, 0, "one of these labels, separated by commas", "LABELS"},
         {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "this specialist only", "NAME"},
+        {"text", 0, POPT_ARG_STRING, &o.text, 0, "one of the trials that `lineage search WORDS` finds; best match first "
+                                                 "unless --sort is given", "WORDS"},
         {"since", 0, POPT_ARG_STRING, &o.since, 0, "timestamp at or after DATE: 2026-05-07, yesterday, 3 "
                                                    "days ago", "DATE"},
         {"until", 0, POPT_ARG_STRING, &o.until, 0, "timestamp before DATE", "DATE"},

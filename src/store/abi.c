@@ -13,6 +13,7 @@
 #include <lineage/remarks.h>
 #include <lineage/render.h>
 #include <lineage/report.h>
+#include <lineage/search.h>
 #include <lineage/snapshot.h>
 #include <lineage/text.h>
 #include <lineage/time.h>
@@ -69,6 +70,7 @@ static const struct lineage_abi_size sizes[] = {
     SIZE(lineage_report_value),
     SIZE(lineage_similar),
     SIZE(lineage_similar_list),
+    SIZE(lineage_span),
     SIZE(lineage_sql_limits),
     SIZE(lineage_sweep),
     SIZE(lineage_sweep_cell),

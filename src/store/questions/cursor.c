@@ -30,6 +30,19 @@ static enum lineage_status begin(struct lineage_cursor **cursor, struct lineage_
     return mirror_sync(store->mirror, err);
 }
 
+enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
+                                      struct lineage_error *err)
+{
+    *cursor = calloc(1, sizeof **cursor);
+    if (!*cursor) {
+        free(found->items);
+        return store_no_memory(err);
+    }
+    (*cursor)->mirror = mirror;
+    (*cursor)->found = *found;
+    return LINEAGE_OK;
+}
+
 /* Frees the cursor if the question failed. */
 static enum lineage_status finish(struct lineage_cursor **cursor, enum lineage_status status)
 {

@@ -89,6 +89,10 @@ struct mirror_seqs {
     size_t n, capacity;
 };
 
+/* A cursor over these seqs, which it takes over, also when it fails. Close it with lineage_cursor_close. */
+enum lineage_status mirror_cursor_new(struct lineage_cursor **cursor, struct mirror *mirror, struct mirror_seqs *found,
+                                      struct lineage_error *err);
+
 /* Trials by conditions (lineage_query_open). LINEAGE_EINVAL with the known names for an unknown one. */
 enum lineage_status mirror_query(struct mirror *mirror, const struct lineage_query *query, struct mirror_seqs *found,
                                 struct lineage_error *err);

@@ -1,0 +1,145 @@
+/* cmd_search.c: `lineage search`. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/render.h>
+#include <lineage/search.h>
+#include <lineage/text.h>
+
+#include "cli.h"
+
+enum { LIMIT_DEFAULT = 20, SPANS_MAX = 64, EXCERPT_BYTES = 400, BEFORE_MATCH = 100 };
+
+struct search_options {
+    char *status, *specialist, *since, *until, *limit;
+    int exit_status;
+};
+
+/* The text with its matches highlighted, from some words before the first one on. Everything but the highlights is made
+ * safe first: a hypothesis may hold escape sequences. */
+static void print_excerpt(const struct cli_screen *screen, const char *place, const char *words, const char *text)
+{
+    struct lineage_span spans[SPANS_MAX];
+    char *safe = lineage_text_safe(text, strlen(text), 0);
+    size_t n = safe ? lineage_search_spans(spans, SPANS_MAX, words, safe) : 0;
+    if (n == 0) {
+        lineage_free(safe);
+        return;
+    }
+    size_t length = strlen(safe), from = spans[0].start > BEFORE_MATCH ? spans[0].start - BEFORE_MATCH : 0;
+    while (from > 0 && safe[from - 1] != ' ' && from < spans[0].start)
+        from++;
+    size_t to = length - from > EXCERPT_BYTES ? from + EXCERPT_BYTES : length;
+    while (to < length && ((unsigned char)safe[to] & 0xc0) == 0x80)
+        to++;
+    printf("    %s%s:%s %s", cli_style_on(screen, CLI_QUIET), place, cli_style_off(screen, CLI_QUIET), from ? ".. " : "");
+    for (size_t i = 0; i < n && spans[i].end <= to; i++) {
+        printf("%.*s%s%.*s%s", (int)(spans[i].start - from), safe + from, cli_style_on(screen, CLI_STRONG),
+               (int)(spans[i].end - spans[i].start), safe + spans[i].start, cli_style_off(screen, CLI_STRONG));
+        from = spans[i].end;
+    }
+    printf("%.*s%s\n", (int)(to - from), safe + from, to < length ? " .." : "");
+    lineage_free(safe);
+}
+
+/* On a terminal each trial gets a line of its own and the places where the words are. */
+static int print_excerpts(struct lineage_cursor *cursor, const struct cli_screen *screen, const char *words, size_t *n)
+{
+    struct lineage_trial trial = {0};
+    struct lineage_error err;
+    enum lineage_status status;
+    char score[LINEAGE_NUMBER_MAX];
+    for (*n = 0; (status = lineage_cursor_next(cursor, &trial, &err)) == LINEAGE_OK; ++*n) {
+        enum cli_style style = cli_label_style(trial.status);
+        char *id = cli_text_line(trial.exp_id, 40), *specialist = cli_text_line(trial.specialist, 40);
+        printf("%s%s  %s%s%s%s  %s\n", cli_style_on(screen, style), id ? id : "", lineage_label_name(trial.status),
+               trial.score.present ? "  " : "", trial.score.present ? lineage_number_format(score, trial.score.value) : "",
+               cli_style_off(screen, style), specialist ? specialist : "");
+        print_excerpt(screen, "hypothesis", words, trial.hypothesis);
+        print_excerpt(screen, "notes", words, trial.notes);
+        free(id);
+        free(specialist);
+    }
+    lineage_cursor_close(cursor);
+    return status == LINEAGE_ENOTFOUND ? CLI_OK : cli_fail(&err);
+}
+
+/* Several arguments are one search: `lineage search grad clip` needs no quotes (free). */
+static char *join(const char *const *arguments)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    for (size_t i = 0; out && arguments[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", arguments[i]);
+    if (out && fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static int work(struct cli_session *session, void *context)
+{
+    const struct search_options *o = context;
+    struct lineage_query filter = {
+        .specialist = o->specialist, .since = o->since, .until = o->until, .limit = LIMIT_DEFAULT};
+    struct lineage_cursor *cursor;
+    struct lineage_error err;
+    size_t n;
+    if ((o->status && !cli_labels_parse(&filter.labels, o->status)) ||
+        (o->limit && !cli_count_parse(&filter.limit, "limit", o->limit)))
+        return CLI_USAGE;
+    if (filter.limit == 0)
+        return cli_error(CLI_USAGE, "--limit 0 would print nothing; give at least 1");
+    char *words = join(session->args.positional);
+    if (!words)
+        return cli_no_memory();
+    if (lineage_search(&cursor, session->store, words, &filter, &err) != LINEAGE_OK) {
+        free(words);
+        return cli_fail(&err);
+    }
+    int status = session->format == CLI_TABLE && session->screen.terminal
+                     ? print_excerpts(cursor, &session->screen, words, &n)
+                     : cli_print_cursor(cursor, session->format, &session->screen, &n);
+    free(words);
+    return status == CLI_OK && o->exit_status && n == 0 ? CLI_NO : status;
+}
+
+static int run(const struct cli_command *command, int argc, const char **argv)
+{
+    struct cli_session session = {0};
+    struct search_options o = {0};
+    struct poptOption options[] = {
+        CLI_SESSION_OPTIONS(&session),
+        {"status", 0, POPT_ARG_STRING, &o.status, 0, "only trials with one of these labels, separated by commas", "LABELS"},
+        {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "only trials of this specialist", "NAME"},
+        {"since", 0, POPT_ARG_STRING, &o.since, 0, "only trials from DATE on: 2026-05-07, yesterday, 3 days ago", "DATE"},
+        {"until", 0, POPT_ARG_STRING, &o.until, 0, "only trials before DATE", "DATE"},
+        {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: 20)", "N"},
+        {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with status 1 if nothing matches", NULL},
+        CLI_SCREEN_OPTIONS(&session.screen),
+        POPT_TABLEEND};
+    return cli_on_store(&session, command, options, 1, SIZE_MAX, argc, argv, work, &o);
+}
+
+const struct cli_command cmd_search = {
+    .name = "search",
+    .arguments = "WORDS...",
+    .description = "Lists the trials whose exp_id, specialist, hypothesis, notes or remarks have these words,\n"
+                   "best match first. A trial must have all words; case and accents do not count. An\n"
+                   "identifier is found whole and by its parts: muon_wd_mlp and gradClip by wd and clip.\n\n"
+                   "  grad clip              both words\n"
+                   "  \"grad clip\"            the words next to each other\n"
+                   "  anneal*                words that begin so\n"
+                   "  clip OR norm           either word\n"
+                   "  norm NOT layer         the first word without the second\n"
+                   "  hypothesis:clip        in one place only: exp_id, specialist, hypothesis, notes, remarks\n\n"
+                   "AND, OR and NOT are written in capitals; parentheses group. On a terminal, matches are\n"
+                   "highlighted.",
+    .examples = "  lineage search 'grad clip'\n"
+                "  lineage search '(warmdown OR cooldown) frac*' --status keep\n"
+                "  lineage search 'hypothesis:dropout NOT attention' --format json",
+    .run = run,
+};

@@ -1,0 +1,313 @@
+/*
+ * search_index.c: the table `search` in lineage.db.
+ *
+ * The table has no content of its own (content=''): it holds words and the numbers of rows, and the texts stay in
+ * trials. Its largest rowid says how far it goes, so it needs no bookkeeping that could disagree with it.
+ *
+ * An append never pays for the index; the next search does. The provisional row (a last record without a line end) may
+ * change, and a table without content cannot forget a row: so that row, the trials with remarks, and everything if
+ * lineage.db cannot be written, are indexed in a temporary table of this connection, which is dropped after the search.
+ */
+#include "search_index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/remarks.h>
+
+#include "../mirror/statement.h"
+#include "../format/arena.h"
+#include "search_words.h"
+
+#define COLUMNS "(exp_id, specialist, hypothesis, notes, remarks, content='', tokenize='unicode61 remove_diacritics 2')"
+
+static const char table_sql[] = "CREATE VIRTUAL TABLE search USING fts5" COLUMNS;
+#define ROWS "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq > ?1 AND seq <= ?2"
+
+static const char temp_sql[] = "CREATE VIRTUAL TABLE temp.search_now USING fts5" COLUMNS;
+
+struct indexing {
+    struct mirror *mirror;
+    sqlite3_stmt *insert;
+    struct buf text;
+};
+
+static enum lineage_status prepare(struct mirror *mirror, sqlite3_stmt **stmt, const char *sql, struct lineage_error *err)
+{
+    *stmt = NULL;
+    return sqlite3_prepare_v2(mirror_db(mirror), sql, -1, stmt, NULL) == SQLITE_OK
+               ? LINEAGE_OK
+               : mirror_fail(mirror, "cannot search", err);
+}
+
+/* The number in the first column of the first row; 0 for none. */
+static enum lineage_status ask_number(struct mirror *mirror, const char *sql, int64_t *number, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    *number = 0;
+    if (status == LINEAGE_OK)
+        status = mirror_step(mirror, stmt, err);
+    if (status == LINEAGE_OK)
+        *number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+static enum lineage_status add_text(struct indexing *in, int column, const char *text, struct lineage_error *err)
+{
+    buf_reset(&in->text);
+    search_text(&in->text, text);
+    if (in->text.failed)
+        return store_no_memory(err);
+    sqlite3_bind_text(in->insert, column, in->text.length ? in->text.data : "", (int)in->text.length, SQLITE_TRANSIENT);
+    return LINEAGE_OK;
+}
+
+/* The row at hand of `SELECT seq, exp_id, specialist, hypothesis, notes`. */
+static enum lineage_status add_row(struct indexing *in, sqlite3_stmt *row, const char *remarks, struct lineage_error *err)
+{
+    enum lineage_status status = LINEAGE_OK;
+    sqlite3_bind_int64(in->insert, 1, sqlite3_column_int64(row, 0));
+    for (int i = SEARCH_EXP_ID; i <= SEARCH_NOTES && status == LINEAGE_OK; i++)
+        status = add_text(in, i + 2, mirror_text(row, i + 1), err);
+    if (status == LINEAGE_OK)
+        status = add_text(in, SEARCH_REMARKS + 2, remarks, err);
+    return status == LINEAGE_OK ? mirror_run(in->mirror, in->insert, err) : status;
+}
+
+/* The rows that `select` finds with from < seq <= to into the table that `insert` names. */
+static enum lineage_status add_rows(struct mirror *mirror, const char *insert, const char *select, int64_t from, int64_t to,
+                                    struct lineage_error *err)
+{
+    struct indexing in = {.mirror = mirror};
+    sqlite3_stmt *rows = NULL;
+    enum lineage_status status = prepare(mirror, &in.insert, insert, err);
+    if (status == LINEAGE_OK)
+        status = prepare(mirror, &rows, select, err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(rows, 1, from);
+        sqlite3_bind_int64(rows, 2, to);
+    }
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, rows, err)) == LINEAGE_OK)
+        status = add_row(&in, rows, "", err);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(in.insert);
+    buf_release(&in.text);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* The table, made if it is missing. Anything else of that name is a stranger's, or an older program's. */
+static enum lineage_status make_table(struct mirror *mirror, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    bool there = false, ours = false;
+    enum lineage_status status = prepare(mirror, &stmt, "SELECT sql = ? FROM main.sqlite_schema WHERE name = 'search'", err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_text(stmt, 1, table_sql, -1, SQLITE_STATIC);
+        status = mirror_step(mirror, stmt, err);
+        there = status == LINEAGE_OK;
+        ours = there && sqlite3_column_int(stmt, 0);
+    }
+    sqlite3_finalize(stmt);
+    if (status != LINEAGE_OK && status != LINEAGE_ENOTFOUND)
+        return status;
+    status = there && !ours ? mirror_exec(mirror, "DROP TABLE main.search", err) : LINEAGE_OK;
+    return status == LINEAGE_OK && !ours ? mirror_exec(mirror, table_sql, err) : status;
+}
+
+/* Whether the statement that just failed did so because lineage.db cannot be written now, not because it is damaged. */
+static bool cannot_write(struct mirror *mirror)
+{
+    switch (sqlite3_errcode(mirror_db(mirror)) & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_FULL:
+    case SQLITE_READONLY:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN: return true;
+    default: return false;
+    }
+}
+
+/* Brings the table up to date with the terminated rows. *unwritable: it failed because lineage.db cannot be written. */
+static enum lineage_status catch_up(struct mirror *mirror, int64_t rows, bool *unwritable, struct lineage_error *err)
+{
+    int64_t indexed = 0, there = 0;
+    enum lineage_status status =
+        ask_number(mirror, "SELECT count(*) FROM main.sqlite_schema WHERE name = 'search_docsize'", &there, err);
+    if (status == LINEAGE_OK && there)
+        status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
+    if (status != LINEAGE_OK || (there && indexed == rows))
+        return status;
+    status = mirror_exec(mirror, "BEGIN IMMEDIATE", err);
+    *unwritable = status != LINEAGE_OK && cannot_write(mirror);
+    if (status != LINEAGE_OK)
+        return status;
+    status = make_table(mirror, err);
+    if (status == LINEAGE_OK) /* another process may have been first */
+        status = ask_number(mirror, "SELECT max(id) FROM search_docsize", &indexed, err);
+    if (status == LINEAGE_OK && indexed > rows) { /* rows were taken back */
+        status = mirror_exec(mirror, "DROP TABLE main.search", err);
+        if (status == LINEAGE_OK)
+            status = mirror_exec(mirror, table_sql, err);
+        indexed = 0;
+    }
+    if (status == LINEAGE_OK)
+        status = add_rows(mirror, "INSERT INTO main.search(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                                  " VALUES (?,?,?,?,?,?)", ROWS " ORDER BY seq", indexed, rows, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "COMMIT", err);
+    *unwritable = status != LINEAGE_OK && cannot_write(mirror);
+    if (status != LINEAGE_OK)
+        sqlite3_exec(mirror_db(mirror), "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/* ---- trials with remarks ---- */
+
+struct remarked {
+    struct remarked_trial {
+        int64_t seq;
+        struct buf text;
+    } *trials;
+    size_t n, room;
+    struct mirror *mirror;
+    enum lineage_status status;
+    struct lineage_error *err;
+};
+
+static bool take_remark(void *context, const struct lineage_remark *remark)
+{
+    struct remarked *r = context;
+    int64_t seq = 0;
+    size_t i = 0;
+    enum lineage_status status = mirror_find(r->mirror, remark->exp_id, &seq, r->err);
+    if (status == LINEAGE_ENOTFOUND) /* a remark on a trial of another log */
+        return true;
+    r->status = status;
+    while (i < r->n && r->trials[i].seq != seq)
+        i++;
+    if (status == LINEAGE_OK && i == r->n) {
+        if (r->n == r->room) {
+            size_t room = r->room ? 2 * r->room : 16;
+            struct remarked_trial *grown = realloc(r->trials, room * sizeof *grown);
+            if (!grown) {
+                r->status = store_no_memory(r->err);
+                return false;
+            }
+            r->trials = grown;
+            r->room = room;
+        }
+        r->trials[r->n++] = (struct remarked_trial){.seq = seq};
+    }
+    if (r->status == LINEAGE_OK) {
+        buf_puts(&r->trials[i].text, remark->text);
+        buf_put(&r->trials[i].text, '\n');
+    }
+    return r->status == LINEAGE_OK;
+}
+
+static enum lineage_status add_remarked(struct mirror *mirror, const char *insert, const struct remarked_trial *trial,
+                                        struct lineage_error *err)
+{
+    struct indexing in = {.mirror = mirror};
+    sqlite3_stmt *row = NULL;
+    enum lineage_status status = trial->text.failed ? store_no_memory(err) : prepare(mirror, &in.insert, insert, err);
+    if (status == LINEAGE_OK)
+        status = prepare(mirror, &row, "SELECT seq, exp_id, specialist, hypothesis, notes FROM trials WHERE seq = ?", err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_int64(row, 1, trial->seq);
+        status = mirror_step(mirror, row, err);
+    }
+    if (status == LINEAGE_OK)
+        status = add_row(&in, row, trial->text.data, err);
+    sqlite3_finalize(row);
+    sqlite3_finalize(in.insert);
+    buf_release(&in.text);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* First into the temporary table: the rows that follow leave out what is in it. */
+static enum lineage_status add_remarks(struct mirror *mirror, struct lineage_store *store, const char *insert,
+                                       struct lineage_error *err)
+{
+    struct remarked r = {.mirror = mirror, .status = LINEAGE_OK, .err = err};
+    enum lineage_status status = lineage_remarks_read(store, NULL, take_remark, &r, err);
+    if (r.status != LINEAGE_OK)
+        status = r.status;
+    for (size_t i = 0; i < r.n && status == LINEAGE_OK; i++)
+        status = add_remarked(mirror, insert, &r.trials[i], err);
+    for (size_t i = 0; i < r.n; i++)
+        buf_release(&r.trials[i].text);
+    free(r.trials);
+    return status;
+}
+
+/* ---- looking ---- */
+
+static enum lineage_status collect(struct mirror *mirror, const char *sql, const char *expression, size_t limit,
+                                   struct mirror_seqs *found, struct lineage_error *err)
+{
+    sqlite3_stmt *stmt;
+    enum lineage_status status = prepare(mirror, &stmt, sql, err);
+    if (status == LINEAGE_OK) {
+        sqlite3_bind_text(stmt, 1, expression, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(stmt, 2, limit && limit < INT64_MAX ? (int64_t)limit : -1);
+    }
+    while (status == LINEAGE_OK && (status = mirror_step(mirror, stmt, err)) == LINEAGE_OK) {
+        if (found->n == found->capacity) {
+            size_t capacity = found->capacity ? 2 * found->capacity : 64;
+            int64_t *grown = realloc(found->items, capacity * sizeof *grown);
+            if (!grown) {
+                status = store_no_memory(err);
+                break;
+            }
+            found->items = grown;
+            found->capacity = capacity;
+        }
+        found->items[found->n++] = sqlite3_column_int64(stmt, 0);
+    }
+    sqlite3_finalize(stmt);
+    return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
+}
+
+/* Weights of the columns: a word of the hypothesis says more than one of the notes, which hold what machines wrote. */
+#define RANK(table) "bm25(" table ", 1, 1, 4, 1, 2)"
+#define MAIN_ROWS "SELECT rowid AS seq, " RANK("search") " AS rank FROM main.search WHERE search MATCH ?1"
+#define TEMP_ROWS "SELECT rowid AS seq, " RANK("search_now") " AS rank FROM temp.search_now WHERE search_now MATCH ?1"
+
+enum lineage_status search_index_find(struct mirror *mirror, struct lineage_store *store, const char *expression, size_t limit,
+                                      struct mirror_seqs *found, struct lineage_error *err)
+{
+    static const char insert[] = "INSERT INTO temp.search_now(rowid, exp_id, specialist, hypothesis, notes, remarks)"
+                                 " VALUES (?,?,?,?,?,?)";
+    int64_t rows = (int64_t)mirror_position(mirror)->rows, last = 0, in_temp = 0;
+    struct lineage_error why = {0};
+    bool on_file = sqlite3_db_readonly(mirror_db(mirror), "main") == 0, unwritable = false;
+    enum lineage_status status = on_file ? catch_up(mirror, rows, &unwritable, &why) : LINEAGE_OK;
+    if (status != LINEAGE_OK && !unwritable)
+        return store_give(err, &why);
+    on_file = on_file && !unwritable;
+    status = ask_number(mirror, "SELECT max(seq) FROM trials", &last, err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, "DROP TABLE IF EXISTS temp.search_now", err);
+    if (status == LINEAGE_OK)
+        status = mirror_exec(mirror, temp_sql, err);
+    if (status == LINEAGE_OK)
+        status = add_remarks(mirror, store, insert, err);
+    if (status == LINEAGE_OK)
+        status = add_rows(mirror, insert, ROWS " AND seq NOT IN (SELECT id FROM temp.search_now_docsize) ORDER BY seq",
+                          on_file ? rows : 0, last, err);
+    if (status == LINEAGE_OK)
+        status = ask_number(mirror, "SELECT count(*) FROM temp.search_now_docsize", &in_temp, err);
+    if (status == LINEAGE_OK)
+        status = collect(mirror,
+                         !on_file  ? "SELECT seq FROM (" TEMP_ROWS ") ORDER BY rank, seq LIMIT ?2"
+                         : in_temp ? "SELECT seq FROM (" MAIN_ROWS " UNION ALL " TEMP_ROWS
+                                     ") GROUP BY seq ORDER BY min(rank), seq LIMIT ?2"
+                                   : MAIN_ROWS " ORDER BY rank, rowid LIMIT ?2",
+                         expression, limit, found, err);
+    sqlite3_exec(mirror_db(mirror), "DROP TABLE IF EXISTS temp.search_now", NULL, NULL, NULL);
+    return status;
+}
