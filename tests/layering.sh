@@ -77,7 +77,7 @@ cli/output                 *                           include/lineage cli/cli.h
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
 cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
 cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
-cli/judge                  judge.h trajectory.h wording.h   include/trainer cli/cli.h
+cli/judge                  judge.h judge_case.h trajectory.h wording.h   include/trainer cli/cli.h
 cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial cli/judge
 cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
@@ -85,7 +85,7 @@ cli/plan                   *                           include/lineage cli/cli.h
 cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/report cli/sweep cli/share cli/plan
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
-cli/report                 html_escape.h html_page.h page_file.h report_model.h   include/lineage cli/cli.h cli/output
+cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
 cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
 cli/man                    guides.def                  -
@@ -139,10 +139,8 @@ circles()
 {
     cat <<'END'
 cli              dispatch usage
-cli/judge        judge judge_internal
 cli/propose      propose propose_math propose_space sobol tpe
 cli/ranks        launch team
-cli/report       report_axes report_model
 cli/run          command_environment command_trial provenance
 cli/trial        guardian trial_process trial_watch
 END

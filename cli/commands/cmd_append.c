@@ -36,7 +36,7 @@ static const struct column_option column_options[N_COLUMN_OPTIONS] = {
     {"timestamp", "timestamp", "time of the end, ISO 8601 (default: now, UTC)", "TIME", NULL},
     {"specialist", "specialist", "person or agent that tried it", "NAME", NULL},
     {"parent", "parent_exp", "id of the trial that it started from", "ID", NULL},
-    {"parent-exp", "parent_exp", "the same", "ID", NULL},
+    {"parent-exp", "parent_exp", NULL, "ID", NULL}, /* old spelling of --parent, without help */
     {"baseline-exp", "baseline_exp", "id of the best trial at the time (default: looked up)", "ID", NULL},
     {"domain", "domain", "area of the change, e.g. optimizer", "TEXT", NULL},
     {"hypothesis", "hypothesis", "what was tried and why", "TEXT", NULL},
@@ -224,8 +224,9 @@ static size_t add_columns(struct append_options *o, struct poptOption *options)
 {
     memcpy(o->columns, column_options, sizeof column_options);
     for (size_t i = 0; i < N_COLUMN_OPTIONS; i++)
-        options[i] = (struct poptOption){o->columns[i].option, 0, POPT_ARG_STRING, &o->columns[i].text, 0,
-                                         o->columns[i].help, o->columns[i].argument};
+        options[i] = (struct poptOption){o->columns[i].option, 0,
+                                         POPT_ARG_STRING | (o->columns[i].help ? 0 : POPT_ARGFLAG_DOC_HIDDEN),
+                                         &o->columns[i].text, 0, o->columns[i].help, o->columns[i].argument};
     return N_COLUMN_OPTIONS;
 }
 
@@ -238,26 +239,26 @@ static int run_append(struct append_options *o, const struct cli_command *comman
         {"beta", 0, POPT_ARG_STRING, &o->beta, 0, "parameter beta", "NUMBER"},
         {"gamma", 0, POPT_ARG_STRING, &o->gamma, 0, "parameter gamma", "NUMBER"},
         {"param", 0, POPT_ARG_ARGV, &o->params, 0, "any parameter; may be repeated", "NAME=NUMBER|TEXT"},
-        {"json", 0, POPT_ARG_STRING, &o->json, 0, "take the trial, or several, from JSON objects; options "
-                                                  "override them", "FILE|-"},
+        {"json", 0, POPT_ARG_STRING, &o->json, 0,
+         "take the trial, or several, from JSON objects; options override them", "FILE|-"},
         {"batch", 0, POPT_ARG_STRING, &o->batch, 0,
          "compute clip scale and information gain from a dump of one training batch", "FILE|-"},
-        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0, "metrics of each step, as JSON, to keep beside "
-                                                            "the row", "FILE|-"},
-        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0, "copy this work directory into the store if the "
-                                                          "trial is kept", "DIR"},
-        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0, "auto: smallest improvement to keep (default: "
-                                                            "the store's)", "NUMBER"},
-        {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0, "auto: standard deviation of the score between "
-                                                            "seeds (default: the store's)", "NUMBER"},
-        {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0, "auto: number of seeds averaged in a score "
-                                                                "(default: the store's)", "N"},
-        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0, "return before the row is on disk; a power failure may "
-                                                      "lose it", NULL},
+        {"telemetry", 0, POPT_ARG_STRING, &o->telemetry, 0,
+         "metrics of each step, as JSON, to keep beside the row", "FILE|-"},
+        {"snapshot", 0, POPT_ARG_STRING, &o->snapshot, 0,
+         "copy this work directory into the store if the trial is kept", "DIR"},
+        {"min-delta", 0, POPT_ARG_STRING, &o->min_delta, 0,
+         "auto: smallest improvement to keep (default: the store's)", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o->noise_std, 0,
+         "auto: standard deviation of the score between seeds (default: the store's)", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o->noise_seeds, 0,
+         "auto: number of seeds averaged in a score (default: the store's)", "N"},
+        {"no-sync", 0, POPT_ARG_NONE, &o->no_sync, 0,
+         "return before the row is on disk; a power failure may lose it", NULL},
         {"allow-missing-parent", 0, POPT_ARG_NONE, &o->allow_missing_parent, 0,
          "accept a parent that is not in the store", NULL},
-        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0, "the store (default: the current "
-                                                                    "directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &session->where.dir, 0,
+         "the store (default: the current directory)", "DIR"},
         {"direction", 0, POPT_ARG_STRING, &session->where.direction, 0,
          "which score is better (default: the store's setting)", "lower|higher"},
         {"format", 0, POPT_ARG_STRING, &session->format_text, 0, "print the whole row instead of its id",

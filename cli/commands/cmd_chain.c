@@ -44,12 +44,6 @@ static int print_json(const struct lineage_chain *chain)
     return CLI_OK;
 }
 
-static void print_passed(size_t n)
-{
-    if (n)
-        printf("    (%zu passed over)\n", n);
-}
-
 /* Shortens the hypothesis, because a chain is read as a whole; `show` prints all of it. */
 static void print_line(const struct cli_screen *screen, const struct lineage_trial *trial, size_t depth)
 {
@@ -78,7 +72,8 @@ static int print_lines(const struct lineage_chain *chain, const struct cli_scree
 {
     print_end(chain);
     for (size_t i = 0; i < chain->n; i++) {
-        print_passed(chain->passed_over[i]);
+        if (chain->passed_over[i])
+            printf("    (%zu passed over)\n", chain->passed_over[i]);
         print_line(screen, &chain->trials[i], i);
     }
     return CLI_OK;

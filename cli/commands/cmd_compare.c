@@ -78,18 +78,18 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_SESSION_OPTIONS(&session),
         {"json", 0, POPT_ARG_NONE, &o.json, 0, "same as --format json (schema/compare.schema.json)", NULL},
-        {"by", 0, POPT_ARG_STRING, &o.by, 0, "make every value of this parameter a variant (default: "
-                                             "specialist)",
+        {"by", 0, POPT_ARG_STRING, &o.by, 0,
+         "make every value of this parameter a variant (default: specialist)",
          "PARAMETER"},
-        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0, "variant that the others are compared with "
-                                                         "(default: the first)",
+        {"baseline", 0, POPT_ARG_STRING, &o.baseline, 0,
+         "variant that the others are compared with (default: the first)",
          "VARIANT"},
         {"over", 0, POPT_ARG_STRING, &o.over, 0, "parameters that pair the trials (default: seed)", "NAME[,NAME]"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "use only trials whose parameter is in RANGE or equals a "
-                                                  "TEXT; may be repeated",
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0,
+         "use only trials whose parameter is in RANGE or equals a TEXT; may be repeated",
          "NAME=RANGE|TEXTS"},
-        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0, "confidence level of the intervals, 0 to 1 "
-                                                             "(default: 0.95)", "NUMBER"},
+        {"confidence", 0, POPT_ARG_STRING, &o.confidence, 0,
+         "confidence level of the intervals, 0 to 1 (default: 0.95)", "NUMBER"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, LINEAGE_COMPARE_MAX_VARIANTS, argc, argv, work, &o);
 }

@@ -141,12 +141,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         CLI_INPUT_OPTION, POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 2, argc, argv);
-    if (status == CLI_GO_ON && o.list)
+    if (status != CLI_GO_ON)
+        goto done;
+    if (o.list)
         status = print_list(o.json);
-    else if (status == CLI_GO_ON && !args.n_positional)
-        status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` lists them");
-    else if (status == CLI_GO_ON)
+    else if (args.n_positional)
         status = run_family(&args, o.single);
+    else
+        status = cli_error(CLI_USAGE, "core: name a kernel; `lineage core --list` lists them");
+done:
     cli_args_release(&args);
     return status;
 }

@@ -19,6 +19,11 @@ struct diff_options {
     size_t limit;
 };
 
+/* The two sides of a diff. */
+struct sides {
+    struct lineage_trial from, to;
+};
+
 /* Opens a descriptor and follows no link: everything below is found through it, not by a path that another process
  * could change meanwhile. */
 static int open_snapshot(int *fd, const char *path)
@@ -27,59 +32,47 @@ static int open_snapshot(int *fd, const char *path)
     return *fd >= 0 ? CLI_GO_ON : cli_error(CLI_SYSTEM, "cannot open the snapshot %s: %s", path, strerror(errno));
 }
 
-static int compare(const char *from, const char *to, size_t limit)
+static int diff_directories(const char *from_path, const char *to_path, size_t limit)
 {
-    int a = -1, b = -1, status = open_snapshot(&a, from);
-    if (status == CLI_GO_ON)
-        status = open_snapshot(&b, to);
-    if (status == CLI_GO_ON)
-        status = tree_diff(a, b, limit);
-    if (a >= 0)
-        close(a);
-    if (b >= 0)
-        close(b);
+    int from = -1, to = -1, status;
+    if ((status = open_snapshot(&from, from_path)) == CLI_GO_ON && (status = open_snapshot(&to, to_path)) == CLI_GO_ON)
+        status = tree_diff(from, to, limit);
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
     return status;
 }
 
-/* Loads the trial to compare with: the second ID, or the parent. A trial without a parent is an error, because an empty
- * diff would say that nothing changed. */
-static int load_other(struct cli_session *session, const struct lineage_trial *trial, struct lineage_trial *other)
+/* Loads both trials: with two IDs the first and the second, with one its parent and the trial. A trial without a parent
+ * is an error, because an empty diff would say that nothing changed. */
+static int load_sides(struct sides *sides, struct cli_session *session)
 {
     struct lineage_error err;
-    const char *id = session->args.n_positional > 1 ? session->args.positional[1] : trial->parent_exp;
-    if (!id || !*id)
-        return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage "
-                                    "diff ID ID", trial->exp_id);
-    return lineage_find(session->store, id, other, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+    const char *const *ids = session->args.positional;
+    bool two = session->args.n_positional > 1;
+    if (lineage_find(session->store, ids[two], &sides->to, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    const char *from = two ? ids[0] : sides->to.parent_exp;
+    if (!from || !*from)
+        return cli_error(CLI_USAGE, "trial '%s' has no parent; name the trial to compare it with: lineage diff ID ID",
+                         sides->to.exp_id);
+    return lineage_find(session->store, from, &sides->from, &err) == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
 }
 
-/* With one ID the diff goes from the parent to the trial, with two from the first to the second. */
-static int diff(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
-                size_t limit)
+static int diff_snapshots(const struct sides *sides, struct lineage_store *store, size_t limit)
 {
-    bool two = session->args.n_positional > 1;
-    char *here = NULL, *there = NULL;
+    char *from = NULL, *to = NULL;
     struct lineage_error err;
     int status;
-    if (lineage_snapshot_path(&here, session->store, trial, &err) != LINEAGE_OK ||
-        lineage_snapshot_path(&there, session->store, other, &err) != LINEAGE_OK)
+    if (lineage_snapshot_path(&to, store, &sides->to, &err) != LINEAGE_OK ||
+        lineage_snapshot_path(&from, store, &sides->from, &err) != LINEAGE_OK)
         status = cli_fail(&err);
     else
-        status = two ? compare(here, there, limit) : compare(there, here, limit);
-    lineage_free(here);
-    lineage_free(there);
+        status = diff_directories(from, to, limit);
+    lineage_free(from);
+    lineage_free(to);
     return status;
-}
-
-/* Compares what two commands were run from: changes to the code, the command, the machine. Returns CLI_GO_ON if either
- * trial has no provenance. */
-static int diff_provenance(struct cli_session *session, const struct lineage_trial *trial,
-                           const struct lineage_trial *other, size_t limit)
-{
-    char here[PATH_MAX], there[PATH_MAX];
-    if (!provenance_path(here, session->store, trial->exp_id) || !provenance_path(there, session->store, other->exp_id))
-        return CLI_GO_ON;
-    return session->args.n_positional > 1 ? compare(here, there, limit) : compare(there, here, limit);
 }
 
 static bool has_snapshot(const struct lineage_trial *trial)
@@ -87,31 +80,30 @@ static bool has_snapshot(const struct lineage_trial *trial)
     return trial->snapshot_path && *trial->snapshot_path;
 }
 
-/* Discarded and failed trials have no snapshot; their provenance is all there is to compare. */
-static int diff_both(struct cli_session *session, const struct lineage_trial *trial, const struct lineage_trial *other,
-                     size_t limit)
+/* Compares first what two commands were run from (changes to the code, the command, the machine), then the snapshots.
+ * Discarded and failed trials have no snapshot; their provenance is all there is to compare. */
+static int diff(const struct sides *sides, struct lineage_store *store, size_t limit)
 {
-    int first = diff_provenance(session, trial, other, limit);
-    if (first > CLI_NO || (first != CLI_GO_ON && (!has_snapshot(trial) || !has_snapshot(other))))
-        return first;
-    int second = diff(session, trial, other, limit);
-    return second == CLI_OK && first != CLI_GO_ON ? first : second;
+    char from[PATH_MAX], to[PATH_MAX];
+    bool snapshots = has_snapshot(&sides->from) && has_snapshot(&sides->to);
+    if (!provenance_path(from, store, sides->from.exp_id) || !provenance_path(to, store, sides->to.exp_id))
+        return diff_snapshots(sides, store, limit);
+    int status = diff_directories(from, to, limit);
+    if (status > CLI_NO || !snapshots)
+        return status;
+    int second = diff_snapshots(sides, store, limit);
+    return second == CLI_OK ? status : second;
 }
 
 static int work(struct cli_session *session, void *context)
 {
-    struct lineage_trial trial = {0}, other = {0};
-    struct lineage_error err;
     const struct diff_options *o = context;
-    int status = CLI_GO_ON;
-    if (lineage_find(session->store, session->args.positional[0], &trial, &err) != LINEAGE_OK)
-        status = cli_fail(&err);
+    struct sides sides = {0};
+    int status = load_sides(&sides, session);
     if (status == CLI_GO_ON)
-        status = load_other(session, &trial, &other);
-    if (status == CLI_GO_ON)
-        status = diff_both(session, &trial, &other, o->limit);
-    lineage_trial_release(&trial);
-    lineage_trial_release(&other);
+        status = diff(&sides, session->store, o->limit);
+    lineage_trial_release(&sides.from);
+    lineage_trial_release(&sides.to);
     return status;
 }
 
@@ -127,8 +119,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct diff_options o = {.session.before_open = read_limit, .limit = MAX_BYTES};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o.session.where),
-        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "files larger than N bytes are only named "
-                                                           "(default: 16777216)", "N"},
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0,
+         "files larger than N bytes are only named (default: 16777216)", "N"},
         POPT_TABLEEND};
     return cli_on_store(&o.session, command, options, 1, 2, argc, argv, work, &o);
 }

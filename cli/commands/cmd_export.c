@@ -36,10 +36,10 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct export_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
-                                                                   "directory)", "DIR"},
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "write to FILE, which is replaced as a whole or not "
-                                                       "at all", "FILE"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
+         "the store (default: the current directory)", "DIR"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0,
+         "write to FILE, which is replaced as a whole or not at all", "FILE"},
         POPT_TABLEEND};
     return cli_on_store(&session, command, options, 0, 0, argc, argv, work, &o);
 }

@@ -55,8 +55,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {0};
     struct import_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
-                                                                   "directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
+         "the store (default: the current directory)", "DIR"},
         {"metric", 0, POPT_ARG_STRING, &o.metric, 0, "score column of FILE (default: core_metric or val_bpb)",
          "COLUMN"},
         {"exact", 0, POPT_ARG_NONE, &o.exact, 0, "copy every byte, into a store that has no other rows", NULL},

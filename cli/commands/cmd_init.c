@@ -44,14 +44,16 @@ static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct init_options o = {0};
     struct poptOption options[] = {
-        CLI_STORE_OPTIONS(&o.where),
+        {"directory", 'C', POPT_ARG_STRING, &o.where.dir, 0, "the new store, if DIR is not given", "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &o.where.direction, 0, "which score is better (default: lower)", "lower|higher"},
+        {"metric", 0, POPT_ARG_STRING, &o.where.metric, 0, "the score column (default: core_metric or val_bpb)", "COLUMN"},
         {"metric-label", 0, POPT_ARG_STRING, &o.label, 0, "short name of the score in blackboard files", "TEXT"},
-        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0, "smallest improvement that --status auto keeps "
-                                                           "(default: 0)", "NUMBER"},
-        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0, "standard deviation of the score between seeds "
-                                                           "(default: 0)", "NUMBER"},
-        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0, "number of seeds averaged in one score "
-                                                               "(default: 1)", "N"},
+        {"min-delta", 0, POPT_ARG_STRING, &o.min_delta, 0,
+         "smallest improvement that --status auto keeps (default: 0)", "NUMBER"},
+        {"noise-std", 0, POPT_ARG_STRING, &o.noise_std, 0,
+         "standard deviation of the score between seeds (default: 0)", "NUMBER"},
+        {"noise-seeds", 0, POPT_ARG_STRING, &o.noise_seeds, 0,
+         "number of seeds averaged in one score (default: 1)", "N"},
         POPT_TABLEEND};
     struct cli_args args;
     int status = cli_parse(&args, command, options, 0, 1, argc, argv);

@@ -115,11 +115,11 @@ static int read_trajectories(struct judge_options *o, const char *path)
     size_t most = count_lines(text) + 1;
     o->trajectories = calloc(most, sizeof(json_t *));
     o->lines = calloc(most, sizeof *o->lines);
-    bool whole = o->trajectories && o->lines;
-    int status = strlen(text) != length ? cli_error(CLI_USAGE, "%s: contains a NUL byte, which JSON does not "
-                                                               "allow", path)
-                 : whole                ? take_lines(o, path, text)
-                                        : cli_no_memory();
+    int status;
+    if (strlen(text) != length)
+        status = cli_error(CLI_USAGE, "%s: contains a NUL byte, which JSON does not allow", path);
+    else
+        status = o->trajectories && o->lines ? take_lines(o, path, text) : cli_no_memory();
     free(text);
     return status;
 }
@@ -242,7 +242,7 @@ static double share(const size_t count[2])
 }
 
 /* Prints the summary on standard error, because standard output holds the results. */
-static int sum_up(const struct judge_options *o)
+static int print_summary(const struct judge_options *o)
 {
     size_t marks[TRAINER_N_JUDGE_MARKS] = {0}, flags[2][2] = {{0}};
     uint64_t asked = 0, answered = 0;
@@ -292,7 +292,7 @@ static int ask(struct judge_options *o)
     signal(SIGPIPE, SIG_IGN); /* a server that closes the connection fails one request, not the process */
     bool asked = judge_ask(judge, o->cases, o->n, on_settled, o);
     judge_close(judge);
-    return asked ? sum_up(o) : cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
+    return asked ? print_summary(o) : cli_error(CLI_SYSTEM, "out of memory, or libcurl failed");
 }
 
 static int print_wording(const char *file)
@@ -311,12 +311,11 @@ static int work(struct judge_options *o, const struct cli_args *args)
     if (o->print_prompt)
         return print_wording(o->prompt);
     const char *path = args->n_positional ? args->positional[0] : "-";
-    int status = read_settings(o);
-    if (status == CLI_GO_ON)
-        status = read_trajectories(o, path);
-    if (status == CLI_GO_ON)
-        status = make_cases(o, path);
-    return status == CLI_GO_ON ? ask(o) : status;
+    int status;
+    if ((status = read_settings(o)) != CLI_GO_ON || (status = read_trajectories(o, path)) != CLI_GO_ON ||
+        (status = make_cases(o, path)) != CLI_GO_ON)
+        return status;
+    return ask(o);
 }
 
 static void release(struct judge_options *o)
@@ -345,26 +344,26 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"model", 0, POPT_ARG_STRING, &o->model, 0, "name of the model at that endpoint", "NAME"},
         {"key-env", 0, POPT_ARG_STRING, &o->key_env, 0,
          "environment variable that holds the key (default: LINEAGE_JUDGE_KEY, if set)", "NAME"},
-        {"directory", 'C', POPT_ARG_STRING, &o->store, 0, "the store that caches the answers (default: the "
-                                                          "current directory)", "DIR"},
+        {"directory", 'C', POPT_ARG_STRING, &o->store, 0,
+         "the store that caches the answers (default: the current directory)", "DIR"},
         {"cache", 0, POPT_ARG_STRING, &o->cache, 0, "cache the answers in this file instead", "FILE"},
         {"no-cache", 0, POPT_ARG_NONE, &o->no_cache, 0, "do not read or write the cache", NULL},
         {"prompt", 0, POPT_ARG_STRING, &o->prompt, 0, "template of the prompt (see --print-prompt)", "FILE"},
         {"print-prompt", 0, POPT_ARG_NONE, &o->print_prompt, 0, "print the template of the prompt and exit", NULL},
-        {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "trajectories that are not sent (default: none)", "none|small_adv|all_neg"},
-        {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0, "flags of steps without an answer: null, or the "
-                                                          "outcome's (default: neutral)",
+        {"skip", 0, POPT_ARG_STRING, &o->skip, 0, "do not send these trajectories (default: none)", "none|small_adv|all_neg"},
+        {"unjudged", 0, POPT_ARG_STRING, &o->unjudged, 0,
+         "flags of steps without an answer: null, or the outcome's (default: neutral)",
          "neutral|outcome"},
         {"max-failed-share", 0, POPT_ARG_STRING, &o->failed_share, 0,
          "exit with 1 if more than this share has no answer, 0 to 1 (default: 0)", "X"},
         {"concurrency", 0, POPT_ARG_STRING, &o->concurrency, 0, "number of parallel requests (default: 8)", "N"},
-        {"deadline", 0, POPT_ARG_STRING, &o->deadline, 0, "limit for one trajectory, all attempts together, "
-                                                          "in seconds (default: 300)", "S"},
+        {"deadline", 0, POPT_ARG_STRING, &o->deadline, 0,
+         "limit for one trajectory, all attempts together, in seconds (default: 300)", "S"},
         {"timeout", 0, POPT_ARG_STRING, &o->timeout, 0, "limit for one attempt, in seconds (default: 120)", "S"},
-        {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0, "wait before the second attempt, in seconds; doubles "
-                                                        "each time (default: 0.5)", "S"},
-        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0, "longest answer, in tokens; 0: the server's "
-                                                              "limit (default: 8192)", "N"},
+        {"backoff", 0, POPT_ARG_STRING, &o->backoff, 0,
+         "wait before the second attempt, in seconds; doubles each time (default: 0.5)", "S"},
+        {"max-tokens", 0, POPT_ARG_STRING, &o->max_tokens, 0,
+         "longest answer, in tokens; 0: the server's limit (default: 8192)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of the jitter between retries (default: 1)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};
@@ -394,7 +393,9 @@ const struct cli_command cmd_judge = {
         "an untrusted certificate ends the command. Answers are cached in the store's\n"
         "judge-cache.jsonl under the digest of the request. The key is read only from the\n"
         "environment and is never written. An adca recipe has the same settings in its object\n"
-        "`judge`. Exit status: 0 all trajectories were judged, 1 some were not.",
+        "`judge`. --skip small_adv leaves out trajectories whose reward equals the mean of their\n"
+        "group, all_neg those without a positive reward. Exit status: 0 all trajectories were\n"
+        "judged, 1 some were not.",
     .examples = "  lineage rollout 004 -C runs/hop --n 20 --group --format jsonl > attempts.jsonl\n"
                 "  LINEAGE_JUDGE_KEY=.. lineage judge attempts.jsonl -C runs/hop \\\n"
                 "      --endpoint https://api.example.com/v1 --model some-model",

@@ -9,7 +9,7 @@ struct mcp_options {
 };
 
 /* Whether the client cancelled the question; the store asks every few milliseconds. */
-static bool in_vain(void *context)
+static bool is_cancelled(void *context)
 {
     struct mcp_server *server = context;
     server->overdue = server->deadline > 0 && cli_now() > server->deadline;
@@ -34,7 +34,7 @@ static int work(struct cli_session *session, void *context)
 static int run(const struct cli_command *command, int argc, const char **argv)
 {
     struct mcp_options o = {0};
-    struct cli_session session = {.cancelled = in_vain, .cancel_context = &o.server};
+    struct cli_session session = {.cancelled = is_cancelled, .cancel_context = &o.server};
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&session.where),
         {"allow-write", 0, POPT_ARG_NONE, &o.allow_write, 0, "offer the tools append and note, which write", NULL},

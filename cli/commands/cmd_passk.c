@@ -274,12 +274,14 @@ static int measure(const struct passk_options *o)
     struct counts counts = {0};
     struct curves curves = {0};
     int status = allocate(&counts, &o->source.recipe);
-    if (status == CLI_GO_ON)
-        status = o->dynamic ? ask_until_enough(o, &counts) : ask_all(o, &counts);
-    if (status == CLI_GO_ON)
-        status = fit_curves(&curves, o, &counts);
-    if (status == CLI_GO_ON)
+    if (status != CLI_GO_ON)
+        goto done;
+    status = o->dynamic ? ask_until_enough(o, &counts) : ask_all(o, &counts);
+    if (status != CLI_GO_ON)
+        goto done;
+    if ((status = fit_curves(&curves, o, &counts)) == CLI_GO_ON)
         status = print_curves(o, &counts, &curves);
+done:
     counts_release(&counts);
     return status;
 }
@@ -344,12 +346,11 @@ static int enter(struct passk_options *o, struct contest *contest, size_t place)
 {
     struct counts counts = {0};
     int status = open_policy(o, contest->ranking.names[place], contest->questions);
-    if (status == CLI_GO_ON)
-        status = allocate(&counts, &o->source.recipe);
-    if (status == CLI_GO_ON)
-        status = ask_all(o, &counts);
-    if (status == CLI_GO_ON)
+    if (status != CLI_GO_ON || (status = allocate(&counts, &o->source.recipe)) != CLI_GO_ON)
+        goto done;
+    if ((status = ask_all(o, &counts)) == CLI_GO_ON)
         status = take_counts(o, contest, place, &counts);
+done:
     counts_release(&counts);
     policy_source_release(&o->source);
     return status;
@@ -392,13 +393,13 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         {"samples", 'n', POPT_ARG_STRING, &o.samples, 0,
          "samples per question (default: 16); with --dynamic the most (default: 64)", "N"},
-        {"k", 0, POPT_ARG_STRING, &o.k_text, 0, "values of k, ascending (default: powers of two up to 8 "
-                                                "times the samples)", "K,..."},
+        {"k", 0, POPT_ARG_STRING, &o.k_text, 0,
+         "values of k, ascending (default: powers of two up to 8 times the samples)", "K,..."},
         {"dynamic", 0, POPT_ARG_NONE, &o.dynamic, 0, "stop asking a question after --enough correct answers", NULL},
         {"enough", 0, POPT_ARG_STRING, &o.enough, 0, "with --dynamic: number of correct answers (default: 2)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o.seed, 0, "first sampling seed (default: 1)", "N"},
-        {"questions", 0, POPT_ARG_STRING, &o.questions, 0, "number of questions, 1 to 1000000 (default: the "
-                                                           "recipe's)", "N"},
+        {"questions", 0, POPT_ARG_STRING, &o.questions, 0,
+         "number of questions, 1 to 1000000 (default: the recipe's)", "N"},
         POLICY_OPTIONS(&o.source),
         CLI_FORMAT_OPTION(&o.format_text),
         CLI_INPUT_OPTION, POPT_TABLEEND};

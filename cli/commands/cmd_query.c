@@ -131,28 +131,28 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct cli_session session = {.before_open = before_open};
     struct query_options o = {0};
     struct poptOption options[] = {
-        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0, "the store (default: the current "
-                                                                   "directory)", "DIR"},
-        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0, "which score is better (default: the "
-                                                                       "store's setting)", "lower|higher"},
+        {"directory", 'C', POPT_ARG_STRING, &session.where.dir, 0,
+         "the store (default: the current directory)", "DIR"},
+        {"direction", 0, POPT_ARG_STRING, &session.where.direction, 0,
+         "which score is better (default: the store's setting)", "lower|higher"},
         CLI_FORMAT_OPTION(&session.format_text),
         {"alpha", 0, POPT_ARG_STRING, &o.alpha, 0, "alpha is in RANGE", "RANGE"},
         {"beta", 0, POPT_ARG_STRING, &o.beta, 0, "beta is in RANGE", "RANGE"},
         {"gamma", 0, POPT_ARG_STRING, &o.gamma, 0, "gamma is in RANGE", "RANGE"},
-        {"param", 0, POPT_ARG_ARGV, &o.params, 0, "a parameter, column or extra column is in RANGE or equals "
-                                                  "a TEXT",
+        {"param", 0, POPT_ARG_ARGV, &o.params, 0,
+         "a parameter, column or extra column is in RANGE or equals a TEXT",
          "NAME=RANGE|TEXTS"},
         {"metric", 0, POPT_ARG_ARGV, &o.metrics, 0, "the score is in RANGE; or the name of the score column",
          "RANGE|COLUMN"},
         {"status", 0, POPT_ARG_STRING, &o.status, 0, "one of these labels, separated by commas", "LABELS"},
         {"specialist", 0, POPT_ARG_STRING, &o.specialist, 0, "this specialist only", "NAME"},
-        {"text", 0, POPT_ARG_STRING, &o.text, 0, "one of the trials that `lineage search WORDS` finds; best match first "
-                                                 "unless --sort is given", "WORDS"},
-        {"since", 0, POPT_ARG_STRING, &o.since, 0, "timestamp at or after DATE: 2026-05-07, yesterday, 3 "
-                                                   "days ago", "DATE"},
+        {"text", 0, POPT_ARG_STRING, &o.text, 0,
+         "one of the trials that `lineage search WORDS` finds; best match first unless --sort is given", "WORDS"},
+        {"since", 0, POPT_ARG_STRING, &o.since, 0,
+         "timestamp at or after DATE: 2026-05-07, yesterday, 3 days ago", "DATE"},
         {"until", 0, POPT_ARG_STRING, &o.until, 0, "timestamp before DATE", "DATE"},
-        {"sort", 0, POPT_ARG_STRING, &o.sort, 0, "sort by a column or parameter; -NAME: descending (default: "
-                                                 "file order)", "[-]NAME"},
+        {"sort", 0, POPT_ARG_STRING, &o.sort, 0,
+         "sort by a column or parameter; -NAME: descending (default: file order)", "[-]NAME"},
         {"limit", 0, POPT_ARG_STRING, &o.limit, 0, "print at most N trials (default: all)", "N"},
         {"exit-status", 0, POPT_ARG_NONE, &o.exit_status, 0, "exit with 1 if nothing matches", NULL},
         CLI_SCREEN_OPTIONS(&session.screen),

@@ -125,14 +125,14 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"full", 0, POPT_ARG_STRING, &o.full, 0, "number of trials shown in full, newest first (default: 10)", "N"},
         {"timestamp", 0, POPT_ARG_STRING, &o.timestamp, 0, "time in the title (default: now, UTC)", "TEXT"},
         {"sections", 0, POPT_ARG_STRING, &o.sections, 0, "only these sections (native style)", "NAME,..."},
-        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0, "fit the block into N bytes by leaving out the "
-                                                           "least useful rows (native style)",
+        {"max-bytes", 0, POPT_ARG_STRING, &o.max_bytes, 0,
+         "fit the block into N bytes by leaving out the least useful rows (native style)",
          "N"},
-        {"output", 'o', POPT_ARG_STRING, &o.output, 0, "replace the block in FILE; text below it that was "
-                                                       "written by hand is kept", "FILE"},
+        {"output", 'o', POPT_ARG_STRING, &o.output, 0,
+         "replace the block in FILE; text below it that was written by hand is kept", "FILE"},
         {"output-dir", 0, POPT_ARG_STRING, &o.output_dir, 0, "directory of the blackboard's three files", "DIR"},
-        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0, "path of tree.tsv as KNOWLEDGE.md names it "
-                                                           "(blackboard)", "PATH"},
+        {"tree-path", 0, POPT_ARG_STRING, &o.tree_path, 0,
+         "path of tree.tsv as KNOWLEDGE.md names it (blackboard)", "PATH"},
         {"metric-label", 0, POPT_ARG_STRING, &o.metric_label, 0, "short name of the score (blackboard)", "TEXT"},
         {"best-json", 0, POPT_ARG_STRING, &o.best_json, 0, "use this best.json (blackboard)", "FILE"},
         {"record", 0, POPT_ARG_NONE, &o.record, 0, "also save the block in lineage_snapshots/ of the store", NULL},

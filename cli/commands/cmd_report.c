@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "report/page_file.h"
+#include "report/report_load.h"
 
 enum { STORES_MAX = 16 };
 
@@ -126,16 +127,15 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         return cli_no_memory();
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&o->where),
-        {"output", 'o', POPT_ARG_STRING, &o->output, 0, "file to write, - for standard output (default: "
-                                                        "report.html in the store; for --svg standard output)",
+        {"output", 'o', POPT_ARG_STRING, &o->output, 0,
+         "file to write, - for standard output (default: report.html in the store; for --svg standard output)",
          "FILE"},
         {"svg", 0, POPT_ARG_STRING, &o->svg, 0, "print this picture as SVG instead of the page", "NAME"},
         {"no-diffs", 0, POPT_ARG_NONE, &o->no_diffs, 0, "leave out what snapshots changed", NULL},
         POPT_TABLEEND};
-    int status = cli_parse(&o->args, command, options, 0, STORES_MAX, argc, argv);
-    if (status == CLI_GO_ON)
-        status = open_all(o);
-    if (status == CLI_GO_ON)
+    int status;
+    if ((status = cli_parse(&o->args, command, options, 0, STORES_MAX, argc, argv)) == CLI_GO_ON &&
+        (status = open_all(o)) == CLI_GO_ON)
         status = write_out(o);
     close_all(o);
     cli_args_release(&o->args);

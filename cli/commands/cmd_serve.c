@@ -23,24 +23,28 @@ static int run(const struct cli_command *command, int argc, const char **argv)
     struct poptOption options[] = {
         CLI_STORE_OPTIONS(&where),
         {"port", 0, POPT_ARG_STRING, &port, 0, "port on 127.0.0.1; 0: any free port (default: 8790)", "N"},
-        {"no-token", 0, POPT_ARG_NONE, &no_token, 0, "answer requests that lack the token of the printed "
-                                                     "address", NULL},
+        {"no-token", 0, POPT_ARG_NONE, &no_token, 0,
+         "answer requests that lack the token of the printed address", NULL},
         POPT_TABLEEND};
-    int status = cli_parse(&args, command, options, 0, 0, argc, argv);
     size_t number = PORT;
-    if (status == CLI_GO_ON && port && !cli_count_parse(&number, "port", port))
-        status = CLI_USAGE;
-    if (status == CLI_GO_ON && number > 65535)
-        status = cli_error(CLI_USAGE, "--port '%s' is not a port; use 0 to 65535", port);
-    if (status == CLI_GO_ON && !cli_direction_parse(&server.store.direction, where.direction))
-        status = CLI_USAGE;
-    if (status == CLI_GO_ON) {
-        server.port = (unsigned)number;
-        server.no_token = no_token;
-        server.dir = where.dir ? where.dir : ".";
-        server.store.metric = where.metric;
-        status = server_run(&server);
+    int status = cli_parse(&args, command, options, 0, 0, argc, argv);
+    if (status != CLI_GO_ON)
+        goto done;
+    status = CLI_USAGE;
+    if (port && !cli_count_parse(&number, "port", port))
+        goto done;
+    if (number > 65535) {
+        cli_error(CLI_USAGE, "--port '%s' is not a port; use 0 to 65535", port);
+        goto done;
     }
+    if (!cli_direction_parse(&server.store.direction, where.direction))
+        goto done;
+    server.port = (unsigned)number;
+    server.no_token = no_token;
+    server.dir = where.dir ? where.dir : ".";
+    server.store.metric = where.metric;
+    status = server_run(&server);
+done:
     cli_args_release(&args);
     return status;
 }

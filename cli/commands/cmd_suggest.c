@@ -97,11 +97,11 @@ static int print_list(const json_t *suggestions, const struct propose_space *spa
 
 /* Goes to standard error: a script reads the list, a person wants to know what it is based on. The number of trials
  * elsewhere shows if the ranges miss most of what was tried. */
-static void say_past(const json_t *answer)
+static void print_basis(const json_t *answer)
 {
     json_t *trials = json_object_get(answer, "trials");
     fprintf(stderr, "lineage: %s, after %" JSON_INTEGER_FORMAT " measured and %" JSON_INTEGER_FORMAT
-            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " others lie elsewhere\n",
+            " failed trials in these ranges, %" JSON_INTEGER_FORMAT " running; %" JSON_INTEGER_FORMAT " others outside of them\n",
             json_string_value(json_object_get(answer, "method")), json_integer_value(json_object_get(trials, "measured")),
             json_integer_value(json_object_get(trials, "failed")), json_integer_value(json_object_get(trials, "running")),
             json_integer_value(json_object_get(trials, "elsewhere")));
@@ -120,7 +120,7 @@ static int work(struct cli_session *session, void *context)
         cli_json_print(stdout, answer, true);
     } else if (json_array_size(suggestions)) {
         status = print_list(suggestions, &o->question.space, session->format);
-        say_past(answer);
+        print_basis(answer);
     }
     if (json_array_size(suggestions) == 0)
         status = cli_error(CLI_NO, "every setting that %s can propose in these ranges was tried; widen the "
@@ -141,8 +141,8 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"range", 0, POPT_ARG_ARGV, &o->ranges, 0, "a parameter and its range or values; may be repeated", "NAME=RANGE"},
         {"propose", 0, POPT_ARG_STRING, &o->method, 0, "method (default: the sweep's, else tpe)",
          "sobol|tpe|random|grid"},
-        {"n", 'n', POPT_ARG_STRING, &o->n, 0, "print N settings; each one counts as running for the next "
-                                              "(default: 1)", "N"},
+        {"n", 'n', POPT_ARG_STRING, &o->n, 0,
+         "print N settings; each one counts as running for the next (default: 1)", "N"},
         {"seed", 0, POPT_ARG_STRING, &o->seed, 0, "seed of random choices (default: the sweep's, else 0)", "N"},
         CLI_INPUT_OPTION,
         POPT_TABLEEND};

@@ -47,7 +47,7 @@ static bool want_all(struct tried_options *o)
 
 /* Trials with harness_abort taught nothing about the setting and do not count, but the user should know that somebody
  * tried it. */
-static int say_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
+static int report_aborted(struct lineage_store *store, const struct tried_options *o, double tolerance)
 {
     struct lineage_condition conditions[MAX_WANTED];
     struct lineage_query query = {.labels = 1u << LINEAGE_HARNESS_ABORT, .conditions = conditions};
@@ -62,10 +62,9 @@ static int say_aborted(struct lineage_store *store, const struct tried_options *
             .texts = &o->wanted[i].text,
             .n_texts = o->wanted[i].text != NULL};
     }
-    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n) /* a name that no trial has was never tried
-                                                                          * either */
-        fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count "
-                        "as tried\n", n,
+    /* a name that no trial has was never tried either */
+    if (lineage_query_count(&n, store, &query, &err) == LINEAGE_OK && n)
+        fprintf(stderr, "lineage: %zu trial%s with this setting ended in harness_abort, which does not count as tried\n", n,
                 n > 1 ? "s" : "");
     return CLI_NO;
 }
@@ -82,7 +81,7 @@ static int work(struct cli_session *session, void *context)
     if (lineage_tried(&cursor, session->store, o->wanted, o->n, tolerance, &err) != LINEAGE_OK)
         return cli_fail(&err);
     int status = cli_print_cursor(cursor, session->format, &session->screen, &n);
-    return status == CLI_OK && n == 0 ? say_aborted(session->store, o, tolerance) : status;
+    return status == CLI_OK && n == 0 ? report_aborted(session->store, o, tolerance) : status;
 }
 
 static int run(const struct cli_command *command, int argc, const char **argv)

@@ -12,28 +12,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
-#include <jansson.h>
-#include <trainer/judge.h>
-
-enum { JUDGE_WHY_MAX = 256 };
+#include "judge/judge_case.h"
 
 /* The file of a judge's answers in a store, if neither recipe nor command names one. */
 #define JUDGE_CACHE "judge-cache.jsonl"
-
-/* The environment variable of the key if none is named; it may be unset. */
-#define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
-
-/* One trajectory to be judged. */
-struct judge_case {
-    const json_t *trajectory; /* checked by trajectory.h; owned by the caller */
-    uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it was judged or cached */
-    enum trainer_judge_mark mark; /* in: SKIPPED is not sent; out: what happened */
-    unsigned attempts;
-    uint64_t prompt_tokens, completion_tokens;
-    char why[JUDGE_WHY_MAX]; /* why the flags are missing, or "" */
-};
 
 struct judge;
 

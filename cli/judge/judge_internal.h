@@ -5,7 +5,10 @@
 #include "judge/answer.h"
 #include "judge/cache.h"
 #include "judge/curl_library.h"
-#include "judge/judge.h"
+#include "judge/judge_case.h"
+
+/* The environment variable of the key if none is named; it may be unset. */
+#define JUDGE_KEY_ENV "LINEAGE_JUDGE_KEY"
 
 /* Longer responses are aborted: 8192 tokens are about 40 kB, possibly with reasoning. */
 enum { JUDGE_RESPONSE_MAX = 1 << 20 };

@@ -20,7 +20,7 @@ bool trajectory_check(const json_t *value, char why[TRAJECTORY_WHY_MAX]);
 /* These need a checked trajectory. */
 size_t trajectory_steps(const json_t *trajectory);
 double trajectory_reward(const json_t *trajectory);
-bool trajectory_succeeded(const json_t *trajectory); /* its "success" if present, else whether the reward is above
-                                                      * 0.5 */
+/* its "success" if present, else whether the reward is above 0.5 */
+bool trajectory_succeeded(const json_t *trajectory);
 
 #endif

@@ -21,8 +21,8 @@ enum {
     /* Often enough that a client which restarts its timeout at each notice never gives up, and rarely enough not to
      * flood it, as the protocol asks. */
     PROGRESS_MS = 1000,
-    GRACE_S = 5 /* the answer in progress may still be written after the client closed its end, because it may still
-                 * read */
+    /* the answer in progress may still be written after the client closed its end, because it may still read */
+    GRACE_S = 5
 };
 
 struct waiting {

@@ -122,8 +122,8 @@ void display_sparkline(FILE *out, const double *values, size_t n, size_t columns
         high = fmax(high, sample(values, n, shown, i));
     }
     for (size_t i = 0; i < shown; i++) {
-        double value = sample(values, n, shown, i) / 2 - low / 2; /* halved first, because the difference may
-                                                                   * overflow */
+        /* halved first, because the difference may overflow */
+        double value = sample(values, n, shown, i) / 2 - low / 2;
         fputs(blocks[high > low ? (size_t)(value / (high / 2 - low / 2) * 7 + 0.5) : 0], out);
     }
 }

@@ -23,8 +23,8 @@
 #define MAX_DEPTH 64 /* the depth limit of a snapshot */
 #define BLOCK ((size_t)1 << 16)
 
-enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 }; /* descriptors of the two files in the child; ours are moved above
-                                                   * them */
+/* descriptors of the two files in the child; ours are moved above them */
+enum { CHILD_FROM = 3, CHILD_TO = 4, ABOVE = 5 };
 
 struct comparing {
     size_t max_bytes;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "report/report_load.h"
 
 /* Every page identifies itself within its first bytes. */
 static bool is_report(const char *path)

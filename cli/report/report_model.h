@@ -1,6 +1,6 @@
 /*
  * report_model.h: a store as the pictures of a report need it: every trial with its place in the tree, in time and
- * among the parameters, in one arena. It is read only through the public headers.
+ * among the parameters, in one arena. report_load.h fills it.
  */
 #ifndef REPORT_MODEL_H
 #define REPORT_MODEL_H
@@ -72,13 +72,10 @@ struct model {
     void *memory;
 };
 
-/* Loads everything of the store, which must stay open as long as the model is used. Release the model even after a
- * failure. */
-LINEAGE_NODISCARD enum lineage_status model_load(struct model *model, struct lineage_store *store,
-                                                 struct lineage_error *err);
-void model_release(struct model *model);
-
-/* Returns a value > 0 if a is the better score. */
-double model_gain(const struct model *model, double a, double b);
+/* Returns how much better score a is than b; negative if it is worse. The only place that knows the direction. */
+static inline double model_gain(const struct model *model, double a, double b)
+{
+    return model->direction == LINEAGE_HIGHER ? a - b : b - a;
+}
 
 #endif

@@ -23,6 +23,7 @@
 
 #include "cli.h"
 #include "report/html_page.h"
+#include "report/report_load.h"
 #include "serve/guard.h"
 #include "serve/microhttpd.h"
 #include "serve/running.h"
@@ -475,15 +476,18 @@ int server_run(const struct server_options *options)
     signal(SIGPIPE, SIG_IGN);
     pthread_mutex_init(&server.mutex, NULL);
     int status = microhttpd_load(&server.http);
-    if (status == CLI_GO_ON)
-        status = open_stores(&server, &watched);
-    if (status == CLI_GO_ON && !options->no_token && !guard_make_token(&server.guard))
+    if (status != CLI_GO_ON || (status = open_stores(&server, &watched)) != CLI_GO_ON)
+        goto done;
+    if (!options->no_token && !guard_make_token(&server.guard)) {
         status = cli_error(CLI_SYSTEM, "serve: cannot get random numbers for a token: %s", strerror(errno));
-    if (status == CLI_GO_ON)
-        status = start(&server);
-    if (status == CLI_GO_ON)
-        watch(&server, watched, &signals);
+        goto done;
+    }
+    if ((status = start(&server)) != CLI_GO_ON)
+        goto done;
+    watch(&server, watched, &signals);
+    status = CLI_OK;
+done:
     stop(&server);
     lineage_store_close(watched);
-    return status == CLI_GO_ON ? CLI_OK : status;
+    return status;
 }

@@ -190,6 +190,8 @@ static void offer_options(const struct completion *c)
 {
     char name[LINEAGE_NAME_MAX + 2];
     for (const struct poptOption *option = c->options; option->longName; option++) {
+        if (option->argInfo & POPT_ARGFLAG_DOC_HIDDEN)
+            continue;
         snprintf(name, sizeof name, "--%s", option->longName);
         complete_offer(c, name, "", option->descrip);
     }

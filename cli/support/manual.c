@@ -152,7 +152,8 @@ void manual_of_command(FILE *out, const struct cli_command *command, const char 
     manual_text(out, command->description);
     manual_section(out, "OPTIONS");
     for (const struct poptOption *option = options; option->longName; option++)
-        put_option(out, option);
+        if (!(option->argInfo & POPT_ARGFLAG_DOC_HIDDEN))
+            put_option(out, option);
     manual_item(out, "-h, --help", "print this text on standard output");
     if (command->examples) {
         manual_section(out, "EXAMPLES");

@@ -115,16 +115,16 @@ int cli_on_store(struct cli_session *session, const struct cli_command *command,
                  size_t min, size_t max, int argc, const char **argv, cli_work_fn *work, void *context)
 {
     int status = cli_parse(&session->args, command, options, min, max, argc, argv);
-    if (status == CLI_GO_ON && !cli_format_parse(&session->format, session->format_text))
-        status = CLI_USAGE;
-    if (status == CLI_GO_ON && !cli_screen_open(&session->screen))
-        status = CLI_USAGE;
-    if (status == CLI_GO_ON && session->before_open)
-        status = session->before_open(session, context);
-    if (status == CLI_GO_ON)
-        status = open_store(session);
-    if (status == CLI_GO_ON)
+    if (status != CLI_GO_ON)
+        goto done;
+    status = CLI_USAGE;
+    if (!cli_format_parse(&session->format, session->format_text) || !cli_screen_open(&session->screen))
+        goto done;
+    if (session->before_open && (status = session->before_open(session, context)) != CLI_GO_ON)
+        goto done;
+    if ((status = open_store(session)) == CLI_GO_ON)
         status = work(session, context);
+done:
     cli_screen_close(&session->screen);
     lineage_store_close(session->store);
     cli_args_release(&session->args);

@@ -1,9 +1,9 @@
 /*
- * report_model.c: loads everything that a report shows of one store; see report_model.h. It loads before the first byte
+ * report_load.c: loads everything that a report shows of one store; see report_load.h. It loads before the first byte
  * is printed, so that an error gives no page instead of half a page, and all pictures show the same rows although
  * trials are appended meanwhile.
  */
-#include "report/report_model.h"
+#include "report/report_load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -192,12 +192,6 @@ static enum lineage_status load_trials(struct model *model, struct lineage_error
 }
 
 /* ---- derived values ---- */
-
-/* The only place that knows the direction: for its callers, more is better. */
-double model_gain(const struct model *model, double a, double b)
-{
-    return model->direction == LINEAGE_HIGHER ? a - b : b - a;
-}
 
 /* The best trial is keep or baseline with the best finite score; the first one wins a tie. */
 static void find_best(struct model *model)

@@ -1,0 +1,21 @@
+/* judge_case.h: one trajectory that a judge rates, and its result. */
+#ifndef JUDGE_CASE_H
+#define JUDGE_CASE_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+#include <trainer/judge.h>
+
+enum { JUDGE_WHY_MAX = 256 };
+
+struct judge_case {
+    const json_t *trajectory; /* checked by trajectory.h; owned by the caller */
+    uint8_t *flags;           /* [trajectory_steps] out: 1 GOOD, 0 BAD, if it was judged or cached */
+    enum trainer_judge_mark mark; /* in: SKIPPED is not sent; out: what happened */
+    unsigned attempts;
+    uint64_t prompt_tokens, completion_tokens;
+    char why[JUDGE_WHY_MAX]; /* why the flags are missing, or "" */
+};
+
+#endif
