@@ -128,6 +128,6 @@ static bool take_batch(struct append_request *request, const char *path)
     return ok;
 }
 
-/* A pointer, so that append_elsewhere.c can define it as NULL for the program without the training core; `append` then
+/* A pointer, so that append_without_core.c can define it as NULL for the program without the training core; `append` then
  * hands over to lineage-train. */
 append_batch_fn *const append_take_batch = take_batch;

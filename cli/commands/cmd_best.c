@@ -5,7 +5,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/display.h"
+#include "output/sparkline.h"
 #include "output/show.h"
 
 enum { SPARKLINE = 60, LABEL = 20 };
@@ -65,7 +65,7 @@ static void print_progress(const struct cli_screen *screen, const struct progres
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return;
-    display_sparkline(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
+    sparkline_print(out, p->values, p->n, room < SPARKLINE ? room : SPARKLINE);
     fprintf(out, " %s to %s in %zu trials, %zu improvement%s", lineage_number_format(first, p->values[0]),
             lineage_number_format(last, p->values[p->n - 1]), p->n, p->improved,
             p->improved == 1 ? "" : "s");

@@ -5,7 +5,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/display.h"
+#include "output/sparkline.h"
 
 enum { NARROW = 60 }; /* terminal columns; narrower terminals show no scores beside the drawing */
 
@@ -117,7 +117,7 @@ static void print_sparkline(const struct lineage_chain *chain, const struct cli_
             scores[n++] = chain->trials[i].score.value;
     if (n > 1) {
         printf("%sscore%s  ", cli_style_on(screen, CLI_QUIET), cli_style_off(screen, CLI_QUIET));
-        display_sparkline(stdout, scores, n, screen->width / 2);
+        sparkline_print(stdout, scores, n, screen->width / 2);
         printf("%s%.6g to %.6g\n", screen->width < NARROW ? "\n" : "  ", scores[0], scores[n - 1]);
     }
     free(scores);

@@ -7,7 +7,7 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "output/display.h"
+#include "output/display_width.h"
 #include "output/heat_map.h"
 
 /* Formats the labels of a cell: "1 crash, 2 keep". */

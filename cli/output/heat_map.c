@@ -9,7 +9,7 @@
 #include <lineage/notes.h>
 #include <lineage/text.h>
 
-#include "output/display.h"
+#include "output/display_width.h"
 
 #define NONE SIZE_MAX
 

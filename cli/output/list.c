@@ -2,7 +2,7 @@
  * list.c: prints lists of rows as an aligned table, TSV or JSON.
  *
  * TSV and JSON are streamed, so that a query of everything does not fill memory. A table collects its first rows to
- * find the column widths and streams after that. On a terminal it is fitted to the width (fit.c). If memory runs out,
+ * find the column widths and streams after that. On a terminal it is fitted to the width (table_fit.c). If memory runs out,
  * that is remembered and reported once at the end, so that callers can add cells without checks.
  */
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #include "cli.h"
 #include "output/common_words.h"
-#include "output/fit.h"
+#include "output/table_fit.h"
 
 /* More than anybody reads on a terminal, and a few MB at most. Shorter lists get exact widths. */
 enum { ROWS_OF_WIDTHS = 10000 };

@@ -5,7 +5,7 @@
 
 #include <lineage/text.h>
 
-#include "output/display.h"
+#include "output/display_width.h"
 #include "output/show.h"
 
 enum { NAMES = 19, NARROW = 60 }; /* width of the names; a terminal narrower than NARROW has no room beside them */

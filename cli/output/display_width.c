@@ -1,10 +1,9 @@
 /*
- * display.c: measures text in columns of a terminal (with utf8proc's widths and graphemes) and draws sparklines. The
- * widths come from the library, so a newer Unicode needs only a newer package.
+ * display_width.c: measures text in columns of a terminal, with utf8proc's widths and graphemes. The widths come from
+ * the library, so a newer Unicode needs only a newer package.
  */
-#include "output/display.h"
+#include "output/display_width.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -104,26 +103,4 @@ void display_wrapped(FILE *out, const char *text, size_t columns)
 {
     for (size_t next; *text; text += next)
         fprintf(out, "%.*s\n", (int)display_line(text, columns, &next), text);
-}
-
-/* The i-th of `shown` values that are spread evenly over n values and include the first and the last. */
-static double sample(const double *values, size_t n, size_t shown, size_t i)
-{
-    return values[shown > 1 ? i * (n - 1) / (shown - 1) : n - 1];
-}
-
-void display_sparkline(FILE *out, const double *values, size_t n, size_t columns)
-{
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    size_t shown = n < columns ? n : columns;
-    double low = sample(values, n, shown, 0), high = low;
-    for (size_t i = 1; i < shown; i++) {
-        low = fmin(low, sample(values, n, shown, i));
-        high = fmax(high, sample(values, n, shown, i));
-    }
-    for (size_t i = 0; i < shown; i++) {
-        /* halved first, because the difference may overflow */
-        double value = sample(values, n, shown, i) / 2 - low / 2;
-        fputs(blocks[high > low ? (size_t)(value / (high / 2 - low / 2) * 7 + 0.5) : 0], out);
-    }
 }

@@ -1,12 +1,12 @@
 /*
- * fit.h: decides which columns of a table a terminal has room for, and how wide each one is.
+ * table_fit.h: decides which columns of a table a terminal has room for, and how wide each one is.
  *
  * Columns are added in the order of their ranks as long as the least width of each fits. The remaining room is then
  * distributed to the shortened columns, in proportion to their least width. Numbers are aligned at their decimal
  * points.
  */
-#ifndef CLI_FIT_H
-#define CLI_FIT_H
+#ifndef CLI_TABLE_FIT_H
+#define CLI_TABLE_FIT_H
 
 #include "cli.h"
 

@@ -1,10 +1,10 @@
-/* fit.c: fits the columns of a table to a terminal. */
-#include "output/fit.h"
+/* table_fit.c: fits the columns of a table to a terminal. */
+#include "output/table_fit.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "output/display.h"
+#include "output/display_width.h"
 
 enum { GAP = 2 }; /* blanks between columns */
 

@@ -1,16 +1,17 @@
 /*
- * display.h: measures text in columns of a terminal, where a wide character takes two columns and a combining character
- * none.
+ * display_width.h: measures text in columns of a terminal, where a wide character takes two columns and a combining
+ * character none.
  *
  * Texts are UTF-8 whose control characters have been escaped (cli_text_line). The unit is the character that a reader
  * sees: a letter with its marks, or a joined emoji. The widths of joined parts are added up, as terminals do that
  * cannot join them; on other terminals a little room stays empty.
  */
-#ifndef CLI_DISPLAY_H
-#define CLI_DISPLAY_H
+#ifndef CLI_DISPLAY_WIDTH_H
+#define CLI_DISPLAY_WIDTH_H
 
 #include <stdio.h>
 
+/* Returns the width of text in columns. */
 size_t display_width(const char *text);
 
 /* Returns the bytes of the longest prefix of text that fits into `columns`; *taken is set to its width. */
@@ -25,9 +26,5 @@ size_t display_line(const char *text, size_t columns, size_t *next);
 
 /* Prints text as lines of at most `columns`. */
 void display_wrapped(FILE *out, const char *text, size_t columns);
-
-/* Draws values as a row of at most `columns` blocks. If there are more values, they are sampled evenly, with the first
- * and the last. Needs n > 0, columns > 0 and finite values. */
-void display_sparkline(FILE *out, const double *values, size_t n, size_t columns);
 
 #endif
