@@ -75,19 +75,21 @@ cli/cli.h                  *                           include/lineage
 cli/support                *                           include/lineage cli/cli.h
 cli/output                 *                           include/lineage cli/cli.h cli/support
 cli/propose                propose.h propose_ranges.h propose_past.h propose_answer.h   include/lineage cli/cli.h cli/support
-cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output
-cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/trial
+cli/metrics                *                           include/lineage cli/cli.h
+cli/git                    *                           cli/cli.h cli/support cli/trial
+cli/trial                  *                           include/lineage cli/cli.h cli/support cli/output cli/metrics
+cli/run                    *                           include/lineage cli/cli.h cli/support cli/output cli/metrics cli/trial cli/git
 cli/judge                  judge.h judge_case.h trajectory.h wording.h   include/trainer cli/cli.h
-cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/trial cli/judge
+cli/recipe                 *                           include/lineage include/rlcore include/trainer cli/cli.h cli/support cli/output cli/metrics cli/trial cli/judge
 cli/sweep                  *                           include/lineage include/trainer cli/cli.h cli/propose cli/run
 cli/share                  *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep
 cli/plan                   *                           include/lineage cli/cli.h cli/propose cli/trial cli/sweep cli/share
-cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/recipe cli/report cli/sweep cli/share cli/plan
+cli/night                  night.h night_loop.h        include/lineage include/trainer cli/cli.h cli/trial cli/run cli/recipe cli/report cli/sweep cli/share cli/plan
 cli/ranks                  launch.h team.h             include/trainer cli/cli.h cli/support cli/recipe
 cli/mcp                    mcp.h                       include/lineage cli/cli.h cli/support cli/output cli/propose
 cli/report                 html_escape.h html_page.h page_file.h report_load.h   include/lineage cli/cli.h cli/output
 cli/serve                  live_server.h                    include/lineage cli/cli.h cli/support cli/report
-cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
+cli/commands               commands.def                include/lineage include/rlcore include/trainer include/rlcase cli/cli.h cli/support cli/output cli/propose cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/night cli/mcp cli/report cli/serve
 cli/man                    guides.def                  -
 cli                        -                           include/lineage cli/cli.h cli/support cli/commands cli/man
 END
@@ -104,14 +106,14 @@ uthash.h     src/store/append src/store/ideas cli/judge
 sha2.h       src/store/log src/store/blobs
 libpq-fe.h   src/store/postgres
 xxhash.h     src/store/append src/store/mirror src/store/verify src/store/postgres src/store/render src/trainer/policy src/trainer/recipe src/trainer/run cli/sweep cli/run cli/judge
-jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase
+jansson.h    src/store/blobs src/store/format src/store/files src/store/append src/store/mirror src/store/queue src/store/report src/store/verify src/trainer/recipe cli/cli.h cli/support cli/output cli/propose cli/metrics cli/git cli/trial cli/run cli/judge cli/recipe cli/ranks cli/sweep cli/share cli/plan cli/mcp cli/serve cli/commands src/rlcase
 microhttpd.h cli/serve
 curl/curl.h  cli/judge
 cblas.h      src/trainer/policy src/trainer/rollout
 omp.h        src/trainer/support
 mpi.h        cli/ranks
 popt.h       cli/cli.h
-pcre2.h      cli/trial
+pcre2.h      cli/metrics
 END
 }
 
@@ -141,8 +143,6 @@ circles()
 cli              dispatch usage
 cli/propose      propose propose_math propose_space sobol tpe
 cli/ranks        launch team
-cli/run          command_environment command_trial provenance
-cli/trial        guardian trial_process trial_watch
 END
 }
 
@@ -190,9 +190,9 @@ function resolve(from, name,    part, n) {
 # A header and its source are one subject.
 function subject(path) { path = base(path); sub(/\.[ch]$/, "", path); return path }
 
-function note_neighbour(room, from, to) {
+function note_neighbour(where, room, from, to) {
     if (from == to || (room, from, to) in neighbour) return
-    neighbour[room, from, to] = 1
+    neighbour[room, from, to] = where
     neighbours_of[room, from] = neighbours_of[room, from] " " to
     if (!((room, from) in subject_seen)) { subject_seen[room, from] = 1; subjects_of[room] = subjects_of[room] " " from }
 }
@@ -210,9 +210,9 @@ function reaches(room, from, to,    n, next_ones, i) {
 }
 
 # The files of a room that include themselves by way of others.
-function check_circles(room,    n, names_here, i, found) {
+function check_circles(room,    n, names_here, i, j, m, others, found, by) {
     n = split(subjects_of[room], names_here, " ")
-    found = ""
+    found = by = ""
     for (i = 1; i <= n; i++) {
         split("", reached)
         if (reaches(room, names_here[i], names_here[i])) {
@@ -220,7 +220,11 @@ function check_circles(room,    n, names_here, i, found) {
             else still[room, names_here[i]] = 1
         }
     }
-    if (found != "") breach(room ": these files include each other in a circle:" found)
+    m = split(found, others, " ")
+    for (i = 1; i <= m; i++)
+        for (j = 1; j <= m; j++)
+            if ((room, others[i], others[j]) in neighbour) by = by " " neighbour[room, others[i], others[j]]
+    if (found != "") breach(room ": these files include each other in a circle:" found "; at" by)
     n = split(allowed[room], names_here, " ")
     for (i = 1; i <= n; i++)
         if (!((room, names_here[i]) in still))
@@ -229,7 +233,7 @@ function check_circles(room,    n, names_here, i, found) {
 
 function check_include(where, from, to,    a, b) {
     a = room_of(from); b = room_of(to)
-    if (a == b) { note_neighbour(a, subject(from), subject(to)); return }
+    if (a == b) { note_neighbour(where, a, subject(from), subject(to)); return }
     if (!((a, b) in edge)) { edge[a, b] = where; to_of[a] = to_of[a] " " b }
     if (!(a in doors) || !(b in doors)) return
     if (index(" " enters[a] " ", " " b " ") == 0)

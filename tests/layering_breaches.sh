@@ -39,6 +39,8 @@ breaks cli/commands/cmd_best.c '#include "report/report_axes.h"' "report_axes.h 
 breaks src/store/report/report.c ' #  include <sqlite3.h>' "sqlite3.h may be seen by src/store/mirror src/store/questions src/store/verify only"
 breaks cli/commands/cmd_best.c '#include <sqlite3.h>' "sqlite3.h may be seen by"
 breaks src/rlcore/loss/ppo.c 'double RL(rl_ppo)(double x);' "hide names from grep"
+breaks cli/sweep/trial_list.h '#include "sweep/forecast.h"' \
+    "cli/sweep: these files include each other in a circle: forecast shared_warm_start trial_list" "cli/sweep/forecast.h:"
 breaks src/store/audit/audit.c '#include "../internal.h"' "its room src/store/audit is not in the table"
 breaks src/store/log/tsv.c '/* another */' "files of one name: src/store/format/tsv.c src/store/log/tsv.c"
 
@@ -50,4 +52,8 @@ mv tree/render tree/src/store/render
 mv tree/src/store/questions/questions.h tree/src/store/questions/door.h
 sh "$SOURCE/tests/layering.sh" tree >out 2>err && fail "a door that is gone"
 must_have out "the table names a door questions.h of src/store/questions, which is not there"
+mv tree/src/store/questions/door.h tree/src/store/questions/questions.h
+sed '/^circles()$/,/^}$/s/^END$/cli\/sweep forecast trial_list\n&/' "$SOURCE/tests/layering.sh" >stale.sh
+sh stale.sh tree >out 2>err && fail "a circle that is gone"
+must_have out "cli/sweep/forecast is in no circle any more"
 finish

@@ -8,7 +8,7 @@
 #include "night/night_loop.h"
 #include "ranks/launch.h"
 #include "recipe/recipe_store.h"
-#include "run/left_trial.h"
+#include "run/abandoned_trial.h"
 #include "sweep/sweep_file.h"
 #include "sweep/trial_rows.h"
 
@@ -209,7 +209,7 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON && !o->list)
         status = night_lock(night);
     if (status == CLI_GO_ON && !o->list)
-        status = left_trial_record_all(session->store);
+        status = abandoned_trials_record(session->store);
     if (status == CLI_GO_ON)
         status = trial_rows_read(&night->list);
     if (status == CLI_GO_ON && !o->list)

@@ -11,9 +11,10 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "run/command_record.h"
-#include "run/git_diff.h"
+#include "git/work_tree_diff.h"
+#include "run/command_from_provenance.h"
 #include "run/provenance_read.h"
+#include "run/run_command.h"
 #include "trial/workdir.h"
 
 struct rerun {
@@ -24,7 +25,7 @@ struct rerun {
     char provenance[PATH_MAX];  /* of origin */
     char tree[PATH_MAX];        /* made for this; empty: none */
     char dir[PATH_MAX];
-    struct command_record record;
+    struct command_trial trial;
     char notes[LINEAGE_NAME_MAX + 32];
 };
 
@@ -80,7 +81,7 @@ static int make_tree(struct rerun *o)
     if (n < 0 || (size_t)n >= sizeof pattern || !mkdtemp(pattern) || !realpath(pattern, o->tree))
         return cli_error(CLI_SYSTEM, "cannot make a directory in %s: %s", lineage_store_dir(o->session.store),
                          strerror(errno));
-    if (!git_diff_restore(o->provenance, json_object_get(o->origin, "git"), o->tree))
+    if (!work_tree_diff_restore(o->provenance, json_object_get(o->origin, "git"), o->tree))
         return CLI_SYSTEM;
     n = snprintf(o->dir, sizeof o->dir, "%s%s", o->tree, below_top(o));
     if (n < 0 || (size_t)n >= sizeof o->dir)
@@ -140,17 +141,16 @@ static int run_again(struct rerun *o)
     struct interrupts interrupts;
     struct trial_outcome outcome = {0};
     struct lineage_trial row = {0};
-    struct command_trial *t = &o->record.trial;
+    struct command_trial *t = &o->trial;
     snprintf(o->notes, sizeof o->notes, "rerun of %.60s", o->was.exp_id);
-    /* All that describes the trial is the old one's, but for the notes: the new row stands beside it as its
-     * repetition. */
-    t->specialist = o->was.specialist;
-    t->domain = o->was.domain;
-    t->hypothesis = o->was.hypothesis;
-    t->parent = o->was.parent_exp;
-    t->notes = o->notes;
+    /* The row describes the same trial; only its notes say that it is a repetition. */
+    t->identity = (struct trial_identity){.specialist = o->was.specialist,
+                                          .domain = o->was.domain,
+                                          .hypothesis = o->was.hypothesis,
+                                          .parent = o->was.parent_exp,
+                                          .notes = o->notes,
+                                          .name = o->notes};
     t->rerun_of = o->was.exp_id;
-    t->name = o->notes;
     t->quiet = o->quiet;
     t->interrupts = &interrupts;
     int status = interrupts_hold(&interrupts) ? command_trial_run(o->session.store, t, &outcome, &row) : CLI_SYSTEM;
@@ -180,7 +180,7 @@ static int work(struct cli_session *session, void *context)
     if (status == CLI_GO_ON)
         status = choose_directory(o);
     if (status == CLI_GO_ON)
-        status = command_record_read(&o->record, o->run, o->dir) ? run_again(o) : CLI_USAGE;
+        status = command_from_provenance(&o->trial, o->run, o->dir) ? run_again(o) : CLI_USAGE;
     /* Also after a failure: a checkout for each attempt would fill the disk. */
     if (o->tree[0])
         workdir_remove_tree(AT_FDCWD, o->tree);
@@ -198,7 +198,7 @@ static int run(const struct cli_command *command, int argc, const char **argv)
         {"quiet", 'q', POPT_ARG_NONE, &o->quiet, 0, "no progress, and nothing that it prints", NULL},
         POPT_TABLEEND};
     int status = cli_on_store(&o->session, command, options, 1, 1, argc, argv, work, o);
-    command_record_release(&o->record);
+    command_trial_release(&o->trial);
     lineage_trial_release(&o->was);
     json_decref(o->run);
     json_decref(o->origin);

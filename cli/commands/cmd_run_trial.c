@@ -1,6 +1,6 @@
 /*
  * cmd_run_trial.c: `lineage run-trial`, the child process of a trial. It trains, says what happens
- * on a descriptor (recipe_wire.h), and dies with the command that started it.
+ * on a descriptor (recipe_events.h), and dies with the command that started it.
  *
  * A process of its own because what it runs may crash, be killed for its memory, or hang in a
  * library: the command that started it lives on to write the row. It is not meant to be typed, but
@@ -17,14 +17,14 @@
 #include "cli.h"
 #include "recipe/address_space.h"
 #include "recipe/recipe_judge.h"
-#include "recipe/recipe_wire.h"
+#include "recipe/recipe_events.h"
 #include "ranks/launch.h"
 #include "ranks/team.h"
 
 struct run_options {
     char *checkpoint, *judge_cache, *state;
     int events, state_every;
-    struct recipe_wire wire;
+    struct recipe_events wire;
 };
 
 /* The pipe is full when the reader is busy; writing waits, and the trial with it. */
@@ -53,7 +53,7 @@ static bool say(int fd, json_t *message)
 static bool on_event(void *context, const struct trainer_event *event)
 {
     struct run_options *o = context;
-    return say(o->events, recipe_wire_event(&o->wire, event));
+    return say(o->events, recipe_events_event(&o->wire, event));
 }
 
 /* Rank 0 of several: the others wait for the recipe before they do anything. */
@@ -79,7 +79,7 @@ static enum trainer_status run_alone_or_not(struct run_options *o, struct traine
     if (status == TRAINER_OK)
         status = trainer_run_process(recipe, options, &process, error);
     if (status != TRAINER_OK) /* said before the others go, whose end would be taken for the reason */
-        say(o->events, recipe_wire_failure(error));
+        say(o->events, recipe_events_failure(error));
     team_close(&team, status != TRAINER_ELOST);
     return status;
 }
@@ -116,7 +116,7 @@ static int train(const char *path, struct run_options *o)
     if (ready)
         status = run_alone_or_not(o, &recipe, &options, &error);
     else
-        say(o->events, recipe_wire_failure(&error));
+        say(o->events, recipe_events_failure(&error));
     recipe_judge_close(judge);
     return status == TRAINER_OK ? CLI_OK : CLI_NO;
 }

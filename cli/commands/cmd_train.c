@@ -6,14 +6,15 @@
 #include <lineage/text.h>
 
 #include "cli.h"
-#include "recipe/origin.h"
+#include "recipe/checkpoint_origin.h"
 #include "recipe/recipe_source.h"
 #include "output/show.h"
 #include "recipe/recipe_store.h"
-#include "recipe/recipe_trial.h"
+#include "recipe/recipe_request.h"
 #include "ranks/launch.h"
 #include "ranks/team.h"
-#include "run/left_trial.h"
+#include "run/abandoned_trial.h"
+#include "trial/run_and_append.h"
 
 struct train_options {
     struct cli_session session;
@@ -24,7 +25,7 @@ struct train_options {
     struct recipe_source source;
     struct trainer_recipe recipe;
     struct origin origin;
-    struct recipe_trial trial;
+    struct recipe_request trial;
     char refused[TRAINER_ERROR_TEXT_MAX + 32];
 };
 
@@ -148,17 +149,16 @@ static int run_trial(struct train_options *o)
     struct interrupts interrupts;
     struct trial_outcome outcome;
     struct lineage_trial row = {0};
-    struct trial_request request = {.plan = {.parent = o->origin.exp_id, .baseline = o->baseline},
+    struct trial_request request = {.plan.identity = {.parent = o->origin.exp_id, .baseline = o->baseline, .name = o->recipe.name},
                                     .refused = o->refused[0] ? o->refused : NULL,
-                                    .name = o->recipe.name,
                                     .quiet = o->quiet,
                                     .interrupts = &interrupts};
-    if (!recipe_trial_init(&o->trial, &request, &o->recipe))
+    if (!recipe_request_init(&o->trial, &request, &o->recipe))
         return cli_no_memory();
     o->trial.state = o->state;
     o->trial.state_every = o->every ? o->every : "10";
     int status = interrupts_hold(&interrupts)
-                     ? trial_run(o->session.store, &request, &outcome, &row)
+                     ? trial_run_and_append(o->session.store, &request, &outcome, &row)
                      : CLI_SYSTEM;
     if (status == CLI_GO_ON && o->state && outcome.end == TRIAL_FINISHED)
         unlink(o->state); /* its trial has a row and its checkpoint */
@@ -166,7 +166,7 @@ static int run_trial(struct train_options *o)
         status = report(o, &outcome, &row);
     interrupts_release(&interrupts);
     lineage_trial_release(&row);
-    recipe_trial_release(&o->trial);
+    recipe_request_release(&o->trial);
     return status;
 }
 
@@ -176,7 +176,7 @@ static int work(struct cli_session *session, void *context)
     struct train_options *o = context;
     int status = recipe_store_check(session->store);
     if (status == CLI_GO_ON)
-        status = left_trial_record_all(session->store);
+        status = abandoned_trials_record(session->store);
     if (status == CLI_GO_ON)
         status = o->parent ? find_parent(o) : find_parent_of_checkpoint(o);
     if (status == CLI_GO_ON && o->parent)

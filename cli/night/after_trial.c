@@ -5,7 +5,7 @@
 
 #include "report/page_file.h"
 #include "sweep/forecast.h"
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
 
 int night_write_knowledge(const struct night *night)
 {

@@ -16,7 +16,7 @@
 #include "night/night_turn.h"
 #include "sweep/forecast.h"
 #include "sweep/trial_rows.h"
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
 
 /* Whether a trial of this length would end within the hours. */
 static bool has_time(struct night *night, double seconds)

@@ -9,9 +9,10 @@
 #include <lineage/snapshot.h>
 
 #include "plan/draw_parent.h"
-#include "recipe/recipe_trial.h"
+#include "recipe/recipe_request.h"
 #include "sweep/checkpoint_files.h"
 #include "sweep/shared_warm_start.h"
+#include "trial/run_and_append.h"
 
 struct search {
     struct night_start *start;
@@ -139,19 +140,19 @@ static bool train_warm_start(const struct search *s, const struct trainer_recipe
                              struct trial_outcome *outcome)
 {
     const struct night *night = s->night;
-    struct trial_request request = {.name = warm->name,
+    struct trial_request request = {.plan.identity = {.name = warm->name},
                                     .keep_as = checkpoint,
                                     .quiet = night->quiet,
                                     .alive = lease_of_running(s->lease),
                                     .interrupts = &night->interrupts};
-    struct recipe_trial *run = calloc(1, sizeof *run); /* too large for the stack */
+    struct recipe_request *run = calloc(1, sizeof *run); /* too large for the stack */
     bool trained = false;
-    if (run && recipe_trial_init(run, &request, warm)) {
+    if (run && recipe_request_init(run, &request, warm)) {
         run->crowded = night_is_crowded(night);
         trained = trial_run_unrecorded(&request, lineage_store_dir(night->list.store), outcome);
     }
     if (run)
-        recipe_trial_release(run);
+        recipe_request_release(run);
     free(run);
     if (trained)
         send(s, checkpoint);

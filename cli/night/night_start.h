@@ -8,7 +8,7 @@
 #define CLI_NIGHT_START_H
 
 #include "night/night.h"
-#include "recipe/origin.h"
+#include "recipe/checkpoint_origin.h"
 #include "share/lease.h"
 
 struct night_start {

@@ -5,7 +5,7 @@
 
 #include <lineage/text.h>
 
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
 
 static size_t count_left(const struct night *night)
 {

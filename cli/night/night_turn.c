@@ -8,11 +8,13 @@
 #include <lineage/text.h>
 
 #include "night/night_start.h"
-#include "recipe/recipe_trial.h"
+#include "recipe/recipe_request.h"
+#include "run/run_command.h"
 #include "sweep/checkpoint_files.h"
 #include "sweep/sweep_command.h"
 #include "sweep/trial_files.h"
 #include "sweep/trial_rows.h"
+#include "trial/run_and_append.h"
 
 struct turn {
     struct night *night;
@@ -21,7 +23,7 @@ struct turn {
     const char *const *environment;
     struct night_start start;
     struct lease lease;
-    struct recipe_trial run;
+    struct recipe_request run;
     char link[LINEAGE_NIGHT_LINK_MAX], name[TRAINER_TRIAL_NAME_MAX + 64], keep[TRAINER_PATH_MAX];
 };
 
@@ -41,18 +43,18 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
     struct recipe_params *params = &turn->run.params;
     char notes[512];
     /* The checkpoint is kept under its key only if a later trial starts from it: a hundred trials would fill the disk. */
-    struct trial_request request = {.plan = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
-                                             .night = trial_list_link(turn->link, &night->list, turn->i),
-                                             .baseline = trial_rows_need_baseline(&night->list)},
+    struct trial_request request = {.plan.identity = {.parent = start->origin.exp_id ? start->origin.exp_id : "",
+                                                      .night = trial_list_link(turn->link, &night->list, turn->i),
+                                                      .baseline = trial_rows_need_baseline(&night->list),
+                                                      .name = turn->name},
                                     .refused = start->refused[0] ? start->refused : NULL,
                                     .keep_as = trial_list_is_parent(&night->list, turn->i) ? turn->keep : NULL,
-                                    .name = turn->name,
                                     .alive = lease_of_running(&turn->lease),
                                     .kept = send_kept,
                                     .quiet = night->quiet,
                                     .interrupts = &night->interrupts};
     checkpoint_file(turn->keep, &night->list, turn->i);
-    if (!recipe_trial_init(&turn->run, &request, &start->recipe))
+    if (!recipe_request_init(&turn->run, &request, &start->recipe))
         return cli_no_memory();
     turn->run.crowded = night_is_crowded(night);
     /* The proposer is a parameter of the row but not a setting of the recipe. */
@@ -61,11 +63,11 @@ static int run_recipe(struct turn *turn, struct trial_outcome *outcome, struct l
         request.plan.n_params = params->n;
     }
     if (start->notes[0]) {
-        snprintf(notes, sizeof notes, "%s; %s", start->notes, request.plan.notes);
-        request.plan.notes = notes;
+        snprintf(notes, sizeof notes, "%s; %s", start->notes, request.plan.identity.notes);
+        request.plan.identity.notes = notes;
     }
-    int status = trial_run(night->list.store, &request, outcome, row);
-    recipe_trial_release(&turn->run);
+    int status = trial_run_and_append(night->list.store, &request, outcome, row);
+    recipe_request_release(&turn->run);
     return status;
 }
 
@@ -83,32 +85,31 @@ static bool fill_workdir(void *context, const char *workdir)
 static int run_command(struct turn *turn, struct trial_outcome *outcome, struct lineage_trial *row)
 {
     struct night *night = turn->night;
+    const struct night_start *start = &turn->start;
     const struct night_sweep *sweep = &night->list.sweep;
-    struct night_command command;
-    struct trial_files files = {sweep, turn->start.snapshot, turn->trial->command};
-    int status = CLI_SYSTEM;
-    if (night_command_fill(&command, turn->trial->command, turn->environment)) {
-        struct command_trial *trial = &command.trial;
-        trial->fill = fill_workdir;
-        trial->fill_context = &files;
-        trial->parent = turn->start.origin.exp_id;
-        trial->parent_snapshot = turn->start.snapshot;
-        trial->night = trial_list_link(turn->link, &night->list, turn->i);
-        trial->notes = turn->start.notes[0] ? turn->start.notes : NULL;
-        trial->proposer = turn->trial->proposer;
-        trial->baseline = trial_rows_need_baseline(&night->list);
-        /* The baseline may run on more seeds, which show how much the score varies by chance. */
-        if (trial->baseline && sweep->baseline_seeds > trial->seeds)
-            trial->seeds = sweep->baseline_seeds;
-        trial->name = turn->name;
-        trial->alive = lease_of_running(&turn->lease);
-        trial->quiet = night->quiet;
-        trial->interrupts = &night->interrupts;
-        status = command_trial_run(night->list.store, trial, outcome, row);
-    } else {
-        cli_no_memory();
+    struct trial_files files = {sweep, start->snapshot, turn->trial->command};
+    struct command_trial trial;
+    if (!sweep_command_read(&trial, turn->trial->command, turn->environment)) {
+        command_trial_release(&trial);
+        return cli_no_memory();
     }
-    night_command_release(&command);
+    trial.identity.parent = start->origin.exp_id;
+    trial.identity.night = trial_list_link(turn->link, &night->list, turn->i);
+    trial.identity.notes = start->notes[0] ? start->notes : NULL;
+    trial.identity.proposer = turn->trial->proposer;
+    trial.identity.baseline = trial_rows_need_baseline(&night->list);
+    trial.identity.name = turn->name;
+    /* The baseline may run on more seeds, which show how much the score varies by chance. */
+    if (trial.identity.baseline && sweep->baseline_seeds > trial.seeds)
+        trial.seeds = sweep->baseline_seeds;
+    trial.parent_snapshot = start->snapshot;
+    trial.fill = fill_workdir;
+    trial.fill_context = &files;
+    trial.alive = lease_of_running(&turn->lease);
+    trial.quiet = night->quiet;
+    trial.interrupts = &night->interrupts;
+    int status = command_trial_run(night->list.store, &trial, outcome, row);
+    command_trial_release(&trial);
     return status;
 }
 

@@ -18,7 +18,7 @@
 #include "plan/planner_call.h"
 #include "plan/planner_request.h"
 #include "plan/proposal_gate.h"
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
 
 enum { ASKED_AT_MOST = 2 }; /* times in one turn */
 

@@ -33,7 +33,7 @@ void team_close(struct team *team, bool well);
 enum trainer_status team_share(struct team *team, struct trainer_recipe *recipe, struct trainer_error *err);
 
 /*
- * Every rank: on rank 0 a line of trial_wire.h that names the other processes of this machine without
+ * Every rank: on rank 0 a line of event_lines.h that names the other processes of this machine without
  * which the run cannot go on; elsewhere, and when memory or ranks were lost, NULL.
  */
 json_t *team_peers(struct team *team);

@@ -19,8 +19,8 @@
 #include "recipe/policy_source.h"
 #include "trial/progress.h"
 #include "recipe/recipe_source.h"
-#include "recipe/recipe_trial.h"
-#include "recipe/recipe_wire.h"
+#include "recipe/recipe_request.h"
+#include "recipe/recipe_events.h"
 
 /* What a file or a setting can cause is 2; memory and disk are 3. */
 int policy_fail(const struct trainer_error *err)
@@ -184,7 +184,7 @@ static int read_recipe(struct policy_source *source, const struct found *found)
 
 struct warming {
     struct progress progress;
-    struct recipe_wire wire;
+    struct recipe_events wire;
     struct interrupts interrupts;
 };
 
@@ -192,9 +192,9 @@ struct warming {
 static void show(struct warming *warming, const struct trainer_event *event)
 {
     struct trial_event shown;
-    json_t *line = recipe_wire_event(&warming->wire, event);
+    json_t *line = recipe_events_event(&warming->wire, event);
     char *text = json_dumps(line, JSON_COMPACT);
-    json_t *read = text ? trial_wire_read(&shown, text, strlen(text), NULL) : NULL;
+    json_t *read = text ? event_line_read(&shown, text, strlen(text), NULL) : NULL;
     if (read)
         progress_event(&warming->progress, &shown);
     json_decref(read);

@@ -1,9 +1,10 @@
-/* command_environment.c: LINEAGE_PARAM_ALPHA and its like. */
+/* command_environment.c: see command_environment.h. */
 #include "run/command_environment.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static size_t count(const char *const *list)
     return n;
 }
 
-/* Takes the text over; false if it is NULL. */
+/* Takes the text over. Returns false if it is NULL. */
 static bool own(struct command_environment *made, const char **place, char *text)
 {
     if (!text)
@@ -37,7 +38,7 @@ static char *__attribute__((format(printf, 1, 2))) print(const char *format, ...
     return n < 0 ? NULL : text;
 }
 
-/* Letters and digits in upper case, all else as _: what shells can name. */
+/* LINEAGE_PARAM_NAME=VALUE. The name has upper-case letters, digits and _, so that a shell can use it. */
 static char *param_variable(const struct lineage_param *param)
 {
     char value[COMMAND_VALUE_MAX];
@@ -51,11 +52,11 @@ static bool make_words(struct command_environment *made, const char *const *word
 {
     bool ok = true;
     for (size_t i = 0; ok && words[i]; i++)
-        ok = own(made, &made->argv[i], command_expand(words[i], values));
+        ok = own(made, &made->argv[i], placeholders_replace(words[i], values));
     return ok;
 }
 
-/* What this process was started with is not the trial's: an empty variable says that there is no parent's snapshot. */
+/* LINEAGE_PARENT_SNAPSHOT is empty without a snapshot: a value that this process inherited must not reach the command. */
 static bool make_variables(struct command_environment *made, const char *const *more,
                            const struct command_values *values, const char *params, const char *parent)
 {
@@ -67,7 +68,7 @@ static bool make_variables(struct command_environment *made, const char *const *
     for (size_t i = 0; ok && i < values->n_params; i++)
         ok = own(made, at++, param_variable(&values->params[i]));
     for (size_t i = 0; ok && more && more[i]; i++)
-        ok = own(made, at++, command_expand(more[i], values));
+        ok = own(made, at++, placeholders_replace(more[i], values));
     return ok;
 }
 

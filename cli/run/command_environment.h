@@ -1,18 +1,21 @@
-/* command_environment.h: words and environment of a command, made for one run of it. */
+/* command_environment.h: the words and the environment of a command for one run. */
 #ifndef CLI_COMMAND_ENVIRONMENT_H
 #define CLI_COMMAND_ENVIRONMENT_H
 
-#include "run/command_trial.h"
+#include <stdbool.h>
+
+#include "run/placeholders.h"
 
 struct command_environment {
     const char **argv, **environment; /* ended by NULL */
-    char **owned;                     /* all their texts */
+    char **owned;                     /* [n_owned] all their texts */
     size_t n_owned;
 };
 
 /*
- * words with their {NAME}s replaced; environment: more (NULL: none) behind what command_trial.h promises. params is the
- * path of the JSON file, parent the parent's snapshot or NULL. False when out of memory; release it in any case.
+ * Replaces the placeholders in words, and makes the variables that command_trial.h names, followed by `more` (NULL: none).
+ * params is the path of the JSON file with the parameters, parent the parent's snapshot or NULL. Returns false when out of
+ * memory; call command_environment_release in either case.
  */
 bool command_environment_make(struct command_environment *made, const char *const *words, const char *const *more,
                               const struct command_values *values, const char *params, const char *parent);

@@ -1,4 +1,4 @@
-/* provenance.c: run.json and what git says. */
+/* provenance.c: see provenance.h. */
 #include "run/provenance.h"
 
 #include <ctype.h>
@@ -11,15 +11,17 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "run/git_diff.h"
-#include "run/read_command.h"
+#include "cli.h"
+#include "git/work_tree_diff.h"
+#include "run/command_settings.h"
+#include "git/read_command.h"
 #include "support/running_files.h"
 
 enum { VERSION_SECONDS = 30, VERSION_BYTES = 1 << 14, LINE = 512 };
 
 /* ---- environment ---- */
 
-/* What changes results or speed and is nobody's secret. */
+/* Variables that change results or speed and are not secret. */
 static const char *const usual[] = {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
                                     "PYTHONHASHSEED", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", NULL};
 
@@ -52,7 +54,7 @@ static json_t *kept_environment(const struct command_trial *t)
     return kept;
 }
 
-/* What --env gave, without the values of those that look like secrets. */
+/* The variables that --env sets; the value of one that looks secret is null. */
 static json_t *given_environment(const struct command_trial *t)
 {
     json_t *given = json_object();
@@ -68,7 +70,7 @@ static json_t *given_environment(const struct command_trial *t)
 
 /* ---- machine ---- */
 
-/* The text behind "key" and a colon in the first line of the file that begins with key. */
+/* Reads the text behind the colon in the first line of the file that begins with key. */
 static bool read_line(char out[LINE], const char *path, const char *key)
 {
     char line[LINE];
@@ -119,47 +121,12 @@ static void put_machine(json_t *run)
 
 /* ---- the command ---- */
 
-static json_t *texts(const char *const *list, size_t n)
+static json_t *texts(const char *const *list)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < n && list[i]; i++)
+    for (size_t i = 0; list && list[i]; i++)
         json_array_append_new(array, cli_json_text(list[i]));
     return array;
-}
-
-static void put_text(json_t *run, const char *key, const char *text)
-{
-    if (text)
-        json_object_set_new(run, key, cli_json_text(text));
-}
-
-static void put_number(json_t *run, const char *key, double value)
-{
-    if (value > 0)
-        json_object_set_new(run, key, cli_json_number(value));
-}
-
-static void put_command(json_t *run, const struct command_trial *t)
-{
-    char dir[PATH_MAX];
-    json_object_set_new(run, "command", texts(t->argv, SIZE_MAX));
-    put_text(run, "directory", t->dir ? t->dir : getcwd(dir, sizeof dir));
-    put_text(run, "rerun_of", t->rerun_of);
-    put_text(run, "eval", t->eval);
-    put_text(run, "preflight", t->preflight);
-    put_text(run, "score", t->score);
-    json_object_set_new(run, "metrics", texts(t->metrics, t->n_metrics));
-    json_object_set_new(run, "protect", texts(t->protect, t->protect ? SIZE_MAX : 0));
-    put_number(run, "train_seconds", t->train_seconds);
-    put_number(run, "eval_seconds", t->eval_seconds);
-    put_number(run, "silence_seconds", t->silence_seconds);
-    put_number(run, "memory_bytes_limit", t->memory_bytes);
-    put_number(run, "grace_seconds", t->grace_seconds);
-    put_number(run, "seeds", (double)t->seeds);
-    if (t->has_seed)
-        json_object_set_new(run, "first_seed", json_integer((json_int_t)t->first_seed));
-    if (t->stop_on_nan)
-        json_object_set_new(run, "stop_on_nan", json_true());
 }
 
 static json_t *artifacts(const struct command_trial *t)
@@ -186,21 +153,64 @@ static json_t *versions(const struct command_trial *t)
     return object;
 }
 
+/* The value of a setting; NULL if it is not set and the key is left out. */
+static json_t *setting_json(const struct command_trial *t, const struct command_setting *setting)
+{
+    const void *value = command_setting_value(t, setting);
+    double amount = 0;
+    switch (setting->kind) {
+    case SETTING_TEXT: {
+        const char *text = *(const char *const *)value;
+        return text ? cli_json_text(text) : NULL;
+    }
+    case SETTING_WORDS:
+    case SETTING_TEXTS:
+    case SETTING_FILES: return texts(*(const char *const *const *)value);
+    case SETTING_AMOUNT: amount = *(const double *)value; break;
+    case SETTING_COUNT: amount = (double)*(const size_t *)value; break;
+    case SETTING_FLAG: return *(const bool *)value ? json_true() : NULL;
+    case SETTING_SEED: return t->has_seed ? json_integer((json_int_t)t->first_seed) : NULL;
+    case SETTING_PARAMS: return cli_json_params(t->params, t->n_params);
+    case SETTING_ENVIRONMENT: return given_environment(t);
+    case SETTING_ARTIFACTS: return artifacts(t);
+    case SETTING_RECORDED: return value == &t->version_of ? versions(t) : kept_environment(t);
+    }
+    return amount > 0 ? cli_json_number(amount) : NULL;
+}
+
+static void put_text(json_t *run, const char *key, const char *text)
+{
+    if (text)
+        json_object_set_new(run, key, cli_json_text(text));
+}
+
+static json_t *run_json(const struct command_trial *t)
+{
+    const struct command_setting *setting;
+    json_t *run = json_object();
+    char dir[PATH_MAX];
+    for (size_t i = 0; (setting = command_setting_at(i)); i++) {
+        json_t *value = setting->recorded ? setting_json(t, setting) : NULL;
+        if (value)
+            json_object_set_new(run, setting->recorded, value);
+        if (setting->kind == SETTING_WORDS) {
+            put_text(run, "directory", t->dir ? t->dir : getcwd(dir, sizeof dir));
+            put_text(run, "rerun_of", t->rerun_of);
+        } else if (command_setting_value(t, setting) == &t->keep_environment) {
+            put_machine(run);
+        }
+    }
+    return run;
+}
+
 bool provenance_write(const char *workdir, const char *store, const struct command_trial *t)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     int n = snprintf(dir, sizeof dir, "%s/" RUNNING_PROVENANCE, workdir);
     if (n < 0 || (size_t)n >= sizeof dir || mkdir(dir, 0777) != 0)
         return cli_error(CLI_SYSTEM, "cannot make %s: %s", dir, strerror(errno)), false;
-    json_t *run = json_object();
-    put_command(run, t);
-    json_object_set_new(run, "params", cli_json_params(t->params, t->n_params));
-    json_object_set_new(run, "artifacts", artifacts(t));
-    json_object_set_new(run, "env", given_environment(t));
-    json_object_set_new(run, "kept_environment", kept_environment(t));
-    put_machine(run);
-    json_object_set_new(run, "versions", versions(t));
-    json_t *git = t->rerun_of ? NULL : git_diff_write(dir, store);
+    json_t *run = run_json(t);
+    json_t *git = t->rerun_of ? NULL : work_tree_diff_write(dir, store);
     if (git)
         json_object_set_new(run, "git", git);
     n = snprintf(path, sizeof path, "%s/run.json", dir);

@@ -10,7 +10,7 @@
 #define CLI_LEASE_H
 
 #include "share/claims.h"
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
 
 struct lease_thread;
 

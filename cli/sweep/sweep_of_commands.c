@@ -10,7 +10,8 @@
 
 #include <lineage/notes.h>
 
-#include "run/command_trial.h"
+#include "run/command_settings.h"
+#include "run/placeholders.h"
 
 static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *format, ...)
 {
@@ -23,59 +24,26 @@ static bool __attribute__((format(printf, 2, 3))) refuse(char *why, const char *
 
 /* ---- the keys of a file ---- */
 
-enum kind { TEXT, AMOUNT, COUNT, YES_OR_NO, TEXTS, NAMES, WORDS, NAMED_TEXTS, NAMED_AMOUNTS, VALUES, ANY };
+/* Kinds of keys that belong to the file as a whole; the settings of a trial have kinds of their own. */
+enum file_kind { FILE_TEXT, FILE_COUNT, FILE_NAMES, FILE_ANY };
 
-/* own: a trial may have the key, too. result: the key is part of the digest, so another value makes another trial. */
-static const struct key {
+/* Keys of the file, beside the settings of its trials (run/command_settings.h). */
+static const struct file_key {
     const char *name;
-    enum kind kind;
-    bool own, result;
-} keys[] = {
-    {"name", TEXT, true, false},
-    {"hypothesis", TEXT, true, false},
-    {"expected_delta", TEXT, true, false},
-    {"domain", TEXT, true, false},
-    {"parent", TEXT, true, false},
-    {"params", VALUES, true, true},
-    {"command", WORDS, true, true},
-    {"eval", TEXT, true, true},
-    {"preflight", TEXT, true, false},
-    {"metrics", TEXTS, true, true},
-    {"score", TEXT, true, true},
-    {"seed", COUNT, true, true},
-    {"seeds", COUNT, true, true},
-    {"train_seconds", AMOUNT, true, false},
-    {"eval_seconds", AMOUNT, true, false},
-    {"silence_seconds", AMOUNT, true, false},
-    {"grace_seconds", AMOUNT, true, false},
-    {"memory_bytes", AMOUNT, true, false},
-    {"stop_on_nan", YES_OR_NO, true, false},
-    {"environment", NAMED_TEXTS, true, true},
-    {"artifacts", NAMED_AMOUNTS, true, false},
-    {"protect", TEXTS, true, false},
-    {"files", NAMES, false, true},
-    {"diff", TEXT, false, true},
-    {"direction", TEXT, false, false},
-    {"baseline_seeds", COUNT, false, false},
-    {"trials", ANY, false, false},
-    {"grid", ANY, false, false},
-    {"order", TEXT, false, false},
-    {"ranges", ANY, false, false},
-    {"propose", ANY, false, false},
+    enum file_kind kind;
+    bool decides_result; /* it is part of the digest of a trial */
+} file_keys[] = {
+    {"files", FILE_NAMES, true},
+    {"diff", FILE_TEXT, true}, /* only a proposal has one */
+    {"direction", FILE_TEXT, false},
+    {"baseline_seeds", FILE_COUNT, false},
+    {"trials", FILE_ANY, false},
+    {"grid", FILE_ANY, false},
+    {"order", FILE_TEXT, false},
+    {"ranges", FILE_ANY, false},
+    {"propose", FILE_ANY, false},
 };
-enum { N_KEYS = sizeof keys / sizeof *keys };
-
-static const char *const needed[] = {[TEXT] = "a text",
-                                     [AMOUNT] = "a number from 0 on",
-                                     [COUNT] = "a whole number from 0 on",
-                                     [YES_OR_NO] = "true or false",
-                                     [TEXTS] = "a list of texts",
-                                     [NAMES] = "a list of names of files, relative and without ..",
-                                     [WORDS] = "a list of texts, or a text for the shell",
-                                     [NAMED_TEXTS] = "an object of texts",
-                                     [NAMED_AMOUNTS] = "an object of numbers from 0 on",
-                                     [VALUES] = "an object of numbers and texts",
-                                     [ANY] = ""};
+enum { N_FILE_KEYS = sizeof file_keys / sizeof *file_keys };
 
 static bool is_amount(const json_t *value)
 {
@@ -109,49 +77,97 @@ static bool is_value(const char *name, const json_t *value)
             (json_is_string(value) && lineage_param_text_ok(json_string_value(value))));
 }
 
-static bool are_members(const json_t *object, enum kind kind)
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value) && *json_string_value(value);
+}
+
+static bool is_count(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool are_params(const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    bool good = json_is_object(object) && json_object_size(object) < TRIAL_PARAMS_MAX - 2;
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        good = good && is_value(name, value);
+    return good;
+}
+
+static bool are_variables(const json_t *object)
 {
     const char *name;
     json_t *value;
     bool good = json_is_object(object);
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
-        good = good && (kind == VALUES        ? is_value(name, value)
-                        : kind == NAMED_TEXTS ? json_is_string(value) && *name && !strchr(name, '=')
-                                              : is_amount(value));
-    return good && (kind != VALUES || json_object_size(object) < TRIAL_PARAMS_MAX - 2);
+        good = good && json_is_string(value) && *name && !strchr(name, '=');
+    return good;
 }
 
-static bool is_kind(const json_t *value, enum kind kind)
+static bool are_amounts(const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    bool good = json_is_object(object);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+        good = good && is_amount(value);
+    return good;
+}
+
+/* Returns what the value must be, NULL if it is that. */
+static const char *check_setting(enum command_setting_kind kind, const json_t *value)
 {
     switch (kind) {
-    case TEXT: return json_is_string(value) && *json_string_value(value);
-    case AMOUNT: return is_amount(value);
-    case COUNT: return json_is_integer(value) && json_integer_value(value) >= 0;
-    case YES_OR_NO: return json_is_boolean(value);
-    case WORDS: return (are_texts(value) && json_array_size(value) > 0) || is_kind(value, TEXT);
-    case TEXTS: return are_texts(value);
-    case NAMES: return are_names(value);
-    case NAMED_TEXTS:
-    case NAMED_AMOUNTS:
-    case VALUES: return are_members(value, kind);
-    case ANY: break;
+    case SETTING_TEXT: return is_text(value) ? NULL : "a text";
+    case SETTING_TEXTS:
+    case SETTING_FILES: return are_texts(value) ? NULL : "a list of texts";
+    case SETTING_AMOUNT: return is_amount(value) ? NULL : "a number from 0 on";
+    case SETTING_COUNT:
+    case SETTING_SEED: return is_count(value) ? NULL : "a whole number from 0 on";
+    case SETTING_FLAG: return json_is_boolean(value) ? NULL : "true or false";
+    case SETTING_WORDS:
+        return is_text(value) || (are_texts(value) && json_array_size(value) > 0) ? NULL
+                                                                                : "a list of texts, or a text for the shell";
+    case SETTING_PARAMS: return are_params(value) ? NULL : "an object of numbers and texts";
+    case SETTING_ENVIRONMENT: return are_variables(value) ? NULL : "an object of texts";
+    case SETTING_ARTIFACTS: return are_amounts(value) ? NULL : "an object of numbers from 0 on";
+    case SETTING_RECORDED: break;
     }
-    return true;
+    return NULL;
 }
 
-static const struct key *find_key(const char *name)
+static const char *check_file_key(enum file_kind kind, const json_t *value)
 {
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].name, name) == 0)
-            return &keys[i];
+    switch (kind) {
+    case FILE_TEXT: return is_text(value) ? NULL : "a text";
+    case FILE_COUNT: return is_count(value) ? NULL : "a whole number from 0 on";
+    case FILE_NAMES: return are_names(value) ? NULL : "a list of names of files, relative and without ..";
+    case FILE_ANY: break;
+    }
+    return NULL;
+}
+
+static const struct file_key *find_file_key(const char *name)
+{
+    for (size_t i = 0; i < N_FILE_KEYS; i++)
+        if (strcmp(file_keys[i].name, name) == 0)
+            return &file_keys[i];
     return NULL;
 }
 
 static bool unknown_key(const char *name, char *why)
 {
-    const char *known[N_KEYS + 1] = {0};
-    for (size_t i = 0; i < N_KEYS; i++)
-        known[i] = keys[i].name;
+    const struct command_setting *setting;
+    const char *known[COMMAND_SETTINGS_MAX + N_FILE_KEYS + 1] = {0};
+    size_t n = 0;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->key)
+            known[n++] = setting->key;
+    for (size_t i = 0; i < N_FILE_KEYS; i++)
+        known[n++] = file_keys[i].name;
     const char *near = cli_nearest(name, known);
     return refuse(why, "unknown key '%.60s'%s%s", name, near ? "; the nearest known one is " : "", near ? near : "");
 }
@@ -164,13 +180,15 @@ static bool check_object(const json_t *object, bool is_root, char *why)
         return refuse(why, "it must be an object");
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
-        const struct key *key = find_key(name);
-        if (!key || strcmp(name, "diff") == 0) /* only a proposal may have a diff */
+        const struct command_setting *setting = command_setting_by_key(name);
+        const struct file_key *key = setting ? NULL : find_file_key(name);
+        if ((!setting && !key) || strcmp(name, "diff") == 0)
             return unknown_key(name, why);
-        if (!is_root && !key->own)
+        if (!is_root && !setting)
             return refuse(why, "%s belongs to the file, not to a trial", name);
-        if (!is_kind(value, key->kind))
-            return refuse(why, "%s must be %s", name, needed[key->kind]);
+        const char *needed = setting ? check_setting(setting->kind, value) : check_file_key(key->kind, value);
+        if (needed)
+            return refuse(why, "%s must be %s", name, needed);
     }
     return true;
 }
@@ -189,10 +207,11 @@ static void lay_params(json_t *spec, const json_t *params)
 /* The settings that all trials of the file have; params are merged one by one. */
 static json_t *base_spec(const json_t *root)
 {
+    const struct command_setting *setting;
     json_t *spec = json_object();
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (keys[i].own && strcmp(keys[i].name, "params") != 0 && strcmp(keys[i].name, "name") != 0)
-            json_object_set(spec, keys[i].name, json_object_get(root, keys[i].name));
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->key && setting->kind != SETTING_PARAMS && strcmp(setting->key, "name") != 0)
+            json_object_set(spec, setting->key, json_object_get(root, setting->key));
     json_object_set(spec, "files", json_object_get(root, "files"));
     json_object_set_new(spec, "params", json_object());
     lay_params(spec, json_object_get(root, "params"));
@@ -232,10 +251,14 @@ static char *make_name(const char *name, const json_t *varied)
 static uint64_t digest(const json_t *spec, const struct night_trial *trial, const struct night_trial *list)
 {
     char parent[LINEAGE_NAME_MAX + 64];
+    const struct command_setting *setting;
     json_t *result = json_object();
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (keys[i].result)
-            json_object_set(result, keys[i].name, json_object_get(spec, keys[i].name));
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->key && setting->decides_result)
+            json_object_set(result, setting->key, json_object_get(spec, setting->key));
+    for (size_t i = 0; i < N_FILE_KEYS; i++)
+        if (file_keys[i].decides_result)
+            json_object_set(result, file_keys[i].name, json_object_get(spec, file_keys[i].name));
     char *text = json_dumps(result, JSON_COMPACT | JSON_SORT_KEYS);
     uint64_t above = trial->parent == TRAINER_PARENT_TRIAL ? list[trial->parent_trial].key : 0;
     snprintf(parent, sizeof parent, "%d %016" PRIx64 " %.60s", (int)trial->parent, above, trial->parent_name);
@@ -309,7 +332,7 @@ bool night_command_make(struct night_trial *trial, const struct night_sweep *swe
     lay_params(spec, params);
     static const char *const texts[] = {"parent", "hypothesis", "expected_delta", "diff", NULL};
     for (size_t i = 0; texts[i]; i++)
-        if (is_kind(json_object_get(proposal, texts[i]), TEXT))
+        if (is_text(json_object_get(proposal, texts[i])))
             json_object_set(spec, texts[i], json_object_get(proposal, texts[i]));
     if (finish_trial(trial, spec, sweep->name, params, &(struct siblings){.stride = 1}, why))
         return true;

@@ -23,7 +23,7 @@
 #include "cli.h"
 #include "trial/process_tree.h"
 #include "trial/trial_cgroup.h"
-#include "trial/trial_watch.h"
+#include "trial/trial_job.h"
 
 /* A process in the kernel's hands (a dead disk, a GPU's driver) does not go for KILL until those are done with it. */
 enum { KILL_SECONDS = 30, BLIND_SECONDS = 2, ROUND_MS = 10, START_MS = 200 };

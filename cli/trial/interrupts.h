@@ -10,6 +10,9 @@
 
 enum { N_INTERRUPTS = 3 };
 
+/* Exit status of a command that the user interrupted, as shells give it for SIGINT. */
+#define CLI_INTERRUPTED 130
+
 struct interrupts {
     int fd; /* readable once one has come */
     int write_end;

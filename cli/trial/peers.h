@@ -21,7 +21,7 @@ struct peers {
 
 void peers_init(struct peers *peers);
 
-/* Watch those of a line of trial_wire.h; once. */
+/* Watch those of a line of event_lines.h; once. */
 void peers_watch(struct peers *peers, const json_t *list);
 
 /* Whether one has ended, and which ("rank 2 (process 4711)"). */

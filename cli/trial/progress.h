@@ -5,7 +5,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "trial/trial_wire.h"
+#include "metrics/event_lines.h"
 
 struct progress {
     char name[80];

@@ -89,7 +89,7 @@ static int spawn(struct trial_process *p, char *const *environment, int write_en
 /* A group that does not hold the limit would be worse than none: then memory is sampled. */
 static void make_group(struct trial_process *p)
 {
-    double limit = p->job->memory_bytes;
+    double limit = p->job->settings.memory_bytes;
     if (trial_cgroup_make(&p->group, "") && limit > 0 && !trial_cgroup_limit(&p->group, limit))
         trial_cgroup_remove(&p->group);
 }
@@ -106,7 +106,7 @@ static int spawn_guarded(struct trial_process *p, char *const *environment, int 
                                        .printed = {printed[0], printed[1]},
                                        .hold = job->hold,
                                        .group = p->group.dir,
-                                       .grace = job->grace_seconds};
+                                       .grace = job->settings.grace_seconds};
     int error = guardian_start(&p->guardian, &command);
     p->pid = p->guardian.pid;
     p->notice = p->guardian.report;

@@ -4,7 +4,7 @@
 
 #include "trial/guardian.h"
 #include "trial/trial_cgroup.h"
-#include "trial/trial_watch.h"
+#include "trial/trial_job.h"
 
 struct trial_process {
     const struct trial_job *job;

@@ -1,77 +1,42 @@
 /*
- * trial_row.c: a record and its outcome become a struct lineage_trial, its notes and its
- * telemetry.
+ * trial_row.c: see trial_row.h.
  *
- * Everything about a trial that a person or an agent will read next morning is decided here: which
- * label, which number counts as its score, what the notes say. The order of the notes is that of
- * the grammar's readers: plan, link to the night, reason, remark.
+ * The pieces of notes come in the order in which their readers expect them: the plan, the link to the night, the reason,
+ * the remark.
  */
-#include "trial/trial_record.h"
+#include "trial/trial_row.h"
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <lineage/text.h>
 
-#include "cli.h"
-
-/* ---- label ---- */
-
-/* preflight_crash is for what failed before it cost anything, which an agent may mend and
- * repeat; the same message from a run that had begun is a crash. */
-static enum lineage_label failure_label(const struct trial_record *record, enum trial_failure failure)
-{
-    if (failure == TRIAL_FAILURE_SIZE)
-        return LINEAGE_SIZE_BLOCKED;
-    return failure == TRIAL_FAILURE_INPUT && !record->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
-}
-
-/* A finished trial is a baseline until append has compared it: auto_status turns that into keep or discard. One that
- * succeeded but whose score was not found says nothing about its parameters: harness_abort, which a night runs again,
- * as it does a trial that the user interrupted. A score that is not finite is a crash. */
-static enum lineage_label label(const struct trial_record *record, const struct trial_outcome *outcome)
-{
-    static const enum lineage_label labels[] = {
-        [TRIAL_SIGNALLED] = LINEAGE_CRASH,
-        [TRIAL_SILENT] = LINEAGE_CRASH,
-        [TRIAL_NOT_FINITE] = LINEAGE_CRASH,
-        [TRIAL_MEMORY_OVERRUN] = LINEAGE_CRASH,
-        [TRIAL_PREFLIGHT_FAILED] = LINEAGE_PREFLIGHT_CRASH,
-        [TRIAL_DISQUALIFIED] = LINEAGE_DISQUALIFIED,
-        [TRIAL_TRAIN_OVERRUN] = LINEAGE_TRAIN_BUDGET_OVERRUN,
-        [TRIAL_EVAL_OVERRUN] = LINEAGE_EVAL_BUDGET_OVERRUN,
-        [TRIAL_ARTIFACT_OVERRUN] = LINEAGE_SIZE_BLOCKED,
-        [TRIAL_INTERRUPTED] = LINEAGE_HARNESS_ABORT,
-        [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
-    };
-    if (outcome->end == TRIAL_FINISHED)
-        return record->score.present ? LINEAGE_BASELINE : record->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
-    return outcome->end == TRIAL_FAILED ? failure_label(record, outcome->failure) : labels[outcome->end];
-}
+#include "trial/trial_label.h"
+#include "trial/trial_telemetry.h"
 
 /* ---- notes ---- */
 
-/* What does not fit is cut at the end: the pieces that machines read stand in front. */
-static char *notes_end(struct trial_record *record, size_t *left)
+/* Where the next piece goes. Notes that are too long are cut at the end: the pieces that machines read come first. */
+static char *notes_end(struct trial_results *results, size_t *left)
 {
-    size_t n = strlen(record->notes);
+    size_t n = strlen(results->notes);
     *left = TRIAL_NOTES_MAX - n;
-    return record->notes + n;
+    return results->notes + n;
 }
 
-/* Pieces that are in the grammar already. */
-static void note_pieces(struct trial_record *record, const char *pieces)
+/* Adds pieces that already follow the grammar of notes. */
+static void note_pieces(struct trial_results *results, const char *pieces)
 {
     size_t left;
-    char *end = notes_end(record, &left);
+    char *end = notes_end(results, &left);
     if (pieces && *pieces)
-        snprintf(end, left, "%s%s", record->notes[0] ? "; " : "", pieces);
+        snprintf(end, left, "%s%s", results->notes[0] ? "; " : "", pieces);
 }
 
-/* Add one piece. A semicolon inside would end it and let the rest set parameters. */
-static void __attribute__((format(printf, 2, 3))) note(struct trial_record *record, const char *format, ...)
+/* Adds one piece. A semicolon in it would end the piece, and the rest could set parameters. */
+static void __attribute__((format(printf, 2, 3))) note(struct trial_results *results, const char *format, ...)
 {
     char piece[TRIAL_NOTES_MAX];
     va_list args;
@@ -84,94 +49,37 @@ static void __attribute__((format(printf, 2, 3))) note(struct trial_record *reco
             *c = *c == ';' ? ',' : ' ';
         else if (!is_text && (unsigned char)*c >= 0x80)
             *c = '?'; /* a row must not be lost for the name of a file */
-    note_pieces(record, piece);
+    note_pieces(results, piece);
 }
 
-/* Pieces that a remark parts by `; `; what a piece may not begin with was left out by who wrote them. */
-static void note_all(struct trial_record *record, const char *pieces)
+/* Adds the pieces of a remark, which are separated by `; `. */
+static void note_all(struct trial_results *results, const char *pieces)
 {
     for (const char *at = pieces, *end; *at; at = *end ? end + 2 : end) {
         end = strstr(at, "; ");
         end = end ? end : at + strlen(at);
         if (end > at)
-            note(record, "%.*s", (int)(end - at), at);
+            note(results, "%.*s", (int)(end - at), at);
     }
 }
 
-/* " after step 37 of 120", " after step 3 of 450 of the warm start". */
-static void where(const struct trial_record *record, char text[64 + TRIAL_PHASE_MAX])
+static void fill_notes(struct trial_results *results, struct trial_outcome *outcome, const char *remark)
 {
-    bool own = strcmp(record->phase, TRIAL_PHASE_TRAIN) != 0 && strcmp(record->phase, TRIAL_PHASE_EVAL) != 0;
-    text[0] = '\0';
-    if (record->begun && record->steps > 0)
-        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld of %lld%s%s", (long long)record->step,
-                 (long long)record->steps, own ? " of the " : "", own ? record->phase : "");
-    else if (record->begun && record->step > 0)
-        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)record->step);
-}
-
-/* Numbers with their units and the limit beside them, as the notes are all that is left when
- * telemetry is gone. */
-static void give_reason(const struct trial_record *record, struct trial_outcome *outcome)
-{
-    const struct trial_plan *plan = record->plan;
-    const size_t size = sizeof outcome->reason;
-    char at[64 + TRIAL_PHASE_MAX], *reason = outcome->reason;
-    where(record, at);
-    switch (outcome->end) {
-    case TRIAL_FINISHED:
-        if (!record->score.present)
-            snprintf(reason, size, record->lost_score ? "its score is not a finite number" : "exit 0 without a score: %s", outcome->looked);
-        break;
-    case TRIAL_FAILED: snprintf(reason, size, "failed%s: %s", at, outcome->text); break;
-    case TRIAL_SIGNALLED:
-        snprintf(reason, size, "killed by signal %d (%s)%s", outcome->signal, strsignal(outcome->signal), at);
-        break;
-    case TRIAL_TRAIN_OVERRUN:
-        snprintf(reason, size, "training took more than %g s, stopped%s", plan->train_seconds, at);
-        break;
-    case TRIAL_EVAL_OVERRUN:
-        snprintf(reason, size, "the final evaluation took more than %g s%s", plan->eval_seconds, at);
-        break;
-    case TRIAL_MEMORY_OVERRUN:
-        if (outcome->out_of_memory) {
-            snprintf(reason, size, "%s%s", outcome->text, at);
-            break;
-        }
-        snprintf(reason, size, "it held %.0f bytes of memory, %.0f are allowed, stopped%s", outcome->peak_bytes,
-                 plan->memory_bytes, at);
-        break;
-    case TRIAL_ARTIFACT_OVERRUN:
-    case TRIAL_PREFLIGHT_FAILED:
-    case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
-    case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", plan->silence_seconds, at); break;
-    case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;
-    case TRIAL_ABANDONED:
-        snprintf(reason, size, "the process that watched it was killed%s", at);
-        break;
-    case TRIAL_INTERRUPTED:
-        snprintf(reason, size, "%s%s", outcome->text[0] ? outcome->text : "interrupted by the user", at);
-        break;
-    }
-}
-
-static void fill_notes(struct trial_record *record, struct trial_outcome *outcome, const char *remark)
-{
-    note_pieces(record, record->plan->notes);
-    note_pieces(record, record->plan->night);
-    give_reason(record, outcome);
+    note_pieces(results, results->plan->identity.notes);
+    note_pieces(results, results->plan->identity.night);
+    trial_label_explain(results, outcome);
     if (outcome->reason[0])
-        note(record, "%s", outcome->reason);
-    if (outcome->end != TRIAL_FINISHED && record->score.present)
-        note(record, "%s %.4f at step %lld", record->plan->score_label ? record->plan->score_label : "score",
-             record->score.value, (long long)record->score_step);
+        note(results, "%s", outcome->reason);
+    if (outcome->end != TRIAL_FINISHED && results->score.present)
+        note(results, "%s %.4f at step %lld", results->plan->score_label ? results->plan->score_label : "score",
+             results->score.value, (long long)results->score_step);
     if (remark && *remark)
-        note_all(record, remark);
+        note_all(results, remark);
 }
 
 /* ---- statistics ---- */
 
-/* Statistics are read by people and language models, who have no use for more. */
+/* People and language models read the statistics, and need no more digits. */
 static double six_digits(double value)
 {
     char text[32];
@@ -186,157 +94,67 @@ static double milliseconds(double seconds)
     return round(seconds * 1e3) / 1e3;
 }
 
-/* A trial of its own clock trained that long; for another the wall of the child is all that is
- * known. A score on the way is not a score of the whole budget, so only a finished trial has
- * one in its column; of others the notes say it. A trial that never started took no time worth
- * a number. */
-static void fill_measures(struct trial_record *record, const struct trial_outcome *outcome,
+/* Only a finished trial has a score in its column: a score on the way is not one of the whole budget, and goes to the
+ * notes. train_s is only known of a trial that measures its own time. A trial that never started has no times. */
+static void fill_measures(struct trial_results *results, const struct trial_outcome *outcome,
                           struct lineage_trial *trial)
 {
     if (outcome->end == TRIAL_FINISHED)
-        trial->core_metric = record->score;
-    if (record->started) {
-        if (record->train_s >= 0)
-            trial->train_s = (struct lineage_number){true, milliseconds(record->train_s)};
+        trial->core_metric = results->score;
+    if (results->started) {
+        if (results->train_s >= 0)
+            trial->train_s = (struct lineage_number){true, milliseconds(results->train_s)};
         trial->total_s = (struct lineage_number){true, milliseconds(outcome->total_s)};
     }
-    trial->ig_clip_scale_mean = record->clip_scale_mean;
-    trial->ig_clip_scale_std = record->clip_scale_std;
+    trial->ig_clip_scale_mean = results->clip_scale_mean;
+    trial->ig_clip_scale_std = results->clip_scale_std;
     trial->ig_clip_scale_mean.value = six_digits(trial->ig_clip_scale_mean.value);
     trial->ig_clip_scale_std.value = six_digits(trial->ig_clip_scale_std.value);
-    for (size_t i = 0; i < record->n_turns; i++) {
-        record->turns[i].mean = six_digits(record->turns[i].mean);
-        record->turns[i].std = six_digits(record->turns[i].std);
+    for (size_t i = 0; i < results->n_turns; i++) {
+        results->turns[i].mean = six_digits(results->turns[i].mean);
+        results->turns[i].std = six_digits(results->turns[i].std);
     }
-    trial->turns = record->turns;
-    trial->n_turns = record->n_turns;
-}
-
-/* ---- telemetry ---- */
-
-/* A list of objects, one a line. */
-static void print_steps(FILE *out, const char *name, const json_t *steps)
-{
-    fprintf(out, "\"%s\": [", name);
-    for (size_t i = 0; i < json_array_size(steps); i++) {
-        fputs(i ? ",\n" : "\n", out);
-        char *line = json_dumps(json_array_get(steps, i), JSON_REAL_PRECISION(12));
-        fputs(line ? line : "null", out);
-        free(line);
-    }
-    fputs("]", out);
-}
-
-/* The steps of a phase under its name, with _ for blanks; those of training are "steps". A
- * phase's name comes from the child: what would break JSON or a path in a query becomes _. */
-static void print_phase(FILE *out, const char *phase, const json_t *steps)
-{
-    char name[TRIAL_PHASE_MAX + 32];
-    snprintf(name, sizeof name, "%s", strcmp(phase, TRIAL_PHASE_TRAIN) == 0 ? "steps" : phase);
-    for (char *c = name; *c; c++)
-        if (*c == ' ' || *c == '"' || *c == '\\' || (unsigned char)*c < 0x20)
-            *c = '_';
-    /* The child's own word for one that has a meaning there would be a second member of that name. */
-    if (strcmp(name, "final") == 0 || strcmp(name, "info_gain") == 0 || strcmp(name, "kernels") == 0 ||
-        (strcmp(name, "steps") == 0 && strcmp(phase, TRIAL_PHASE_TRAIN) != 0))
-        snprintf(name, sizeof name, "phase_%s", phase);
-    print_steps(out, name, steps);
-}
-
-static void print_final(FILE *out, struct trial_record *record)
-{
-    if (!record->final)
-        return;
-    if (record->train_s >= 0)
-        json_object_set_new(record->final, "train_s", cli_json_number(record->train_s));
-    if (record->eval_s >= 0)
-        json_object_set_new(record->final, "eval_s", cli_json_number(record->eval_s));
-    fputs("\"final\": ", out);
-    cli_json_print(out, record->final, false);
-    fputc(',', out);
-}
-
-/* On another processor the same recipe may end otherwise: who compares two rows to the bit looks here. */
-static void print_kernels(FILE *out, const struct trial_record *record)
-{
-    if (!record->kernels[0])
-        return;
-    json_t *text = cli_json_text(record->kernels);
-    fputs("\"kernels\": ", out);
-    cli_json_print(out, text, false);
-    fputc(',', out);
-    json_decref(text);
-}
-
-/* "final" first, so that head shows how it ended; the steps of training last, as they are the
- * longest. */
-static void print_telemetry(FILE *out, struct trial_record *record)
-{
-    const char *phase;
-    json_t *steps;
-    fputc('{', out);
-    print_final(out, record);
-    print_kernels(out, record);
-    json_object_foreach(record->phases, phase, steps)
-        if (strcmp(phase, TRIAL_PHASE_TRAIN) != 0) {
-            print_phase(out, phase, steps);
-            fputs(",\n", out);
-        }
-    print_phase(out, TRIAL_PHASE_TRAIN, json_object_get(record->phases, TRIAL_PHASE_TRAIN));
-    fputs("}\n", out);
-}
-
-/* Numbers one step a line, so that tail, grep and a diff of two trials are of use. */
-static bool fill_telemetry(struct trial_record *record, struct lineage_append_options *options)
-{
-    size_t length = 0;
-    if (!record->started)
-        return true;
-    FILE *out = open_memstream(&record->telemetry, &length);
-    if (!out)
-        return false;
-    print_telemetry(out, record);
-    int failed = ferror(out);
-    failed |= fclose(out);
-    options->telemetry = record->telemetry;
-    options->telemetry_length = length;
-    return !failed;
+    trial->turns = results->turns;
+    trial->n_turns = results->n_turns;
 }
 
 /* ---- the row ---- */
 
-/* What was known before, unless the trial itself said otherwise. */
-static void fill_params(struct trial_record *record, struct lineage_trial *trial)
+/* Adds the planned parameters, unless the trial itself reported them. */
+static void fill_params(struct trial_results *results, struct lineage_trial *trial)
 {
-    for (size_t i = 0; i < record->plan->n_params; i++) {
-        const struct lineage_param *param = &record->plan->params[i];
+    for (size_t i = 0; i < results->plan->n_params; i++) {
+        const struct lineage_param *param = &results->plan->params[i];
         size_t at = 0;
-        while (at < record->n_params && strcmp(record->params[at].name, param->name) != 0)
+        while (at < results->n_params && strcmp(results->params[at].name, param->name) != 0)
             at++;
-        if (at == record->n_params && at < TRIAL_PARAMS_MAX)
-            record->params[record->n_params++] = *param;
+        if (at == results->n_params && at < TRIAL_PARAMS_MAX)
+            results->params[results->n_params++] = *param;
     }
-    trial->params = record->params;
-    trial->n_params = record->n_params;
+    trial->params = results->params;
+    trial->n_params = results->n_params;
 }
 
-/* Keep or discard is left to append, which compares under the store's lock: decided here,
- * another row could come in between. */
-bool trial_record_finish(struct trial_record *record, struct trial_outcome *outcome, const char *remark,
-                         struct lineage_trial *trial, struct lineage_append_options *options)
+/* append decides between keep and discard, since it compares under the store's lock. */
+bool trial_row_make(struct trial_results *results, struct trial_outcome *outcome, const char *remark,
+                    struct lineage_trial *trial, struct lineage_append_options *options)
 {
-    const struct trial_plan *plan = record->plan;
-    *trial = (struct lineage_trial){.specialist = plan->specialist,
-                                    .domain = plan->domain,
-                                    .parent_exp = plan->parent,
-                                    .hypothesis = plan->hypothesis,
-                                    .expected_delta = plan->expected_delta,
-                                    .status = label(record, outcome)};
+    const struct trial_identity *identity = &results->plan->identity;
+    *trial = (struct lineage_trial){.specialist = identity->specialist,
+                                    .domain = identity->domain,
+                                    .parent_exp = identity->parent,
+                                    .hypothesis = identity->hypothesis,
+                                    .expected_delta = identity->expected_delta,
+                                    .status = trial_label(results, outcome)};
     lineage_append_options_init(options);
-    options->auto_status = trial->status == LINEAGE_BASELINE && !plan->baseline;
-    fill_params(record, trial);
-    fill_notes(record, outcome, remark);
-    fill_measures(record, outcome, trial);
-    trial->notes = record->notes;
-    return fill_telemetry(record, options);
+    options->auto_status = trial->status == LINEAGE_BASELINE && !identity->baseline;
+    fill_params(results, trial);
+    fill_notes(results, outcome, remark);
+    fill_measures(results, outcome, trial);
+    trial->notes = results->notes;
+    if (!results->started)
+        return true;
+    results->telemetry = trial_telemetry_text(results, &options->telemetry_length);
+    options->telemetry = results->telemetry;
+    return results->telemetry != NULL;
 }

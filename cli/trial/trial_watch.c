@@ -1,8 +1,8 @@
 /*
- * trial_watch.c: spawn, listen, keep time, reap.
+ * trial_watch.c: see trial_watch.h.
  *
- * A single process with one poll(): threads would need a second copy of every decision about who
- * ended the trial first. The first verdict stands (finish); what comes after it is clearing away.
+ * One thread with one poll(): with several threads, each would have to decide who ended the trial first. The first verdict
+ * counts (finish); what happens after it only clears away.
  */
 #include "trial/trial_watch.h"
 
@@ -17,97 +17,75 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "trial/metric_lines.h"
+#include "metrics/line_reader.h"
+#include "metrics/metric_lines.h"
 #include "trial/peers.h"
 #include "trial/process_tree.h"
 #include "trial/trial_process.h"
 
-/* Reading a thousand /proc/PID/stat takes a few milliseconds: often enough to catch what grows within a
- * second, seldom enough not to slow the trial down. */
+/* How often memory is sampled: reading a thousand /proc/PID/stat takes a few milliseconds, so that this catches what grows
+ * within a second and does not slow the trial down. */
 enum { MEMORY_INTERVAL_MS = 200 };
 
-/* Without a limit the peak is worth a note, not five looks a second. */
+/* The same without a limit, where only the peak is noted. */
 enum { PEAK_INTERVAL_MS = 1000 };
 
-/* A program that prints line by line would wake this process for each: after a read of less it takes a nap, in which
- * more comes together. One that prints much is read at once, as a full pipe would hold it up. */
+/* A program that prints line by line would wake this process for each line. So this process sleeps after a short read, and
+ * more arrives meanwhile. A long read is followed by the next one at once, since a full pipe would block the program. */
 enum { NAP_MS = 1, NAP_BELOW = 8192 };
 
-/* How often to ask whether the child has ended where the kernel has no descriptor for that. */
+/* How often to ask whether the child has ended, if the kernel has no descriptor for it. */
 enum { EXIT_INTERVAL_MS = 50 };
 
-/* A longer line is no event: a child that writes without end must not fill this process. */
-enum { LINE_MAX_BYTES = 1 << 20, READ_BYTES = 1 << 16 };
-
-/* Reads that empty the largest pipe: what the child said last is found, a descendant that goes on talking is
- * not listened to for ever. */
+/* Reads that empty the largest pipe: they find what the child wrote last, and do not follow a descendant for ever that keeps
+ * writing. */
 enum { PIPE_READS = 16 };
-
-/* Lines of one descriptor. */
-struct reader {
-    char *line; /* bytes of a line not yet ended */
-    size_t length, capacity;
-    bool overlong; /* the rest of this line is passed over */
-};
 
 struct watch {
     const struct trial_job *job;
     struct trial_outcome *outcome;
     struct trial_process process;
-    struct reader events, printed[2]; /* printed: standard output, standard error */
+    struct line_reader events, printed[2]; /* printed: standard output, standard error */
     struct peers peers;
     struct metric_lines metrics;
-    double began, phase_began, phase_limit, heard; /* heard: the last byte of either */
-    bool evaluating, stop, impatient, ending; /* ending: it has said that it is done or has failed */
-    size_t read; /* bytes of output in this round */
+    double began;
+    double phase_began, phase_limit; /* phase_limit 0: none */
+    double heard;    /* when the last byte came, printed or reported */
+    bool evaluating; /* the evaluation has begun */
+    bool ending;     /* the trial has reported that it is done or has failed */
+    bool stop;       /* there is a verdict */
+    bool impatient;  /* the user has interrupted twice */
+    size_t read;     /* bytes of output in this round */
 };
 
+/* Sets the verdict; the trial is ended then. */
 static void finish(struct watch *w, enum trial_end end)
 {
     w->outcome->end = end;
     w->stop = true;
 }
 
-/* ---- what it says ---- */
+/* ---- what it reports ---- */
 
-/* The child's own time of training decides where it is told: how late this process got to read
- * must not turn a trial within its budget into an overrun. */
-static void begin_evaluation(struct watch *w, const struct trial_event *event)
-{
-    double limit = w->job->train_seconds;
-    w->evaluating = true;
-    w->phase_began = cli_now();
-    w->phase_limit = w->job->eval_seconds;
-    if (limit > 0 && event->train_s > limit)
-        finish(w, TRIAL_TRAIN_OVERRUN);
-}
-
-/* What comes after the evaluation, writing a checkpoint say, is nobody's budget. */
-static void end_evaluation(struct watch *w, const struct trial_event *event)
-{
-    double limit = w->job->eval_seconds;
-    w->phase_limit = 0;
-    if (limit > 0 && event->eval_s > limit)
-        finish(w, TRIAL_EVAL_OVERRUN);
-}
-
-/* Only the first begins the budget of the evaluation: those on the way are told as steps of
- * training, which pays for them. */
+/*
+ * The first phase "eval" ends the training and begins the evaluation with its own time limit; evaluations on the way are
+ * reported as steps of training and count as training. What comes after "done", for example writing a checkpoint, has no
+ * limit. The times that the child reports are held against the limits: this process may have read its report late.
+ */
 static void change_phase(struct watch *w, const struct trial_event *event)
 {
-    if (strcmp(event->phase, TRIAL_PHASE_EVAL) == 0 && !w->evaluating)
-        begin_evaluation(w, event);
-    else if (strcmp(event->phase, TRIAL_PHASE_DONE) == 0)
-        end_evaluation(w, event);
-}
-
-/* A value that is no number says that the training is lost, which is worth nothing more. */
-static void judge_values(struct watch *w, const struct trial_event *event)
-{
-    if (!event->not_finite || !w->job->stop_on_nan)
-        return;
-    snprintf(w->outcome->text, sizeof w->outcome->text, "%.80s is not a finite number", event->not_finite);
-    finish(w, TRIAL_NOT_FINITE);
+    const struct trial_settings *limits = &w->job->settings;
+    if (strcmp(event->phase, TRIAL_PHASE_EVAL) == 0 && !w->evaluating) {
+        w->evaluating = true;
+        w->phase_began = cli_now();
+        w->phase_limit = limits->eval_seconds;
+        if (limits->train_seconds > 0 && event->train_s > limits->train_seconds)
+            finish(w, TRIAL_TRAIN_OVERRUN);
+    } else if (strcmp(event->phase, TRIAL_PHASE_DONE) == 0) {
+        w->phase_limit = 0;
+        if (limits->eval_seconds > 0 && event->eval_s > limits->eval_seconds)
+            finish(w, TRIAL_EVAL_OVERRUN);
+    }
 }
 
 static void take_event(struct watch *w, const struct trial_event *event)
@@ -122,172 +100,94 @@ static void take_event(struct watch *w, const struct trial_event *event)
         change_phase(w, event);
     if (w->job->event)
         w->job->event(w->job->context, event);
-    judge_values(w, event);
+    if (event->not_finite && w->job->settings.stop_on_nan) {
+        snprintf(w->outcome->text, sizeof w->outcome->text, "%.80s is not a finite number", event->not_finite);
+        finish(w, TRIAL_NOT_FINITE);
+    }
 }
 
-/* After a verdict nothing is heard any more, or the last lines of a trial that was stopped
- * would change why it was. What is no event is passed over: a script may print what it likes
- * there. */
-static void hear(struct watch *w, const char *text, size_t length)
+/* Lines after a verdict are ignored, or the last lines of a trial that was stopped would change the reason. Lines that are
+ * not events are ignored as well: a script may print what it likes there. */
+static void take_event_line(void *context, const char *text, size_t length)
 {
+    struct watch *w = context;
     struct trial_event event;
-    json_t *line = w->stop ? NULL : trial_wire_read(&event, text, length, w->job->score_name);
+    json_t *line = w->stop ? NULL : event_line_read(&event, text, length, w->job->settings.score);
     if (!line)
         return;
     take_event(w, &event);
     json_decref(line);
 }
 
-static void hear_printed(struct watch *w, const char *text, size_t length)
+static void take_printed_line(void *context, const char *text, size_t length)
 {
+    struct watch *w = context;
     struct trial_event event;
     if (!w->stop && metric_lines_read(&w->metrics, &event, text, length))
         take_event(w, &event);
 }
 
-/* What is left is the beginning of a line; one without end is given up. */
-static void keep_rest(struct reader *reader, const char *from)
+/* Reads events. If memory runs out, that counts as the end of the pipe: the trial continues and is judged by its exit. */
+static bool read_events(struct watch *w)
 {
-    reader->length -= (size_t)(from - reader->line);
-    memmove(reader->line, from, reader->length);
-    if (reader->length > LINE_MAX_BYTES) {
-        reader->overlong = true;
-        reader->length = 0;
+    size_t n = w->process.events >= 0 ? line_reader_read(&w->events, &w->process.events) : 0;
+    if (n) {
+        w->heard = cli_now();
+        line_reader_each(&w->events, take_event_line, w);
     }
-}
-
-/* Only whole lines: an event may arrive in two reads. */
-static void hear_events(struct watch *w)
-{
-    struct reader *reader = &w->events;
-    char *from = reader->line, *end;
-    while ((end = memchr(from, '\n', reader->length - (size_t)(from - reader->line)))) {
-        if (!reader->overlong)
-            hear(w, from, (size_t)(end - from));
-        reader->overlong = false;
-        from = end + 1;
-    }
-    keep_rest(reader, from);
-}
-
-/* The end of the next line: a progress bar ends its lines by a carriage return. */
-static char *line_end(char *from, size_t n, char **newline)
-{
-    if (*newline && *newline < from)
-        *newline = memchr(from, '\n', n);
-    size_t before = *newline ? (size_t)(*newline - from) : n;
-    char *again = memchr(from, '\r', before);
-    return again ? again : *newline;
-}
-
-static void hear_printed_lines(struct watch *w, struct reader *reader)
-{
-    char *from = reader->line, *end, *newline = memchr(from, '\n', reader->length);
-    while ((end = line_end(from, reader->length - (size_t)(from - reader->line), &newline))) {
-        if (!reader->overlong)
-            hear_printed(w, from, (size_t)(end - from));
-        reader->overlong = false;
-        from = end + 1;
-    }
-    keep_rest(reader, from);
-}
-
-/* A program may print gigabytes of short lines: only where there may be a metric they are looked at one by one. */
-static void hear_output(struct watch *w, struct reader *reader)
-{
-    if (metric_lines_may_be_in(&w->metrics, reader->line, reader->length)) {
-        hear_printed_lines(w, reader);
-        return;
-    }
-    char *end = memrchr(reader->line, '\n', reader->length);
-    reader->overlong = reader->overlong && !end;
-    keep_rest(reader, end ? end + 1 : reader->line);
-}
-
-static bool make_room(struct reader *reader)
-{
-    if (reader->capacity - reader->length >= READ_BYTES)
-        return true;
-    char *grown = realloc(reader->line, reader->capacity + READ_BYTES);
-    if (!grown)
-        return false;
-    reader->line = grown;
-    reader->capacity += READ_BYTES;
-    return true;
-}
-
-/* Read what is there; 0 if there is nothing now. The descriptor is closed at its end. Out
- * of memory counts as the end of the pipe: the trial goes on and is judged by its exit. */
-static size_t read_some(struct watch *w, struct reader *reader, int *fd)
-{
-    ssize_t n = make_room(reader) ? read(*fd, reader->line + reader->length, reader->capacity - reader->length) : 0;
-    if (n < 0)
-        return 0;
-    if (n == 0) {
-        close(*fd);
-        *fd = -1;
-        return 0;
-    }
-    w->heard = cli_now();
-    reader->length += (size_t)n;
-    return (size_t)n;
-}
-
-static bool listen_once(struct watch *w)
-{
-    size_t n = w->process.events >= 0 ? read_some(w, &w->events, &w->process.events) : 0;
-    if (n)
-        hear_events(w);
     return n > 0;
 }
 
-/* Shown and kept before it is understood: nothing that it prints is lost for being no metric. */
+/* Output is shown and kept first, whether or not it holds metrics. A program may print gigabytes of short lines, so they
+ * are only looked at one by one if there may be a metric among them. */
 static bool read_output(struct watch *w)
 {
     size_t all = 0;
     for (int i = 0; i < 2; i++) {
-        struct reader *reader = &w->printed[i];
-        size_t n = w->process.printed[i] >= 0 ? read_some(w, reader, &w->process.printed[i]) : 0;
-        if (n) {
-            w->job->output(w->job->context, reader->line + reader->length - n, n);
-            hear_output(w, reader);
-        }
+        struct line_reader *reader = &w->printed[i];
+        size_t n = w->process.printed[i] >= 0 ? line_reader_read(reader, &w->process.printed[i]) : 0;
+        if (!n)
+            continue;
         all += n;
+        w->heard = cli_now();
+        w->job->output(w->job->context, reader->bytes + reader->length - n, n);
+        if (metric_lines_may_be_in(&w->metrics, reader->bytes, reader->length))
+            line_reader_each_printed(reader, take_printed_line, w);
+        else
+            line_reader_skip(reader);
     }
     w->read += all;
     return all > 0;
 }
 
-/* The last line of a program that ends without a line end. */
-static void hear_last_lines(struct watch *w)
+/* The last lines of a program that ends without a line end. */
+static void take_last_lines(struct watch *w)
 {
-    if (w->events.length && !w->events.overlong)
-        hear(w, w->events.line, w->events.length);
-    for (int i = 0; i < 2; i++)
-        if (w->printed[i].length && !w->printed[i].overlong)
-            hear_printed(w, w->printed[i].line, w->printed[i].length);
+    line_reader_last(&w->events, take_event_line, w);
+    line_reader_last(&w->printed[0], take_printed_line, w);
+    line_reader_last(&w->printed[1], take_printed_line, w);
 }
 
 /* ---- time ---- */
 
-/* Milliseconds until the budget of this phase ends, -1 for never. One millisecond more than is
- * left: 0.4 would become 0, and poll would not sleep at all. Long budgets are cut to what an int
- * holds. */
-static int time_left(const struct watch *w)
+/* Milliseconds until a limit that began at `from`, -1 without a limit. One millisecond more than is left: 0.4 would become
+ * 0, and poll would not sleep at all. */
+static int milliseconds_left(double from, double limit)
 {
-    double left = w->phase_began + w->phase_limit - cli_now();
-    if (w->phase_limit <= 0)
+    double left = from + limit - cli_now();
+    if (limit <= 0)
         return -1;
     return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
 }
 
-/* The same of silence. */
+static int time_left(const struct watch *w)
+{
+    return milliseconds_left(w->phase_began, w->phase_limit);
+}
+
 static int silence_left(const struct watch *w)
 {
-    double left = w->heard + w->job->silence_seconds - cli_now();
-    if (w->job->silence_seconds <= 0)
-        return -1;
-    return left <= 0 ? 0 : left > 1e6 ? 1000000000 : (int)(left * 1000) + 1;
+    return milliseconds_left(w->heard, w->job->settings.silence_seconds);
 }
 
 static int sooner(int a, int b)
@@ -297,10 +197,10 @@ static int sooner(int a, int b)
 
 static int memory_interval(const struct watch *w)
 {
-    return w->job->memory_bytes > 0 ? MEMORY_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
+    return w->job->settings.memory_bytes > 0 ? MEMORY_INTERVAL_MS : w->job->guarded ? PEAK_INTERVAL_MS : -1;
 }
 
-/* How long to sleep at most: until a wall, or until something is to be looked at again. */
+/* How long to sleep at most: until a limit is reached, or something is to be looked at again. */
 static int patience(const struct watch *w)
 {
     int most = sooner(memory_interval(w), sooner(time_left(w), silence_left(w)));
@@ -309,7 +209,7 @@ static int patience(const struct watch *w)
     return w->process.notice < 0 ? sooner(most, EXIT_INTERVAL_MS) : most;
 }
 
-/* 0 without /proc. */
+/* Bytes in use; 0 without /proc. */
 static double sample_memory(const struct watch *w)
 {
     struct process_tree tree;
@@ -322,19 +222,19 @@ static double sample_memory(const struct watch *w)
     return bytes;
 }
 
-/* The peak is kept before it is judged, so that the row of an overrun says how large it was. In a control group the
- * kernel judges. */
+/* The peak is noted before it is compared, so that the row of an overrun has it. In a control group the kernel enforces the
+ * limit. */
 static void look_at_memory(struct watch *w)
 {
     bool grouped = trial_process_is_grouped(&w->process);
     double bytes = grouped ? trial_cgroup_memory(&w->process.group) : sample_memory(w);
     if (bytes > w->outcome->peak_bytes)
         w->outcome->peak_bytes = bytes;
-    if (!grouped && w->job->memory_bytes > 0 && bytes > w->job->memory_bytes)
+    if (!grouped && w->job->settings.memory_bytes > 0 && bytes > w->job->settings.memory_bytes)
         finish(w, TRIAL_MEMORY_OVERRUN);
 }
 
-/* Sleep until something happens. False if nothing is known of the descriptors: a signal came. */
+/* Sleeps until something happens. Returns false if a signal came, since nothing is known of the descriptors then. */
 static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
 {
     struct pollfd fds[] = {{w->process.events, POLLIN, 0},
@@ -349,7 +249,7 @@ static bool wait_for_news(struct watch *w, bool *interrupted, int milliseconds)
     if (poll(fds, sizeof fds / sizeof *fds, milliseconds) < 0)
         return false;
     if (fds[0].revents)
-        listen_once(w);
+        read_events(w);
     if (fds[1].revents || fds[2].revents)
         read_output(w);
     *interrupted = *interrupted || fds[3].revents;
@@ -364,35 +264,40 @@ static void judge_time(struct watch *w)
         finish(w, TRIAL_SILENT);
 }
 
-/* Of a run by several processes: whoever started them ends all when one is lost, and asks this one to go like a person
- * would. Which came first is known: they do not go when they are asked. */
+/*
+ * A trial may consist of several processes. If one of them is lost, their launcher ends all of them, and asks this process
+ * to end as a person would. The loss is seen first, because the other processes do not exit when they are asked.
+ */
 static void judge_peers(struct watch *w)
 {
     if (!w->stop && !w->ending && peers_lost(&w->peers, w->outcome->text, sizeof w->outcome->text))
         finish(w, TRIAL_FAILED);
 }
 
-/* Of processes on other machines it is not known whether one was lost before: then both are said. */
+/* Clears a failure that the trial reported just before, which is not why it ends. A process lost on another machine cannot
+ * be seen from here, so the text names both possible causes then. */
 static void be_interrupted(struct watch *w)
 {
-    w->outcome->text[0] = '\0'; /* a failure that it told just before is not why it ends */
+    w->outcome->text[0] = '\0';
     if (w->peers.elsewhere)
         snprintf(w->outcome->text, sizeof w->outcome->text,
                  "interrupted by the user, or by its launcher for a process lost on another machine");
     finish(w, TRIAL_INTERRUPTED);
 }
 
-static void take_a_breath(const struct watch *w)
+static void call_turn(const struct watch *w)
 {
     if (w->job->turn)
         w->job->turn(w->job->context);
 }
 
-/* The end is the child's exit, not the end of what it says: a process that it left behind may
- * hold the pipe open for ever, and a child may close it at once. What was said before the exit
- * is in the pipe then. Order within a round: what the child said comes before the clock, since
- * a trial that said in time that training is over must not lose to the wall for having been
- * read late; the user comes before everything that the child did in the same instant. */
+/*
+ * The trial ends when the child exits, not at the end of its pipe: a process that it left may hold the pipe open for ever,
+ * and a child may close it at once. What was written before the exit is in the pipe then, and is read below.
+ *
+ * In each round, reports come before the clock: a trial that reported in time that its training has ended must not exceed
+ * the limit because it was read late. An interrupt comes before whatever the child did at the same moment.
+ */
 static void keep_watch(struct watch *w)
 {
     double looked = w->began;
@@ -405,7 +310,7 @@ static void keep_watch(struct watch *w)
             looked = cli_now();
         }
         trial_process_look(&w->process);
-        take_a_breath(w);
+        call_turn(w);
         judge_peers(w);
         if (interrupted && !w->stop)
             be_interrupted(w);
@@ -414,7 +319,7 @@ static void keep_watch(struct watch *w)
         else if (!w->stop)
             judge_time(w);
     }
-    for (int i = 0; i < PIPE_READS && !w->stop && listen_once(w); i++)
+    for (int i = 0; i < PIPE_READS && !w->stop && read_events(w); i++)
         continue;
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
@@ -422,8 +327,8 @@ static void keep_watch(struct watch *w)
 
 /* ---- its end ---- */
 
-/* A command that left with success but not with what it was run for did not finish. Only of a
- * trial that finished: of one that crashed a missing file says nothing new. */
+/* A command that exited with 0 but did not leave its files did not finish. Not looked at after a crash, where a missing
+ * file says nothing new. */
 static void judge_artifacts(struct watch *w)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -441,7 +346,7 @@ static void judge_artifacts(struct watch *w)
     }
 }
 
-/* Success with a reason for failure is a failure: the reason is the better evidence. */
+/* Exit status 0 after a reported failure is a failure: the report is the better evidence. */
 static void judge(struct watch *w, int state)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -460,7 +365,7 @@ static void judge(struct watch *w, int state)
     }
 }
 
-/* Whoever was ended by the kernel, or left because a part of it was: that is why. */
+/* If the kernel killed a process for lack of memory, then that is why the trial ended. */
 static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage)
 {
     struct trial_outcome *outcome = w->outcome;
@@ -468,15 +373,15 @@ static void judge_memory(struct watch *w, const struct trial_cgroup_usage *usage
         return;
     outcome->end = TRIAL_MEMORY_OVERRUN;
     outcome->out_of_memory = true;
-    if (w->job->memory_bytes > 0)
+    if (w->job->settings.memory_bytes > 0)
         snprintf(outcome->text, sizeof outcome->text, "out of memory: cgroup limit %.0f bytes, peak %.0f",
-                 w->job->memory_bytes, outcome->peak_bytes);
+                 w->job->settings.memory_bytes, outcome->peak_bytes);
     else
         snprintf(outcome->text, sizeof outcome->text, "out of memory: the kernel ended it, peak %.0f bytes",
                  outcome->peak_bytes);
 }
 
-/* Once the guardian says that all is gone, or is gone itself. */
+/* Called once the guardian has reported that no process is left, or has exited itself. */
 static void settle_group(struct watch *w)
 {
     struct trial_cgroup_usage usage;
@@ -491,7 +396,7 @@ static void settle_group(struct watch *w)
         judge_memory(w, &usage);
 }
 
-/* A person who interrupts twice does not want to wait for the grace. */
+/* A user who interrupts twice does not want to wait for the grace. */
 static bool is_impatient(const struct watch *w)
 {
     int signals = 0;
@@ -500,8 +405,8 @@ static bool is_impatient(const struct watch *w)
     return signals > 1;
 }
 
-/* Whatever is still there goes: a trial that is over trains no more. It is listened to meanwhile, as a process that
- * is asked to end may have something to print, and would hang at a full pipe. */
+/* Ends what is left of the trial. Its output is still read, because a process that is asked to end may print something, and
+ * would block at a full pipe. */
 static bool clear_away(struct watch *w)
 {
     bool interrupted = true; /* no further look at that descriptor, which stays readable */
@@ -509,8 +414,8 @@ static bool clear_away(struct watch *w)
     trial_process_end(&w->process, false);
     for (trial_process_look(&w->process); !w->process.gone; trial_process_look(&w->process)) {
         wait_for_news(w, &interrupted, EXIT_INTERVAL_MS);
-        guardian_wake(&w->process.guardian); /* there is one: what has none went at once */
-        take_a_breath(w);
+        guardian_wake(&w->process.guardian); /* a process without a guardian was gone at once */
+        call_turn(w);
         if (!w->impatient && is_impatient(w)) {
             w->impatient = true;
             trial_process_end(&w->process, true);
@@ -518,7 +423,7 @@ static bool clear_away(struct watch *w)
     }
     for (int i = 0; i < PIPE_READS && read_output(w); i++)
         continue;
-    hear_last_lines(w);
+    take_last_lines(w);
     if (w->process.lost)
         return cli_error(CLI_SYSTEM, "the trial was lost: %s", strerror(errno)), false;
     w->outcome->total_s = (w->stop ? cli_now() : ended) - w->began;
@@ -528,15 +433,14 @@ static bool clear_away(struct watch *w)
     return true;
 }
 
-/* false means that there is no evidence at all, and then no row is written. */
 bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
 {
-    struct watch w = {.job = job, .outcome = outcome, .phase_limit = job->train_seconds};
+    struct watch w = {.job = job, .outcome = outcome, .phase_limit = job->settings.train_seconds};
     *outcome = (struct trial_outcome){0};
     if (!trial_process_start(&w.process, job))
         return false;
     peers_init(&w.peers);
-    metric_lines_init(&w.metrics, &job->metrics, job->score_name);
+    metric_lines_init(&w.metrics, &job->settings.metrics, job->settings.score);
     w.began = w.phase_began = w.heard = cli_now();
     keep_watch(&w);
     bool ok = clear_away(&w);
@@ -545,8 +449,8 @@ bool trial_watch(struct trial_outcome *outcome, const struct trial_job *job)
     metric_lines_describe(&w.metrics, outcome->looked, sizeof outcome->looked);
     metric_lines_release(&w.metrics);
     peers_release(&w.peers);
-    free(w.events.line);
-    free(w.printed[0].line);
-    free(w.printed[1].line);
+    line_reader_release(&w.events);
+    line_reader_release(&w.printed[0]);
+    line_reader_release(&w.printed[1]);
     return ok;
 }

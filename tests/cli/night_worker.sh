@@ -140,7 +140,7 @@ kill -CONT "$a"
 ended a "$a"
 must_match_file before l/results.tsv
 once l 8
-must_have a.err 'came first: its row stands'
+must_have a.err 'was first: its row counts'
 must_lack l/results.tsv harness_abort
 must_equal '' "$(find l -name '.trial-*')" 'a work directory is left'
 

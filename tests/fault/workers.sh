@@ -163,5 +163,5 @@ elsewhere='a copy that was cut off; the next append removes it'
 "$LINEAGE" status -C "$store" >status.out 2>&1
 [ $? -eq 1 ] || fail "status: $(cat status.out)"
 echo "$workers workers, $trials trials: begun $(wc -l <seen) times; $killed workers killed, $stopped stopped, $crashed trials killed," \
-    "$restarted restarts of the server, $(cat err.* | grep -c 'came first: its row stands') came late; $failures failures"
+    "$restarted restarts of the server, $(cat err.* | grep -c 'was first: its row counts') came late; $failures failures"
 [ $failures -eq 0 ]

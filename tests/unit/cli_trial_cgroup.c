@@ -362,7 +362,7 @@ static void watch(struct trial_outcome *outcome, const struct machine *m, const 
     const char *const argv[] = {"sh", "-c", words, NULL};
     struct interrupts interrupts = {.fd = -1};
     struct trial_job job = {.argv = argv, .interrupts = &interrupts, .guarded = true, .hold = -1, .output = on_output,
-                            .event = on_event, .memory_bytes = bytes, .train_seconds = 3};
+                            .event = on_event, .settings.memory_bytes = bytes, .settings.train_seconds = 3};
     of_trials = m;
     group_files = files;
     assert_true(trial_watch(outcome, &job));

@@ -10,9 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "trial/metric_lines.h"
+#include "metrics/metric_lines.h"
 #include "trial/progress.h"
-#include "trial/trial_record.h"
+#include "trial/trial_row.h"
 
 static int error_before = -1; /* standard error as it was, where it is looked at */
 
@@ -53,7 +53,7 @@ static void speak_again(void)
 
 static json_t *read_line(struct trial_event *event, const char *line, const char *score_name)
 {
-    return trial_wire_read(event, line, strlen(line), score_name);
+    return event_line_read(event, line, strlen(line), score_name);
 }
 
 static void members_of_another_type_are_not_there(void **state)
@@ -116,9 +116,9 @@ static void metrics_are_finite_numbers_of_other_names(void **state)
     json_t *number = json_real(0.5), *whole = json_integer(3), *text = json_string("x");
     (void)state;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        assert_false(trial_wire_is_metric(reserved[i], number));
-    assert_true(trial_wire_is_metric("loss", number) && trial_wire_is_metric("loss", whole));
-    assert_false(trial_wire_is_metric("loss", text));
+        assert_false(event_is_metric(reserved[i], number));
+    assert_true(event_is_metric("loss", number) && event_is_metric("loss", whole));
+    assert_false(event_is_metric("loss", text));
     json_decref(number);
     json_decref(whole);
     json_decref(text);
@@ -289,22 +289,22 @@ static void the_nearest_line_is_remembered(void **state)
 
 /* ---- what is gathered ---- */
 
-static void take(struct trial_record *record, const char *line)
+static void take(struct trial_results *record, const char *line)
 {
     struct trial_event event;
     json_t *json = read_line(&event, line, NULL);
     assert_non_null(json);
-    trial_record_event(record, &event);
+    trial_results_event(record, &event);
     json_decref(json);
 }
 
 static void settings_and_turns_are_those_that_notes_can_hold(void **state)
 {
     const struct trial_plan plan = {0};
-    struct trial_record record;
+    struct trial_results record;
     char line[8192];
     (void)state;
-    trial_record_init(&record, &plan);
+    trial_results_init(&record, &plan);
     take(&record, "{\"param\": {\"lr\": 1, \"a name\": 2, \"mode\": \"x\", \"wd\": NaN}}");
     take(&record, "{\"param\": {\"lr\": 0.5, \"0123456789012345678901234567890123456789012345678901234567890123\": 1}}");
     assert_int_equal(record.n_params, 1);
@@ -324,38 +324,38 @@ static void settings_and_turns_are_those_that_notes_can_hold(void **state)
     snprintf(line + n, sizeof line - (size_t)n, "]}");
     take(&record, line);
     assert_int_equal(record.n_turns, TRIAL_TURNS_MAX);
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 static void what_was_measured_at_the_end_is_asked_by_name(void **state)
 {
     const struct trial_plan plan = {.score_key = "em"};
-    struct trial_record record;
+    struct trial_results record;
     double value = -1;
     (void)state;
-    trial_record_init(&record, &plan);
+    trial_results_init(&record, &plan);
     take(&record, "{\"step\": 1, \"score\": 0.25, \"ig_clip_scale_mean\": 1, \"ig_clip_scale_std\": \"x\"}");
-    assert_false(trial_record_final(&value, &record, "em"));
+    assert_false(trial_results_final(&value, &record, "em"));
     take(&record, "{\"phase\": \"done\", \"score\": 0.5, \"acc\": 7, \"train_s\": 3, \"eval_s\": 4}");
     take(&record, "{\"phase\": \"done\", \"std\": 1}");
-    assert_true(trial_record_final(&value, &record, "em") && value == 0.5);
-    assert_true(trial_record_final(&value, &record, "acc") && value == 7);
-    assert_true(trial_record_final(&value, &record, "std") && value == 1);
-    assert_false(trial_record_final(&value, &record, "none"));
+    assert_true(trial_results_final(&value, &record, "em") && value == 0.5);
+    assert_true(trial_results_final(&value, &record, "acc") && value == 7);
+    assert_true(trial_results_final(&value, &record, "std") && value == 1);
+    assert_false(trial_results_final(&value, &record, "none"));
     assert_true(record.train_s == 3 && record.eval_s == 4);
     assert_true(record.clip_scale_mean.present && !record.clip_scale_std.present);
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 /* Of many steps every second one goes, again and again; what is left covers the whole way. */
 static void long_telemetry_is_thinned_out(void **state)
 {
     const struct trial_plan plan = {.max_steps = 4};
-    struct trial_record record;
+    struct trial_results record;
     char line[64];
     (void)state;
-    trial_record_init(&record, &plan);
-    trial_record_next_run(&record, 2);
+    trial_results_init(&record, &plan);
+    trial_results_next_run(&record, 2);
     for (int i = 0; i < 100; i++) {
         snprintf(line, sizeof line, "{\"step\": %d, \"loss\": %d}", i, i);
         take(&record, line);
@@ -367,19 +367,19 @@ static void long_telemetry_is_thinned_out(void **state)
     take(&record, "{\"phase\": \"warm\", \"step\": 1, \"loss\": 1}");
     assert_false(record.skipped);
     assert_non_null(json_object_get(record.phases, "run 2 warm"));
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 /* ---- what becomes of it ---- */
 
 /* A trial that ended so, after these events. */
-static void finish(struct trial_record *record, const struct trial_plan *plan, struct trial_outcome *outcome,
+static void finish(struct trial_results *record, const struct trial_plan *plan, struct trial_outcome *outcome,
                    const char *const *lines, struct lineage_trial *row, struct lineage_append_options *options)
 {
-    trial_record_init(record, plan);
+    trial_results_init(record, plan);
     for (; lines && *lines; lines++)
         take(record, *lines);
-    assert_true(trial_record_finish(record, outcome, NULL, row, options));
+    assert_true(trial_row_make(record, outcome, NULL, row, options));
 }
 
 static void every_end_has_a_label_and_a_reason(void **state)
@@ -412,11 +412,11 @@ static void every_end_has_a_label_and_a_reason(void **state)
         {{.end = TRIAL_FINISHED, .looked = "looked for `x`"}, {"{\"step\": 1}"}, LINEAGE_HARNESS_ABORT, "exit 0 without a score: looked for `x`"},
         {{.end = TRIAL_FINISHED}, {"{\"score\": 1}"}, LINEAGE_BASELINE, ""},
     };
-    const struct trial_plan plan = {.train_seconds = 7, .eval_seconds = 8, .memory_bytes = 90, .silence_seconds = 9};
+    const struct trial_plan plan = {.settings = {.train_seconds = 7, .eval_seconds = 8, .memory_bytes = 90, .silence_seconds = 9}};
     (void)state;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct trial_outcome outcome = ends[i].outcome;
-        struct trial_record record;
+        struct trial_results record;
         struct lineage_trial row;
         struct lineage_append_options options;
         const char *lines[] = {ends[i].said[0], NULL};
@@ -425,7 +425,7 @@ static void every_end_has_a_label_and_a_reason(void **state)
         assert_string_equal(outcome.reason, ends[i].reason);
         assert_null(strpbrk(row.notes, ";\n")); /* one piece, in which a parameter cannot begin */
         assert_true(options.auto_status == (ends[i].label == LINEAGE_BASELINE));
-        trial_record_release(&record);
+        trial_results_release(&record);
     }
 }
 
@@ -434,17 +434,17 @@ static void a_name_that_is_no_text_does_not_cost_the_row(void **state)
 {
     const struct trial_plan plan = {0};
     struct trial_outcome outcome = {.end = TRIAL_ARTIFACT_OVERRUN, .text = "caf\xe9\x01 has 2 bytes"};
-    struct trial_record record;
+    struct trial_results record;
     struct lineage_trial row;
     struct lineage_append_options options;
     (void)state;
     finish(&record, &plan, &outcome, NULL, &row, &options);
     assert_string_equal(row.notes, "caf?  has 2 bytes");
-    trial_record_release(&record);
+    trial_results_release(&record);
     snprintf(outcome.text, sizeof outcome.text, "caf\xc3\xa9 has 2 bytes");
     finish(&record, &plan, &outcome, NULL, &row, &options);
     assert_string_equal(row.notes, "caf\xc3\xa9 has 2 bytes");
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 /* Names of phases are the child's; those that mean something there are told apart from it. */
@@ -458,7 +458,7 @@ static void telemetry_is_json_whatever_phases_are_called(void **state)
     static const char *const names[] = {"a__b_c_d", "phase_final", "phase_info_gain", "phase_steps", "steps"};
     const struct trial_plan plan = {0};
     struct trial_outcome outcome = {.end = TRIAL_FINISHED};
-    struct trial_record record;
+    struct trial_results record;
     struct lineage_trial row;
     struct lineage_append_options options;
     (void)state;
@@ -473,7 +473,7 @@ static void telemetry_is_json_whatever_phases_are_called(void **state)
     assert_int_equal(row.n_turns, 1);
     assert_true(row.turns[0].mean == 0.123457);
     json_decref(telemetry);
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 static void what_the_trial_says_of_a_setting_counts(void **state)
@@ -482,7 +482,7 @@ static void what_the_trial_says_of_a_setting_counts(void **state)
     struct lineage_param known[TRIAL_PARAMS_MAX];
     char names[TRIAL_PARAMS_MAX][8];
     struct trial_outcome outcome = {.end = TRIAL_FINISHED};
-    struct trial_record record;
+    struct trial_results record;
     struct lineage_trial row;
     struct lineage_append_options options;
     (void)state;
@@ -496,17 +496,17 @@ static void what_the_trial_says_of_a_setting_counts(void **state)
     assert_int_equal(row.n_params, TRIAL_PARAMS_MAX); /* the last one has no place */
     assert_true(strcmp(row.params[0].name, "alpha") == 0 && row.params[0].value == 0.5);
     assert_true(strcmp(row.params[2].name, "p1") == 0 && row.params[2].value == 1);
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 /* The score of a step that telemetry has no place for is a score all the same. */
 static void a_score_of_a_step_that_is_not_kept_counts(void **state)
 {
     const struct trial_plan plan = {.max_steps = 4};
-    struct trial_record record;
+    struct trial_results record;
     char line[64];
     (void)state;
-    trial_record_init(&record, &plan);
+    trial_results_init(&record, &plan);
     for (int i = 0; i < 9; i++) {
         snprintf(line, sizeof line, "{\"step\": %d, \"loss\": 1}", i);
         take(&record, line);
@@ -519,7 +519,7 @@ static void a_score_of_a_step_that_is_not_kept_counts(void **state)
     assert_false(record.skipped);
     take(&record, "{\"step\": 15, \"loss\": 1, \"phase\": \"train\"}");
     assert_false(record.skipped);
-    trial_record_release(&record);
+    trial_results_release(&record);
 }
 
 /* ---- what is shown ---- */

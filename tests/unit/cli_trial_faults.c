@@ -285,7 +285,7 @@ static void try_all(struct trial_job *job, int error)
         if (watched && outcome.end == TRIAL_FINISHED && !scored && error != ENOMEM)
             fail_msg("fault %u: the score was lost without a word", n);
         if (!*hit) {
-            assert_true(watched && ((outcome.end == TRIAL_FINISHED && scored) || job->train_seconds < 1));
+            assert_true(watched && ((outcome.end == TRIAL_FINISHED && scored) || job->settings.train_seconds < 1));
             return;
         }
     }
@@ -302,7 +302,7 @@ static void an_unguarded_trial_comes_to_an_end(void **state)
     static const int errors[] = {ENOMEM, EINTR, EMFILE};
     (void)state;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
-        struct trial_job job = {.argv = command, .environment = environment, .memory_bytes = 1e12, .train_seconds = 60};
+        struct trial_job job = {.argv = command, .environment = environment, .settings.memory_bytes = 1e12, .settings.train_seconds = 60};
         try_all(&job, errors[i]);
     }
 }
@@ -316,10 +316,10 @@ static void a_guarded_trial_comes_to_an_end(void **state)
         /* Where no pipe can be made there, the descriptor must do. */
         struct trial_job job = {.argv = command, .environment = environment, .guarded = true, .output = on_output,
                                 .events_path = errors[i] == ENOMEM || errors[i] == EPERM ? path : NULL, .dir = dir,
-                                .hold = -1, .grace_seconds = 0.1, .memory_bytes = 1e12};
+                                .hold = -1, .settings.grace_seconds = 0.1, .settings.memory_bytes = 1e12};
         if (errors[i] == STOPPED) { /* the wall holds all the same */
             job.argv = endless;
-            job.train_seconds = 0.3;
+            job.settings.train_seconds = 0.3;
         }
         try_all(&job, errors[i]);
         assert_false(file_exists(path));
@@ -394,11 +394,11 @@ static void what_cannot_be_seen_is_said(void **state)
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "sleep 600 & echo '{\"score\": 1}' >&3"));
     must_be_alone(0); /* the group of the command is there for all */
     assert_true(outcome.end == TRIAL_FINISHED && scored && outcome.unseen == 0 && outcome.peak_bytes == 0);
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 4}, "exec sleep 600"));
+    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 4}, "exec sleep 600"));
     must_be_alone(0);
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN && outcome.unseen == 0);
     static const char away[] = "(exec setsid sh -c 'echo up; exec sleep 600') & exec sleep 600";
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 4}, away));
+    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 4}, away));
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN && outcome.unseen == -1);
     no_proc = false;
     assert_int_equal(end_what_is_left(), 1);
@@ -418,7 +418,7 @@ static void what_does_not_go_is_counted(void **state)
     no_kill = true;
     hurry = 50;
     static const char three[] = "trap '' TERM; sleep 600 & sleep 600 & while :; do sleep 600; done";
-    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .train_seconds = 100, .grace_seconds = 1}, three));
+    assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true, .settings.train_seconds = 100, .settings.grace_seconds = 1}, three));
     assert_true(outcome.end == TRIAL_TRAIN_OVERRUN);
     assert_int_equal(outcome.unseen, 4);
     no_kill = false;
@@ -437,7 +437,7 @@ static void older_kernels_do(void **state)
     struct trial_outcome outcome;
     (void)state;
     no_pidfd = no_close_range = true;
-    assert_true(watch_shell(&outcome, (struct trial_job){.train_seconds = 0}, "sleep 0.1; echo '{\"score\": 1}' >&3"));
+    assert_true(watch_shell(&outcome, (struct trial_job){.settings.train_seconds = 0}, "sleep 0.1; echo '{\"score\": 1}' >&3"));
     assert_true(outcome.end == TRIAL_FINISHED && scored);
     int high = fcntl(STDERR_FILENO, F_DUPFD, 100); /* of this process: nothing of a trial's */
     static const char left[] = "(setsid sleep 600 &); ls /proc/self/fd; echo '{\"score\": 1}' >&3";
@@ -527,7 +527,7 @@ static void ends_of_children_that_were_ignored_are_heard(void **state)
     struct trial_outcome outcome;
     (void)state;
     signal(SIGCHLD, SIG_IGN);
-    assert_true(watch_shell(&outcome, (struct trial_job){.train_seconds = 0}, "exit 3"));
+    assert_true(watch_shell(&outcome, (struct trial_job){.settings.train_seconds = 0}, "exit 3"));
     assert_true(outcome.end == TRIAL_FAILED && outcome.exit_status == 3);
     signal(SIGCHLD, SIG_IGN);
     assert_true(watch_shell(&outcome, (struct trial_job){.guarded = true}, "exit 4"));

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial/metric_scan.h"
+#include "metrics/metric_scan.h"
 
 static const char *const names[] = {"loss", "val_loss", "test_loss", "acc", "accuracy", "val_bpb"};
 static const struct metric_query asked = {.names = names, .n_names = sizeof names / sizeof *names};

@@ -12,7 +12,8 @@
 #include <lineage/query.h>
 
 #include "support/files.h"
-#include "trial/trial_run.h"
+#include "trial/run_and_append.h"
+#include "trial/trial_watch.h"
 
 static unsigned no_calloc, no_memstream; /* the next so many fail */
 
@@ -69,7 +70,7 @@ static void read_events(struct bench *b)
     free_list(names);
 }
 
-static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_record *record)
+static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *record)
 {
     (void)record;
     bool watched = trial_watch(outcome, job);
@@ -88,7 +89,7 @@ static void begin(struct bench *b)
     *b = (struct bench){.dir = make_dir(), .interrupts = {.fd = -1}, .argv = {"sh", "-c", "exit 0", NULL}};
     assert_int_equal(lineage_store_open(&b->store, b->dir, &(struct lineage_open_options){.direction = LINEAGE_HIGHER}, &err),
                      LINEAGE_OK);
-    b->request = (struct trial_request){.plan = {.specialist = "sh"}, .prepare = prepare, .context = b, .name = "name",
+    b->request = (struct trial_request){.plan.identity = {.specialist = "sh", .name = "name"}, .prepare = prepare, .context = b,
                                         .quiet = true, .interrupts = &b->interrupts};
 }
 
@@ -116,7 +117,7 @@ static int run(struct bench *b, const char *words)
     fflush(stderr);
     dup2(file, STDERR_FILENO);
     b->argv[2] = words;
-    int status = trial_run(b->store, &b->request, &b->outcome, &row);
+    int status = trial_run_and_append(b->store, &b->request, &b->outcome, &row);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);

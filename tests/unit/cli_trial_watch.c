@@ -11,12 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trial/trial_record.h"
+#include "trial/trial_row.h"
+#include "trial/trial_watch.h"
 
 struct run {
     struct trial_plan plan;
     struct trial_job job;
-    struct trial_record record;
+    struct trial_results record;
     struct trial_outcome outcome;
     struct lineage_trial row;
     struct lineage_append_options options;
@@ -25,7 +26,7 @@ struct run {
 
 static void on_event(void *context, const struct trial_event *event)
 {
-    trial_record_event(context, event);
+    trial_results_event(context, event);
 }
 
 /* Run a shell command to its end and make the row. */
@@ -37,17 +38,17 @@ static void run(struct run *r, const char *command)
     r->job.interrupts = &r->interrupts;
     r->job.event = on_event;
     r->job.context = &r->record;
-    r->plan.train_seconds = r->job.train_seconds;
-    r->plan.eval_seconds = r->job.eval_seconds;
-    r->plan.memory_bytes = r->job.memory_bytes;
-    trial_record_init(&r->record, &r->plan);
+    r->plan.settings.train_seconds = r->job.settings.train_seconds;
+    r->plan.settings.eval_seconds = r->job.settings.eval_seconds;
+    r->plan.settings.memory_bytes = r->job.settings.memory_bytes;
+    trial_results_init(&r->record, &r->plan);
     assert_true(trial_watch(&r->outcome, &r->job));
-    assert_true(trial_record_finish(&r->record, &r->outcome, NULL, &r->row, &r->options));
+    assert_true(trial_row_make(&r->record, &r->outcome, NULL, &r->row, &r->options));
 }
 
 static void release(struct run *r)
 {
-    trial_record_release(&r->record);
+    trial_results_release(&r->record);
 }
 
 #define assert_has(text, part) assert_non_null(strstr(text, part))
@@ -55,7 +56,7 @@ static void release(struct run *r)
 static void metrics_come_by_name(void **state)
 {
     (void)state;
-    struct run r = {.plan = {.specialist = "sh"}};
+    struct run r = {.plan.identity = {.specialist = "sh"}};
     run(&r, "{ echo '{\"step\": 1, \"steps\": 2, \"loss\": 0.5, \"words\": [1], \"none\": null}';"
             "  echo '{\"step\": 2, \"loss\": 0.25, \"any name\": 7, \"score\": 0.5}';"
             "  echo '{\"param\": {\"alpha\": 0.3, \"not a name\": 1, \"text\": \"x\"}}';"
@@ -79,7 +80,7 @@ static void metrics_come_by_name(void **state)
 static void a_phase_of_another_name_is_training(void **state)
 {
     (void)state;
-    struct run r = {.job = {.eval_seconds = 60}};
+    struct run r = {.job = {.settings.eval_seconds = 60}};
     run(&r, "echo '{\"phase\": \"warm start\", \"step\": 3, \"steps\": 9, \"loss\": 1}' >&3; kill -9 $$");
     assert_int_equal(r.outcome.end, TRIAL_SIGNALLED);
     assert_int_equal(r.row.status, LINEAGE_CRASH);
@@ -150,7 +151,7 @@ static void a_trial_ends_with_a_process_it_needs(void **state)
         kill(pid, SIGKILL);
         skip(); /* Linux before 5.3 */
     }
-    struct run r = {.job = {.train_seconds = 60}};
+    struct run r = {.job = {.settings.train_seconds = 60}};
     snprintf(command, sizeof command,
              "{ echo '{\"peers\": [{\"name\": \"rank 2\", \"pid\": %ld}]}'; echo '{\"step\": 4, \"steps\": 9}'; } >&3;"
              "kill -KILL %ld; sleep 60",
@@ -177,7 +178,7 @@ static void a_trial_that_is_done_needs_nobody(void **state)
     for (size_t i = 0; i < 2; i++) {
         char command[256];
         pid_t pid = stranger("60");
-        struct run r = {.job = {.train_seconds = 60}};
+        struct run r = {.job = {.settings.train_seconds = 60}};
         snprintf(command, sizeof command,
                  "{ echo '{\"peers\": [{\"name\": \"rank 1\", \"pid\": %ld}]}'; echo '{%s}'; } >&3; kill %ld; sleep 0.1",
                  (long)pid, last[i], (long)pid);
@@ -192,20 +193,20 @@ static void a_trial_that_is_done_needs_nobody(void **state)
 static void walls_are_of_a_phase(void **state)
 {
     (void)state;
-    struct run r = {.job = {.train_seconds = 0.2}};
+    struct run r = {.job = {.settings.train_seconds = 0.2}};
     run(&r, "sleep 60");
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     assert_true(r.outcome.total_s < 30);
     release(&r);
-    r = (struct run){.job = {.train_seconds = 60, .eval_seconds = 0.2}};
+    r = (struct run){.job = {.settings.train_seconds = 60, .settings.eval_seconds = 0.2}};
     run(&r, "echo '{\"phase\": \"eval\"}' >&3; sleep 60");
     assert_int_equal(r.row.status, LINEAGE_EVAL_BUDGET_OVERRUN);
     release(&r);
-    r = (struct run){.job = {.train_seconds = 60, .eval_seconds = 60}};
+    r = (struct run){.job = {.settings.train_seconds = 60, .settings.eval_seconds = 60}};
     run(&r, "echo '{\"phase\": \"eval\", \"train_s\": 61}' >&3"); /* its own clock */
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
-    r = (struct run){.job = {.train_seconds = 0.3}};
+    r = (struct run){.job = {.settings.train_seconds = 0.3}};
     run(&r, "while :; do echo '{\"step\": 1}'; done >&3"); /* talking is no way out */
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
@@ -215,11 +216,11 @@ static void walls_are_of_a_phase(void **state)
 static void its_own_clock_counts_for_the_evaluation(void **state)
 {
     (void)state;
-    struct run r = {.job = {.train_seconds = 60, .eval_seconds = 60}};
+    struct run r = {.job = {.settings.train_seconds = 60, .settings.eval_seconds = 60}};
     run(&r, "{ echo '{\"phase\": \"eval\"}'; echo '{\"phase\": \"done\", \"score\": 1, \"eval_s\": 61}'; } >&3");
     assert_int_equal(r.row.status, LINEAGE_EVAL_BUDGET_OVERRUN);
     release(&r);
-    r = (struct run){.job = {.train_seconds = 60, .eval_seconds = 60}};
+    r = (struct run){.job = {.settings.train_seconds = 60, .settings.eval_seconds = 60}};
     run(&r, "{ echo '{\"phase\": \"eval\", \"train_s\": 59}'; echo '{\"phase\": \"eval\", \"train_s\": 61}';"
             " echo '{\"phase\": \"done\", \"score\": 1, \"eval_s\": 60}'; } >&3");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
@@ -230,7 +231,7 @@ static void its_own_clock_counts_for_the_evaluation(void **state)
 static void budgets_may_be_of_years(void **state)
 {
     (void)state;
-    struct run r = {.job = {.train_seconds = 1e9, .silence_seconds = 1e9}};
+    struct run r = {.job = {.settings.train_seconds = 1e9, .settings.silence_seconds = 1e9}};
     run(&r, "echo '{\"score\": 1}' >&3");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     release(&r);
@@ -249,7 +250,7 @@ static void nothing_is_heard_after_a_verdict(void **state)
         "printf 'METRIC score=0.5\\nMETRIC loss=nan\\nMETRIC score=9\\n'; sleep 60"};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct run r = {.job = {.stop_on_nan = true, .guarded = i, .output = i ? ignore_output : NULL, .hold = -1}};
+        struct run r = {.job = {.settings.stop_on_nan = true, .guarded = i, .output = i ? ignore_output : NULL, .hold = -1}};
         run(&r, commands[i]);
         assert_int_equal(r.outcome.end, TRIAL_NOT_FINITE);
         assert_string_equal(r.outcome.text, "loss is not a finite number");
@@ -261,11 +262,11 @@ static void nothing_is_heard_after_a_verdict(void **state)
 static void who_hangs_up_is_watched_all_the_same(void **state)
 {
     (void)state;
-    struct run r = {.job = {.train_seconds = 0.2}};
+    struct run r = {.job = {.settings.train_seconds = 0.2}};
     run(&r, "exec 3>&-; sleep 60");
     assert_int_equal(r.row.status, LINEAGE_TRAIN_BUDGET_OVERRUN);
     release(&r);
-    r = (struct run){.job = {.train_seconds = 0}};
+    r = (struct run){.job = {.settings.train_seconds = 0}};
     run(&r, "exec 3>&-; sleep 0.1; exit 4");
     assert_int_equal(r.outcome.exit_status, 4);
     release(&r);
@@ -274,14 +275,14 @@ static void who_hangs_up_is_watched_all_the_same(void **state)
 static void a_descendant_that_holds_the_pipe_holds_nothing_up(void **state)
 {
     (void)state;
-    struct run r = {.job = {.train_seconds = 0}};
+    struct run r = {.job = {.settings.train_seconds = 0}};
     run(&r, "sleep 60 & echo '{\"score\": 1}' >&3");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.outcome.total_s < 30);
     release(&r);
     /* One that goes on talking is listened to for a while, as what was said before the end may be behind it. */
     for (int i = 0; i < 2; i++) {
-        r = (struct run){.job = {.guarded = i, .output = i ? ignore_output : NULL, .hold = -1, .train_seconds = 60}};
+        r = (struct run){.job = {.guarded = i, .output = i ? ignore_output : NULL, .hold = -1, .settings.train_seconds = 60}};
         run(&r, i ? "echo METRIC score=1; yes & sleep 0.1" : "echo '{\"score\": 1}' >&3; yes '{\"step\": 1}' >&3 & sleep 0.1");
         assert_int_equal(r.outcome.end, TRIAL_FINISHED);
         assert_true(r.row.core_metric.present && r.outcome.total_s < 30);
@@ -295,14 +296,14 @@ static void memory_of_the_whole_group_counts(void **state)
     if (access("/proc/self/stat", R_OK) != 0)
         return;
     /* sh holds a string of 2^26 bytes; another process of the group is asleep */
-    struct run r = {.job = {.memory_bytes = 30e6}};
+    struct run r = {.job = {.settings.memory_bytes = 30e6}};
     run(&r, "(x=0123456789abcdef; i=0; while [ $i -lt 22 ]; do x=$x$x; i=$((i + 1)); done; sleep 60)");
     assert_int_equal(r.outcome.end, TRIAL_MEMORY_OVERRUN);
     assert_int_equal(r.row.status, LINEAGE_CRASH);
     assert_true(r.outcome.peak_bytes > 30e6);
     assert_has(r.row.notes, "30000000 are allowed");
     release(&r);
-    r = (struct run){.job = {.memory_bytes = 2e9}};
+    r = (struct run){.job = {.settings.memory_bytes = 2e9}};
     run(&r, "sleep 0.5; echo '{\"score\": 1}' >&3");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);
     assert_true(r.outcome.peak_bytes > 0);
@@ -377,7 +378,7 @@ static void lines_of_output_without_end_hide_no_metric(void **state)
 {
     static const char *const asked[] = {"acc"};
     (void)state;
-    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .metrics = {.names = asked, .n_names = 1}, .score_name = "acc"}};
+    struct run r = {.job = {.guarded = true, .output = ignore_output, .hold = -1, .settings.metrics = {.names = asked, .n_names = 1}, .settings.score = "acc"}};
     run(&r, "head -c 3000000 /dev/zero | tr '\\0' x; sleep 0.1; head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.1;"
             " echo 'no metric'; echo 'acc: 0.5'");
     assert_int_equal(r.outcome.end, TRIAL_FINISHED);

@@ -1,0 +1,171 @@
+/*
+ * trial_wire.c: lines of JSON read as events.
+ *
+ * Reading is lenient and never an error: commands print what they like, versions differ, and a
+ * member that is not understood today must not cost a trial. What is taken at all is of the type
+ * that schema/events.schema.json says, else it is as if it were not there.
+ */
+#include "metrics/event_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers that have a member of struct trial_event of their own, or one of the row. */
+static const char *const reserved[] = {"step", "steps", "score", "train_s", "eval_s", "status", NULL};
+
+static const char *const failures[] = {"other", "input", "size"};
+
+enum { N_FAILURES = sizeof failures / sizeof *failures };
+
+const char *trial_failure_name(enum trial_failure failure)
+{
+    return failures[failure];
+}
+
+/* Numbers of any other name are the child's metrics, by that name: nothing has to be declared. */
+bool event_is_metric(const char *name, const json_t *value)
+{
+    for (size_t i = 0; reserved[i]; i++)
+        if (strcmp(reserved[i], name) == 0)
+            return false;
+    return json_is_number(value); /* JSON has no others than finite ones */
+}
+
+static enum trial_failure failure_of(const char *kind)
+{
+    for (int i = 0; kind && i < N_FAILURES; i++)
+        if (strcmp(failures[i], kind) == 0)
+            return (enum trial_failure)i;
+    return TRIAL_FAILURE_OTHER;
+}
+
+static const char *text_member(const json_t *line, const char *name)
+{
+    return json_string_value(json_object_get(line, name));
+}
+
+/* -1 for a trial that does not tell its own time, since 0 s is an answer. */
+static double seconds_member(const json_t *line, const char *name)
+{
+    const json_t *value = json_object_get(line, name);
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+/* A list or an object, NULL if it is something else. */
+static const json_t *container_member(const json_t *line, const char *name, json_type type)
+{
+    const json_t *value = json_object_get(line, name);
+    return value && json_typeof(value) == type ? value : NULL;
+}
+
+/* Up to 9e15, below which doubles are exact. Negative steps are taken for 0 and not refused. */
+static int64_t count_member(const json_t *line, const char *name)
+{
+    double value = json_number_value(json_object_get(line, name)); /* 3 and 3.0 */
+    return value >= 0 && value <= 9e15 ? (int64_t)value : 0;
+}
+
+/* ---- what is not finite ---- */
+
+/* Whether the value says "not a number" or "infinite", as a text: so the store writes them, and so quote_specials leaves
+ * those that Python wrote bare. */
+static bool says_not_finite(const json_t *value)
+{
+    static const char *const words[] = {"nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", NULL};
+    const char *text = json_string_value(value);
+    for (size_t i = 0; text && words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return true;
+    return false;
+}
+
+static const char *find_not_finite(const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (says_not_finite(value))
+            return name;
+    return NULL;
+}
+
+static size_t special_length(const char *at, const char *end)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    for (size_t i = 0; i < 3; i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(end - at) >= n && memcmp(at, words[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* The line with NaN and Infinity outside of strings in quotes (free); each grows by two bytes. */
+static char *quote_specials(const char *text, size_t length, size_t *quoted_length)
+{
+    char *out = malloc(2 * length + 1), *to = out;
+    bool inside = false;
+    for (const char *at = text, *end = text + length; out && at < end;) {
+        size_t special = inside ? 0 : special_length(at, end);
+        if (special) {
+            *to++ = '"';
+            memcpy(to, at, special);
+            to += special;
+            *to++ = '"';
+            at += special;
+            continue;
+        }
+        inside = inside != (*at == '"');
+        if (inside && *at == '\\' && at + 1 < end)
+            *to++ = *at++;
+        *to++ = *at++;
+    }
+    *quoted_length = (size_t)(to - out);
+    return out;
+}
+
+static json_t *load(const char *text, size_t length)
+{
+    size_t n;
+    json_t *line = json_loadb(text, length, 0, NULL);
+    if (line || !(memmem(text, length, "NaN", 3) || memmem(text, length, "Infinity", 8)))
+        return line;
+    char *quoted = quote_specials(text, length, &n);
+    line = quoted ? json_loadb(quoted, n, 0, NULL) : NULL;
+    free(quoted);
+    return line;
+}
+
+json_t *event_line_read(struct trial_event *event, const char *text, size_t length, const char *score_name)
+{
+    json_t *line = load(text, length);
+    if (!json_is_object(line)) {
+        json_decref(line);
+        return NULL;
+    }
+    const json_t *score = json_object_get(line, "score");
+    if (!score && score_name)
+        score = json_object_get(line, score_name);
+    *event = (struct trial_event){
+        .line = line,
+        .channel = TRIAL_CHANNEL_EVENTS,
+        .phase = text_member(line, "phase"),
+        .text = text_member(line, "text"),
+        .has_step = json_is_number(json_object_get(line, "step")),
+        .step = count_member(line, "step"),
+        .steps = count_member(line, "steps"),
+        .has_score = json_is_number(score),
+        .score = json_number_value(score),
+        .lost_score = says_not_finite(score),
+        .not_finite = find_not_finite(line),
+        .train_s = seconds_member(line, "train_s"),
+        .eval_s = seconds_member(line, "eval_s"),
+        .param = container_member(line, "param", JSON_OBJECT),
+        .turns = container_member(line, "turns", JSON_ARRAY),
+        .kernels = text_member(line, "kernels"),
+        .peers = container_member(line, "peers", JSON_ARRAY),
+        .failed = text_member(line, "failed"),
+        .failure = failure_of(text_member(line, "kind")),
+    };
+    return line;
+}

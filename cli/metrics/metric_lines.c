@@ -1,0 +1,256 @@
+/*
+ * metric_lines.c: the numbers of a line become the event of a step.
+ *
+ * A program may print gigabytes without a metric, and hundreds of thousands of lines with one: a line allocates no
+ * memory, and the JSON object of the event is used again.
+ */
+#include "metrics/metric_lines.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* How close a line came to printing the score: it has a digit, or the name of the score, or a number with a comma. */
+enum { NEAR_DIGIT = 1, NEAR_NAME, NEAR_COMMA };
+
+/* Bytes at the end of what was read in one go in which the nearest line is looked for. */
+enum { NEAR_WINDOW = 2048 };
+
+void metric_lines_init(struct metric_lines *lines, const struct metric_query *query, const char *score)
+{
+    *lines = (struct metric_lines){.query = *query, .score = score, .line = json_object()};
+    bool has_step = false;
+    size_t n = 0;
+    for (; n < query->n_names && n < METRIC_NAMES_MAX; n++) {
+        lines->names[n] = query->names[n];
+        has_step = has_step || strcmp(query->names[n], "step") == 0;
+    }
+    if (n && !has_step)
+        lines->names[n++] = "step";
+    lines->query.names = lines->names;
+    lines->query.n_names = n;
+}
+
+void metric_lines_release(struct metric_lines *lines)
+{
+    json_decref(lines->line);
+    lines->line = NULL;
+    free(lines->stripped);
+    lines->stripped = NULL;
+}
+
+struct reading {
+    struct metric_lines *lines;
+    struct trial_event *event;
+    size_t n; /* metrics of this line */
+    bool steps; /* this pass reads the step alone */
+};
+
+/* The object of the line before is kept if it holds this name alone, as it does for a program that prints one metric a
+ * line: setting a number is cheaper than making a member. */
+static void set_number(struct reading *r, const char *name, double value)
+{
+    json_t *line = r->lines->line, *member = json_object_get(line, name);
+    if (r->n == 0 && (!json_is_real(member) || json_object_size(line) != 2)) { /* the name and the step */
+        json_object_clear(line);
+        member = NULL;
+    }
+    if (member)
+        json_real_set(member, value);
+    else
+        json_object_set_new(line, name, json_real(value));
+}
+
+/* Note the name, and count a step if it was read in this one by an earlier line. Names beyond the table count no steps. */
+static void count_step(struct reading *r, const char *name, bool by_keyword)
+{
+    struct metric_lines *lines = r->lines;
+    size_t i = 0;
+    while (i < lines->n_seen && strcmp(lines->seen[i].name, name) != 0)
+        i++;
+    if (i == METRIC_NAMES_MAX)
+        return;
+    bool in_this_line = r->n > 0 && json_object_get(lines->line, name);
+    if (i < lines->n_seen && lines->seen[i].step == lines->step && !in_this_line)
+        lines->step++;
+    strcpy(lines->seen[i].name, name);
+    lines->seen[i].step = lines->step;
+    lines->seen[i].by_keyword = lines->seen[i].by_keyword || by_keyword;
+    lines->n_seen += i == lines->n_seen;
+}
+
+/* How much the value of this name counts as the score; TRIAL_CHANNEL_NONE if it is another metric. */
+static enum trial_channel score_channel(const struct metric_lines *lines, const char *name, enum trial_channel channel)
+{
+    if (strcmp(name, lines->score ? lines->score : "score") == 0)
+        return channel;
+    if (lines->score || channel != TRIAL_CHANNEL_METRIC)
+        return TRIAL_CHANNEL_NONE;
+    for (size_t i = 0; i < lines->n_seen; i++)
+        if (lines->seen[i].by_keyword && strcmp(lines->seen[i].name, name) != 0)
+            return TRIAL_CHANNEL_NONE;
+    return TRIAL_CHANNEL_ONLY;
+}
+
+static void keep_nearest(struct metric_lines *lines, const char *line, size_t length, int nearness)
+{
+    if (nearness < lines->nearness)
+        return;
+    size_t n = length < METRIC_NEAREST_BYTES - 1 ? length : METRIC_NEAREST_BYTES - 1;
+    memcpy(lines->nearest, line, n);
+    lines->nearest[n] = '\0';
+    lines->nearness = nearness;
+}
+
+/* The first metric of a line that is not finite is reported. */
+static void take(void *context, const struct metric_found *found)
+{
+    struct reading *r = context;
+    struct trial_event *event = r->event;
+    char name[METRIC_NAME_BYTES];
+    if (found->name_length == 0 || found->name_length >= sizeof name)
+        return;
+    memcpy(name, found->name, found->name_length);
+    name[found->name_length] = '\0';
+    bool is_step = strcmp(name, "step") == 0;
+    if (is_step != r->steps)
+        return;
+    if (is_step) {
+        if (found->problem == METRIC_READ && found->value >= 0 && found->value <= 9e15)
+            r->lines->step = (int64_t)found->value;
+        return;
+    }
+    enum trial_channel channel = found->source == METRIC_BY_NAME ? TRIAL_CHANNEL_NAMED : TRIAL_CHANNEL_METRIC;
+    enum trial_channel as_score = score_channel(r->lines, name, channel);
+    if (as_score)
+        event->channel = as_score;
+    else
+        event->several = event->several || (channel == TRIAL_CHANNEL_METRIC && !r->lines->score);
+    count_step(r, name, channel == TRIAL_CHANNEL_METRIC);
+    if (found->problem) {
+        event->unreadable = event->unreadable || as_score;
+    } else if (!isfinite(found->value)) {
+        if (!event->not_finite)
+            event->not_finite = strcpy(r->lines->lost, name);
+        event->lost_score = event->lost_score || as_score;
+    } else {
+        set_number(r, name, found->value);
+        r->n++;
+        if (as_score) {
+            event->has_score = true;
+            event->score = found->value;
+        }
+    }
+}
+
+static bool finish(struct reading *r)
+{
+    json_t *line = r->lines->line;
+    if (r->event->several && r->event->channel == TRIAL_CHANNEL_ONLY) { /* which of them is the score? */
+        r->event->channel = TRIAL_CHANNEL_NONE;
+        r->event->has_score = r->event->lost_score = r->event->unreadable = false;
+    }
+    if (r->n == 0)
+        json_object_clear(line);
+    json_t *step = json_object_get(line, "step");
+    if (step)
+        json_integer_set(step, (json_int_t)r->lines->step);
+    else
+        json_object_set_new(line, "step", json_integer((json_int_t)r->lines->step));
+    r->event->line = line;
+    r->event->has_step = r->n > 0;
+    r->event->step = r->lines->step;
+    return r->n > 0 || r->event->not_finite || r->event->unreadable;
+}
+
+/* Returns the line without its colours, which may be between a name and its number; with them when out of memory. */
+static const char *strip(struct metric_lines *lines, const char *text, size_t *length)
+{
+    if (!memchr(text, '\033', *length))
+        return text;
+    if (lines->capacity < *length) {
+        char *grown = realloc(lines->stripped, *length);
+        if (!grown)
+            return text;
+        lines->stripped = grown;
+        lines->capacity = *length;
+    }
+    *length = metric_scan_strip(lines->stripped, text, *length);
+    return lines->stripped;
+}
+
+bool metric_lines_read(struct metric_lines *lines, struct trial_event *event, const char *text, size_t length)
+{
+    struct reading r = {lines, event, 0, true};
+    *event = (struct trial_event){.train_s = -1, .eval_s = -1};
+    text = strip(lines, text, &length);
+    /* The step of a line counts for all of it, wherever in the line it is. */
+    if (memmem(text, length, "step", 4) || memmem(text, length, "Step", 4))
+        metric_scan_line(&lines->query, text, length, take, &r);
+    r.steps = false;
+    metric_scan_line(&lines->query, text, length, take, &r);
+    if (event->unreadable)
+        keep_nearest(lines, text, length, NEAR_COMMA);
+    return finish(&r);
+}
+
+/* Whether the line has the name anywhere, inside a longer name too. */
+static bool mentions(const char *line, size_t length, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i + n <= length; i++)
+        if (strncasecmp(line + i, name, n) == 0)
+            return true;
+    return false;
+}
+
+/* Remember the last line of the text that is worth showing if no score comes. */
+static void look_for_nearest(struct metric_lines *lines, const char *text, size_t length)
+{
+    const char *end = text + length;
+    const char *from = length > NEAR_WINDOW ? end - NEAR_WINDOW : text;
+    const char *score = lines->score ? lines->score : "score";
+    int best = lines->nearness > NEAR_DIGIT ? lines->nearness : NEAR_DIGIT;
+    while (end > from) {
+        const char *line = memrchr(from, '\n', (size_t)(end - from));
+        line = line ? line + 1 : from;
+        size_t n = (size_t)(end - line);
+        int nearness = n && mentions(line, n, score) ? NEAR_NAME : 0;
+        for (size_t i = 0; !nearness && i < n; i++)
+            nearness = line[i] >= '0' && line[i] <= '9' ? NEAR_DIGIT : 0;
+        if (nearness >= best) {
+            size_t shown = n;
+            keep_nearest(lines, strip(lines, line, &shown), shown, nearness);
+            if (nearness >= NEAR_NAME)
+                return;
+            best = nearness + 1;
+        }
+        end = line > from ? line - 1 : from;
+    }
+}
+
+bool metric_lines_may_be_in(struct metric_lines *lines, const char *text, size_t length)
+{
+    if (lines->n_seen == 0)
+        look_for_nearest(lines, text, length);
+    return metric_scan_may_find(&lines->query, text, length);
+}
+
+void metric_lines_describe(const struct metric_lines *lines, char *text, size_t size)
+{
+    size_t at = 0;
+    const char *separator = "saw";
+#define ADD(...) at += at < size ? (size_t)snprintf(text + at, size - at, __VA_ARGS__) : 0
+    if (lines->score)
+        ADD("looked for `%s`", lines->score);
+    else
+        ADD("looked for `METRIC score=NUMBER`");
+    for (size_t i = 0; lines->nearness < NEAR_COMMA && i < lines->n_seen && i < 6; i++, separator = ",")
+        ADD("%s%s `%s%s`", i ? "" : ", ", separator, lines->seen[i].by_keyword ? "METRIC " : "", lines->seen[i].name);
+    if (lines->nearness == NEAR_COMMA)
+        ADD(", but the number has a comma inside: %s", lines->nearest);
+    else if (lines->nearest[0])
+        ADD(", nearest line: %s", lines->nearest);
+#undef ADD
+}

@@ -1,0 +1,350 @@
+/* metric_scan.c: one pass over a line; at each word boundary the names are tried, longest match first. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "metrics/metric_scan.h"
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lineage/text.h>
+
+static const char keyword[] = "METRIC";
+
+/* Backtracking steps that one pattern may spend on one line. A pattern such as (a+)+b would need years for a line of
+ * a few dozen letters; a useful one needs a few hundred steps. */
+enum { MATCH_LIMIT = 100000 };
+
+struct metric_pattern {
+    char *name;
+    pcre2_code *code;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Bytes above 0x7f count as separators: they are mostly drawings of progress bars. */
+static bool is_word(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* A character that joins a name to its neighbour: `eval/loss`, `model.loss` and `--loss` are other names than `loss`. */
+static bool joins(char c)
+{
+    return is_word(c) || c == '/' || c == '.' || c == '-';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* One form for characters that count as the same in a name. */
+static char folded(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c == '_' || c == '-' ? ' ' : c;
+}
+
+static size_t skip_blanks(const char *line, size_t at, size_t length)
+{
+    while (at < length && is_blank(line[at]))
+        at++;
+    return at;
+}
+
+/* Bytes of the number at text, 0 if there is none. */
+static size_t number_length(const char *text, size_t length)
+{
+    static const char *const words[] = {"infinity", "inf", "nan"};
+    size_t n = length && (*text == '-' || *text == '+'), digits = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t k = strlen(words[i]), same = 0;
+        while (same < k && n + same < length && folded(text[n + same]) == words[i][same])
+            same++;
+        if (same == k)
+            return n + k;
+    }
+    for (; n < length && is_digit(text[n]); n++)
+        digits++;
+    if (n < length && text[n] == '.')
+        for (n++; n < length && is_digit(text[n]); n++)
+            digits++;
+    if (!digits)
+        return 0;
+    if (n < length && (text[n] == 'e' || text[n] == 'E')) {
+        size_t e = n + 1;
+        e += e < length && (text[e] == '-' || text[e] == '+');
+        if (e < length && is_digit(text[e]))
+            for (n = e; n < length && is_digit(text[n]); n++)
+                ;
+    }
+    return n;
+}
+
+/*
+ * Read the number at line[at]. False if there is none there, or if it is only the beginning of something else, such as
+ * a version (3.2.1), a size (12GB) or a date (2026-11-22).
+ */
+static bool read_number(struct metric_found *found, const char *line, size_t at, size_t length)
+{
+    size_t n = number_length(line + at, length - at), end = at + n;
+    if (n == 0)
+        return false;
+    found->at = at;
+    found->length = n;
+    found->problem = METRIC_READ;
+    if (end < length && (is_word(line[end]) || (end + 1 < length && is_digit(line[end + 1]) &&
+                                                (line[end] == '.' || line[end] == '-' || line[end] == ':'))))
+        return false;
+    if (end + 1 < length && line[end] == ',' && is_digit(line[end + 1]) && !memchr(line + at, '.', n)) {
+        while (end < length && (is_digit(line[end]) || line[end] == ',' || line[end] == '.'))
+            end++;
+        found->length = end - at;
+        found->problem = METRIC_COMMA;
+        return true;
+    }
+    return lineage_number_parse(&found->value, line + at, n);
+}
+
+/* Bytes of the name at line[at], with no joining character behind it; 0 if it is not there. */
+static size_t match_name(const char *name, const char *line, size_t at, size_t length)
+{
+    size_t n = 0;
+    for (; name[n]; n++)
+        if (at + n == length || folded(line[at + n]) != folded(name[n]))
+            return 0;
+    return at + n < length && joins(line[at + n]) ? 0 : n;
+}
+
+/* The longest of the names that is at line[at]; its index, or n_names. */
+static size_t longest_name(const struct metric_query *query, const char *line, size_t at, size_t length, size_t *bytes)
+{
+    size_t best = query->n_names;
+    *bytes = 0;
+    for (size_t i = 0; i < query->n_names; i++) {
+        size_t n = match_name(query->names[i], line, at, length);
+        if (n > *bytes) {
+            *bytes = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* From behind a name to its number: a quote, a separator and the name of a constructor may be between them. */
+static size_t skip_separator(const char *line, size_t at, size_t length)
+{
+    static const char *const separators[] = {":=", "->", "=>", ":", "=", "|", "│", "→", NULL};
+    if (at < length && strchr("\"'`", line[at]))
+        at++;
+    at = skip_blanks(line, at, length);
+    for (const char *const *s = separators; *s; s++)
+        if (length - at >= strlen(*s) && memcmp(line + at, *s, strlen(*s)) == 0) {
+            at += strlen(*s);
+            break;
+        }
+    at = skip_blanks(line, at, length);
+    size_t call = at;
+    while (call < length && (is_word(line[call]) || line[call] == '.'))
+        call++;
+    return call > at && call < length && line[call] == '(' && !is_digit(line[at]) ? call + 1 : at;
+}
+
+static size_t scan_names(const struct metric_query *query, const char *line, size_t length, metric_found_fn *report,
+                         void *context)
+{
+    size_t reported = 0;
+    for (size_t at = 0; at < length; at++) {
+        size_t bytes;
+        if (at > 0 && joins(line[at - 1]))
+            continue;
+        size_t i = longest_name(query, line, at, length, &bytes);
+        if (i == query->n_names)
+            continue;
+        struct metric_found found = {.name = query->names[i], .name_length = strlen(query->names[i]),
+                                     .source = METRIC_BY_NAME};
+        size_t number = skip_separator(line, at + bytes, length);
+        if (number > at + bytes && read_number(&found, line, number, length)) {
+            report(context, &found);
+            reported++;
+            at = found.at + found.length - 1;
+        } else {
+            at += bytes - 1; /* a shorter name inside this one would be misread */
+        }
+    }
+    return reported;
+}
+
+/* Where the pairs behind the keyword begin; length if the line does not have it. */
+static size_t find_keyword(const char *line, size_t length)
+{
+    const size_t n = sizeof keyword - 1;
+    const char *at = line, *end = line + length;
+    while ((at = memmem(at, (size_t)(end - at), keyword, n))) {
+        if ((at == line || !joins(at[-1])) && at + n < end && is_blank(at[n]))
+            return (size_t)(at - line) + n;
+        at += n;
+    }
+    return length;
+}
+
+/* Pairs NAME=NUMBER, separated by blanks or commas. A word of another form is skipped. */
+static void scan_keyword(const char *line, size_t at, size_t length, metric_found_fn *report, void *context)
+{
+    while (at < length) {
+        size_t end = at, equals;
+        while (end < length && !is_blank(line[end]) && (line[end] != ',' || (end + 1 < length && is_digit(line[end + 1]))))
+            end++;
+        for (equals = at; equals < end && line[equals] != '='; equals++)
+            ;
+        struct metric_found found = {.name = line + at, .name_length = equals - at, .source = METRIC_BY_KEYWORD};
+        if (equals > at && equals < end && read_number(&found, line, equals + 1, length))
+            report(context, &found);
+        at = end + 1;
+    }
+}
+
+static void scan_pattern(const struct metric_pattern *pattern, const char *line, size_t length,
+                         metric_found_fn *report, void *context)
+{
+    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(pattern->match);
+    size_t from = 0;
+    while (from <= length) {
+        int n = pcre2_match(pattern->code, (PCRE2_SPTR)line, length, from, 0, pattern->match, pattern->limits);
+        struct metric_found found = {.name = pattern->name, .name_length = strlen(pattern->name),
+                                     .source = METRIC_BY_PATTERN};
+        if (n == PCRE2_ERROR_NOMATCH)
+            return;
+        if (n < 0) {
+            found.problem = METRIC_TOO_HARD;
+            report(context, &found);
+            return;
+        }
+        size_t group = n > 1 && bounds[2] != PCRE2_UNSET ? 2 : 0;
+        found.at = bounds[group];
+        found.length = bounds[group + 1] - bounds[group];
+        if (!lineage_number_parse(&found.value, line + found.at, found.length))
+            found.problem = METRIC_NOT_A_NUMBER;
+        report(context, &found);
+        from = bounds[1] > from ? bounds[1] : from + 1; /* \K and look-ahead may match without moving on */
+    }
+}
+
+void metric_scan_line(const struct metric_query *query, const char *line, size_t length, metric_found_fn *found,
+                      void *context)
+{
+    size_t pairs = find_keyword(line, length);
+    if (pairs < length)
+        scan_keyword(line, pairs, length, found, context);
+    else if (query->n_names)
+        scan_names(query, line, length, found, context);
+    for (size_t i = 0; i < query->n_patterns; i++)
+        scan_pattern(query->patterns[i], line, length, found, context);
+}
+
+bool metric_scan_may_find(const struct metric_query *query, const char *text, size_t length)
+{
+    bool begins[256] = {false};
+    if (query->n_patterns || memmem(text, length, keyword, sizeof keyword - 1))
+        return length > 0;
+    if (query->n_names && memchr(text, '\033', length)) /* a colour may hide the word boundary */
+        return true;
+    for (size_t i = 0; i < query->n_names; i++)
+        for (int c = 0; c < 256; c++)
+            begins[c] = begins[c] || folded((char)c) == folded(query->names[i][0]);
+    for (size_t at = 0; at < length; at++) {
+        size_t bytes;
+        if (begins[(unsigned char)text[at]] && (at == 0 || !joins(text[at - 1])) &&
+            longest_name(query, text, at, length, &bytes) < query->n_names)
+            return true;
+    }
+    return false;
+}
+
+/* Bytes of the escape sequence at text, which begins with ESC; at least 1. */
+static size_t escape_length(const char *text, size_t length)
+{
+    size_t n = 2;
+    if (length < 2)
+        return 1;
+    if (text[1] == '[') { /* parameters, then one final byte */
+        while (n < length && !(text[n] >= 0x40 && text[n] <= 0x7e))
+            n++;
+        return n < length ? n + 1 : n;
+    }
+    if (text[1] == ']') { /* a title or a link, up to BEL or ESC \ */
+        while (n < length && text[n] != '\a' && !(text[n] == '\033' && n + 1 < length && text[n + 1] == '\\'))
+            n++;
+        return n == length ? n : text[n] == '\a' ? n + 1 : n + 2;
+    }
+    return n;
+}
+
+size_t metric_scan_strip(char *out, const char *line, size_t length)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < length;) {
+        if (line[at] == '\033')
+            at += escape_length(line + at, length - at);
+        else
+            out[n++] = line[at++];
+    }
+    return n;
+}
+
+struct metric_pattern *metric_pattern_new(const char *spec, char *error, size_t size)
+{
+    const char *equals = strchr(spec, '=');
+    struct metric_pattern *pattern = NULL;
+    PCRE2_SIZE at;
+    int code;
+    if (!equals || equals == spec || !equals[1]) {
+        snprintf(error, size, "'%.200s' is not NAME=REGEX", spec);
+        return NULL;
+    }
+    if (!(pattern = calloc(1, sizeof *pattern)) || !(pattern->name = strndup(spec, (size_t)(equals - spec))))
+        goto no_memory;
+    pattern->code = pcre2_compile((PCRE2_SPTR)(equals + 1), PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
+    if (!pattern->code) {
+        PCRE2_UCHAR why[200];
+        pcre2_get_error_message(code, why, sizeof why);
+        snprintf(error, size, "%s at character %zu of the pattern '%.200s'", (const char *)why, (size_t)at + 1, equals + 1);
+        metric_pattern_free(pattern);
+        return NULL;
+    }
+    pattern->match = pcre2_match_data_create_from_pattern(pattern->code, NULL);
+    pattern->limits = pcre2_match_context_create(NULL);
+    if (!pattern->match || !pattern->limits)
+        goto no_memory;
+    pcre2_set_match_limit(pattern->limits, MATCH_LIMIT);
+    pcre2_set_heap_limit(pattern->limits, 1 << 14); /* KiB */
+    return pattern;
+
+no_memory:
+    snprintf(error, size, "out of memory");
+    metric_pattern_free(pattern);
+    return NULL;
+}
+
+const char *metric_pattern_name(const struct metric_pattern *pattern)
+{
+    return pattern->name;
+}
+
+void metric_pattern_free(struct metric_pattern *pattern)
+{
+    if (!pattern)
+        return;
+    pcre2_match_context_free(pattern->limits);
+    pcre2_match_data_free(pattern->match);
+    pcre2_code_free(pattern->code);
+    free(pattern->name);
+    free(pattern);
+}

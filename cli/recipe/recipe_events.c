@@ -1,0 +1,406 @@
+/*
+ * recipe_events.c: the trainer's numbers by name, from one table of members.
+ *
+ * Names on the wire become names in telemetry and in rows of years: they are the members' own, so
+ * that there is one word for each number from the trainer's header to a query.
+ */
+#include "recipe/recipe_events.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <rlcore/adca.h>
+
+#include "cli.h"
+#include "metrics/event_lines.h"
+
+enum kind { REAL, UINT64 };
+
+struct member {
+    const char *name;
+    size_t offset;
+    enum kind kind;
+};
+
+#define MEMBER(name, kind) {#name, offsetof(struct trainer_iteration, name), kind}
+
+static const struct member members[] = {
+    MEMBER(reward, REAL),           MEMBER(turns, REAL),           MEMBER(malformed, REAL),
+    MEMBER(response_tokens, REAL),  MEMBER(loss, REAL),            MEMBER(grad_norm, REAL),
+    MEMBER(entropy, REAL),          MEMBER(clip_fraction, REAL),   MEMBER(kl, REAL),
+    MEMBER(learning_rate, REAL),    MEMBER(clip_scale_mean, REAL), MEMBER(clip_scale_std, REAL),
+    MEMBER(mismatch_kl, REAL),      MEMBER(mismatch_ess, REAL),    MEMBER(weight_mean, REAL),
+    MEMBER(rejected, REAL),         MEMBER(staleness, REAL),       MEMBER(generation_s, REAL),
+    MEMBER(gain_s, REAL),           MEMBER(update_s, REAL),        MEMBER(sampled_tokens, UINT64),
+    MEMBER(gain_tokens, UINT64),    MEMBER(trained_tokens, UINT64), {NULL, 0, REAL},
+};
+
+/* JSON has no nan: a number that is not finite is left out. */
+static void set_real(json_t *line, const char *name, double value)
+{
+    if (isfinite(value))
+        json_object_set_new(line, name, json_real(value));
+}
+
+static void set_count(json_t *line, const char *name, uint64_t value)
+{
+    json_object_set_new(line, name, json_integer((json_int_t)value));
+}
+
+static void set_member(json_t *line, const struct trainer_iteration *iteration, const struct member *member)
+{
+    const void *at = (const char *)iteration + member->offset;
+    if (member->kind == UINT64)
+        set_count(line, member->name, *(const uint64_t *)at);
+    else
+        set_real(line, member->name, *(const double *)at);
+}
+
+/* Indices nobody reached are left out: a mean of nothing is no 0. */
+static void set_turns(json_t *line, const struct trainer_turn_gain *gain, int32_t n)
+{
+    json_t *turns = json_array();
+    for (int32_t i = 0; i < n; i++)
+        if (gain[i].count)
+            json_array_append_new(turns, json_pack("{s:i, s:f, s:f, s:I}", "turn", (int)i, "mean", gain[i].mean,
+                                                   "std", gain[i].std, "n", (json_int_t)gain[i].count));
+    json_object_set_new(line, "turns", turns);
+}
+
+/* Fed tokens by all that was done with them: what progress shows as speed. */
+static void set_speed(json_t *line, const struct trainer_iteration *it)
+{
+    double seconds = it->generation_s + it->gain_s + it->update_s;
+    if (seconds > 0)
+        set_real(line, "tokens_s",
+                 (double)(it->sampled_tokens + it->gain_tokens + it->trained_tokens) / seconds);
+}
+
+/* Of a judge that was asked, or of the rules in its place. Shares are of what there is: 0 over nothing. */
+static void set_judge(json_t *line, const struct trainer_judge_counts *judge)
+{
+    static const char *const outcomes[] = {"failure", "success"};
+    uint64_t rows = 0;
+    char name[48];
+    for (int i = 0; i < TRAINER_N_JUDGE_MARKS; i++)
+        rows += judge->rows[i];
+    if (rows == 0)
+        return;
+    for (int i = 0; i < TRAINER_N_JUDGE_MARKS; i++) {
+        snprintf(name, sizeof name, "judge_%s", trainer_judge_mark_name((enum trainer_judge_mark)i));
+        set_real(line, name, (double)judge->rows[i] / (double)rows);
+    }
+    for (int i = 0; i < 2; i++) {
+        double flags = fmax(1, (double)(judge->good[i] + judge->bad[i]));
+        snprintf(name, sizeof name, "judge_good_%s", outcomes[i]);
+        set_real(line, name, (double)judge->good[i] / flags);
+        snprintf(name, sizeof name, "judge_bad_%s", outcomes[i]);
+        set_real(line, name, (double)judge->bad[i] / flags);
+    }
+    if (judge->compared)
+        set_real(line, "judge_agreement", (double)judge->agreed / (double)judge->compared);
+    set_count(line, "judge_prompt_tokens", judge->prompt_tokens);
+    set_count(line, "judge_completion_tokens", judge->completion_tokens);
+    set_real(line, "judge_s", judge->seconds);
+}
+
+/* What a teacher spoke to, as shares of what there was. */
+static void set_distillation(json_t *line, const struct trainer_distillation *d)
+{
+    if (d->rollouts == 0)
+        return;
+    set_real(line, "opd/frac_groups", (double)d->taught_groups / (double)d->groups);
+    set_real(line, "opd/frac_rollouts", (double)d->taught_rollouts / (double)d->rollouts);
+    set_real(line, "opd/frac_tokens", (double)d->taught_tokens / fmax(1, (double)d->tokens));
+    set_real(line, "opd/gap", d->gap);
+    set_real(line, "opd/kd_loss", d->loss);
+    set_real(line, "opd/kd_clipped", d->clipped);
+}
+
+/* The two ends of a mix of questions, where it has two. */
+static void set_ends(json_t *line, const struct trainer_end_of_mix *ends)
+{
+    static const char *const names[] = {[TRAINER_EASY] = "easy", [TRAINER_HARD] = "hard"};
+    for (int i = 0; i < TRAINER_N_DIFFICULTIES; i++) {
+        char name[32];
+        if (ends[i].rollouts == 0)
+            continue;
+        snprintf(name, sizeof name, "pass_rate_%s", names[i]);
+        set_real(line, name, ends[i].passed);
+        snprintf(name, sizeof name, "response_tokens_%s", names[i]);
+        set_real(line, name, ends[i].tokens);
+    }
+}
+
+/* Of a step, so that trials of different lengths compare: what it costs, and in which phase. */
+static void set_means(const struct recipe_events *wire, json_t *line)
+{
+    double n = wire->n_iterations;
+    set_real(line, "generation_s", wire->generation_s / n);
+    set_real(line, "gain_s", wire->gain_s / n);
+    set_real(line, "update_s", wire->update_s / n);
+}
+
+/* What the recipe wants in the row, and an alpha that it does not say: parameters there, by the names of telemetry. */
+static void set_row(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
+{
+    json_t *params = json_object();
+    char name[32];
+    snprintf(name, sizeof name, "pass_at_%d", (int)event->k);
+    set_real(line, name, event->passk);
+    if (event->row.passk)
+        set_real(params, name, event->passk);
+    set_ends(line, event->end_of_mix);
+    if (event->row.ends)
+        set_ends(params, event->end_of_mix);
+    if (event->row.phases && wire->n_iterations)
+        set_means(wire, params);
+    if (event->n_alpha > 0) {
+        set_real(line, "alpha_used", event->alpha_used);
+        set_real(params, "alpha_used", event->alpha_used);
+    }
+    if (json_object_size(params))
+        json_object_set_new(line, "param", params);
+    else
+        json_decref(params);
+}
+
+static void set_values(json_t *line, const struct trainer_values *values)
+{
+    set_real(line, "value_loss", values->loss);
+    set_real(line, "value_clip_fraction", values->clip_fraction);
+    set_real(line, "explained_variance", values->explained_variance);
+    set_real(line, "value_mean", values->mean);
+    set_real(line, "return_mean", values->returned);
+}
+
+/* Of algorithms that sample something beside what they train on. */
+static void set_aside(json_t *line, const struct trainer_iteration *it)
+{
+    if (it->n_greedy > 0)
+        set_real(line, "greedy_reward", it->greedy_reward);
+    if (it->n_episodes > 0) {
+        set_count(line, "episodes", it->n_episodes);
+        set_real(line, "between_episodes_std", it->between_std);
+        set_real(line, "within_episodes_std", it->within_std);
+    }
+}
+
+struct number {
+    const char *name;
+    double value;
+};
+
+/* What flags of steps came to beside the outcome; weights are of the scheme allocation alone. */
+static void set_adca(json_t *line, const struct rl_adca_metrics *m)
+{
+    const struct number all[] = {
+        {"adca/outcome_share_last_mean", m->outcome_share_last_mean},
+        {"adca/alpha_effective", m->alpha_effective},
+        {"adca/sum_step_reward_sign_agree", m->sum_step_reward_sign_agree},
+        {"adca/pos_traj_good_majority_rate", m->pos_traj_good_majority_rate},
+        {"adca/neg_traj_bad_majority_rate", m->neg_traj_bad_majority_rate},
+        {"adca/attr_mean", m->attr_mean},
+        {"adca/attr_std", m->attr_std},
+        {"adca/out_mean", m->out_mean},
+        {"adca/out_std", m->out_std},
+        {"adca/consistent_weight_share_pos", m->consistent_weight_share_pos},
+        {"adca/consistent_weight_share_neg", m->consistent_weight_share_neg},
+        {"adca/unit_weight_mean", m->unit_weight_mean},
+        {"adca/unit_weight_p95", m->unit_weight_p95},
+        {"adca/degenerate_total_w_count", m->degenerate_total_w_count},
+        {"adca/r_norm_group_mean_abs_p95", m->r_norm_group_mean_abs_p95},
+        {"adca/r_norm_group_std_p95", m->r_norm_group_std_p95},
+        {"adca/zscore_bad_group_cnt", m->zscore_bad_group_cnt},
+        {"adca/good_bad_rnorm_gap_pos", m->good_bad_rnorm_gap_pos},
+        {"adca/good_bad_rnorm_gap_neg", m->good_bad_rnorm_gap_neg},
+        {"adca/rnorm_small_mag_ratio", m->rnorm_small_mag_ratio},
+        {"adca/pre_norm_sum_sign_agree", m->pre_norm_sum_sign_agree},
+        {"adca/post_norm_sum_mean", m->post_norm_sum_mean},
+    };
+    const size_t both = 9;
+    size_t n = m->unit_weight_mean > 0 ? sizeof all / sizeof *all : both;
+    for (size_t i = 0; i < n; i++)
+        set_real(line, all[i].name, all[i].value);
+}
+
+/* Of options of the loss, those that did something: telemetry of other recipes stays as it was. */
+static void set_offpolicy(json_t *line, const struct trainer_offpolicy *x)
+{
+    const struct number all[] = {
+        {"opsm_dropped", x->opsm_dropped},
+        {"after_tool", x->after_tool},
+        {"after_tool_clip_fraction", x->after_tool_clip_fraction},
+        {"after_tool_ratio", x->after_tool_ratio},
+        {"after_tool_kl", x->after_tool_kl},
+        {"compose_backend", x->backend},
+        {"compose_staleness", x->staleness},
+        {"compose_backend_capped", x->backend_capped},
+        {"compose_staleness_capped", x->staleness_capped},
+        {"compose_ess", x->compose_ess},
+        {"kl_reward", x->kl_reward},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (fabs(all[i].value) > 0)
+            set_real(line, all[i].name, all[i].value);
+}
+
+/* Of mixtures of experts; off-policy how far the sampler is, and how far by its own routes. */
+static void set_routing(json_t *line, const struct trainer_routing *routing)
+{
+    if (routing->load > 0)
+        set_real(line, "expert_load", routing->load);
+    if (routing->tokens == 0)
+        return;
+    set_real(line, "routes_differ", routing->differ);
+    set_real(line, "experts_common", routing->common);
+    set_real(line, "routed_kl", routing->kl);
+    if (routing->kl_replayed > 0)
+        set_real(line, "replayed_kl", routing->kl_replayed);
+}
+
+/* Where questions or their rollouts went by what was seen of them before. */
+static void set_allocation(json_t *line, const struct trainer_allocation *allocation)
+{
+    if (allocation->questions == 0)
+        return;
+    set_real(line, "pass_rate_chosen", allocation->chosen);
+    set_real(line, "pass_rate_pool", allocation->pool);
+    set_real(line, "mixed_groups", allocation->mixed);
+    if (allocation->most > 0) {
+        set_count(line, "group_size_least", allocation->least);
+        set_count(line, "group_size_most", allocation->most);
+    }
+}
+
+/* The row of a trial that is cut off holds means over what it did: they are said with every iteration. */
+static void set_iteration(struct recipe_events *wire, json_t *line, const struct trainer_iteration *it)
+{
+    char name[32];
+    for (const struct member *member = members; member->name; member++)
+        set_member(line, it, member);
+    for (int32_t i = 0; i < it->n_gain; i++) {
+        snprintf(name, sizeof name, "info_gain_t%d", (int)i);
+        set_real(line, name, it->gain[i].mean);
+    }
+    set_speed(line, it);
+    set_judge(line, &it->judge);
+    set_routing(line, &it->routing);
+    set_offpolicy(line, &it->offpolicy);
+    set_ends(line, it->end_of_mix);
+    set_distillation(line, &it->distillation);
+    set_allocation(line, &it->allocation);
+    set_aside(line, it);
+    if (it->n_valued > 0)
+        set_values(line, &it->values);
+    if (it->adca)
+        set_adca(line, it->adca);
+    if (it->n_alpha > 0)
+        set_real(line, "alpha_used", it->alpha_used);
+    set_turns(line, it->gain, it->n_gain);
+    wire->n_iterations++;
+    wire->generation_s += it->generation_s;
+    wire->gain_s += it->gain_s;
+    wire->update_s += it->update_s;
+    wire->clip_scale_mean += it->clip_scale_mean;
+    wire->clip_scale_std += it->clip_scale_std;
+    set_real(line, "ig_clip_scale_mean", wire->clip_scale_mean / wire->n_iterations);
+    set_real(line, "ig_clip_scale_std", wire->clip_scale_std / wire->n_iterations);
+}
+
+static void set_phase(json_t *line, const char *phase)
+{
+    json_object_set_new(line, "phase", json_string(phase));
+}
+
+static void set_step(json_t *line, const char *phase, const struct trainer_event *event)
+{
+    set_phase(line, phase);
+    set_count(line, "step", (uint64_t)event->step);
+    set_count(line, "steps", (uint64_t)event->steps);
+}
+
+static void set_start(json_t *line, const struct trainer_event *event)
+{
+    char text[128], kernels[TRAINER_KERNELS_MAX];
+    int n = snprintf(text, sizeof text, "%zu parameters, at most %.1f MiB", event->parameters,
+                     event->memory_bound / (1 << 20));
+    if (event->step > 0)
+        snprintf(text + n, sizeof text - (size_t)n, ", goes on after iteration %d", (int)event->step);
+    json_object_set_new(line, "text", json_string(text));
+    trainer_kernels(kernels);
+    json_object_set_new(line, "kernels", cli_json_text(kernels));
+    set_count(line, "parameters", event->parameters);
+    if (event->step > 0) /* the row says that it was not trained in one go */
+        json_object_set_new(line, "param", json_pack("{s:i}", "resumed_after", (int)event->step));
+    set_real(line, "memory_bound", event->memory_bound);
+}
+
+/* Without an iteration there was no clip scale, and 1 would look as if it had been measured. */
+static void set_final(const struct recipe_events *wire, json_t *line, const struct trainer_event *event)
+{
+    set_phase(line, TRIAL_PHASE_DONE);
+    set_real(line, "score", event->score);
+    set_real(line, "em_std", event->score_std);
+    set_real(line, "em_greedy", event->score_greedy);
+    set_real(line, "area", event->area);
+    set_real(line, "eval_s", event->eval_s);
+    if (event->steps > 0) {
+        set_real(line, "ig_clip_scale_mean", event->clip_scale_mean);
+        set_real(line, "ig_clip_scale_std", event->clip_scale_std);
+        set_real(line, "entropy", event->entropy);
+        set_real(line, "clip_fraction", event->clip_fraction);
+    }
+    if (wire->n_iterations) /* of those that this process has seen: a resumed run's are from there on */
+        set_means(wire, line);
+    if (event->n_valued > 0)
+        set_values(line, &event->values);
+    set_judge(line, &event->judge);
+    set_row(wire, line, event);
+    set_turns(line, event->gain, event->n_gain);
+}
+
+/* The phases train, eval and done are the watcher's, which keeps the budgets by them; "warm
+ * start" is the trainer's own word and shown as it is. */
+json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event)
+{
+    json_t *line = json_object();
+    switch (event->kind) {
+    case TRAINER_EVENT_START: set_start(line, event); break;
+    case TRAINER_EVENT_WARM:
+        set_step(line, "warm start", event);
+        set_real(line, "loss", event->loss);
+        break;
+    case TRAINER_EVENT_ITERATION:
+        set_step(line, TRIAL_PHASE_TRAIN, event);
+        if (event->iteration)
+            set_iteration(wire, line, event->iteration);
+        break;
+    case TRAINER_EVENT_EVALUATION:
+        set_step(line, TRIAL_PHASE_TRAIN, event);
+        set_real(line, "score", event->score);
+        break;
+    case TRAINER_EVENT_EVALUATING: set_phase(line, TRIAL_PHASE_EVAL); break;
+    case TRAINER_EVENT_DONE: set_final(wire, line, event); break;
+    }
+    set_real(line, "train_s", event->train_s);
+    return line;
+}
+
+/* What it is decides the label: too large is size_blocked, input that was wrong before anything
+ * began preflight_crash, all else crash. Memory and numbers that are not finite are no mistake
+ * in the recipe that a check could have found. */
+json_t *recipe_events_failure(const struct trainer_error *error)
+{
+    enum trial_failure failure = TRIAL_FAILURE_INPUT;
+    if (error->status == TRAINER_ESIZE)
+        failure = TRIAL_FAILURE_SIZE;
+    else if (error->status == TRAINER_ENOMEM || error->status == TRAINER_ENUMERIC || error->status == TRAINER_ELOST ||
+             error->status == TRAINER_EJUDGE)
+        failure = TRIAL_FAILURE_OTHER;
+    json_t *line = json_object();
+    json_object_set_new(line, "failed", cli_json_text(error->text));
+    json_object_set_new(line, "kind", json_string(trial_failure_name(failure)));
+    return line;
+}

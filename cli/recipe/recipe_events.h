@@ -1,0 +1,20 @@
+/* recipe_events.h: events of the trainer as lines of event_lines.h, for the child that trains. */
+#ifndef CLI_RECIPE_EVENTS_H
+#define CLI_RECIPE_EVENTS_H
+
+#include <jansson.h>
+
+#include <trainer/train.h>
+
+/* What lines say that no single event knows. Zero it before the first. */
+struct recipe_events {
+    double clip_scale_mean, clip_scale_std; /* sums over iterations */
+    double generation_s, gain_s, update_s;  /* likewise */
+    int32_t n_iterations;
+};
+
+/* New references; NULL when out of memory. */
+json_t *recipe_events_event(struct recipe_events *wire, const struct trainer_event *event);
+json_t *recipe_events_failure(const struct trainer_error *error);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * recipe_request.c: command, notes and parameters of a trial that trains by a recipe.
+ *
+ * The trainer is run as any other command would be, over the same wire, so that a crash, a limit
+ * on memory or a signal can never take the process with it that has to write the row.
+ */
+#include "recipe/recipe_request.h"
+
+#include <rlcore/algorithm.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "judge/judge.h"
+#include "support/blas_env.h"
+#include "support/program.h"
+
+/* The full text with every default: the work directory becomes the snapshot, and whoever starts
+ * from its checkpoint next year needs what it was trained by. fclose is looked at because a
+ * full disk shows there. */
+static bool write_recipe(const struct recipe_request *trial)
+{
+    char *text = trainer_recipe_text(trial->recipe);
+    FILE *out = text ? fopen(trial->file, "w") : NULL;
+    bool written = out && fputs(text, out) >= 0;
+    if (out && fclose(out) != 0)
+        written = false;
+    if (!written)
+        cli_error(CLI_SYSTEM, "cannot write %s: %s", trial->file, text ? strerror(errno) : "out of memory");
+    free(text);
+    return written;
+}
+
+/* A thread of OpenMP that has nothing to do looks for more without pause, for some milliseconds. Beside other trials the
+ * processor that burns is one that they want: half of all time in a night of two jobs of two threads on two busy cores
+ * (tests/bench/jobs_bench.sh). By itself a trial is faster so, and is left as it is. Whoever chose knows better. */
+static void choose_environment(struct recipe_request *trial)
+{
+    size_t n = 0;
+    for (const char *const *setting = blas_env_settings(); *setting; setting++)
+        trial->environment[n++] = *setting;
+    if (trial->crowded && !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT"))
+        trial->environment[n++] = "OMP_WAIT_POLICY=passive";
+    trial->environment[n] = NULL;
+}
+
+/* RECIPE_POLICY is both the artifact that must be there in the end and the file that the
+ * snapshot keeps. The path of this very program, not "lineage" from PATH: a night stays with
+ * the version it began with. */
+static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
+{
+    struct recipe_request *trial = context;
+    workdir_file(trial->file, dir, RECIPE_FILE);
+    workdir_file(trial->policy, dir, RECIPE_POLICY);
+    if (!program_self(trial->self) || !write_recipe(trial))
+        return false;
+    if (!workdir_file(trial->cache, dir, "../" JUDGE_CACHE))
+        return false;
+    const char *const argv[] = {"lineage",       "run-trial",   "--events",  "3",
+                                "--checkpoint",  trial->policy, "--judge-cache", trial->cache,
+                                trial->file,     trial->state ? "--state" : NULL, trial->state,
+                                "--state-every", trial->state_every};
+    memcpy(trial->argv, argv, sizeof argv);
+    trial->artifact = (struct trial_artifact){trial->policy, trial->recipe->budget.artifact_bytes};
+    job->program = trial->self;
+    job->argv = trial->argv;
+    choose_environment(trial);
+    job->environment = trial->environment;
+    job->artifacts = &trial->artifact;
+    job->n_artifacts = 1;
+    return true;
+}
+
+/* How the judge did, where it was not the rules: marks that were not given are left out. */
+static void remark_judge(const struct trial_results *results, char *out, size_t size)
+{
+    static const char *const marks[] = {"judged", "cached", "skipped", "refused", "truncated", "failed"};
+    double share, asked, answered, agreed;
+    size_t n = strlen(out);
+    n += (size_t)snprintf(out + n, size - n, "%sjudge:", n ? "; " : "");
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "judge_%s", marks[i]);
+        if (trial_results_final(&share, results, name) && share > 0)
+            n += (size_t)snprintf(out + n, size - n, " %.4g %s", share, marks[i]);
+    }
+    if (trial_results_final(&agreed, results, "judge_agreement"))
+        n += (size_t)snprintf(out + n, size - n, ", agrees with the rules in %.4g of the steps", agreed);
+    if (trial_results_final(&asked, results, "judge_prompt_tokens") &&
+        trial_results_final(&answered, results, "judge_completion_tokens"))
+        snprintf(out + n, size - n, ", %.0f + %.0f tokens", asked, answered);
+}
+
+/* Without training there was nothing to clip. */
+static void remark_scores(const struct recipe_request *trial, const struct trial_results *results, char *out)
+{
+    double std, greedy, area, entropy, clipped, explained;
+    int n = 0;
+    if (trial_results_final(&std, results, "em_std") && trial_results_final(&greedy, results, "em_greedy") &&
+        trial_results_final(&area, results, "area"))
+        n = snprintf(out, TRIAL_TEXT_MAX, "EM std %.4f over %d sampling seeds, greedy %.4f, area under the curve %.4f",
+                     std, (int)trial->recipe->evaluation.seeds, greedy, area);
+    if (n > 0 && n < TRIAL_TEXT_MAX && trial_results_final(&entropy, results, "entropy") &&
+        trial_results_final(&clipped, results, "clip_fraction"))
+        n += snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", entropy %.4f, clip fraction %.4f", entropy, clipped);
+    if (n > 0 && n < TRIAL_TEXT_MAX && trial_results_final(&explained, results, "explained_variance"))
+        snprintf(out + n, (size_t)(TRIAL_TEXT_MAX - n), ", explained variance %.4f", explained);
+}
+
+/* Only of a trial that finished: of others the row's reason says what matters. */
+static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome,
+                   char *out)
+{
+    const struct recipe_request *trial = context;
+    if (outcome->end != TRIAL_FINISHED)
+        return;
+    remark_scores(trial, results, out);
+    if (trial->recipe->judge.endpoint[0])
+        remark_judge(results, out, TRIAL_TEXT_MAX);
+}
+
+/* "turn-group-v1d on hopworld", for whoever reads: of several environments only the first one's
+ * algorithm can be a parameter. */
+static char *describe(const struct trainer_recipe *recipe)
+{
+    char *notes = NULL;
+    size_t length;
+    FILE *out = open_memstream(&notes, &length);
+    for (int32_t i = 0; out && i < recipe->n_tasks; i++)
+        fprintf(out, "%s%s on %s", i ? "; " : "", rl_algorithm_at(recipe->tasks[i].algorithm.name)->name,
+                trainer_env_name(recipe->tasks[i].env.kind));
+    if (out)
+        fclose(out);
+    return notes;
+}
+
+/* Most of what is lacking is what somebody wants to measure: it is told, and the trial runs. */
+static void warn(const struct trainer_recipe *recipe)
+{
+    struct trainer_lack lacks[TRAINER_LACKS_MAX];
+    size_t n = trainer_recipe_lacks(recipe, lacks);
+    char line[256];
+    for (size_t i = 0; i < n; i++) {
+        snprintf(line, sizeof line, "%s: warning: without %s: %s", recipe->name,
+                 lacks[i].correction, lacks[i].reason);
+        cli_say(line);
+    }
+}
+
+/* The notes are made before the trial runs: if there is no memory for them it is better not to
+ * train. A parent must be known by now, since it decides which settings of the start are the
+ * trial's own. */
+bool recipe_request_init(struct recipe_request *trial, struct trial_request *request,
+                       const struct trainer_recipe *recipe)
+{
+    struct trial_plan *plan = &request->plan;
+    struct trial_identity *identity = &plan->identity;
+    *trial = (struct recipe_request){.recipe = recipe, .notes = describe(recipe)};
+    recipe_params_fill(&trial->params, recipe, identity->parent && *identity->parent);
+    identity->specialist = recipe->name;
+    identity->domain = recipe->domain;
+    identity->hypothesis = recipe->hypothesis;
+    identity->expected_delta = recipe->expected_delta;
+    identity->notes = trial->notes;
+    plan->score_key = "em";
+    plan->score_label = "EM";
+    plan->params = trial->params.at;
+    plan->n_params = trial->params.n;
+    plan->settings.train_seconds = recipe->budget.train_seconds;
+    plan->settings.eval_seconds = recipe->budget.eval_seconds;
+    request->prepare = prepare;
+    request->remark = remark;
+    request->context = trial;
+    request->keep_artifact = RECIPE_POLICY;
+    if (!request->quiet)
+        warn(recipe);
+    return trial->notes != NULL;
+}
+
+void recipe_request_release(struct recipe_request *trial)
+{
+    free(trial->notes);
+    trial->notes = NULL;
+}

@@ -1,0 +1,217 @@
+/*
+ * abandoned_trial.c: see abandoned_trial.h.
+ *
+ * A trial that was killed together with its watcher has cost its hours and measured something, and a night must know that
+ * it was tried. The process that gets the lock of its directory records it.
+ */
+#include "run/abandoned_trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run/files_beside_row.h"
+#include "support/running_files.h"
+#include "trial/trial_row.h"
+#include "trial/workdir.h"
+
+static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* The job_name of a trial, from the path of its work directory. */
+static const char *job_name(const char *dir)
+{
+    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+    return strncmp(name, RUNNING_PREFIX, strlen(RUNNING_PREFIX)) == 0 ? name + 1 : name;
+}
+
+/* ---- what the row would be ---- */
+
+static void set_text(json_t *object, const char *key, const char *text)
+{
+    if (text && *text)
+        json_object_set_new(object, key, cli_json_text(text));
+}
+
+bool abandoned_trial_prepare(const char *dir, const struct trial_plan *plan)
+{
+    const struct trial_identity *identity = &plan->identity;
+    char path[PATH_MAX];
+    json_t *object = json_pack("{s:I, s:f, s:o}", "started", (json_int_t)time(NULL), "train_seconds", plan->settings.train_seconds,
+                               "params", cli_json_params(plan->params, plan->n_params));
+    set_text(object, "name", identity->name);
+    set_text(object, "specialist", identity->specialist);
+    set_text(object, "domain", identity->domain);
+    set_text(object, "hypothesis", identity->hypothesis);
+    set_text(object, "expected_delta", identity->expected_delta);
+    set_text(object, "parent", identity->parent);
+    set_text(object, "night", identity->night);
+    set_text(object, "score", plan->score_key);
+    FILE *out = path_in(path, dir, RUNNING_TRIAL) ? fopen(path, "we") : NULL;
+    if (out)
+        cli_json_print(out, object, true);
+    json_decref(object);
+    if (out && fclose(out) == 0)
+        return true;
+    return cli_error(CLI_SYSTEM, "cannot write " RUNNING_TRIAL " in %s: %s", dir, strerror(errno)), false;
+}
+
+/* ---- its row ---- */
+
+struct abandoned {
+    struct lineage_store *store;
+    char dir[PATH_MAX]; /* of the trial */
+    json_t *trial;
+    struct trial_plan plan;
+    struct lineage_param params[TRIAL_PARAMS_MAX];
+    struct trial_results results;
+    int status;
+};
+
+static const char *text_of(const struct abandoned *l, const char *key)
+{
+    const char *text = json_string_value(json_object_get(l->trial, key));
+    return text ? text : "";
+}
+
+static void read_params(struct abandoned *l)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(l->trial, "params"), name, value)
+        if (l->plan.n_params < TRIAL_PARAMS_MAX && (json_is_number(value) || json_is_string(value)))
+            l->params[l->plan.n_params++] =
+                (struct lineage_param){name, json_is_number(value) ? json_number_value(value) : (double)NAN,
+                                       json_string_value(value)};
+    l->plan.params = l->params;
+}
+
+static void read_plan(struct abandoned *l)
+{
+    const char *score = json_string_value(json_object_get(l->trial, "score"));
+    l->plan = (struct trial_plan){.identity = {.specialist = text_of(l, "specialist"),
+                                               .domain = text_of(l, "domain"),
+                                               .hypothesis = text_of(l, "hypothesis"),
+                                               .expected_delta = text_of(l, "expected_delta"),
+                                               .parent = text_of(l, "parent"),
+                                               .night = text_of(l, "night")},
+                                  .score_key = score,
+                                  .score_label = score};
+    read_params(l);
+}
+
+static void read_events(struct abandoned *l)
+{
+    char path[PATH_MAX], *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    FILE *in = path_in(path, l->dir, RUNNING_EVENTS) ? fopen(path, "re") : NULL;
+    while (in && (n = getline(&line, &room, in)) > 0) {
+        struct trial_event event;
+        json_t *read = event_line_read(&event, line, (size_t)n, l->plan.score_key);
+        if (read && !json_object_get(read, "name"))
+            trial_results_event(&l->results, &event);
+        json_decref(read);
+    }
+    free(line);
+    if (in)
+        fclose(in);
+}
+
+/* Whether its row was appended, so that only the removal of the directory is missing. */
+static bool has_row(const struct abandoned *l)
+{
+    char id[LINEAGE_NAME_MAX] = "";
+    struct lineage_trial row = {0};
+    struct lineage_error err;
+    bool there = files_beside_row_id(id, l->dir) && lineage_find(l->store, id, &row, &err) == LINEAGE_OK && row.job_name &&
+                 strcmp(row.job_name, job_name(l->dir)) == 0;
+    lineage_trial_release(&row);
+    return there;
+}
+
+static void beside(void *context, const char *exp_id)
+{
+    const struct abandoned *l = context;
+    files_beside_row_put(l->store, l->dir, exp_id);
+}
+
+static int append_row(struct abandoned *l)
+{
+    struct trial_outcome outcome = {.end = TRIAL_ABANDONED};
+    struct lineage_append_options options;
+    struct lineage_trial trial, row = {0};
+    struct lineage_error err;
+    char said[256];
+    if (!trial_row_make(&l->results, &outcome, NULL, &trial, &options))
+        return cli_no_memory();
+    trial.job_name = job_name(l->dir);
+    trial.total_s = (struct lineage_number){0};
+    options.beside = beside;
+    options.beside_context = l;
+    enum lineage_status status = lineage_store_append(l->store, &trial, &options, &row, &err);
+    if (status != LINEAGE_OK)
+        return cli_fail(&err);
+    snprintf(said, sizeof said, "recorded %.40s as harness_abort: %.150s", row.exp_id, outcome.reason);
+    cli_say(said);
+    lineage_trial_release(&row);
+    return CLI_GO_ON;
+}
+
+static int record(struct abandoned *l)
+{
+    char path[PATH_MAX];
+    if (has_row(l))
+        return CLI_GO_ON;
+    l->trial = path_in(path, l->dir, RUNNING_TRIAL) ? json_load_file(path, 0, NULL) : NULL;
+    if (!json_is_object(l->trial))
+        return CLI_GO_ON; /* the kill came while this file was written, before the command started */
+    read_plan(l);
+    trial_results_init(&l->results, &l->plan);
+    read_events(l);
+    int status = append_row(l);
+    trial_results_release(&l->results);
+    return status;
+}
+
+/* Takes the lock again, and keeps it: another process may have taken it since running_each_dir looked. */
+static void visit(void *context, const char *name, int dir, bool held)
+{
+    struct abandoned *all = context;
+    if (held || all->status != CLI_GO_ON || faccessat(dir, RUNNING_TRIAL, F_OK, 0) != 0 ||
+        flock(dir, LOCK_EX | LOCK_NB) != 0)
+        return;
+    struct abandoned *l = calloc(1, sizeof *l);
+    if (!l || !path_in(l->dir, lineage_store_dir(all->store), name)) {
+        all->status = cli_no_memory();
+    } else {
+        l->store = all->store;
+        all->status = record(l);
+        if (all->status == CLI_GO_ON)
+            workdir_remove_tree(AT_FDCWD, l->dir);
+        json_decref(l->trial);
+    }
+    free(l);
+}
+
+int abandoned_trials_record(struct lineage_store *store)
+{
+    struct abandoned *all = calloc(1, sizeof *all);
+    if (!all)
+        return cli_no_memory();
+    all->store = store;
+    all->status = CLI_GO_ON;
+    running_each_dir(lineage_store_dir(store), visit, all);
+    int status = all->status;
+    free(all);
+    return status;
+}

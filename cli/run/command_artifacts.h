@@ -1,0 +1,15 @@
+/* command_artifacts.h: the files that a command has to leave (--artifact). */
+#ifndef CLI_COMMAND_ARTIFACTS_H
+#define CLI_COMMAND_ARTIFACTS_H
+
+#include "run/command_trial.h"
+#include "run/placeholders.h"
+
+/*
+ * Looks for the artifacts of a trial that has finished. If one is missing, the trial failed; if one is too large, its end is
+ * TRIAL_ARTIFACT_OVERRUN.
+ */
+void command_artifacts_judge(struct trial_outcome *outcome, const struct command_trial *trial,
+                             const struct command_values *values);
+
+#endif

@@ -1,0 +1,164 @@
+/* command_options.c: see command_options.h. */
+#include "run/command_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/notes.h>
+
+static bool is_list(const struct command_setting *setting)
+{
+    switch (setting->kind) {
+    case SETTING_TEXTS:
+    case SETTING_FILES:
+    case SETTING_PARAMS:
+    case SETTING_ENVIRONMENT:
+    case SETTING_ARTIFACTS:
+    case SETTING_RECORDED: return true;
+    default: return false;
+    }
+}
+
+size_t command_options_list(struct poptOption *table, struct command_options *options)
+{
+    const struct command_setting *setting;
+    size_t n = 0;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->option)
+            table[n++] = (struct poptOption){setting->option,
+                                             setting->letter,
+                                             is_list(setting)                 ? POPT_ARG_ARGV
+                                             : setting->kind == SETTING_FLAG ? POPT_ARG_NONE
+                                                                              : POPT_ARG_STRING,
+                                             &options->given[i],
+                                             0,
+                                             setting->help,
+                                             setting->argument};
+    return n;
+}
+
+static size_t count(char **list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+/* ---- lists ---- */
+
+/* At most one parameter less than there is room for, because the seed becomes one, too. */
+static bool read_params(struct command_trial *trial, struct command_options *options, char **list)
+{
+    size_t n = count(list);
+    if (n > TRIAL_PARAMS_MAX - 1)
+        return cli_error(CLI_USAGE, "run: more than %d parameters", TRIAL_PARAMS_MAX - 1), false;
+    struct lineage_param *params = command_trial_own(trial, calloc(n + 1, sizeof *params));
+    char(*names)[LINEAGE_NAME_MAX] = command_trial_own(trial, calloc(n + 1, sizeof *names));
+    if (!params || !names)
+        return cli_no_memory(), false;
+    for (size_t i = 0; i < n; i++) {
+        const char *value;
+        if (!cli_assignment_parse(names[i], &value, "param", list[i]) ||
+            !cli_value_parse(&params[i], &options->texts, names[i], value))
+            return false;
+        if (!lineage_param_name_ok(names[i]))
+            return cli_error(CLI_USAGE, "--param '%s': the name of a parameter is letters, digits, _ . -", names[i]), false;
+        params[i].name = lineage_param_canonical(names[i]);
+    }
+    trial->params = params;
+    trial->n_params = n;
+    return true;
+}
+
+/* GLOB:MAXBYTES, at the last colon; without a number behind it the colon is part of the file's name. */
+static bool read_artifacts(struct command_trial *trial, char **list)
+{
+    size_t n = count(list);
+    struct command_artifact *artifacts = command_trial_own(trial, calloc(n + 1, sizeof *artifacts));
+    if (!artifacts)
+        return cli_no_memory(), false;
+    for (size_t i = 0; i < n; i++) {
+        char *colon = strrchr(list[i], ':');
+        artifacts[i].glob = list[i];
+        if (!colon || colon[1] == '\0' || strspn(colon + 1, "0123456789.e+") != strlen(colon + 1))
+            continue;
+        *colon = '\0';
+        if (!cli_amount_parse(&artifacts[i].max_bytes, "artifact", colon + 1))
+            return false;
+    }
+    trial->artifacts = artifacts;
+    trial->n_artifacts = n;
+    return true;
+}
+
+/* A file that does not exist protects nothing, and is more likely a typing error. */
+static bool check_files(const char *option, char **list)
+{
+    for (char **path = list; path && *path; path++)
+        if (access(*path, R_OK) != 0)
+            return cli_error(CLI_USAGE, "--%s %s: %s", option, *path, strerror(errno)), false;
+    return true;
+}
+
+/* Checked before anything starts: a typing error would only show in what the command does. */
+static bool check_environment(const char *option, char **list)
+{
+    for (char **set = list; set && *set; set++)
+        if (!strchr(*set, '=') || **set == '=')
+            return cli_error(CLI_USAGE, "--%s '%s' is not NAME=VALUE", option, *set), false;
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static bool read_seed(struct command_trial *trial, const char *text)
+{
+    size_t seed = 1;
+    if (text && !cli_count_parse(&seed, "seed", text))
+        return false;
+    trial->has_seed = text != NULL;
+    trial->first_seed = seed;
+    return true;
+}
+
+static bool read_count(size_t *count, const char *option, const char *text)
+{
+    if (text && !cli_count_parse(count, option, text))
+        return false;
+    if (text && *count == 0)
+        return cli_error(CLI_USAGE, "--%s wants a number from 1 on", option), false;
+    return true;
+}
+
+bool command_options_read(struct command_trial *trial, struct command_options *options)
+{
+    const struct command_setting *setting;
+    bool good = true;
+    trial->settings.grace_seconds = COMMAND_GRACE_SECONDS;
+    for (size_t i = 0; good && (setting = command_setting_at(i)); i++) {
+        void *member = command_setting_member(trial, setting);
+        char *text = options->given[i].text, **list = options->given[i].list;
+        if (!setting->option)
+            continue;
+        switch (setting->kind) {
+        case SETTING_TEXT: *(const char **)member = text; break;
+        case SETTING_AMOUNT: good = !text || cli_amount_parse(member, setting->option, text); break;
+        case SETTING_COUNT: good = read_count(member, setting->option, text); break;
+        case SETTING_FLAG: *(bool *)member = options->given[i].flag; break;
+        case SETTING_SEED: good = read_seed(trial, text); break;
+        case SETTING_PARAMS: good = read_params(trial, options, list); break;
+        case SETTING_ARTIFACTS: good = read_artifacts(trial, list); break;
+        case SETTING_FILES: good = check_files(setting->option, list); break;
+        case SETTING_ENVIRONMENT: good = check_environment(setting->option, list); break;
+        case SETTING_TEXTS:
+        case SETTING_RECORDED:
+        case SETTING_WORDS: break;
+        }
+        if (is_list(setting) && setting->kind != SETTING_PARAMS && setting->kind != SETTING_ARTIFACTS)
+            *(const char *const **)member = (const char *const *)list;
+    }
+    return good;
+}

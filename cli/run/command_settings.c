@@ -1,0 +1,107 @@
+/* command_settings.c: see command_settings.h. run.json has its keys in the order of this table. */
+#include "run/command_settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct command_trial, member)
+
+enum { OTHER_TRIAL = true, SAME_TRIAL = false };
+
+/* key, option, letter, key in run.json, kind, member, whether another value makes another trial, variable, argument, help */
+static const struct command_setting settings[] = {
+    {"name", "specialist", 0, NULL, SETTING_TEXT, AT(identity.specialist), SAME_TRIAL, NULL, "NAME",
+     "the kind of trial"},
+    {"domain", "domain", 0, NULL, SETTING_TEXT, AT(identity.domain), SAME_TRIAL, NULL, "TEXT",
+     "the task that is trained"},
+    {"hypothesis", "hypothesis", 0, NULL, SETTING_TEXT, AT(identity.hypothesis), SAME_TRIAL, NULL, "TEXT",
+     "what is tried, and why"},
+    {"expected_delta", "expected-delta", 0, NULL, SETTING_TEXT, AT(identity.expected_delta), SAME_TRIAL, NULL, "TEXT",
+     "expected improvement"},
+    {"parent", "parent", 0, NULL, SETTING_TEXT, AT(identity.parent), SAME_TRIAL, NULL, "ID|best",
+     "the trial that this one continues"},
+    {"command", NULL, 0, "command", SETTING_WORDS, AT(argv), OTHER_TRIAL, NULL, NULL, NULL},
+    {"eval", "eval", 0, "eval", SETTING_TEXT, AT(eval), OTHER_TRIAL, NULL, "COMMAND",
+     "shell command that evaluates after the training"},
+    {"preflight", "preflight", 0, "preflight", SETTING_TEXT, AT(preflight), SAME_TRIAL, NULL, "COMMAND",
+     "shell command that must succeed before the training"},
+    {"score", "score", 0, "score", SETTING_TEXT, AT(settings.score), OTHER_TRIAL, NULL, "NAME",
+     "the metric that is the score"},
+    {"metrics", "metric", 'm', "metrics", SETTING_TEXTS, AT(settings.metrics.names), OTHER_TRIAL, NULL, "NAME",
+     "read lines `NAME: VALUE` of the output; the first NAME is the score"},
+    {"protect", "protect", 0, "protect", SETTING_FILES, AT(protect), SAME_TRIAL, NULL, "FILE",
+     "disqualify the trial if this file changes; may be repeated"},
+    {"train_seconds", "train-seconds", 0, "train_seconds", SETTING_AMOUNT, AT(settings.train_seconds), SAME_TRIAL, NULL, "N",
+     "time limit of the training"},
+    {"eval_seconds", "eval-seconds", 0, "eval_seconds", SETTING_AMOUNT, AT(settings.eval_seconds), SAME_TRIAL, NULL, "N",
+     "time limit of the evaluation"},
+    {"silence_seconds", "silence", 0, "silence_seconds", SETTING_AMOUNT, AT(settings.silence_seconds), SAME_TRIAL, NULL,
+     "SECONDS", "end a command that prints nothing for SECONDS"},
+    {"memory_bytes", "memory", 0, "memory_bytes_limit", SETTING_AMOUNT, AT(settings.memory_bytes), SAME_TRIAL, NULL, "BYTES",
+     "memory limit of all its processes together"},
+    {"grace_seconds", "grace", 0, "grace_seconds", SETTING_AMOUNT, AT(settings.grace_seconds), SAME_TRIAL, NULL, "SECONDS",
+     "seconds between TERM and KILL (default: 10)"},
+    {"seeds", "seeds", 0, "seeds", SETTING_COUNT, AT(seeds), OTHER_TRIAL, NULL, "N",
+     "run it with N seeds; the score is their mean"},
+    {"seed", "seed", 0, "first_seed", SETTING_SEED, AT(first_seed), OTHER_TRIAL, "LINEAGE_SEED", "N",
+     "seed of the trial, or of the first of several runs (default: 1)"},
+    {"stop_on_nan", "stop-on-nan", 0, "stop_on_nan", SETTING_FLAG, AT(settings.stop_on_nan), SAME_TRIAL, NULL, NULL,
+     "end the trial if it reports a metric that is not finite"},
+    {"params", "param", 'p', "params", SETTING_PARAMS, AT(params), OTHER_TRIAL, "LINEAGE_PARAMS", "NAME=VALUE",
+     "a parameter; may be repeated"},
+    {"artifacts", "artifact", 0, "artifacts", SETTING_ARTIFACTS, AT(artifacts), SAME_TRIAL, NULL, "GLOB:MAXBYTES",
+     "files that it must leave, each at most so large; may be repeated"},
+    {"environment", "env", 0, "env", SETTING_ENVIRONMENT, AT(environment), OTHER_TRIAL, NULL, "NAME=VALUE",
+     "an environment variable for the command; may be repeated"},
+    {NULL, "keep-env", 0, "kept_environment", SETTING_RECORDED, AT(keep_environment), SAME_TRIAL, NULL, "NAME",
+     "an environment variable to record; may be repeated"},
+    {NULL, "version-of", 0, "versions", SETTING_RECORDED, AT(version_of), SAME_TRIAL, NULL, "COMMAND",
+     "shell command whose output is recorded; may be repeated"},
+};
+
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+_Static_assert((int)N_SETTINGS <= (int)COMMAND_SETTINGS_MAX, "callers have arrays of that size");
+
+const struct command_setting *command_setting_at(size_t i)
+{
+    return i < N_SETTINGS ? &settings[i] : NULL;
+}
+
+const struct command_setting *command_setting_by_key(const char *key)
+{
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (settings[i].key && strcmp(settings[i].key, key) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+void *command_setting_member(struct command_trial *trial, const struct command_setting *setting)
+{
+    return (char *)trial + setting->offset;
+}
+
+const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting)
+{
+    return (const char *)trial + setting->offset;
+}
+
+bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value)
+{
+    void *member = command_setting_member(trial, setting);
+    const char **texts;
+    size_t n = 0;
+    switch (setting->kind) {
+    case SETTING_TEXT: *(const char **)member = json_string_value(value); return true;
+    case SETTING_AMOUNT: *(double *)member = json_number_value(value); return true;
+    case SETTING_COUNT: *(size_t *)member = (size_t)fmax(0, json_number_value(value)); return true;
+    case SETTING_FLAG: *(bool *)member = json_is_true(value); return true;
+    default: break;
+    }
+    texts = command_trial_own(trial, calloc(json_array_size(value) + 1, sizeof *texts));
+    for (size_t i = 0; texts && i < json_array_size(value); i++)
+        if (json_is_string(json_array_get(value, i)))
+            texts[n++] = json_string_value(json_array_get(value, i));
+    *(const char *const **)member = texts;
+    return texts != NULL;
+}

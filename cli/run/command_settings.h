@@ -1,0 +1,63 @@
+/*
+ * command_settings.h: the settings of a command's trial, one line each.
+ *
+ * The options of `lineage run`, the keys of a sweep file, and the keys of run.json in provenance are read and written by this
+ * table; tests/unit/cli_command_settings.c holds the schemas and the environment variables against it. A setting of a plain
+ * kind is added by a member of struct command_trial, a line in the table and a line in the schemas.
+ */
+#ifndef CLI_COMMAND_SETTINGS_H
+#define CLI_COMMAND_SETTINGS_H
+
+#include <jansson.h>
+
+#include "run/command_trial.h"
+
+/* The plain kinds come first: their member is read and written by its offset. */
+enum command_setting_kind {
+    SETTING_TEXT,        /* const char * */
+    SETTING_TEXTS,       /* const char *const *, ended by NULL */
+    SETTING_FILES,       /* the same; names of files, relative to the directory in which the command works */
+    SETTING_AMOUNT,      /* double, from 0 */
+    SETTING_COUNT,       /* size_t */
+    SETTING_FLAG,        /* bool */
+    SETTING_WORDS,       /* argv */
+    SETTING_SEED,        /* first_seed and has_seed */
+    SETTING_PARAMS,      /* params */
+    SETTING_ENVIRONMENT, /* environment */
+    SETTING_ARTIFACTS,   /* artifacts */
+    SETTING_RECORDED     /* const char *const *; provenance records something about each (provenance.c) */
+};
+
+struct command_setting {
+    const char *key;      /* in a sweep file; NULL: a sweep cannot set it */
+    const char *option;   /* of `lineage run`; NULL: not an option */
+    char letter;          /* its short form; 0: none */
+    const char *recorded; /* in run.json; NULL: not recorded */
+    enum command_setting_kind kind;
+    size_t offset;        /* of the member in struct command_trial */
+    bool decides_result;  /* another value makes another trial of a sweep */
+    const char *variable; /* environment variable in which the command finds it; NULL: none */
+    const char *argument, *help; /* of the option */
+};
+
+/* The i-th setting, NULL behind the last one; and how many there are at most. */
+const struct command_setting *command_setting_at(size_t i);
+enum { COMMAND_SETTINGS_MAX = 32 };
+
+/* The setting with this key in a sweep file, NULL if there is none. */
+const struct command_setting *command_setting_by_key(const char *key);
+
+/* The member of a trial. */
+void *command_setting_member(struct command_trial *trial, const struct command_setting *setting);
+const void *command_setting_value(const struct command_trial *trial, const struct command_setting *setting);
+
+/*
+ * Sets a member of a plain kind from JSON, which it borrows; a value of another type is taken as missing. Returns false when
+ * out of memory.
+ */
+bool command_setting_from_json(struct command_trial *trial, const struct command_setting *setting, const json_t *value);
+
+/* Seconds between TERM and KILL if nobody sets them. */
+enum { COMMAND_GRACE_SECONDS = 10 };
+
+#endif

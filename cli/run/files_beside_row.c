@@ -1,0 +1,72 @@
+/* files_beside_row.c: see files_beside_row.h. */
+#include "run/files_beside_row.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lineage/render.h>
+
+#include "cli.h"
+#include "run/run_log.h"
+#include "support/running_files.h"
+#include "trial/workdir.h"
+
+/* Holds the id of the row; the row itself may still fail to be appended. */
+#define ROW_FILE "row"
+
+static bool path_in(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    return n > 0 && n < PATH_MAX;
+}
+
+static void write_row_id(const char *dir, const char *exp_id)
+{
+    char path[PATH_MAX];
+    FILE *out = path_in(path, dir, ROW_FILE) ? fopen(path, "we") : NULL;
+    if (!out)
+        return;
+    fputs(exp_id, out);
+    fclose(out);
+}
+
+/* Renames within one file system. A file that has the name already belongs to a row that was never appended. */
+static void move_to(const struct lineage_store *store, enum lineage_place place, const char *from, const char *name)
+{
+    char to[PATH_MAX];
+    struct lineage_error err;
+    char *dir = NULL;
+    if (lineage_store_path(&dir, store, place, &err) == LINEAGE_OK && (mkdir(dir, 0777) == 0 || errno == EEXIST) &&
+        path_in(to, dir, name)) {
+        workdir_remove_tree(AT_FDCWD, to);
+        if (rename(from, to) != 0)
+            cli_error(CLI_SYSTEM, "cannot keep %s: %s", to, strerror(errno));
+    }
+    lineage_free(dir);
+}
+
+void files_beside_row_put(const struct lineage_store *store, const char *dir, const char *exp_id)
+{
+    char from[PATH_MAX], name[LINEAGE_NAME_MAX + 8];
+    write_row_id(dir, exp_id);
+    snprintf(name, sizeof name, "%.64s.log", exp_id);
+    if (path_in(from, dir, RUNNING_OUTPUT "0") && access(from, F_OK) == 0 && run_log_join(dir))
+        move_to(store, LINEAGE_PLACE_LOGS, from, name);
+    if (path_in(from, dir, RUNNING_PROVENANCE) && access(from, F_OK) == 0)
+        move_to(store, LINEAGE_PLACE_PROVENANCE, from, exp_id);
+}
+
+bool files_beside_row_id(char exp_id[LINEAGE_NAME_MAX], const char *dir)
+{
+    char path[PATH_MAX];
+    FILE *in = path_in(path, dir, ROW_FILE) ? fopen(path, "re") : NULL;
+    if (!in)
+        return false;
+    bool read = fgets(exp_id, LINEAGE_NAME_MAX, in) != NULL;
+    fclose(in);
+    return read;
+}

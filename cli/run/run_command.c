@@ -1,0 +1,431 @@
+/*
+ * run_command.c: see run_command.h.
+ *
+ * A trial has stages: a preflight, then a training and an evaluation for each seed. Each stage is a command of its own with
+ * its own limits, and the outcome tells the stages apart: a failed preflight is not a crash, and an evaluation that takes
+ * too long is not an overrun of the training.
+ */
+#include "run/run_command.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "run/abandoned_trial.h"
+#include "run/command_artifacts.h"
+#include "run/command_environment.h"
+#include "run/files_beside_row.h"
+#include "run/protected_files.h"
+#include "run/provenance.h"
+#include "run/run_log.h"
+#include "support/running_files.h"
+#include "trial/run_and_append.h"
+#include "trial/trial_watch.h"
+
+/* Steps of a phase in telemetry: enough for a curve, since a program may print one every millisecond. */
+enum { STEPS_KEPT = 4096 };
+
+struct command_run {
+    const struct command_trial *trial;
+    struct lineage_store *store;
+    const struct trial_plan *plan;
+    char dir[PATH_MAX]; /* the work directory, relative like the store's path */
+    struct run_log log;
+    char workdir[PATH_MAX], params[PATH_MAX], events[PATH_MAX]; /* absolute, because the command may work elsewhere */
+    struct protected_files protected;
+    size_t measured;            /* seeds that have a score */
+    double first;               /* the first score .. */
+    double sum, sum_of_squares; /* .. and sums over the scores minus the first */
+    double train_s;
+    enum trial_channel channel;
+    struct trial_job job; /* with the settings that all stages have in common */
+};
+
+/* ---- before it runs ---- */
+
+static bool write_params(const struct command_run *run)
+{
+    const struct command_trial *t = run->trial;
+    json_t *object = json_object();
+    for (size_t i = 0; i < t->n_params; i++) {
+        const struct lineage_param *p = &t->params[i];
+        bool whole = !p->text && p->value == floor(p->value) && fabs(p->value) < 1e15;
+        json_object_set_new(object, p->name, p->text  ? json_string(p->text)
+                                             : whole ? json_integer((json_int_t)p->value)
+                                                     : cli_json_number(p->value));
+    }
+    FILE *out = fopen(run->params, "we");
+    if (out)
+        cli_json_print(out, object, true);
+    json_decref(object);
+    if (out && fclose(out) == 0)
+        return true;
+    return cli_error(CLI_SYSTEM, "cannot write %s: %s", run->params, strerror(errno)), false;
+}
+
+static bool put_path(char out[PATH_MAX], const char *dir, const char *name)
+{
+    int n = snprintf(out, PATH_MAX, "%s/%s", dir, name);
+    if (n > 0 && n < PATH_MAX)
+        return true;
+    return cli_error(CLI_SYSTEM, "the path of %s in %s is too long", name, dir), false;
+}
+
+static bool prepare(void *context, const struct workdir *dir, struct trial_job *job)
+{
+    struct command_run *run = context;
+    const struct command_trial *t = run->trial;
+    char own[PATH_MAX], absolute[PATH_MAX];
+    snprintf(run->dir, sizeof run->dir, "%s", dir->path);
+    if (!put_path(own, dir->path, RUNNING_WORK))
+        return false;
+    if (mkdir(own, 0777) != 0 || !realpath(dir->path, absolute))
+        return cli_error(CLI_SYSTEM, "cannot make %s: %s", own, strerror(errno)), false;
+    if (!put_path(run->workdir, absolute, RUNNING_WORK) || !put_path(run->events, absolute, RUNNING_PIPE) ||
+        !put_path(run->params, run->workdir, "params.json"))
+        return false;
+    job->events_path = run->events;
+    job->dir = t->dir;
+    job->guarded = true;
+    job->hold = dir->fd;
+    return (!t->fill || t->fill(t->fill_context, run->workdir)) && write_params(run) &&
+           run_log_open(&run->log, dir->path) && abandoned_trial_prepare(dir->path, run->plan) &&
+           provenance_write(dir->path, lineage_store_dir(run->store), t);
+}
+
+static void on_output(void *context, const char *bytes, size_t n)
+{
+    struct command_run *run = context;
+    run_log_write(&run->log, bytes, n);
+}
+
+static void beside(void *context, const char *exp_id)
+{
+    struct command_run *run = context;
+    run_log_close(&run->log);
+    files_beside_row_put(run->store, run->dir, exp_id);
+}
+
+/* ---- a stage ---- */
+
+/* Runs one stage. The times of the stages add up, and the highest peak counts. */
+static bool run_job(struct trial_outcome *outcome, const struct trial_job *job)
+{
+    struct trial_outcome before = *outcome;
+    if (!trial_watch(outcome, job))
+        return false;
+    outcome->total_s += before.total_s;
+    outcome->peak_bytes = fmax(outcome->peak_bytes, before.peak_bytes);
+    outcome->unseen = outcome->unseen ? outcome->unseen : before.unseen;
+    return true;
+}
+
+/* Runs the words as one stage, with the placeholders and the environment of this seed. */
+static bool run_words(struct command_run *run, struct trial_outcome *outcome, struct trial_job job,
+                      const char *const *words, uint64_t seed)
+{
+    const struct command_trial *t = run->trial;
+    const struct command_values values = {t->params, t->n_params, seed, run->workdir};
+    struct command_environment made;
+    bool ok = command_environment_make(&made, words, t->environment, &values, run->params, t->parent_snapshot);
+    if (ok) {
+        job.argv = made.argv;
+        job.environment = made.environment;
+        ok = run_job(outcome, &job);
+    } else {
+        cli_no_memory();
+    }
+    command_environment_release(&made);
+    return ok;
+}
+
+static bool run_shell(struct command_run *run, struct trial_outcome *outcome, const struct trial_job *job,
+                      const char *command, uint64_t seed)
+{
+    const char *const words[] = {"sh", "-c", command, NULL};
+    return run_words(run, outcome, *job, words, seed);
+}
+
+static bool has_failed(const struct trial_outcome *outcome)
+{
+    return outcome->end != TRIAL_FINISHED;
+}
+
+/* Writes how a stage other than the training ended. */
+static void describe(char text[TRIAL_TEXT_MAX], const char *what, const struct trial_outcome *outcome, double seconds)
+{
+    char how[TRIAL_TEXT_MAX];
+    switch (outcome->end) {
+    case TRIAL_SIGNALLED:
+        snprintf(how, sizeof how, "was killed by signal %d (%s)", outcome->signal, strsignal(outcome->signal));
+        break;
+    case TRIAL_TRAIN_OVERRUN: snprintf(how, sizeof how, "took more than %g s", seconds); break;
+    case TRIAL_SILENT: snprintf(how, sizeof how, "said nothing for too long"); break;
+    case TRIAL_MEMORY_OVERRUN: snprintf(how, sizeof how, "held %.0f bytes of memory", outcome->peak_bytes); break;
+    default:
+        if (outcome->exit_status)
+            snprintf(how, sizeof how, "left with exit status %d", outcome->exit_status);
+        else
+            snprintf(how, sizeof how, "failed: %.400s", outcome->text);
+    }
+    snprintf(text, TRIAL_TEXT_MAX, "the %s %.400s", what, how);
+}
+
+/* What the preflight prints is not searched for metrics. */
+static bool run_preflight(struct command_run *run, struct trial_outcome *outcome)
+{
+    struct trial_job job = run->job;
+    char text[TRIAL_TEXT_MAX];
+    job.event = NULL;
+    job.settings.stop_on_nan = false;
+    if (!run_shell(run, outcome, &job, run->trial->preflight, run->trial->first_seed))
+        return false;
+    if (!has_failed(outcome) || outcome->end == TRIAL_INTERRUPTED)
+        return true;
+    describe(text, "preflight", outcome, job.settings.train_seconds);
+    memcpy(outcome->text, text, sizeof text);
+    outcome->end = TRIAL_PREFLIGHT_FAILED;
+    return true;
+}
+
+static bool run_evaluation(struct command_run *run, struct trial_outcome *outcome, uint64_t seed)
+{
+    struct trial_job job = run->job;
+    static const char phase[] = "{\"phase\": \"" TRIAL_PHASE_EVAL "\"}";
+    struct trial_event event;
+    char text[TRIAL_TEXT_MAX];
+    json_t *line = event_line_read(&event, phase, sizeof phase - 1, NULL);
+    if (line)
+        job.event(job.context, &event);
+    json_decref(line);
+    job.settings.train_seconds = job.settings.eval_seconds;
+    if (!run_shell(run, outcome, &job, run->trial->eval, seed))
+        return false;
+    if (outcome->end == TRIAL_TRAIN_OVERRUN) {
+        outcome->end = TRIAL_EVAL_OVERRUN;
+    } else if (outcome->end == TRIAL_FAILED) {
+        describe(text, "evaluation", outcome, job.settings.train_seconds);
+        memcpy(outcome->text, text, sizeof text);
+    }
+    return true;
+}
+
+/* A score by a changed evaluator does not count, whatever else happened. */
+static bool is_disqualified(const struct command_run *run, struct trial_outcome *outcome)
+{
+    const char *changed = protected_files_changed(&run->protected);
+    if (!changed || outcome->end == TRIAL_INTERRUPTED)
+        return false;
+    outcome->end = TRIAL_DISQUALIFIED;
+    snprintf(outcome->text, sizeof outcome->text, "the protected file %.400s changed while the trial ran", changed);
+    return true;
+}
+
+/* ---- seeds ---- */
+
+/* The first score is subtracted, so that scores which are close together and far from zero keep their digits. */
+static void add_score(struct command_run *run, const struct trial_results *results)
+{
+    double difference = run->measured ? results->score.value - run->first : 0;
+    if (!results->score.present)
+        return;
+    if (!run->measured)
+        run->first = results->score.value;
+    run->measured++;
+    run->sum += difference;
+    run->sum_of_squares += difference * difference;
+}
+
+static double score_std(const struct command_run *run)
+{
+    double n = (double)run->measured;
+    return n > 1 ? sqrt(fmax(0, (run->sum_of_squares - run->sum * run->sum / n) / (n - 1))) : 0;
+}
+
+/* Runs training and evaluation. Returns false if nothing could be started or watched. */
+static bool run_seed(struct command_run *run, struct trial_outcome *outcome, struct trial_results *results, uint64_t seed)
+{
+    const struct command_trial *t = run->trial;
+    double before = outcome->total_s;
+    if (!run_words(run, outcome, run->job, t->argv, seed))
+        return false;
+    if (t->eval && results->train_s < 0)
+        run->train_s += outcome->total_s - before;
+    if (!is_disqualified(run, outcome) && t->eval && !has_failed(outcome)) {
+        if (!run_evaluation(run, outcome, seed))
+            return false;
+        is_disqualified(run, outcome);
+    }
+    command_artifacts_judge(outcome, t, &(struct command_values){t->params, t->n_params, seed, run->workdir});
+    return true;
+}
+
+/* The score of the trial is the mean over its runs, if each run has one. */
+static void finish_seeds(const struct command_run *run, struct trial_results *results, size_t seeds)
+{
+    if (seeds < 2)
+        return;
+    results->score.present = run->measured == seeds;
+    if (!results->score.present)
+        return;
+    results->score.value = run->first + run->sum / (double)seeds;
+    json_decref(results->final);
+    results->final = json_pack("{s:f, s:f, s:I}", results->plan->score_key ? results->plan->score_key : "score",
+                              results->score.value, "score_std", score_std(run), "seeds", (json_int_t)seeds);
+}
+
+static bool watch(void *context, struct trial_outcome *outcome, struct trial_job *job, struct trial_results *results)
+{
+    struct command_run *run = context;
+    const struct command_trial *t = run->trial;
+    size_t seeds = t->seeds ? t->seeds : 1;
+    run->job = *job;
+    *outcome = (struct trial_outcome){0};
+    if (t->preflight && !run_preflight(run, outcome))
+        return false;
+    for (size_t i = 0; i < seeds && !has_failed(outcome); i++) {
+        if (seeds > 1)
+            trial_results_next_run(results, i + 1);
+        if (!run_seed(run, outcome, results, (t->has_seed ? t->first_seed : 1) + i))
+            return false;
+        run->channel = results->score_channel;
+        add_score(run, results);
+        if (!has_failed(outcome) && interrupts_came(t->interrupts))
+            outcome->end = TRIAL_INTERRUPTED;
+    }
+    if (run->train_s > 0)
+        results->train_s = run->train_s;
+    finish_seeds(run, results, seeds);
+    return true;
+}
+
+/* ---- the row ---- */
+
+/* The last lines of the output are what a person looks at first. */
+static void note_last_lines(const struct command_run *run, char *out, size_t size)
+{
+    char *lines = run_log_last_lines(&run->log);
+    if (lines)
+        snprintf(out, size, "; last lines: %s", lines);
+    free(lines);
+}
+
+static void remark(void *context, const struct trial_results *results, const struct trial_outcome *outcome, char *out)
+{
+    static const char *const channels[] = {
+        [TRIAL_CHANNEL_NONE] = "",
+        [TRIAL_CHANNEL_ONLY] = "the only METRIC name",
+        [TRIAL_CHANNEL_NAMED] = "a name that was asked for",
+        [TRIAL_CHANNEL_METRIC] = "METRIC lines",
+        [TRIAL_CHANNEL_EVENTS] = "events",
+    };
+    const struct command_run *run = context;
+    size_t size = TRIAL_REMARK_MAX, n = 0;
+    out[0] = '\0';
+    if (results->score.present && run->channel)
+        n += (size_t)snprintf(out, size, "score by %s", channels[run->channel]);
+    if (run->measured > 1)
+        n += (size_t)snprintf(out + n, size - n, ", mean of %zu seeds, std %.4g", run->measured, score_std(run));
+    if (outcome->peak_bytes > 0)
+        n += (size_t)snprintf(out + n, size - n, "%speak memory %.1f MB", n ? ", " : "", outcome->peak_bytes / 1e6);
+    if (outcome->unseen > 0)
+        n += (size_t)snprintf(out + n, size - n, ", %d processes could not be ended", outcome->unseen);
+    if (outcome->unseen < 0)
+        n += (size_t)snprintf(out + n, size - n, ", processes outside of its group could not be looked for: no /proc");
+    if (has_failed(outcome) && outcome->end != TRIAL_INTERRUPTED)
+        note_last_lines(run, out + n, size - n);
+}
+
+/* The seed of a trial with one run is a parameter like the others; `lineage compare` pairs rows by it. */
+static bool make_params(struct lineage_param **params, size_t *n, const struct command_trial *t)
+{
+    *n = t->n_params;
+    *params = calloc(t->n_params + 2, sizeof **params);
+    if (!*params)
+        return false;
+    if (t->n_params)
+        memcpy(*params, t->params, t->n_params * sizeof **params);
+    if (t->has_seed && t->seeds < 2)
+        (*params)[(*n)++] = (struct lineage_param){"seed", (double)t->first_seed, NULL};
+    if (t->identity.proposer)
+        (*params)[(*n)++] = (struct lineage_param){"proposer", (double)NAN, t->identity.proposer};
+    return true;
+}
+
+static struct trial_plan make_plan(const struct command_trial *t, const struct lineage_param *params, size_t n)
+{
+    struct trial_plan plan = {.identity = t->identity, .settings = t->settings, .params = params, .n_params = n};
+    struct metric_query *metrics = &plan.settings.metrics;
+    while (metrics->names && metrics->names[metrics->n_names])
+        metrics->n_names++;
+    if (!plan.settings.score && metrics->n_names)
+        plan.settings.score = metrics->names[0];
+    plan.score_key = plan.score_label = plan.settings.score;
+    plan.max_steps = STEPS_KEPT;
+    return plan;
+}
+
+/* A baseline with several seeds shows how much the score varies by chance: its standard deviation becomes the noise of the
+ * store, per single run, unless the owner has set one. */
+static int set_noise(const struct command_run *run)
+{
+    char said[96];
+    struct lineage_error err;
+    double std = score_std(run);
+    if (!run->trial->identity.baseline || run->measured < 2 || run->measured != run->trial->seeds || !(std > 0) ||
+        lineage_store_config(run->store)->noise_std > 0)
+        return CLI_GO_ON;
+    if (lineage_store_set_noise(run->store, std, 1, &err) != LINEAGE_OK)
+        return cli_fail(&err);
+    snprintf(said, sizeof said, "the noise floor of the store is now %.4g, from %zu seeds", std, run->measured);
+    cli_say(said);
+    return CLI_GO_ON;
+}
+
+int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
+                      struct lineage_trial *row)
+{
+    /* The reader of this process's output may exit; the trial and its row do not depend on it. */
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    struct command_run *run = calloc(1, sizeof *run);
+    struct lineage_param *params = NULL;
+    size_t n_params;
+    int status = CLI_GO_ON;
+    sigaction(SIGPIPE, &ignore, &before);
+    if (!run || !make_params(&params, &n_params, trial) || !protected_files_read(&run->protected, trial->protect)) {
+        status = cli_no_memory();
+        goto done;
+    }
+    run->trial = trial;
+    run->store = store;
+    run->log.fd = -1;
+    struct trial_request request = {.plan = make_plan(trial, params, n_params),
+                                    .prepare = prepare,
+                                    .watch = watch,
+                                    .output = on_output,
+                                    .beside = beside,
+                                    .alive = trial->alive,
+                                    .noise_seeds = trial->seeds > 1 ? (unsigned)trial->seeds : 0,
+                                    .snapshot = RUNNING_WORK,
+                                    .remark = remark,
+                                    .context = run,
+                                    .quiet = trial->quiet,
+                                    .interrupts = trial->interrupts};
+    run->plan = &request.plan;
+    status = abandoned_trials_record(store);
+    if (status == CLI_GO_ON)
+        status = trial_run_and_append(store, &request, outcome, row);
+    if (status == CLI_GO_ON && outcome->end == TRIAL_FINISHED)
+        status = set_noise(run);
+    run_log_close(&run->log);
+    protected_files_release(&run->protected);
+done:
+    sigaction(SIGPIPE, &before, NULL);
+    free(params);
+    free(run);
+    return status;
+}

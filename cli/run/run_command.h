@@ -1,0 +1,17 @@
+/* run_command.h: runs a command's trial and appends its row. */
+#ifndef CLI_RUN_COMMAND_H
+#define CLI_RUN_COMMAND_H
+
+#include "cli.h"
+#include "run/command_trial.h"
+
+/*
+ * Runs the trial and appends its row; the caller releases *row. Returns CLI_GO_ON, or an exit status after printing why there
+ * is no row: a command that cannot be started has none, because the caller has to correct it.
+ *
+ * One trial at a time in a process: to run several, fork first and open the store in each child.
+ */
+int command_trial_run(struct lineage_store *store, const struct command_trial *trial, struct trial_outcome *outcome,
+                      struct lineage_trial *row);
+
+#endif

@@ -1,0 +1,262 @@
+/* run_and_append.c: see run_and_append.h. */
+#include "trial/run_and_append.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <lineage/queue.h>
+
+#include "support/running_files.h"
+#include "trial/progress.h"
+#include "trial/trial_row.h"
+#include "trial/trial_watch.h"
+
+struct work {
+    const struct trial_request *request;
+    struct workdir dir;
+    struct trial_results results;
+    struct progress progress;
+    double began, told; /* when the trial began, and when alive.tell was called last */
+    FILE *events;       /* events.jsonl, for readers outside of this process; NULL: it could not be opened */
+};
+
+static void write_event(struct work *work, const json_t *line)
+{
+    if (work->events && json_dumpf(line, work->events, JSON_COMPACT) == 0)
+        putc('\n', work->events);
+}
+
+static const char *job_of(const struct work *work)
+{
+    return strrchr(work->dir.path, '/') + 2; /* without the leading dot; see run/abandoned_trial.h */
+}
+
+/* If the text is too long for a claim, the parameters are left out. */
+static char *make_about(const struct work *work)
+{
+    const struct trial_results *results = &work->results;
+    const struct trial_plan *plan = &work->request->plan;
+    const char *name = work->request->plan.identity.name;
+    json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:f}", "name", name ? name : "", "trial", job_of(work), "phase",
+                              results->phase, "step", (json_int_t)results->step, "steps", (json_int_t)results->steps, "score",
+                              results->score.present ? cli_json_number(results->score.value) : json_null(), "running",
+                              work->told - work->began);
+    json_object_set_new(about, "params", cli_json_params(plan->params, plan->n_params));
+    char *text = json_dumps(about, JSON_COMPACT);
+    if (text && strlen(text) >= LINEAGE_CLAIM_ABOUT_MAX) {
+        free(text);
+        json_object_del(about, "params");
+        text = json_dumps(about, JSON_COMPACT);
+    }
+    json_decref(about);
+    return text;
+}
+
+static void tell(struct work *work)
+{
+    const struct trial_alive *alive = &work->request->alive;
+    double time = cli_now();
+    if (!alive->tell || (work->told > 0 && time - work->told < alive->every))
+        return;
+    work->told = time;
+    char *about = make_about(work);
+    alive->tell(alive->context, about);
+    free(about);
+}
+
+/* Called once for all lines that were read together. */
+static void on_turn(void *context)
+{
+    struct work *work = context;
+    if (work->events)
+        fflush(work->events);
+    tell(work);
+}
+
+/* The first line has the parameters, so that no proposer proposes the same setting meanwhile. */
+static void open_events(struct work *work, const char *name)
+{
+    char path[PATH_MAX];
+    const struct trial_plan *plan = &work->request->plan;
+    json_t *line = json_pack("{s:s, s:o}", "name", name, "params", cli_json_params(plan->params, plan->n_params));
+    work->events = fopen(workdir_file(path, &work->dir, RUNNING_EVENTS), "we");
+    write_event(work, line);
+    json_decref(line);
+    work->began = cli_now();
+    on_turn(work);
+}
+
+/* Removes the file before the directory becomes a snapshot. */
+static void close_events(struct work *work)
+{
+    char path[PATH_MAX];
+    if (!work->events)
+        return;
+    fclose(work->events);
+    work->events = NULL;
+    unlink(workdir_file(path, &work->dir, RUNNING_EVENTS));
+}
+
+static void on_event(void *context, const struct trial_event *event)
+{
+    struct work *work = context;
+    trial_results_event(&work->results, event);
+    progress_event(&work->progress, event);
+    if (!work->results.skipped)
+        write_event(work, event->line);
+}
+
+static void on_output(void *context, const char *bytes, size_t n)
+{
+    struct work *work = context;
+    progress_output(&work->progress, bytes, n);
+    work->request->output(work->request->context, bytes, n);
+}
+
+/* Returns false after printing why nothing ran. Progress begins last, so that the message of a failure does not follow a
+ * half-drawn line. */
+static bool run(struct work *work, const char *dir, struct trial_outcome *outcome)
+{
+    const struct trial_request *request = work->request;
+    struct trial_job job = {.settings = request->plan.settings,
+                            .interrupts = request->interrupts,
+                            .event = on_event,
+                            .turn = on_turn,
+                            .turn_seconds = request->alive.tell ? request->alive.every : 0,
+                            .hold = -1,
+                            .context = work};
+    if (!workdir_make(&work->dir, dir) || !request->prepare(request->context, &work->dir, &job))
+        return false;
+    progress_begin(&work->progress, request->plan.identity.name, request->plan.score_label, request->quiet);
+    work->progress.rapid = request->output != NULL;
+    open_events(work, request->plan.identity.name);
+    if (request->output)
+        job.output = on_output;
+    bool watched = request->watch ? request->watch(request->context, outcome, &job, &work->results)
+                                  : trial_watch(outcome, &job);
+    close_events(work);
+    progress_end(&work->progress);
+    return watched;
+}
+
+/* Keeps the artifact under a second path, as a hard link: snapshot and checkpoint are the same bytes, and each can be removed
+ * without the other. The link is made under a temporary name and renamed, because an earlier night may have left such a
+ * file, and another worker may be making one. */
+static bool keep_artifact(const struct work *work)
+{
+    char path[PATH_MAX], made[PATH_MAX];
+    const struct trial_request *request = work->request;
+    if (!request->keep_as)
+        return true;
+    workdir_file(path, &work->dir, request->keep_artifact);
+    if (link(path, workdir_file(made, &work->dir, "kept-artifact")) == 0 && rename(made, request->keep_as) == 0) {
+        if (request->kept)
+            request->kept(request->alive.context, request->keep_as);
+        return true;
+    }
+    cli_error(CLI_SYSTEM, "cannot keep %s as %s: %s", request->keep_artifact, request->keep_as, strerror(errno));
+    return false;
+}
+
+static void hold(const struct work *work, bool on)
+{
+    const struct trial_alive *alive = &work->request->alive;
+    if (alive->hold)
+        alive->hold(alive->context, on);
+}
+
+/* Only a finished trial gets a snapshot: a later trial could start from the checkpoint in half a snapshot. If the work
+ * directory cannot be copied, for example because the command left a socket there, the row is appended without it. */
+static int append(struct work *work, struct lineage_store *store, struct trial_outcome *outcome,
+                  struct lineage_trial *row)
+{
+    const struct trial_request *request = work->request;
+    struct lineage_append_options options;
+    struct lineage_trial trial;
+    struct lineage_error err;
+    char remark[TRIAL_REMARK_MAX] = "", snapshot[PATH_MAX];
+    if (request->remark)
+        request->remark(request->context, &work->results, outcome, remark);
+    if (!trial_row_make(&work->results, outcome, remark, &trial, &options))
+        return cli_no_memory();
+    if (outcome->end == TRIAL_FINISHED)
+        options.snapshot_dir = request->snapshot ? workdir_file(snapshot, &work->dir, request->snapshot) : work->dir.path;
+    if (request->output)
+        trial.job_name = job_of(work);
+    options.noise_seeds = request->noise_seeds;
+    options.beside = request->beside;
+    options.beside_context = request->context;
+    options.once_per_night = true;
+    enum lineage_status status = lineage_store_append(store, &trial, &options, row, &err);
+    if (status == LINEAGE_EEXIST) { /* no id was asked for */
+        outcome->late = true;
+        cli_say("another worker ran this trial and was first: its row counts, this one is left out");
+        return CLI_GO_ON;
+    }
+    if (status != LINEAGE_OK && (options.snapshot_dir || options.telemetry)) {
+        cli_error(CLI_SYSTEM, "%s; the row is written without snapshot and telemetry", err.text);
+        options.snapshot_dir = options.telemetry = NULL;
+        status = lineage_store_append(store, &trial, &options, row, &err);
+    }
+    return status == LINEAGE_OK ? CLI_GO_ON : cli_fail(&err);
+}
+
+/* Returns NULL after printing that memory ran out. On the heap, since the results hold the names of all parameters. fd is -1
+ * so that workdir_remove does nothing before the directory is made. */
+static struct work *work_new(const struct trial_request *request)
+{
+    struct work *work = calloc(1, sizeof *work);
+    if (!work) {
+        cli_no_memory();
+        return NULL;
+    }
+    work->request = request;
+    work->dir.fd = -1;
+    trial_results_init(&work->results, &request->plan);
+    return work;
+}
+
+static void work_free(struct work *work)
+{
+    trial_results_release(&work->results);
+    workdir_remove(&work->dir);
+    free(work);
+}
+
+/* The artifact is kept before the row is appended: a night that is killed in between runs the trial again, whereas a row
+ * without its checkpoint would leave the trial's children without a start for ever. */
+int trial_run_and_append(struct lineage_store *store, const struct trial_request *request,
+              struct trial_outcome *outcome, struct lineage_trial *row)
+{
+    struct work *work = work_new(request);
+    int status = CLI_SYSTEM;
+    if (!work)
+        return status;
+    if (request->refused) { /* the row is made by the same code as for a trial that failed */
+        *outcome = (struct trial_outcome){.end = TRIAL_FAILED, .failure = TRIAL_FAILURE_INPUT};
+        snprintf(outcome->text, sizeof outcome->text, "%s", request->refused);
+    }
+    if (request->refused || run(work, lineage_store_dir(store), outcome)) {
+        hold(work, true);
+        if (outcome->end != TRIAL_FINISHED || keep_artifact(work))
+            status = append(work, store, outcome, row);
+        hold(work, false);
+    }
+    work_free(work);
+    return status;
+}
+
+bool trial_run_unrecorded(const struct trial_request *request, const char *dir, struct trial_outcome *outcome)
+{
+    struct work *work = work_new(request);
+    if (!work)
+        return false;
+    bool kept = run(work, dir, outcome) && outcome->end == TRIAL_FINISHED;
+    hold(work, true);
+    kept = kept && keep_artifact(work);
+    hold(work, false);
+    work_free(work);
+    return kept;
+}

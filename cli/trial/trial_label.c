@@ -1,0 +1,90 @@
+/* trial_label.c: see trial_label.h. */
+#include "trial/trial_label.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A trial that succeeded but whose score was not found says nothing about its parameters: harness_abort, which a night runs
+ * again. preflight_crash is for a failure that cost nothing yet, so that an agent may fix its cause and try again; the same
+ * failure after the first step is a crash. */
+enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome)
+{
+    static const enum lineage_label labels[] = {
+        [TRIAL_SIGNALLED] = LINEAGE_CRASH,
+        [TRIAL_SILENT] = LINEAGE_CRASH,
+        [TRIAL_NOT_FINITE] = LINEAGE_CRASH,
+        [TRIAL_MEMORY_OVERRUN] = LINEAGE_CRASH,
+        [TRIAL_PREFLIGHT_FAILED] = LINEAGE_PREFLIGHT_CRASH,
+        [TRIAL_DISQUALIFIED] = LINEAGE_DISQUALIFIED,
+        [TRIAL_TRAIN_OVERRUN] = LINEAGE_TRAIN_BUDGET_OVERRUN,
+        [TRIAL_EVAL_OVERRUN] = LINEAGE_EVAL_BUDGET_OVERRUN,
+        [TRIAL_ARTIFACT_OVERRUN] = LINEAGE_SIZE_BLOCKED,
+        [TRIAL_INTERRUPTED] = LINEAGE_HARNESS_ABORT,
+        [TRIAL_ABANDONED] = LINEAGE_HARNESS_ABORT,
+    };
+    if (outcome->end == TRIAL_FINISHED)
+        return results->score.present ? LINEAGE_BASELINE : results->lost_score ? LINEAGE_CRASH : LINEAGE_HARNESS_ABORT;
+    if (outcome->end != TRIAL_FAILED)
+        return labels[outcome->end];
+    if (outcome->failure == TRIAL_FAILURE_SIZE)
+        return LINEAGE_SIZE_BLOCKED;
+    return outcome->failure == TRIAL_FAILURE_INPUT && !results->begun ? LINEAGE_PREFLIGHT_CRASH : LINEAGE_CRASH;
+}
+
+/* Writes " after step 37 of 120", " after step 3 of 450 of the warm start", or "". */
+static void where(const struct trial_results *results, char text[64 + TRIAL_PHASE_MAX])
+{
+    bool own = strcmp(results->phase, TRIAL_PHASE_TRAIN) != 0 && strcmp(results->phase, TRIAL_PHASE_EVAL) != 0;
+    text[0] = '\0';
+    if (results->begun && results->steps > 0)
+        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld of %lld%s%s", (long long)results->step,
+                 (long long)results->steps, own ? " of the " : "", own ? results->phase : "");
+    else if (results->begun && results->step > 0)
+        snprintf(text, 64 + TRIAL_PHASE_MAX, " after step %lld", (long long)results->step);
+}
+
+/* The reason has numbers with units, and the limit, because notes are all that is left once telemetry is deleted. */
+void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome)
+{
+    const struct trial_settings *limits = &results->plan->settings;
+    const size_t size = sizeof outcome->reason;
+    char at[64 + TRIAL_PHASE_MAX], *reason = outcome->reason;
+    where(results, at);
+    switch (outcome->end) {
+    case TRIAL_FINISHED:
+        if (!results->score.present && results->lost_score)
+            snprintf(reason, size, "its score is not a finite number");
+        else if (!results->score.present)
+            snprintf(reason, size, "exit 0 without a score: %s", outcome->looked);
+        break;
+    case TRIAL_FAILED: snprintf(reason, size, "failed%s: %s", at, outcome->text); break;
+    case TRIAL_SIGNALLED:
+        snprintf(reason, size, "killed by signal %d (%s)%s", outcome->signal, strsignal(outcome->signal), at);
+        break;
+    case TRIAL_TRAIN_OVERRUN:
+        snprintf(reason, size, "training took more than %g s, stopped%s", limits->train_seconds, at);
+        break;
+    case TRIAL_EVAL_OVERRUN:
+        snprintf(reason, size, "the final evaluation took more than %g s%s", limits->eval_seconds, at);
+        break;
+    case TRIAL_MEMORY_OVERRUN:
+        if (outcome->out_of_memory) {
+            snprintf(reason, size, "%s%s", outcome->text, at);
+            break;
+        }
+        snprintf(reason, size, "it held %.0f bytes of memory, %.0f are allowed, stopped%s", outcome->peak_bytes,
+                 limits->memory_bytes, at);
+        break;
+    case TRIAL_ARTIFACT_OVERRUN:
+    case TRIAL_PREFLIGHT_FAILED:
+    case TRIAL_DISQUALIFIED: snprintf(reason, size, "%s", outcome->text); break;
+    case TRIAL_SILENT: snprintf(reason, size, "it said nothing for %g s, stopped%s", limits->silence_seconds, at); break;
+    case TRIAL_NOT_FINITE: snprintf(reason, size, "%s, stopped%s", outcome->text, at); break;
+    case TRIAL_ABANDONED:
+        snprintf(reason, size, "the process that watched it was killed%s", at);
+        break;
+    case TRIAL_INTERRUPTED:
+        snprintf(reason, size, "%s%s", outcome->text[0] ? outcome->text : "interrupted by the user", at);
+        break;
+    }
+}

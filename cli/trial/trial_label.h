@@ -1,0 +1,27 @@
+/*
+ * trial_label.h: the label of a trial, and its reason in words, from the evidence of how it ended.
+ *
+ *   finished, with a score                        keep or discard by the score, or baseline
+ *   finished, with a score that is not finite     crash
+ *   finished, but no score was found              harness_abort
+ *   artifact too large, or it reported `size`     size_blocked
+ *   it reported `input` before the first step     preflight_crash
+ *   the preflight failed                          preflight_crash
+ *   time limit of training, of evaluation         train_budget_overrun, eval_budget_overrun
+ *   signal, memory, silence, a value that is not finite, any other failure   crash
+ *   a protected file changed                      disqualified
+ *   interrupted, or its watcher was killed        harness_abort
+ */
+#ifndef CLI_TRIAL_LABEL_H
+#define CLI_TRIAL_LABEL_H
+
+#include "trial/trial_outcome.h"
+#include "trial/trial_results.h"
+
+/* A finished trial is LINEAGE_BASELINE here; append compares it with the best and turns that into keep or discard. */
+enum lineage_label trial_label(const struct trial_results *results, const struct trial_outcome *outcome);
+
+/* Writes outcome->reason: why the trial did not finish, "" if it did. */
+void trial_label_explain(const struct trial_results *results, struct trial_outcome *outcome);
+
+#endif

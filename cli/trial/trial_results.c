@@ -1,0 +1,224 @@
+/* trial_results.c: see trial_results.h. */
+#include "trial/trial_results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+void trial_results_init(struct trial_results *results, const struct trial_plan *plan)
+{
+    *results = (struct trial_results){.plan = plan, .train_s = -1, .eval_s = -1, .phases = json_object(), .stride = 1};
+    snprintf(results->phase, sizeof results->phase, "%s", TRIAL_PHASE_TRAIN);
+}
+
+void trial_results_next_run(struct trial_results *results, size_t run)
+{
+    results->run = run;
+    results->score = (struct lineage_number){0};
+    results->score_channel = TRIAL_CHANNEL_NONE;
+    results->step = results->steps = 0;
+    results->n_steps = 0;
+    results->stride = 1;
+    snprintf(results->phase, sizeof results->phase, "%s", TRIAL_PHASE_TRAIN);
+    json_decref(results->final);
+    results->final = NULL;
+}
+
+void trial_results_release(struct trial_results *results)
+{
+    json_decref(results->phases);
+    json_decref(results->final);
+    free(results->telemetry);
+}
+
+/* Drops every second step: the rest covers the whole phase, at half the resolution. */
+static void thin_out(struct trial_results *results, json_t *steps)
+{
+    if (!results->plan->max_steps || json_array_size(steps) < results->plan->max_steps)
+        return;
+    for (size_t i = 1; i < json_array_size(steps); i++)
+        json_array_remove(steps, i);
+    results->stride *= 2;
+}
+
+/* The list of steps of this phase, which is created if needed. The second and later runs have lists of their own. */
+static json_t *steps_of_phase(struct trial_results *results)
+{
+    char key[TRIAL_PHASE_MAX + 32];
+    bool training = strcmp(results->phase, TRIAL_PHASE_TRAIN) == 0;
+    if (results->run > 1)
+        snprintf(key, sizeof key, "run %zu%s%s", results->run, training ? "" : " ", training ? "" : results->phase);
+    else
+        snprintf(key, sizeof key, "%s", results->phase);
+    json_t *steps = json_object_get(results->phases, key);
+    if (!steps) {
+        steps = json_array();
+        json_object_set_new(results->phases, key, steps);
+    }
+    return steps;
+}
+
+/* The telemetry object of the current step, which is created if needed; NULL if the step is not kept. Steps come in order,
+ * so the object is the last one or a new one. A score and a loss of one step may come in two lines and share an object. */
+static json_t *step_object(struct trial_results *results)
+{
+    json_t *steps = steps_of_phase(results);
+    size_t n = json_array_size(steps);
+    json_t *last = n ? json_array_get(steps, n - 1) : NULL;
+    if (last && json_integer_value(json_object_get(last, "step")) == results->step)
+        return last;
+    if (results->n_steps++ % results->stride != 0)
+        return NULL;
+    json_t *object = json_pack("{s:I}", "step", (json_int_t)results->step);
+    json_array_append(steps, object);
+    thin_out(results, steps);
+    json_decref(object); /* the list holds it now, unless thin_out has dropped it */
+    last = json_array_get(steps, json_array_size(steps) - 1);
+    return json_integer_value(json_object_get(last, "step")) == results->step ? last : NULL;
+}
+
+static void copy_metrics(json_t *object, const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (event_is_metric(name, value))
+            json_object_set_new(object, name, json_deep_copy(value)); /* the line may be used again */
+}
+
+static bool has_metrics(const json_t *line)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)line, name, value)
+        if (event_is_metric(name, value))
+            return true;
+    return false;
+}
+
+/* The latest value of a name wins, as in notes. A name that notes cannot hold is ignored: a trial must not fail at its end
+ * for it. */
+static void take_param(struct trial_results *results, const char *name, double value)
+{
+    size_t i = 0;
+    while (i < results->n_params && strcmp(results->names[i], name) != 0)
+        i++;
+    if (i == TRIAL_PARAMS_MAX || strlen(name) >= LINEAGE_NAME_MAX || !lineage_param_name_ok(name))
+        return;
+    results->params[i] = (struct lineage_param){strcpy(results->names[i], name), value, NULL};
+    results->n_params += i == results->n_params;
+}
+
+static void take_params(struct trial_results *results, const json_t *param)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)param, name, value)
+        if (json_is_number(value))
+            take_param(results, name, json_number_value(value));
+}
+
+/* Each report replaces the whole list. What does not fit into the table is dropped: a trial must not fail at its end for
+ * it. */
+static void take_turns(struct trial_results *results, const json_t *turns)
+{
+    size_t n = json_array_size(turns);
+    results->n_turns = 0;
+    for (size_t i = 0; i < n && i < TRIAL_TURNS_MAX; i++) {
+        const json_t *turn = json_array_get(turns, i);
+        json_int_t index = json_integer_value(json_object_get(turn, "turn"));
+        json_int_t count = json_integer_value(json_object_get(turn, "n"));
+        if (index >= 0 && index <= UINT32_MAX)
+            results->turns[results->n_turns++] = (struct lineage_turn_stat){
+                (uint32_t)index, json_number_value(json_object_get(turn, "mean")),
+                json_number_value(json_object_get(turn, "std")), count > 0 ? (uint64_t)count : 0};
+    }
+}
+
+static void take_number(struct lineage_number *number, const json_t *line, const char *name)
+{
+    const json_t *value = json_object_get(line, name);
+    if (json_is_number(value))
+        *number = (struct lineage_number){true, json_number_value(value)};
+}
+
+/* A score after phase "done" belongs to the final metrics, one before it to its step. A less trusted channel does not
+ * change the score of a better one. A score that is not finite clears the one before it, which was not the last. */
+static void take_score(struct trial_results *results, const struct trial_event *event)
+{
+    if (event->channel < results->score_channel)
+        return;
+    results->score_channel = event->channel;
+    results->score = (struct lineage_number){event->has_score, event->has_score ? event->score : 0};
+    results->lost_score = event->lost_score;
+    results->unreadable_score = event->unreadable;
+    results->score_step = results->step;
+    json_t *object = results->final ? results->final : step_object(results);
+    const char *key = results->plan->score_key ? results->plan->score_key : "score";
+    if (object && event->has_score)
+        json_object_set_new(object, key, cli_json_number(event->score));
+}
+
+static void take_phase(struct trial_results *results, const char *phase)
+{
+    if (strncmp(results->phase, phase, sizeof results->phase - 1) != 0) {
+        results->n_steps = 0;
+        results->stride = 1;
+    }
+    snprintf(results->phase, sizeof results->phase, "%s", phase);
+    if (strcmp(phase, TRIAL_PHASE_DONE) == 0 && !results->final)
+        results->final = json_object();
+}
+
+static void take_statistics(struct trial_results *results, const struct trial_event *event)
+{
+    if (event->param)
+        take_params(results, event->param);
+    if (event->turns)
+        take_turns(results, event->turns);
+    take_number(&results->clip_scale_mean, event->line, "ig_clip_scale_mean");
+    take_number(&results->clip_scale_std, event->line, "ig_clip_scale_std");
+    if (event->train_s >= 0)
+        results->train_s = event->train_s;
+    if (event->eval_s >= 0)
+        results->eval_s = event->eval_s;
+}
+
+/* The phase is taken first, because the step of the same line belongs to it. */
+void trial_results_event(struct trial_results *results, const struct trial_event *event)
+{
+    results->started = results->started || !event->failed;
+    results->begun = results->begun || event->phase || event->has_step || event->has_score;
+    if (event->phase)
+        take_phase(results, event->phase);
+    if (event->has_step) {
+        results->step = event->step;
+        results->steps = event->steps;
+    }
+    if (event->has_score || event->lost_score || event->unreadable)
+        take_score(results, event);
+    if (event->several && results->score_channel == TRIAL_CHANNEL_ONLY) { /* which of them is the score? */
+        results->score = (struct lineage_number){0};
+        results->score_channel = TRIAL_CHANNEL_NONE;
+    }
+    json_t *object = results->final;
+    bool of_a_step = !object && event->has_step && has_metrics(event->line);
+    if (of_a_step)
+        object = step_object(results);
+    if (object)
+        copy_metrics(object, event->line);
+    results->skipped = of_a_step && !object && !event->phase && !event->text && !event->failed;
+    take_statistics(results, event);
+    if (event->kernels)
+        snprintf(results->kernels, sizeof results->kernels, "%s", event->kernels);
+}
+
+bool trial_results_final(double *value, const struct trial_results *results, const char *name)
+{
+    const json_t *found = json_object_get(results->final, name);
+    if (!json_is_number(found))
+        return false;
+    *value = json_number_value(found);
+    return true;
+}

@@ -1,0 +1,221 @@
+/* Holds the published forms of a command trial's settings against their table: the schemas of a sweep and of run.json, and
+ * the environment of the command. */
+#include "support/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "run/command_environment.h"
+#include "run/command_options.h"
+#include "run/command_from_provenance.h"
+
+static json_t *schema(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", SCHEMA_DIR, name);
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    return root;
+}
+
+/* What a schema must say about a setting of this kind: the value of `type`, or the name of a reference. */
+static const char *type_in_sweep(enum command_setting_kind kind)
+{
+    switch (kind) {
+    case SETTING_TEXT: return "string";
+    case SETTING_TEXTS:
+    case SETTING_FILES: return "array";
+    case SETTING_AMOUNT: return "#/$defs/amount";
+    case SETTING_COUNT:
+    case SETTING_SEED: return "integer";
+    case SETTING_FLAG: return "boolean";
+    case SETTING_PARAMS:
+    case SETTING_ENVIRONMENT:
+    case SETTING_ARTIFACTS: return "object";
+    case SETTING_WORDS:
+    case SETTING_RECORDED: break;
+    }
+    return NULL;
+}
+
+static const char *type_in_provenance(enum command_setting_kind kind)
+{
+    switch (kind) {
+    case SETTING_TEXT: return "string";
+    case SETTING_TEXTS:
+    case SETTING_FILES:
+    case SETTING_WORDS:
+    case SETTING_ARTIFACTS: return "array";
+    case SETTING_AMOUNT:
+    case SETTING_COUNT: return "number";
+    case SETTING_SEED: return "integer";
+    case SETTING_FLAG: return "boolean";
+    case SETTING_PARAMS:
+    case SETTING_ENVIRONMENT:
+    case SETTING_RECORDED: return "object";
+    }
+    return NULL;
+}
+
+static void assert_type(const json_t *properties, const char *key, const char *type)
+{
+    const json_t *property = json_object_get(properties, key);
+    if (!property)
+        fail_msg("the schema has no '%s'", key);
+    const char *said = json_string_value(json_object_get(property, "type"));
+    if (!said)
+        said = json_string_value(json_object_get(property, "$ref"));
+    if (type && strcmp(key, "parent") != 0 && (!said || strcmp(said, type) != 0))
+        fail_msg("'%s' is %s in the schema and %s in the table", key, said ? said : "nothing", type);
+}
+
+static void sweeps_have_the_settings_of_the_table(void **state)
+{
+    (void)state;
+    const struct command_setting *setting;
+    json_t *root = schema("sweep.schema.json");
+    json_t *properties = json_object_get(json_object_get(json_object_get(root, "$defs"), "run"), "properties"), *value;
+    const char *key;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->key)
+            assert_type(properties, setting->key, type_in_sweep(setting->kind));
+    json_object_foreach(properties, key, value)
+        if (!command_setting_by_key(key))
+            fail_msg("the schema of a sweep has '%s', which is not in the table", key);
+    json_decref(root);
+}
+
+static bool is_recorded(const char *key)
+{
+    const struct command_setting *setting;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->recorded && strcmp(setting->recorded, key) == 0)
+            return true;
+    return false;
+}
+
+static void provenance_has_the_settings_of_the_table(void **state)
+{
+    /* What run.json has besides: where the command ran. */
+    static const char *const others[] = {"directory", "rerun_of", "host", "system", "processor", "processors",
+                                         "memory_bytes", "gpus", "git", NULL};
+    (void)state;
+    const struct command_setting *setting;
+    json_t *root = schema("provenance.schema.json"), *properties = json_object_get(root, "properties"), *value;
+    const char *key;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++)
+        if (setting->recorded)
+            assert_type(properties, setting->recorded, type_in_provenance(setting->kind));
+    json_object_foreach(properties, key, value) {
+        size_t i = 0;
+        while (others[i] && strcmp(others[i], key) != 0)
+            i++;
+        if (!others[i] && !is_recorded(key))
+            fail_msg("the schema of run.json has '%s', which is not in the table", key);
+    }
+    json_decref(root);
+}
+
+/* An option that a sweep cannot set, or that is not recorded, is a decision, and so is listed here. */
+static void settings_are_everywhere_or_listed(void **state)
+{
+    static const char *const identity[] = {"specialist", "domain", "hypothesis", "expected-delta", "parent", NULL};
+    static const char *const only_here[] = {"keep-env", "version-of", NULL};
+    (void)state;
+    const struct command_setting *setting;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++) {
+        bool is_identity = false, is_only_here = false;
+        for (size_t k = 0; identity[k]; k++)
+            is_identity = is_identity || (setting->option && strcmp(identity[k], setting->option) == 0);
+        for (size_t k = 0; only_here[k]; k++)
+            is_only_here = is_only_here || (setting->option && strcmp(only_here[k], setting->option) == 0);
+        assert_true(is_identity || setting->recorded);
+        assert_true(is_only_here || setting->key);
+        assert_true(setting->kind == SETTING_WORDS || (setting->option && setting->help));
+    }
+}
+
+/* The command finds a setting in the variable that the table names. */
+static void the_command_finds_its_settings(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"true", NULL};
+    const struct lineage_param param = {.name = "lr", .value = 0.5};
+    const struct command_values values = {&param, 1, 7, "/work"};
+    const struct command_setting *setting;
+    struct command_environment made;
+    assert_true(command_environment_make(&made, words, NULL, &values, "/params.json", NULL));
+    for (size_t i = 0; (setting = command_setting_at(i)); i++) {
+        bool found = !setting->variable;
+        for (size_t k = 0; made.environment[k] && !found; k++)
+            found = strncmp(made.environment[k], setting->variable, strlen(setting->variable)) == 0 &&
+                    made.environment[k][strlen(setting->variable)] == '=';
+        if (!found)
+            fail_msg("the command does not find %s", setting->variable);
+    }
+    command_environment_release(&made);
+}
+
+/* A value of each plain kind, read from JSON by every line of the table, is in the member of that line and in no other. */
+static void each_line_sets_its_own_member(void **state)
+{
+    (void)state;
+    const struct command_setting *setting;
+    for (size_t i = 0; (setting = command_setting_at(i)); i++) {
+        struct command_trial trial = {0};
+        json_t *value = setting->kind == SETTING_TEXT                            ? json_string("x")
+                        : setting->kind == SETTING_AMOUNT                        ? json_real(2.5)
+                        : setting->kind == SETTING_COUNT                         ? json_integer(3)
+                        : setting->kind == SETTING_FLAG                          ? json_true()
+                        : setting->kind == SETTING_TEXTS || setting->kind == SETTING_FILES ? json_pack("[s]", "x")
+                                                                                 : NULL;
+        if (!value)
+            continue;
+        assert_true(command_setting_from_json(&trial, setting, value));
+        struct command_trial rest = trial;
+        const void *member = command_setting_value(&trial, setting);
+        size_t size = setting->kind == SETTING_AMOUNT  ? sizeof(double)
+                      : setting->kind == SETTING_COUNT ? sizeof(size_t)
+                      : setting->kind == SETTING_FLAG  ? sizeof(bool)
+                                                       : sizeof(void *);
+        static const struct command_trial nothing;
+        assert_memory_not_equal(member, command_setting_value(&nothing, setting), size);
+        memset(command_setting_member(&rest, setting), 0, size);
+        rest.owned = NULL;
+        rest.n_owned = 0;
+        assert_memory_equal(&rest, &nothing, sizeof rest);
+        command_trial_release(&trial);
+        json_decref(value);
+    }
+}
+
+/* run.json without a setting reads as the default, and a wrong type as missing. */
+static void a_bare_provenance_reads_as_defaults(void **state)
+{
+    (void)state;
+    struct command_trial trial;
+    json_t *run = json_pack("{s:[s,s], s:s, s:i}", "command", "true", "x", "train_seconds", "ten", "eval", 3);
+    assert_true(command_from_provenance(&trial, run, "/"));
+    assert_string_equal(trial.argv[1], "x");
+    assert_null(trial.argv[2]);
+    assert_true(trial.settings.train_seconds == 0 && !trial.eval && trial.seeds == 0 && !trial.has_seed);
+    assert_int_equal(trial.first_seed, 1);
+    assert_null(trial.protect[0]);
+    command_trial_release(&trial);
+    json_decref(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sweeps_have_the_settings_of_the_table),
+        cmocka_unit_test(provenance_has_the_settings_of_the_table),
+        cmocka_unit_test(settings_are_everywhere_or_listed),
+        cmocka_unit_test(the_command_finds_its_settings),
+        cmocka_unit_test(each_line_sets_its_own_member),
+        cmocka_unit_test(a_bare_provenance_reads_as_defaults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
