@@ -104,7 +104,7 @@ def main():
         untried += [f"`{shown}` {v}" for v in schema.get("enum", ()) if v != schema["default"] and v not in ran]
         if not ran and "enum" not in schema:
             untried.append(f"`{shown}`")
-    last = f"No sweep ran: {', '.join(untried)}." if untried else "There is no setting of these that no sweep ran."
+    last = f"No sweep ran: {', '.join(untried)}." if untried else "Each of these settings was run by a sweep."
     print("\n" + textwrap.fill(last, 118, break_on_hyphens=False))
     return 0
 
