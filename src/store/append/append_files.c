@@ -1,9 +1,9 @@
 /*
- * append_files.c: what goes beside a row: its telemetry, and the snapshot of a trial that is kept.
+ * append_files.c: the files of a row: its telemetry, and the snapshot of a trial that is kept.
  *
- * The copy of a snapshot is made before the claim and gets its name under it. Killed in between, it stands under a temporary
- * name, locked, and is removed by the next append; behind it, there are files without a row, which `verify` names and the
- * next row of that id replaces.
+ * A snapshot is copied before the claim and gets its final name under it. If the process is killed before that, the
+ * copy has a temporary name and a lock that is gone, and the next append removes it. If it is killed after that,
+ * there are files without a row, which `verify` reports and the next row with that id replaces.
  */
 #include "appending.h"
 
@@ -16,10 +16,8 @@
 #include "../questions/questions.h"
 #include "outbox.h"
 
-/*
- * With auto the label is not known yet, and the snapshot is copied all the same: it takes long, and
- * under the claim others would wait for it. A discarded one is removed again.
- */
+/* With auto_status the label is not known yet, but the snapshot is copied anyway: copying takes long, and other
+ * writers would wait for it under the claim. The snapshot of a discarded trial is removed again. */
 enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot *snapshot, struct lineage_error *err)
 {
     if (!a->options->snapshot_dir || (!a->options->auto_status && !lineage_label_is_kept(a->checked.status)))
@@ -30,14 +28,11 @@ enum lineage_status appending_copy_snapshot(struct appending *a, struct snapshot
         snapshot_copy(snapshot, a->store->dir_fd, a->options->snapshot_dir, !a->options->no_sync, err);
     if (status == LINEAGE_OK)
         status = blobs_offer(a->store, snapshot->temporary, err);
-    return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* it goes with the row, when that is delivered */
+    return status == LINEAGE_EAWAY ? LINEAGE_OK : status; /* it is sent with the row, when that is delivered */
 }
 
-/*
- * Ids and specialists may contain `_`, so two rows may want one name: then the later one gets
- * another. (exp 1, "a_b" and exp "1_a", "b".) A directory of that name which no row points to is
- * what a killed append left, and is replaced instead.
- */
+/* Ids and specialists may contain `_`, so two rows may want the same name (exp 1, "a_b" and exp "1_a", "b"); then the
+ * later one gets a number. A directory that no row points to was left by a killed append, and is replaced. */
 static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MAX], struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
@@ -48,7 +43,7 @@ static enum lineage_status name_snapshot(struct appending *a, char path[PLACE_MA
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.60s' cannot name a snapshot", a->trial.exp_id);
     if (!fs_is_dir(store->dir_fd, path))
         return LINEAGE_OK;
-    if (store->append->ids.n) /* rows behind the index name theirs as well */
+    if (store->append->ids.n) /* rows that the mirror has not read may name it too */
         status = mirror_sync(store->mirror, err);
     for (unsigned n = 2; status == LINEAGE_OK; n++) {
         status = mirror_is_snapshot(store->mirror, path, &taken, err);
@@ -71,8 +66,8 @@ static enum lineage_status publish_snapshot(struct appending *a, struct lineage_
     return status;
 }
 
-/* After the verdict, as a discarded trial keeps no snapshot, and before the row: with the row in
- * the file both must be there, for readers follow it at once. */
+/* Called after the verdict, because a discarded trial keeps no snapshot, and before the row is written, because
+ * readers follow a row to its files at once. */
 enum lineage_status appending_put_beside(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = a->request ? outbox_request_place(a, a->trial.exp_id, err) : LINEAGE_OK;
@@ -88,8 +83,8 @@ enum lineage_status appending_put_beside(struct appending *a, struct lineage_err
     return status;
 }
 
-/* The claim is still held, so nobody can have read the row that these belonged to, or be about
- * to write one of that id. On a server the row may be tried again, and needs them then. */
+/* The claim is still held, so nobody has read the row of these files or is about to write one with that id. On a
+ * server the row may be tried again and needs its files then. */
 void appending_take_back(struct appending *a)
 {
     if (a->wrote_telemetry)

@@ -1,8 +1,8 @@
 /*
  * append_many.c: many rows in one append, all or none.
  *
- * They are checked before the claim and filled in under it, each judged by the rows before it as if it had been appended by
- * itself, and they reach the log in one write that a kill cannot leave half done (log_append_many).
+ * The rows are checked before the claim and completed under it, each compared with the rows before it as if it had
+ * been appended alone. They reach the log in one write that a kill cannot leave half done (log_append_many).
  */
 #include "appending.h"
 
@@ -16,28 +16,27 @@
 #include "outbox.h"
 
 struct batch {
-    struct appending row;                   /* the one at hand */
-    struct lineage_append_options by_score; /* of rows that are kept or discarded by their score */
+    struct appending row;                   /* the row in progress */
+    struct lineage_append_options by_score; /* options of rows whose label depends on their score */
     const struct lineage_append_options *options;
     const bool *auto_status;
     const struct lineage_trial *trials; /* [n] as given */
-    const char **notes;                 /* [n] that theirs become */
-    struct lineage_trial *rows;         /* [n] as they go into the log; NULL: nobody asks */
+    const char **notes;                 /* [n] notes with each trial's parameters written into them */
+    struct lineage_trial *rows;         /* [n] as written to the log; NULL: the caller does not want them */
     size_t n;
     struct id_set missing;
     struct buf out;
-    bool filled; /* out is what goes into a log without a byte */
+    bool filled; /* `out` holds all rows, for a log that was empty */
 };
 
-/* Two sets of options that differ in one member, so that every check below reads them as it does
- * for a row by itself. */
+/* Two sets of options that differ in one member, so that the checks of a single append work for each row. */
 static void choose_options(struct batch *batch, size_t i)
 {
     bool by_score = batch->auto_status ? batch->auto_status[i] : batch->options->auto_status;
     batch->row.options = by_score ? &batch->by_score : batch->options;
 }
 
-/* Which of many it was. */
+/* Adds the number of the row to the message. */
 static enum lineage_status fail_row(size_t i, enum lineage_status status, struct lineage_error *err)
 {
     char text[sizeof err->text];
@@ -48,8 +47,7 @@ static enum lineage_status fail_row(size_t i, enum lineage_status status, struct
     return status;
 }
 
-/* Every row is checked before the first is filled in: a mistake in the last one should cost no
- * claim. */
+/* Every row is checked before any is completed, so that a mistake in the last row costs no claim. */
 static enum lineage_status check_batch(struct batch *batch, struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -61,7 +59,7 @@ static enum lineage_status check_batch(struct batch *batch, struct lineage_error
     return status;
 }
 
-/* Row i once it was checked, filled in and at the end of out. */
+/* Checks and completes row i and appends it to `out`. */
 static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
@@ -83,7 +81,7 @@ static enum lineage_status add_row(struct batch *batch, size_t i, struct lineage
     return append_note_row(a->store, &a->trial) && !batch->out.failed ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* Each row is judged by what the store has then and the rows before it. Nothing of it holds if one is refused. */
+/* Completes all rows. Nothing of it is used if one is refused. */
 static enum lineage_status fill_in_batch(void *context, struct lineage_error *err)
 {
     struct batch *batch = context;
@@ -99,7 +97,7 @@ static enum lineage_status fill_in_batch(void *context, struct lineage_error *er
     return status;
 }
 
-/* As try_without_file of append.c. */
+/* See try_without_file in append.c. */
 static enum lineage_status try_batch_without_file(struct batch *batch, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
@@ -113,13 +111,12 @@ static enum lineage_status try_batch_without_file(struct batch *batch, struct li
     return status;
 }
 
-/* With the lock held. One write of many rows, with what keeps a kill from leaving some of them
- * (log_append_many). */
+/* Call it under the claim. One write of many rows, protected against leaving only some of them (log_append_many). */
 static enum lineage_status append_batch_locked(struct batch *batch, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
     enum lineage_status status = LINEAGE_OK;
-    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that it was */
+    if (!batch->filled || a->end.size || a->end.taken_back) { /* the log is not the empty one that was seen */
         if (batch->filled)
             append_forget(a->store->append);
         status = append_catch_up_and(a->store, &a->end, fill_in_batch, batch, err);
@@ -159,7 +156,7 @@ static enum lineage_status make_room(struct batch *batch, bool rows, struct line
 static void release_batch(struct batch *batch)
 {
     if (batch->row.arena)
-        arena_release(batch->row.arena); /* not kept for reuse: it has the texts of all rows */
+        arena_release(batch->row.arena); /* not reused: it holds the texts of all rows */
     id_set_clear(&batch->missing);
     buf_release(&batch->out);
     free(batch->notes);
@@ -175,7 +172,7 @@ static enum lineage_status append_batch_here(struct batch *batch, struct lineage
     if (status == LINEAGE_OK)
         status = log_claim(store->log, &batch->row.end, err);
     if (status != LINEAGE_OK) {
-        if (batch->filled) /* rows were noted that are nowhere */
+        if (batch->filled) /* rows were noted that are not in the log */
             append_forget(store->append);
         return status;
     }
@@ -184,7 +181,7 @@ static enum lineage_status append_batch_here(struct batch *batch, struct lineage
     return status;
 }
 
-/* On a server: once, by the number of its request. Found there, it is in. */
+/* On a server: appended once, by the number of its request. If the log has the number already, the rows are in it. */
 static enum lineage_status try_batch(struct batch *batch, struct lineage_error *err)
 {
     struct log *log = batch->row.store->log;
@@ -213,7 +210,7 @@ static enum lineage_status try_batch_until_known(struct batch *batch, struct lin
     return status;
 }
 
-/* The rows as they were given, but for the time, which is now. */
+/* The rows as given, except that their time is now. */
 static enum lineage_status make_batch_request(struct batch *batch, struct outbox_request *request, bool *by_score,
                                               struct lineage_error *err)
 {
@@ -236,7 +233,7 @@ static enum lineage_status make_batch_request(struct batch *batch, struct outbox
     return status;
 }
 
-/* Rows that wait are named by their request and their place in it. */
+/* A row in the outbox is named after its request and its position in it. */
 static enum lineage_status keep_batch(struct batch *batch, const struct lineage_error *why, struct lineage_error *err)
 {
     struct appending *a = &batch->row;
@@ -281,7 +278,7 @@ static enum lineage_status append_batch(struct batch *batch, struct lineage_erro
     return status;
 }
 
-/* request: of rows that waited, NULL for new ones. */
+/* request: of rows from the outbox; NULL for new ones. */
 static enum lineage_status append_many(struct lineage_store *store, const struct lineage_trial *trials, size_t n,
                                        const bool *auto_status, const struct lineage_append_options *options,
                                        struct lineage_trial *rows, struct outbox_request *request, struct lineage_error *err)

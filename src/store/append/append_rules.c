@@ -1,9 +1,9 @@
 /*
- * append_rules.c: the rules of an append: the id of a row, its parent, its time, the best trial so far, the difference to it,
- * keep or discard; and what is refused.
+ * append_rules.c: the rules of an append: the id of a row, its parent, its time, the best trial so far, the
+ * difference to it, keep or discard; and what is refused.
  *
- * All of it speaks of other rows, and so holds only under the claim of the log, or where the log itself answers for it
- * (append_next.c).
+ * All of these depend on other rows, so they are decided under the claim of the log, or without it if the log itself
+ * checks that they still hold (append_without_claim.c).
  */
 #include "appending.h"
 
@@ -32,11 +32,8 @@ enum lineage_status appending_format_text(struct appending *a, const char **out,
     return *out ? LINEAGE_OK : store_no_memory(err);
 }
 
-/*
- * A value for which the file has no column would be lost on the way to the disk while the caller
- * sees it in the row that is returned. A five-column log has no column for a parent, a delta or
- * notes at all.
- */
+/* Refuses a value for which the file has no column: it would be lost on disk, while the caller sees it in the
+ * returned row. A five-column log has no column for a parent, a delta or notes at all. */
 static enum lineage_status check_layout(struct appending *a, struct lineage_error *err)
 {
     const struct row_layout *layout = mirror_layout(a->store->mirror);
@@ -67,11 +64,8 @@ static const char *without_prefix(const char *id)
     return strncmp(id, "exp_", 4) == 0 ? id + 4 : id;
 }
 
-/*
- * The id in the store that names the same trial, exp_014 or 014: as written first, then bare, then
- * with the prefix. *there is NULL if there is none. A longer id would not fit the buffer of
- * format_text; it is looked for without the prefix only.
- */
+/* Finds the spelling in the store of the id, exp_014 or 014: first unchanged, then bare, then with the prefix. *there
+ * is NULL if none exists. An id that is too long for the buffer of format_text is not looked up with the prefix. */
 static enum lineage_status find_spelling(struct appending *a, const char *id, const char **there,
                                          struct lineage_error *err)
 {
@@ -89,22 +83,19 @@ static enum lineage_status find_spelling(struct appending *a, const char *id, co
     return status;
 }
 
-/* Padded to the widest there is, since people sort these ids as text. */
+/* Padded to the widest id in the log, because people sort these ids as text. */
 static enum lineage_status give_next_id(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
     char text[32];
-    size_t at = sizeof text, width = state->id_width < 20 ? state->id_width : 20; /* a damaged mirror may say anything */
+    size_t at = sizeof text, width = state->id_width < 20 ? state->id_width : 20; /* a damaged mirror may contain any width */
     for (uint64_t left = state->next_id; left || sizeof text - at < width; left /= 10)
         text[--at] = (char)('0' + left % 10);
     a->trial.exp_id = arena_text(a->arena, text + at, sizeof text - at);
     return a->trial.exp_id ? LINEAGE_OK : store_no_memory(err);
 }
 
-/*
- * A given id is refused in either spelling, because readers resolve one to the other: exp_014
- * beside 014 would make two trials answer to one name.
- */
+/* An id given by the caller is refused in either spelling, because readers treat exp_014 and 014 as the same trial. */
 static enum lineage_status give_id(struct appending *a, struct lineage_error *err)
 {
     const char *there;
@@ -119,11 +110,9 @@ static enum lineage_status give_id(struct appending *a, struct lineage_error *er
                       a->trial.exp_id, there, a->store->log->place);
 }
 
-/*
- * A new id closes a cycle only if a row already names it as parent: then its own ancestors are
- * walked. Rows come in after their parents nearly always, so the walk is rare. The mirror must have
- * the parents of rows behind it for that: only then is it brought up to date under the claim.
- */
+/* A new id closes a cycle only if a row already names it as its parent; only then are its own ancestors walked. Rows
+ * nearly always come after their parents, so the walk is rare. It needs the parents of all rows in the mirror, which
+ * is therefore brought up to date under the claim in that case only. */
 static enum lineage_status check_cycle(struct appending *a, struct lineage_error *err)
 {
     bool awaited = false, cycle = false;
@@ -132,13 +121,13 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     state->parents_behind = state->parents_behind && status != LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = mirror_is_parent(a->store->mirror, a->trial.exp_id, &awaited, err);
-    if (status == LINEAGE_OK && a->missing) { /* the index cannot walk through rows that are not in the log yet */
+    if (status == LINEAGE_OK && a->missing) { /* the mirror cannot walk through rows that are not in the log yet */
         if (!awaited && !id_set_has(a->missing, without_prefix(a->trial.exp_id)))
             return LINEAGE_OK;
         return store_fail(err, LINEAGE_EINVAL, "exp_id '%.80s' has been named as a parent already; append it by itself",
                           a->trial.exp_id);
     }
-    if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows behind the index */
+    if (status == LINEAGE_OK && awaited && state->ids.n) /* ancestors may be among the rows that the mirror has not read */
         status = mirror_sync(a->store->mirror, err);
     if (status == LINEAGE_OK && awaited)
         status = mirror_descends(a->store->mirror, a->trial.parent_exp, a->trial.exp_id, &cycle, err);
@@ -148,8 +137,7 @@ static enum lineage_status check_cycle(struct appending *a, struct lineage_error
     return status;
 }
 
-/* A row that names itself is caught here, before it exists, and not by the walk, which would
- * find no such row. */
+/* A row that names itself as parent is refused here, because the walk would not find a row that does not exist yet. */
 static enum lineage_status check_parent(struct appending *a, struct lineage_error *err)
 {
     const char *there;
@@ -157,7 +145,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
         return LINEAGE_OK;
     enum lineage_status status = find_spelling(a, a->trial.parent_exp, &there, err);
     if (status == LINEAGE_OK && there)
-        a->trial.parent_exp = there; /* as it stands in the store, which every tool follows */
+        a->trial.parent_exp = there; /* in the store's spelling, which every tool can follow */
     if (status == LINEAGE_OK && !there &&
         strcmp(without_prefix(a->trial.parent_exp), without_prefix(a->trial.exp_id)) == 0)
         return store_fail(err, LINEAGE_EINVAL, "parent_exp is exp_id itself, '%.80s'", a->trial.exp_id);
@@ -171,7 +159,7 @@ static enum lineage_status check_parent(struct appending *a, struct lineage_erro
     return status;
 }
 
-/* Rows of one second share what the calendar makes of it. */
+/* Formatting a time is slow, so rows of the same second share the text. */
 enum lineage_status appending_give_timestamp(struct appending *a, struct lineage_error *err)
 {
     struct append_state *state = a->store->append;
@@ -188,7 +176,7 @@ enum lineage_status appending_give_timestamp(struct appending *a, struct lineage
     return a->timestamp ? LINEAGE_OK : store_no_memory(err);
 }
 
-/* NAN is "not given" in the options, for 0 is a threshold that one may want. */
+/* In the options, NAN means "as configured", because 0 is a valid threshold. */
 static double threshold(const struct appending *a)
 {
     const struct lineage_config *config = &a->store->config;
@@ -198,8 +186,8 @@ static double threshold(const struct appending *a)
     return lineage_threshold(min_delta, noise, seeds);
 }
 
-/* A score is what keep means: without one the next trial would have nothing to beat. Asked
- * before ids are given or files made: it is the mistake of a caller that has no score yet. */
+/* keep needs a score; otherwise the next trial would have nothing to beat. Checked before ids are given or files
+ * made, because it is a mistake of the caller. */
 static enum lineage_status check_score(const struct appending *a, struct lineage_error *err)
 {
     if (a->trial.score.present || (!a->options->auto_status && a->trial.status != LINEAGE_KEEP))
@@ -209,10 +197,8 @@ static enum lineage_status check_score(const struct appending *a, struct lineage
                       a->options->auto_status ? "auto" : "keep", lineage_store_metric(a->store));
 }
 
-/*
- * notes of other people may fill the cell already; the reason is worth less than they are. Longer
- * than a cell may be, it is left out: to refuse the row for our own words would lose the trial.
- */
+/* The notes may fill the cell already, and they are worth more than the reason: if both do not fit, the reason is
+ * left out instead of refusing the row. */
 static enum lineage_status note_reason(struct appending *a, double difference, bool higher, struct lineage_error *err)
 {
     char reason[VERDICT_REASON_MAX];
@@ -230,8 +216,8 @@ static enum lineage_status note_reason(struct appending *a, double difference, b
     return status;
 }
 
-/* What the caller gave stays, because it may know of comparisons that are not in this file. A
- * baseline that is the first of its store is its own. */
+/* Values that the caller gave are kept, because it may know of comparisons outside this log. The first baseline of a
+ * store is its own baseline. */
 static enum lineage_status compare_with_best(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;
@@ -256,10 +242,8 @@ static enum lineage_status compare_with_best(struct appending *a, struct lineage
     return status;
 }
 
-/*
- * Under the claim, where nobody can come in between: of two workers that ran one trial of a night the first has its row.
- * What both were interrupted in says nothing yet.
- */
+/* Call it under the claim: of two workers that ran the same trial of a night, only the first gets a row. An aborted
+ * run says nothing yet, so it does not count. */
 static enum lineage_status check_night(struct appending *a, struct lineage_error *err)
 {
     struct lineage_night_link night;
@@ -273,8 +257,8 @@ static enum lineage_status check_night(struct appending *a, struct lineage_error
     return store_fail(err, LINEAGE_EEXIST, "trial '%.80s' of the night '%.80s' has a row already", night.trial, night.sweep);
 }
 
-/* The score first, because the layout decides which member holds it; the id before the parent,
- * which must not be it; the verdict last, since it may add to the notes. */
+/* The score first, because the layout decides which member holds it; the id before the parent, which must differ from
+ * it; the verdict last, because it may add to the notes. */
 enum lineage_status appending_fill_in(struct appending *a, struct lineage_error *err)
 {
     const struct append_state *state = a->store->append;

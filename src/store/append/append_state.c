@@ -1,14 +1,13 @@
 /*
- * append_state.c: what a writing handle knows of the end of the log, kept from row to row.
+ * append_state.c: what a writing handle knows about the end of the log, kept from row to row.
  *
- * A night appends rows one after another. Bringing the mirror up to date for each would cost more
- * than the row, so a handle remembers what it wrote itself: while the log ends where this handle
- * left it, ids since the last sync and the best are known, and the mirror may lag.
+ * A night appends one row after another. Bringing the mirror up to date for each would cost more than the row, so a
+ * handle remembers what it wrote: while the log ends where this handle left it, the ids since the last sync and the
+ * best trial are known, and the mirror may lag behind.
  *
- * What is remembered is believed only if the claimed log is the same file with the same length as
- * this handle left it. Bytes changed in place meanwhile are not noticed here but by the next sync;
- * ids and the best are then those of the rows as they were, as for every reader that looked a
- * moment earlier.
+ * What is remembered is used only if the claimed log is the same file with the same length as this handle left it.
+ * Bytes that were changed in place meanwhile are not noticed here but by the next sync; until then ids and the best
+ * trial are those from before the change, as for every reader that looked a moment earlier.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +19,7 @@
 #include "../questions/questions.h"
 #include "append_state.h"
 
-/* best, next_id and the rest stay as they are: they count only while `valid` is set. */
+/* best, next_id and the rest are left alone, because they count only while `valid` is set. */
 void append_forget(struct append_state *state)
 {
     if (!state)
@@ -33,8 +32,8 @@ void append_forget(struct append_state *state)
     state->finish_line = false;
 }
 
-/* At close and not after each row, so that the next command finds the mirror up to date although
- * no row waited for it. */
+/* The mirror follows at close instead of after each row, so that no row waits for it and the next command still finds
+ * it up to date. */
 void append_close(struct lineage_store *store)
 {
     struct append_state *state = store->append;
@@ -62,7 +61,7 @@ enum lineage_status append_state_make(struct lineage_store *store, struct lineag
     return LINEAGE_OK;
 }
 
-/* The set first: it costs no statement, and nothing in it is in the index yet. */
+/* The set is asked first: it needs no SQL statement, and its ids are not in the mirror yet. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err)
 {
@@ -75,7 +74,7 @@ enum lineage_status append_has_id(struct lineage_store *store, const char *id, b
     return status == LINEAGE_ENOTFOUND ? LINEAGE_OK : status;
 }
 
-/* A blank, which no number begins with, keeps it apart from the ids that the set counts. */
+/* A number never begins with a blank, so these texts cannot be confused with the counted ids of the set. */
 static const char *night_text(char out[LINEAGE_NIGHT_SWEEP_MAX + 32], const struct lineage_night_link *night)
 {
     snprintf(out, LINEAGE_NIGHT_SWEEP_MAX + 32, " %016" PRIx64 " %s", night->key, night->sweep);
@@ -103,8 +102,8 @@ static bool note_night(struct append_state *state, const struct lineage_trial *t
            id_set_add(&state->nights, night_text(text, &night));
 }
 
-/* The same rule as mirror_best: kept, finite, and strictly better, so that of equal scores the
- * earlier row stays the best in both. */
+/* The same rule as mirror_best: kept, finite, and strictly better, so that of equal scores the earlier row stays the
+ * best. */
 static bool note_best(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
@@ -136,11 +135,11 @@ void append_note(struct lineage_store *store, const struct lineage_trial *trial,
     state->end = *end;
     state->finish_line = false;
     state->follow_at_close = true;
-    if (!append_note_row(store, trial)) /* nothing is lost: the next append reads the end again */
+    if (!append_note_row(store, trial)) /* nothing is lost: the next append reads the end of the log again */
         state->valid = false;
 }
 
-/* It is read again with the others, when they are; until then its id is known, and that it may be the best. */
+/* The row is read again together with the rows before it. Until then its id is known, and that it may be the best. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct append_state *state = store->append;
@@ -149,7 +148,7 @@ void append_note_apart(struct lineage_store *store, const struct lineage_trial *
         state->valid = false;
 }
 
-/* Kept is all that is told of a comparison: what is the best of the kept ones is for each reader's own settings to say. */
+/* The log is told only whether the row is kept: which kept row is the best depends on each reader's own settings. */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial)
 {
     struct log_after *after = &store->log->after;

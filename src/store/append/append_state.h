@@ -13,13 +13,11 @@
 #include "id_set.h"
 #include "outbox_file.h"
 
-/* Rows that may wait for the mirror: what bounds the memory of a handle that only ever appends. */
+/* Rows that may wait for the mirror; bounds the memory of a handle that only appends. */
 #define APPEND_LAG 65536
 
-/*
- * The end of the file as this handle left it. While the locked file is still exactly that, nothing of it has
- * to be read again before the next row. ids are those of rows the mirror has not seen yet.
- */
+/* The end of the log as this handle left it. While the claimed log still ends there, nothing has to be read before
+ * the next row. ids are those of the rows that the mirror has not read. */
 struct append_state {
     bool valid;
     struct log_state end;
@@ -29,49 +27,49 @@ struct append_state {
     double best;
     char *best_id;
     struct id_set ids;
-    struct id_set rooted; /* trials that are known to have all their ancestors in the log */
-    struct id_set nights; /* trials of nights that the same rows are of, as append_has_night spells them */
-    bool finish_line; /* the file ends in its header, without line end */
-    bool parents_behind; /* rows behind the index name parents */
+    struct id_set rooted; /* trials whose ancestors are all known to be in the log */
+    struct id_set nights; /* the trials of nights that these rows record, in the spelling of append_has_night */
+    bool finish_line; /* the log ends in its header, without a line end */
+    bool parents_behind; /* some row that the mirror has not read names a parent that is still missing */
     bool follow_at_close;
-    size_t score_column; /* which of the 17 holds the score */
-    bool takes_core_metric; /* the file has another score column and no core_metric: one given is meant for it */
-    struct outbox_file outbox; /* of a log on a server: what is on its way */
-    bool outbox_waits;         /* this handle has left something in the outbox */
+    size_t score_column; /* which of the 17 columns holds the score */
+    bool takes_core_metric; /* the log has another score column and no core_metric, so a given core_metric is the score */
+    struct outbox_file outbox; /* requests to a log on a server */
+    bool outbox_waits;         /* this handle has left a request in the outbox */
     /* Reused from row to row. */
     struct arena arena;
     struct buf bytes;
-    time_t clock; /* of the last row that was given its time */
+    time_t clock; /* second of the last timestamp */
     char timestamp[LINEAGE_TIME_MAX];
 };
 
-/* store->append, made if there is none. */
+/* Creates store->append if it does not exist. */
 enum lineage_status append_state_make(struct lineage_store *store, struct lineage_error *err);
 
 /* Whether exactly this id is in the store. */
 enum lineage_status append_has_id(struct lineage_store *store, const char *id, bool *found,
                                   struct lineage_error *err);
 
-/* Whether some row, harness_abort apart, is of that trial of a night. */
+/* Whether some row, except harness_abort, records that trial of a night. */
 enum lineage_status append_has_night(struct lineage_store *store, const struct lineage_night_link *night, bool *found,
                                      struct lineage_error *err);
 
-/* Take note of a row behind the index; false without memory. */
+/* Notes a row that the mirror has not read; false if out of memory. */
 bool append_note_row(struct lineage_store *store, const struct lineage_trial *trial);
 
-/* Take note of a row just written; `end` is the state of the log now. */
+/* Notes a row that was just written; `end` is the state of the log now. */
 void append_note(struct lineage_store *store, const struct lineage_trial *trial, const struct log_state *end);
 
 /* The same for a row that was written behind rows which this handle has not read. */
 void append_note_apart(struct lineage_store *store, const struct lineage_trial *trial);
 
-/* Before a row is added: what the log will be behind it. */
+/* Call it before a row is added: tells the log what it will be afterwards (log_after). */
 void append_tell(struct lineage_store *store, const struct lineage_trial *trial);
 
-/* Forget everything: the file is not what was thought. */
+/* Forgets everything, because the log is not as remembered. NULL is allowed. */
 void append_forget(struct append_state *state);
 
-/* Bring the mirror up to date and free the state. */
+/* Brings the mirror up to date and frees the state. */
 void append_close(struct lineage_store *store);
 
 #endif

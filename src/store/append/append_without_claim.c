@@ -1,13 +1,15 @@
 /*
- * append_without_claim.c: the common append to a log on a server, without the claim: the server gives the row the id that is next.
+ * append_without_claim.c: the common append to a log on a server. It needs no claim: the server gives the row the
+ * next id.
  *
- * All else that the row says is decided here, by what this handle knows of the log, and the server adds it only if that still
- * holds: no trial was kept since, so the best is the one that is known (log_append_next). Rows that others add all the time,
- * crashes and discards, change nothing, and need not be read. What depends on more than that takes the claim: an id of the
- * caller's, files under the row's name, a night's trial that may have one row only.
+ * Everything else in the row is decided here, from what this handle knows of the log, and the server adds the row
+ * only if that still holds: no trial was kept since, so the known best is still the best (log_append_next). Rows that
+ * others keep adding, crashes and discards, change nothing and need not be read. Whatever depends on more than that
+ * needs the claim: an id given by the caller, files named after the row, a trial of a night that may have only one
+ * row.
  *
- * A parent stays where it is. A row of a new id closes a cycle only if its own ancestors end in a parent that is missing and
- * has that id; so they must all be there.
+ * A row with a new id closes a cycle only if its ancestors end in a missing parent with that id, so all ancestors
+ * must be in the log.
  */
 #include "appending.h"
 
@@ -18,7 +20,7 @@
 #include "../questions/questions.h"
 #include "../log/log.h"
 
-/* By the row as it was given. */
+/* Whether the trial as given allows it. */
 static bool may_do(const struct appending *a)
 {
     const struct lineage_append_options *options = a->options;
@@ -26,7 +28,8 @@ static bool may_do(const struct appending *a)
            !options->telemetry && !options->beside;
 }
 
-/* The state as it is outside of a claim. While it is valid nothing is looked at: the server knows whether it will do. */
+/* The state of the log without a claim. While it is valid nothing is looked up, because the server checks that it
+ * still holds. */
 static enum lineage_status get_state(struct appending *a, bool *known, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;
@@ -54,7 +57,7 @@ static enum lineage_status check_ancestors(struct appending *a, bool *there, str
     if (*there)
         return LINEAGE_OK;
     enum lineage_status status = mirror_find_exact(a->store->mirror, parent, &seq, err);
-    if (status == LINEAGE_ENOTFOUND) /* behind what the index has read */
+    if (status == LINEAGE_ENOTFOUND) /* the mirror has not read the parent yet */
         return LINEAGE_OK;
     if (status == LINEAGE_OK)
         status = mirror_chain_ends(a->store->mirror, seq, MIRROR_CHAIN_KEPT, 0, 1, &ends, a->arena, err);
@@ -64,7 +67,7 @@ static enum lineage_status check_ancestors(struct appending *a, bool *there, str
     return status;
 }
 
-/* The row with the id that is next here, which the server may replace: it must stand at the beginning and nowhere else. */
+/* Writes the row without its id, which the server puts in front: the id must be at the beginning and nowhere else. */
 static enum lineage_status write_rest(struct appending *a, const char **rest, size_t *length, struct lineage_error *err)
 {
     struct buf *bytes = &a->store->append->bytes;
@@ -81,7 +84,7 @@ static enum lineage_status write_rest(struct appending *a, const char **rest, si
     return LINEAGE_OK;
 }
 
-/* What is refused by rows that were read a while ago may be right now: it is for the claim to say. */
+/* A row that is refused because of rows read a while ago may be valid now, so a refusal leads to the claim. */
 static bool decide(struct appending *a, struct lineage_error *err)
 {
     bool there = false;
@@ -94,7 +97,7 @@ static bool decide(struct appending *a, struct lineage_error *err)
     return status == LINEAGE_OK && there && (!a->trial.baseline_exp || strcmp(a->trial.baseline_exp, a->trial.exp_id) != 0);
 }
 
-/* With its id; and where the handle knows all rows before it, it knows all of them still. */
+/* Notes the row with the id that the server gave it. If the handle knew all rows before it, it still knows all rows. */
 static enum lineage_status note(struct appending *a, const char *id, struct lineage_error *err)
 {
     struct lineage_store *store = a->store;

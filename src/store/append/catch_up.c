@@ -15,8 +15,7 @@
 #include "torn_record.h"
 #include "unread_rows.h"
 
-/* A configured score column that is one of the 17 is written to its own member, so that it is read
- * back from there. */
+/* If the configured score column is one of the 17, the score is read from that member. */
 static void find_score(struct lineage_store *store)
 {
     const struct row_layout *layout = mirror_layout(store->mirror);
@@ -28,8 +27,7 @@ static void find_score(struct lineage_store *store)
     store->append->takes_core_metric = layout && layout->column[core_metric] < 0;
 }
 
-/* The name of the best is kept beside its score, since it becomes the baseline_exp of rows to
- * come. */
+/* The id of the best trial is kept beside its score, because it becomes the baseline_exp of later rows. */
 static enum lineage_status load_best(struct lineage_store *store, struct lineage_error *err)
 {
     struct append_state *state = store->append;
@@ -51,8 +49,8 @@ static enum lineage_status load_best(struct lineage_store *store, struct lineage
     return status;
 }
 
-/* Outside the claim: a first sync of a large log takes seconds, and nobody else should wait for
- * it. If the log is as this handle left it there is nothing to read. */
+/* Called without the claim, because a first sync of a large log takes seconds and nobody else should wait for it. If
+ * the log is as this handle left it, there is nothing to read. */
 enum lineage_status append_get_ready(struct lineage_store *store, struct lineage_error *err)
 {
     struct log_state now;
@@ -63,22 +61,20 @@ enum lineage_status append_get_ready(struct lineage_store *store, struct lineage
     return mirror_catch_up(store->mirror, err);
 }
 
-/*
- * More than this behind the index is read by it, and not here. Records are parsed here one by one
- * for ids and scores; beyond some megabytes the mirror's bulk load is the faster way, and the
- * memory of the id set would grow with them.
- */
+/* If the mirror is further behind than this, it reads the rows itself: its bulk load is faster than parsing records
+ * one by one here, and the memory of the id set is bounded. */
 #define LONGEST_TAIL ((uint64_t)16 << 20)
 
-/* One that was changed by what was taken back can be made anew; one that others hold, or that cannot be used, is left to
- * the next writer. */
+/* A mirror that has rows which were taken back can be built anew. One that others hold, or that cannot be used, is
+ * left to the next writer. */
 static bool can_make_anew(const struct lineage_store *store)
 {
     const struct lineage_error *fallback = mirror_fallback(store->mirror);
     return !store->options.no_mirror && (!fallback || fallback->status == LINEAGE_ECORRUPT);
 }
 
-/* The mirror is made anew before the log forgets why: a kill in between leaves both to the next writer. */
+/* The mirror is built anew before the log forgets the reason, so that a kill in between leaves both to the next
+ * writer. */
 static enum lineage_status forget_taken_back(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     if (end->cut_off)
@@ -90,17 +86,17 @@ static enum lineage_status forget_taken_back(struct lineage_store *store, struct
 }
 
 /*
- * What the index read before the claim is nearly all there is. Only where the log became another one, or much longer, in
- * between it must read on under the claim, as where the server was lost in between; and where rows that it has read are gone,
- * all of it. This claim may not be told:
- * whoever held the one before it may have taken them back.
+ * Before the claim the mirror has read nearly everything. It must read on under the claim only if the log was
+ * replaced or grew much in between, or if the connection to the server was lost; and it must read everything again if
+ * rows that it has read are gone. This claim may not be told about that, because the process that held the one before
+ * may have taken them back.
  */
 static enum lineage_status meet_index(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     const struct mirror_position *at = mirror_position(store->mirror);
     if (end->taken_back)
         return forget_taken_back(store, end, err);
-    if (!end->size && !at->watermark && !mirror_layout(store->mirror)) /* new: making tables while others wait would gain nothing */
+    if (!end->size && !at->watermark && !mirror_layout(store->mirror)) /* new: creating tables while others wait would gain nothing */
         return LINEAGE_OK;
     bool near = log_is_same(&at->log, end) && at->log.session == end->session && at->watermark <= end->size && end->size - at->watermark <= LONGEST_TAIL;
     bool readable = end->size ? at->watermark > 0 : !at->watermark && !mirror_layout(store->mirror); /* of a cut header */
@@ -109,8 +105,8 @@ static enum lineage_status meet_index(struct lineage_store *store, struct log_st
     return ends || status != LINEAGE_OK ? status : mirror_sync(store->mirror, err);
 }
 
-/* On a server others append all the time, and a record that is there has ended and stays: what is known goes on from where it
- * was. */
+/* On a server other writers append all the time, but records that were seen never change, so what is known is
+ * extended from where it ends. */
 static enum lineage_status take_others(struct lineage_store *store, const struct log_state *end, struct lineage_error *err)
 {
     struct append_state *state = store->append;
@@ -121,11 +117,9 @@ static enum lineage_status take_others(struct lineage_store *store, const struct
     return status;
 }
 
-/*
- * The torn end is mended first, or the row would be written behind half a record and become part of
- * it. The best comes before the tail, whose rows are compared with it one after another. Three
- * digits at least, so that the first thousand ids sort as text.
- */
+/* A torn record is mended first; otherwise the row would become part of it. The best trial is loaded before the
+ * unread rows, because these are compared with it one after another. Ids have at least three digits, so that the
+ * first thousand sort as text. */
 enum lineage_status append_catch_up(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     enum lineage_status status = append_state_make(store, err);

@@ -1,16 +1,15 @@
 /*
  * id_set.c: a set of ids.
  *
- * Rows that the mirror has not seen must still be found by id, or an id would be given twice. A
- * hash table because a handle may be 65536 rows ahead (APPEND_LAG); entries lie in one arena, since
- * they are only ever dropped together. Ids that append counts are one after another, and two
- * numbers tell all of them.
+ * Rows that the mirror has not read must still be found by id, or an id would be given twice. It is a hash table,
+ * because a handle may be 65536 rows ahead (APPEND_LAG). The entries are in one arena, because they are only dropped
+ * together. Ids that append gives are consecutive numbers, so two numbers are enough for all of them.
  */
 #include "id_set.h"
 
 #include <string.h>
 
-/* Without it uthash calls exit, which a library must not. */
+/* Without it uthash calls exit, which a library must not do. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -19,7 +18,7 @@ struct id_entry {
     char id[];
 };
 
-/* As many digits as fit 64 bits whatever they are. */
+/* As many digits as always fit 64 bits. */
 static bool is_number(const char *id, uint64_t *value, size_t *digits)
 {
     size_t n = 0;
@@ -30,7 +29,7 @@ static bool is_number(const char *id, uint64_t *value, size_t *digits)
     return n && !id[n];
 }
 
-/* 7 padded to three digits is 007 and nothing else. */
+/* 7 padded to three digits is 007, and nothing else is. */
 static bool is_padded_so(const char *id, size_t digits, size_t width)
 {
     return digits == width || (digits > width && id[0] != '0');
@@ -83,7 +82,7 @@ bool id_set_add(struct id_set *set, const char *id)
     memcpy(entry->id, id, length);
     HASH_ADD_KEYPTR(hh, set->table, entry->id, length, entry);
     set->n++;
-    return entry->hh.tbl != NULL; /* uthash's own tables are allocated apart */
+    return entry->hh.tbl != NULL; /* uthash allocates its own tables separately */
 }
 
 void id_set_clear(struct id_set *set)

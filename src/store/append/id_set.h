@@ -1,4 +1,4 @@
-/* id_set.h: ids of rows that the index has not seen yet: those just appended, or just imported. */
+/* id_set.h: ids of rows that the mirror has not read yet, because they were just appended or imported. */
 #ifndef APPEND_ID_SET_H
 #define APPEND_ID_SET_H
 
@@ -11,14 +11,13 @@ struct id_set {
     struct id_entry *table; /* uthash, in arena */
     struct arena arena;
     size_t n;
-    /* Those that were counted one after another: the numbers from run_from, less than run_to, in run_width digits or
-     * as many as it takes. None is in the table. */
+    /* Consecutive numbers: from run_from up to run_to - 1, padded to run_width digits. None of them is in the table. */
     uint64_t run_from, run_to;
     size_t run_width;
 };
 
 bool id_set_has(const struct id_set *set, const char *id);
 bool id_set_add(struct id_set *set, const char *id); /* false when out of memory */
-void id_set_clear(struct id_set *set);               /* frees all it holds */
+void id_set_clear(struct id_set *set);               /* frees everything in it */
 
 #endif

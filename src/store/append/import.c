@@ -1,8 +1,9 @@
 /*
- * import.c: another tool's results.tsv as canonical rows: one append, so all of it or nothing.
+ * import.c: another tool's results.tsv as canonical rows, in one append: all of it or nothing.
  *
- * Parents are not checked: the rows come from a file that had its own rules, and one whose parent is missing is a
- * finding of `verify`, worth more than a refused history. Ids must be new, because everything else names rows by them.
+ * Parents are not checked, because the rows come from a file with rules of its own; a missing parent becomes a
+ * finding of `verify` instead of a reason to refuse the whole history. Ids must be new, because everything else
+ * identifies rows by them.
  */
 #include <lineage/verify.h>
 
@@ -25,7 +26,7 @@ struct importing {
     bool has_layout;
     struct arena arena; /* of one row */
     struct id_set taken;
-    bool has_best; /* so far: of the store, then of the rows imported */
+    bool has_best; /* so far: of the store, then of the imported rows */
     double best;
     struct buf out;
     struct lineage_import_stats *stats;
@@ -41,7 +42,7 @@ static void tell(struct importing *in, const char *kind, const struct tsv_record
         in->report(in->context, &finding);
 }
 
-/* In either spelling, since readers resolve one to the other: the one that is in use, NULL if none is. */
+/* Returns the spelling of the id that is in use (readers treat both as one trial), NULL if neither is. */
 static const char *find_taken(struct importing *in, const char *id, enum lineage_status *status, struct lineage_error *err)
 {
     struct buf prefixed = {0};
@@ -63,11 +64,9 @@ static const char *find_taken(struct importing *in, const char *id, enum lineage
     return NULL;
 }
 
-/*
- * The five-column log may hold a commit twice; its later trials become COMMIT-2, COMMIT-3 ... That
- * log has no parents, so nothing refers to a commit and a new name loses nothing. In a file with
- * exp_ids parents do, and a new name would cut a child off: there it is refused.
- */
+/* A five-column log may contain a commit twice; later trials become COMMIT-2, COMMIT-3 ... Such a log has no parents,
+ * so nothing refers to a commit and renaming loses nothing. In a file with exp_ids, renaming would cut off children,
+ * so the import is refused. */
 static enum lineage_status make_unique(struct importing *in, struct lineage_trial *trial,
                                        const struct tsv_record *record, struct lineage_error *err)
 {
@@ -95,10 +94,8 @@ static enum lineage_status make_unique(struct importing *in, struct lineage_tria
     return status;
 }
 
-/*
- * What an append would have written had the trial come here first. A source with the column has its own idea of
- * which trials are compared, its empty cells included.
- */
+/* Computes what an append of the trial would have written. A source with the column decides itself which trials are
+ * compared, including by its empty cells. */
 static void compare_with_best(struct importing *in, struct lineage_trial *trial)
 {
     bool higher = in->store->config.direction == LINEAGE_HIGHER;
@@ -113,8 +110,7 @@ static void compare_with_best(struct importing *in, struct lineage_trial *trial)
     in->best = trial->score.value;
 }
 
-/* The score moves to core_metric, which is where a canonical file has it, whatever its column
- * was called. */
+/* The score moves to core_metric, where a canonical file has it, whatever its column was called. */
 static enum lineage_status import_row(struct importing *in, struct lineage_trial *trial,
                                       const struct tsv_record *record, struct lineage_error *err)
 {
@@ -135,8 +131,8 @@ static enum lineage_status import_row(struct importing *in, struct lineage_trial
     return in->out.failed ? store_no_memory(err) : LINEAGE_OK;
 }
 
-/* A damaged record is left out and said, not copied: every row of the canonical file can then be
- * read by each of the tools that share it. */
+/* A damaged record is reported and left out, so that every row of the canonical file can be read by each of the tools
+ * that share it. */
 static enum lineage_status import_record(struct importing *in, struct tsv_reader *reader,
                                          const struct tsv_record *record, const char *metric,
                                          struct lineage_error *err)
@@ -179,11 +175,9 @@ static enum lineage_status import_records(struct importing *in, const struct buf
     return status;
 }
 
-/*
- * With the lock held. Everything is parsed and written into memory before the log is touched, for
- * all of it must go in with one write. What this handle knew of the end is forgotten rather than
- * carried on over thousands of rows.
- */
+/* Call it under the claim. Everything is parsed and written into memory before the log is touched, because all of it
+ * must go in with one write. What this handle knew of the end of the log is forgotten, not updated over thousands of
+ * rows. */
 static enum lineage_status import_locked(struct importing *in, const struct buf *bytes, const char *metric,
                                          struct log_state *end, struct lineage_error *err)
 {
@@ -209,7 +203,7 @@ static enum lineage_status import_locked(struct importing *in, const struct buf 
     return status;
 }
 
-/* The source is read before the claim: it may be a pipe that somebody types into. */
+/* The source is read before the claim, because it may be a pipe that somebody types into. */
 enum lineage_status lineage_import(struct lineage_store *store, const char *path, const char *metric,
                                    struct lineage_import_stats *stats, lineage_finding_fn *report, void *context,
                                    struct lineage_error *err)

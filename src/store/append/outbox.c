@@ -1,12 +1,13 @@
 /*
  * outbox.c: see outbox.h.
  *
- * The order is the proof. The request is on the disk before the claim; the number goes with the row and is unique in the log;
- * the request is struck out after the commit was told. Killed before the commit, the request is there and the row is not: the
- * next command appends it. Killed behind it, both are there: the next command finds the number in the log, under the claim, and
- * strikes the request out. A commit that nobody heard of is the same case.
+ * The order of steps guarantees that each row is added exactly once. The request is on disk before the claim. Its
+ * number is stored with the row and is unique in the log. The request is struck out after the commit was confirmed.
+ * If the process is killed before the commit, the request exists and the row does not, and the next command appends
+ * it. If it is killed after the commit, both exist: the next command finds the number in the log, under the claim,
+ * and strikes the request out. A commit whose confirmation was lost is the same case.
  *
- * Ids, parents, keep or discard are decided when a row is delivered, by the log as it is then. The time is that of the append.
+ * Ids, parents, keep or discard are decided on delivery, by the log as it is then. The time is that of the append.
  */
 #include "outbox.h"
 
@@ -25,12 +26,12 @@
 #include "../log/log.h"
 #include "outbox_rows.h"
 
-/* What breaks more often than this in a row is as good as away. */
+/* A server whose connection breaks this often in a row counts as unreachable. */
 enum { TIMES_TRIED = 4 };
 
 /* ---- a request ---------------------------------------------------------------------------------------------------- */
 
-/* A UUID of version 4, as RFC 9562 has it. */
+/* A UUID of version 4 (RFC 9562). */
 static void write_id(struct outbox_request *request)
 {
     unsigned char *n = request->number;
@@ -134,9 +135,10 @@ bool outbox_request_again(struct outbox_request *request, const struct log *log,
 }
 
 /*
- * A claim that cannot be had is in the hands of somebody who hangs: to the trial that is the same. So is a server that let this
- * handle in when it was opened and does so no more (a new password, a right that was revoked): the open of the next command
- * fails and says why, while a trial that is over by now may have taken a night. Who might not append to begin with is told.
+ * A claim that is not granted is held by a process that hangs, which is the same to the trial as an unreachable
+ * server. So is a server that allowed this handle to append at open and refuses now (a new password, a revoked
+ * right): the next command fails at open and says why, while the trial that just ended may have taken a night. A user
+ * who was never allowed to append gets the error.
  */
 bool outbox_is_away(const struct log *log, enum lineage_status status)
 {
@@ -156,7 +158,8 @@ enum lineage_status outbox_request_keep(struct outbox_request *request, struct l
     return LINEAGE_OK;
 }
 
-/* What the log refused for good was told to whoever gave it; what was delivered later has its file removed by the deliverer. */
+/* A refusal by the log was returned to the caller. The file of a request that is delivered later is removed by
+ * outbox_sync.c. */
 void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status)
 {
     if (request->file && request->file->fd >= 0 && !request->delivered && !outbox_is_away(log, status))
@@ -167,7 +170,7 @@ void outbox_request_end(struct outbox_request *request, const struct log *log, e
 
 /* ---- files beside the row ------------------------------------------------------------------------------------------ */
 
-/* Those that are there; a name that is no plain one has none (place_telemetry). */
+/* Renames the files that exist. A name that is not a plain one has no files (place_telemetry). */
 static void move_files(int dir_fd, const char *from, const char *to)
 {
     static const char *const places[][2] = {{PLACE_LOGS, ".log"}, {PLACE_PROVENANCE, ""}};
@@ -187,14 +190,14 @@ static bool has_files(const struct appending *a)
     return a->options->telemetry || a->options->beside || a->request->delivered || (a->snapshot && a->snapshot->copied);
 }
 
-/* The name is noted first: killed behind it, whoever delivers the request knows where its files are. */
+/* The new name is written down first, so that after a kill the next delivery knows where the files are. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err)
 {
     struct outbox_request *request = a->request;
     const char *before = json_string_value(json_object_get(request->about, "placed"));
     if (!has_files(a))
         return LINEAGE_OK;
-    if (before) /* of a delivery that was killed, and whose row did not get in */
+    if (before) /* from a delivery that was killed before its row was added */
         move_files(a->store->dir_fd, before, request->id);
     json_object_set_new(request->about, "placed", json_string(exp_id));
     enum lineage_status status = outbox_write(request->file, a->store->dir_fd, request->about, false, err);
@@ -214,7 +217,7 @@ void outbox_request_unplace(struct appending *a)
     json_object_del(a->request->about, "placed");
 }
 
-/* A copy that waits has a name that nobody cleans up. */
+/* Gives the waiting copy a name that no clean-up removes. */
 static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_error *err)
 {
     char path[PLACE_MAX];
@@ -229,7 +232,7 @@ static enum lineage_status put_snapshot_by(struct appending *a, struct lineage_e
 
 /* ---- appending ----------------------------------------------------------------------------------------------------- */
 
-/* The row that a commit put there which nobody heard of: the last record that came with the number. */
+/* Reads the row of a commit whose confirmation was lost: the last record that was added with the number. */
 static enum lineage_status read_back(struct appending *a, struct lineage_error *err)
 {
     struct buf bytes = {0};
@@ -242,7 +245,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     struct tsv_reader *reader = tsv_reader_new();
     enum lineage_status status = reader ? log_find(a->store->log, &bytes, err) : store_no_memory(err);
     if (status == LINEAGE_OK)
-        status = mirror_sync(a->store->mirror, err); /* for the layout, where the header came with it */
+        status = mirror_sync(a->store->mirror, err); /* for the layout, if the header was added with it */
     tsv_scanner_init(&scanner, bytes.data ? bytes.data : "", bytes.length, 0, 1);
     while (status == LINEAGE_OK && tsv_scan(&scanner, &record))
         last = record;
@@ -257,7 +260,7 @@ static enum lineage_status read_back(struct appending *a, struct lineage_error *
     return status;
 }
 
-/* The row is in: its files belong to it, wherever the kill left them. */
+/* The row is in the log: its files belong to it, wherever a kill left them. */
 static enum lineage_status settle_files(struct appending *a, struct lineage_error *err)
 {
     int dir_fd = a->store->dir_fd;
@@ -270,7 +273,7 @@ static enum lineage_status settle_files(struct appending *a, struct lineage_erro
                                  : LINEAGE_OK;
 }
 
-/* The mirror may have read the row before its telemetry was here: then it is made anew, which nothing else would bring about. */
+/* The mirror may have read the row before its telemetry was in place; only a rebuild repairs that. */
 static enum lineage_status take_found(struct appending *a, struct lineage_error *err)
 {
     enum lineage_status status = read_back(a, err);
@@ -290,7 +293,7 @@ static enum lineage_status try_claimed(struct appending *a, struct lineage_error
     return a->store->log->found ? take_found(a, err) : appending_locked(a, err);
 }
 
-/* A request that waited may have files, or its row may be there already. */
+/* A request from the outbox may have files, or its row may be in the log already. */
 static enum lineage_status try_once(struct appending *a, struct lineage_error *err)
 {
     struct log *log = a->store->log;
@@ -310,10 +313,9 @@ static enum lineage_status try_once(struct appending *a, struct lineage_error *e
 
 enum { LOCK_PAUSE_MS = 20, LOCK_PATIENCE_MS = 20000 };
 
-/*
- * Files are put under the id of a row before the row is there. A claim that the server ended does not say so: another process
- * of this machine may have the same id by then, and what is taken back must not be its files. So who has files takes turns here.
- */
+/* Files get the id of a row before the row is added. If the server ended the claim, this process does not hear of it,
+ * and another process of this machine may have the same id by then; removing files must not remove those of the
+ * other. So processes with files take turns here. */
 static enum lineage_status lock_files(struct appending *a, int *fd, struct lineage_error *err)
 {
     const struct timespec pause = {0, LOCK_PAUSE_MS * 1000000L};
@@ -402,7 +404,7 @@ enum lineage_status outbox_append(struct appending *a, struct lineage_error *err
     return status;
 }
 
-/* By a handle that has left something there: it lives long, and nobody else may come. */
+/* For a handle that left a request in the outbox: it may live long, and no other process may come to deliver it. */
 void outbox_deliver_waiting(struct lineage_store *store)
 {
     struct lineage_sync_stats stats;

@@ -1,9 +1,9 @@
 /*
- * outbox.h: appends to a log on a server. Each is a request: a number of its own and what is to be appended, written down on
- * this machine before anything is sent. What the server does not take, because it is away, is delivered later; what it may
- * have taken is asked for by its number, never sent again on a guess.
+ * outbox.h: appends to a log on a server. Each is a request: a unique number and the rows, written to this machine's
+ * disk before anything is sent. What the server did not take, because it could not be reached, is delivered later.
+ * What it may have taken is looked up by the number, and never sent again on a guess.
  *
- * While it waits a trial is called outbox-NUMBER, and so are its files (telemetry is in the request).
+ * While it waits, a trial is called outbox-NUMBER, and so are its files (telemetry is in the request).
  */
 #ifndef APPEND_OUTBOX_H
 #define APPEND_OUTBOX_H
@@ -18,28 +18,26 @@
 struct log;
 struct outbox_rows;
 
-/* One row, or n of them, into a log on a server; with the server away it is kept, its exp_id is outbox-NUMBER, and that is
- * LINEAGE_OK too. */
+/* Appends one row to a log on a server. If the server cannot be reached the row is kept, its exp_id is outbox-NUMBER,
+ * and the result is still LINEAGE_OK. */
 enum lineage_status outbox_append(struct appending *a, struct lineage_error *err);
 
-/*
- * The same in steps, for append_many: write down what `rows` are to become; take up the
- * claim's number; whether to try once more after a failure; keep it, said to the user, or have done with it.
- */
+/* The same in steps, for append_many: write the request down; give its number to the log; whether to try again after
+ * a failure; keep it, with a notice to the user; finish it. */
 enum lineage_status outbox_request_make(struct outbox_request *request, struct lineage_store *store, const struct outbox_rows *rows,
                                         size_t n, const bool *auto_status, const struct lineage_append_options *options, bool many,
                                         struct lineage_error *err);
 void outbox_request_name(const struct outbox_request *request, struct log *log);
 bool outbox_request_again(struct outbox_request *request, const struct log *log, enum lineage_status status);
-bool outbox_is_away(const struct log *log, enum lineage_status status); /* what a request is kept for */
+bool outbox_is_away(const struct log *log, enum lineage_status status); /* a failure for which a request is kept */
 enum lineage_status outbox_request_keep(struct outbox_request *request, struct lineage_store *store,
                                         const struct lineage_error *why, bool sync, struct lineage_error *err);
 void outbox_request_end(struct outbox_request *request, const struct log *log, enum lineage_status status);
 
 void outbox_deliver_waiting(struct lineage_store *store);
 
-/* A request read from its file: its number (false if it has none), the options, and the trial to be appended now. id receives
- * that of the row. */
+/* For a request that was read from its file: read its number (false if it has none) and its options, and append its
+ * trial now. id receives the id of the row. */
 struct snapshot;
 bool outbox_read_id(struct outbox_request *request, const char *id);
 void outbox_read_options(struct lineage_append_options *options, const json_t *about);
@@ -50,7 +48,7 @@ enum lineage_status outbox_deliver_many(struct lineage_store *store, struct outb
                                         const struct lineage_trial *trials, size_t n,
                                         const struct lineage_append_options *options, struct lineage_error *err);
 
-/* Under the claim: files that wait under the request's name get that of the row, and back. */
+/* Under the claim: rename waiting files from the request's name to the row's, and back. */
 enum lineage_status outbox_request_place(struct appending *a, const char *exp_id, struct lineage_error *err);
 void outbox_request_unplace(struct appending *a);
 

@@ -26,7 +26,7 @@ static enum lineage_status failed(const char *doing, const char *name, struct li
     return store_fail_errno(err, LINEAGE_EIO, "cannot %s %s", doing, name);
 }
 
-/* Its name is on the disk before a request is in it. */
+/* Makes the name of the file durable before a request is in it. */
 static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
 {
     int fd = fs_open(dir_fd, PLACE_OUTBOX, O_RDONLY | O_DIRECTORY, 0);
@@ -36,7 +36,8 @@ static enum lineage_status sync_names(int dir_fd, struct lineage_error *err)
     return synced ? LINEAGE_OK : failed("sync", PLACE_OUTBOX, err);
 }
 
-/* Names sort by time. Another command may find the file before it is locked, and remove it as one without a request. */
+/* Names sort by time. Another command may find the file before it is locked, and remove it because it holds no
+ * request. */
 static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lineage_error *err)
 {
     if (fs_mkdir(dir_fd, PLACE_OUTBOX) != 0)
@@ -60,7 +61,7 @@ static enum lineage_status make(struct outbox_file *file, int dir_fd, struct lin
     return store_fail(err, LINEAGE_EIO, "cannot make a file in " PLACE_OUTBOX);
 }
 
-/* With a zero byte behind, so that a longer request of before does not look like more of it to a person. */
+/* Ends with a zero byte, so that the rest of a longer earlier request is not taken for a part of it. */
 enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const json_t *request, bool sync, struct lineage_error *err)
 {
     enum lineage_status status = file->fd < 0 ? make(file, dir_fd, err) : LINEAGE_OK;
@@ -83,7 +84,7 @@ enum lineage_status outbox_write(struct outbox_file *file, int dir_fd, const jso
     return status;
 }
 
-/* Not synced: after a crash the request is looked up on the server, found, and struck out once more. */
+/* Not synced: after a crash the request is looked up on the server, found, and struck out again. */
 void outbox_strike(struct outbox_file *file)
 {
     if (file->fd >= 0)
@@ -112,7 +113,7 @@ void outbox_refuse(struct outbox_file *file, int dir_fd, char name[OUTBOX_NAME_M
     outbox_leave(file);
 }
 
-/* LINEAGE_ENOTFOUND if there is no whole one; what cannot be read just now is another matter. */
+/* LINEAGE_ENOTFOUND if there is no complete request; other failures mean that it cannot be read now. */
 static enum lineage_status read_request(int fd, json_t **request)
 {
     char head[HEAD_LENGTH + 1] = "";
@@ -131,7 +132,7 @@ static enum lineage_status read_request(int fd, json_t **request)
     char *text = malloc(length + 1);
     n = text ? fs_read_at(fd, text, length, HEAD_LENGTH) : -1;
     enum lineage_status status = !text ? LINEAGE_ENOMEM : n < 0 ? LINEAGE_EIO : LINEAGE_ENOTFOUND;
-    if (n == (ssize_t)length && XXH3_64bits(text, length) == digest) /* as it was written: it can be read, with memory */
+    if (n == (ssize_t)length && XXH3_64bits(text, length) == digest) /* written by this program, so only memory can be missing */
         status = (*request = json_loadb(text, length, 0, NULL)) ? LINEAGE_OK : LINEAGE_ENOMEM;
     free(text);
     return status;
@@ -194,10 +195,10 @@ struct walk {
     outbox_visit_fn *visit;
     void *context;
     size_t *n_held;
-    bool ended; /* by the visitor */
+    bool ended; /* by the visitor's return value */
 };
 
-/* Between the list and the lock another command may have delivered it: then it has no name any more. */
+/* Another command may have delivered it between the listing and the lock: then the file has no name any more. */
 static enum lineage_status visit_locked(struct walk *walk, struct outbox_file *file, struct lineage_error *err)
 {
     struct stat st;

@@ -1,4 +1,4 @@
-/* outbox_request.h: one append to a log on a server, as it is written down in the outbox (outbox.h). */
+/* outbox_request.h: one append to a log on a server, as written to the outbox (outbox.h). */
 #ifndef APPEND_OUTBOX_REQUEST_H
 #define APPEND_OUTBOX_REQUEST_H
 
@@ -13,10 +13,10 @@ enum { OUTBOX_ID_MAX = 48 };
 struct outbox_request {
     unsigned char number[16];
     char id[OUTBOX_ID_MAX]; /* outbox-NUMBER */
-    json_t *about;          /* what its file says */
+    json_t *about;          /* contents of its file */
     struct outbox_file *file;
     unsigned tries;
-    bool delivered;         /* later, by another command than the one that made it */
+    bool delivered;         /* by a later command than the one that made it */
 };
 
 #endif

@@ -30,7 +30,8 @@ static bool is_known(const struct lineage_trial *trials, size_t at, size_t extra
     return false;
 }
 
-/* Those of the 17 that a trial has as extras too go by their own member. False: there are none but the 17. */
+/* An extra that has the name of one of the 17 columns goes by the trial's own member. Returns false if only the 17
+ * are needed. */
 static bool write_header(struct buf *header, const struct lineage_trial *trials, size_t n)
 {
     bool wider = false;

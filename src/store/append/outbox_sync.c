@@ -1,4 +1,4 @@
-/* outbox_sync.c: what waits in the outbox, delivered. */
+/* outbox_sync.c: delivering the outbox. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 struct syncing {
     struct lineage_store *store;
     struct lineage_sync_stats stats;
-    struct lineage_error err; /* that ended it */
+    struct lineage_error err; /* of the failure that ended it */
 };
 
-/* A directory that waited for a trial that is not kept after all. */
+/* The directory of a trial that is not kept after all. */
 static void drop_snapshot(struct syncing *s, const struct snapshot *snapshot)
 {
     if (snapshot->copied && !snapshot->path[0])
@@ -48,21 +48,21 @@ static enum lineage_status deliver(struct syncing *s, struct outbox_request *req
     return status;
 }
 
-/* Another worker has the row of that trial of a night: nothing is missing. */
+/* Another worker has recorded that trial of a night: nothing is missing. */
 static bool is_over(const struct outbox_request *request, enum lineage_status status)
 {
     return status == LINEAGE_EEXIST &&
            json_is_true(json_object_get(json_object_get(request->about, "options"), "once_per_night"));
 }
 
-/* What the rules refuse they will refuse tomorrow. */
+/* A refusal by the rules will be the same tomorrow. */
 static bool is_refusal(enum lineage_status status)
 {
     return status == LINEAGE_EINVAL || status == LINEAGE_EEXIST || status == LINEAGE_ENOTFOUND || status == LINEAGE_ELIMIT ||
            status == LINEAGE_ECORRUPT;
 }
 
-/* False, with s->err, where the server or this machine is at fault: then the others would fail as well. */
+/* Returns false, with s->err, if the server or this machine is at fault: then the other requests would fail too. */
 static bool judge(struct syncing *s, struct outbox_file *file, const struct outbox_request *request, enum lineage_status status,
                   const char *id, const struct lineage_error *why)
 {
@@ -86,7 +86,7 @@ static bool judge(struct syncing *s, struct outbox_file *file, const struct outb
     return s->err.status == LINEAGE_OK;
 }
 
-/* After the first failure the others are only counted. */
+/* After the first failure the remaining requests are only counted. */
 static bool visit(void *context, struct outbox_file *file, json_t *about)
 {
     struct syncing *s = context;

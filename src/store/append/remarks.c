@@ -1,9 +1,8 @@
 /*
- * remarks.c: remarks.jsonl, one remark a line.
+ * remarks.c: remarks.jsonl, one remark per line.
  *
- * Beside the log and not in it: a row is never changed once it is written, and the columns are
- * shared with tools that would not know what a later remark is. One JSON object a line, so that an
- * append is one write and a torn last line costs only itself.
+ * Remarks are beside the log, not in it: a row is never changed after it is written, and other tools share the
+ * columns. With one JSON object per line an append is one write, and a torn last line costs only itself.
  */
 #include <lineage/remarks.h>
 
@@ -28,8 +27,7 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* Bounded, because a remark is shown to whoever looks at the trial, a model with a limited
- * context among them. */
+/* Bounded, because a remark is shown wherever the trial is, also to models with a limited context. */
 static enum lineage_status check(const struct lineage_remark *remark, struct lineage_error *err)
 {
     const char *author = or_empty(remark->author), *timestamp = or_empty(remark->timestamp);
@@ -44,9 +42,9 @@ static enum lineage_status check(const struct lineage_remark *remark, struct lin
     return LINEAGE_OK;
 }
 
-/* The line with its LF, and one in front for a last line that was cut off. The LF in front is used only where the file
- * ends in half a line: the remark must not become part of it. The time is that of now in the form of a row's timestamp,
- * so that both sort together. */
+/* The line with its LF, and another LF in front, which is used only if the file ends in half a line, so that the
+ * remark does not become part of that. An empty time becomes now, in the form of a row's timestamp, so that both sort
+ * together. */
 static enum lineage_status write_out(struct buf *line, const struct lineage_remark *remark, const char *exp_id,
                                      struct lineage_error *err)
 {
@@ -54,7 +52,7 @@ static enum lineage_status write_out(struct buf *line, const struct lineage_rema
     const char *given = or_empty(remark->timestamp);
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "time", *given ? given : lineage_time_format(now, time(NULL)),
                              "exp_id", exp_id, "author", or_empty(remark->author), "text", remark->text);
-    char *text = json_dumps(json, JSON_COMPACT); /* NULL of NULL */
+    char *text = json_dumps(json, JSON_COMPACT); /* json is NULL if out of memory */
     if (text)
         buf_printf(line, "\n%s\n", text);
     bool made = text && !line->failed;
@@ -63,10 +61,8 @@ static enum lineage_status write_out(struct buf *line, const struct lineage_rema
     return made ? LINEAGE_OK : store_no_memory(err);
 }
 
-/*
- * Under the lock. A write that fails half-way is cut back, so that it is nobody's remark. The lock
- * is that of the file itself, as in the log: readers take none, and skip a line that is not whole.
- */
+/* Under the lock. A write that fails half-way is cut off again. The lock is on the file itself, as for the log:
+ * readers take none, and skip a line that is incomplete. */
 static enum lineage_status write_line(int fd, const struct buf *out, struct lineage_error *err)
 {
     char last = '\n';
@@ -77,7 +73,7 @@ static enum lineage_status write_line(int fd, const struct buf *out, struct line
     if (fs_write_once(fd, out->data + skip, length) == (ssize_t)length && fs_sync_data(fd) == 0)
         return LINEAGE_OK;
     store_fail_errno(err, LINEAGE_EIO, "cannot write " PLACE_REMARKS);
-    (void)!fs_truncate(fd, (uint64_t)size); /* what fails here is passed over by readers */
+    (void)!fs_truncate(fd, (uint64_t)size); /* readers skip what a failure leaves */
     return LINEAGE_EIO;
 }
 
@@ -95,8 +91,8 @@ static enum lineage_status append_line(struct lineage_store *store, const struct
     return status;
 }
 
-/* The trial is looked up first and its id written as it stands in the store, or a remark on 014
- * would be missed by who asks for exp_014. */
+/* The trial is looked up first and its id is written in the store's spelling; otherwise a remark on 014 would not be
+ * found for exp_014. */
 enum lineage_status lineage_remark_append(struct lineage_store *store, const struct lineage_remark *remark,
                                           struct lineage_error *err)
 {
@@ -120,7 +116,7 @@ static const char *text_of(const json_t *json, const char *key)
     return or_empty(json_string_value(json_object_get(json, key)));
 }
 
-/* *more is false to stop. A line that is no JSON is skipped: it is what a kill left, or a person's. */
+/* Sets *more to false to stop. A line that is not JSON is skipped: a kill left it, or a person wrote it. */
 static enum lineage_status visit_line(bool *more, const char *line, size_t length, const char *exp_id,
                                       bool (*visit)(void *context, const struct lineage_remark *remark), void *context,
                                       struct lineage_error *err)
@@ -137,8 +133,7 @@ static enum lineage_status visit_line(bool *more, const char *line, size_t lengt
     return LINEAGE_OK;
 }
 
-/* No file is no remark; a last line without its end is given to the parser all the same, which
- * says whether it is whole. */
+/* A missing file means no remarks. A last line without its end is parsed too, which shows whether it is complete. */
 enum lineage_status lineage_remarks_read(struct lineage_store *store, const char *exp_id,
                                          bool (*visit)(void *context, const struct lineage_remark *remark),
                                          void *context, struct lineage_error *err)

@@ -1,9 +1,9 @@
 /*
- * restore.c: a record that a writer moved aside, back into the log.
+ * restore.c: puts a torn record that a writer moved aside back into the log.
  *
- * Moving aside is the cautious half of mending, and this is the other: only a person can say that a
- * record without line end was whole, so only a person's command puts it back. It goes through the
- * same claim and the same write of many records as an import, all of them or none.
+ * Moving a record aside is cautious: only a person can say whether a record without a line end was complete, so only
+ * a person's command puts it back. It uses the same claim and the same write of many records as an import, all of
+ * them or none.
  */
 #include <lineage/verify.h>
 
@@ -16,8 +16,8 @@
 #include "append_state.h"
 #include "catch_up.h"
 
-/* A record is put back as it is; a person says that it is whole, which its bytes cannot. The id
- * must be unused, because between the crash and now the trial may have been run again under it. */
+/* A record is put back unchanged, because the person vouches for it. Its id must be unused: the trial may have been
+ * run again under it since the crash. */
 static enum lineage_status check_record(struct lineage_store *store, struct tsv_reader *reader,
                                         const struct tsv_record *record, struct arena *arena, struct lineage_error *err)
 {
@@ -42,7 +42,7 @@ static enum lineage_status check_record(struct lineage_store *store, struct tsv_
     return status;
 }
 
-/* What is to be appended: the records with a line end each. */
+/* Collects the records to append, each with a line end. */
 static enum lineage_status collect(struct lineage_store *store, const struct buf *bytes, struct buf *out, size_t *n_rows,
                                    struct lineage_error *err)
 {
@@ -69,7 +69,7 @@ static enum lineage_status collect(struct lineage_store *store, const struct buf
     return status;
 }
 
-/* With the log claimed. */
+/* Call it under the claim. */
 static enum lineage_status put_back(struct lineage_store *store, const struct buf *bytes, struct log_state *end,
                                     size_t *n_rows, struct lineage_error *err)
 {
@@ -107,8 +107,8 @@ enum lineage_status lineage_restore(struct lineage_store *store, const char *nam
         status = put_back(store, &bytes, &end, n_rows, err);
         log_release(store->log);
     }
-    /* Last: killed before it, the rows are in the log and the file still there, and a second
-     * restore is refused by their ids. */
+    /* Removed last: if the process is killed before this, the rows are in the log and the file still exists, and a
+     * second restore is refused because the ids are used. */
     if (status == LINEAGE_OK && fs_unlink(store->dir_fd, name) != 0)
         status = store_fail_errno(err, LINEAGE_EIO, "the rows are back, but %s cannot be removed", name);
     if (status != LINEAGE_OK)

@@ -22,7 +22,7 @@ void tail_close(struct tail *tail)
     arena_release(&tail->arena);
 }
 
-/* A last CR is perhaps half of CR LF. */
+/* A CR at the very end may be half of CR LF. */
 bool tail_next(struct tsv_scanner *scanner, struct tsv_record *record)
 {
     if (!tsv_scan(scanner, record))

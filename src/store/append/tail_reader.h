@@ -8,7 +8,7 @@
 #include "../internal.h"
 #include "../log/log.h"
 
-/* Zeroed but for the first two: ready for the first tail_open. */
+/* Zero it except for the first two members before the first tail_open. */
 struct tail {
     struct lineage_store *store;
     struct log_state *end; /* of the log */

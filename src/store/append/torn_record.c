@@ -1,12 +1,13 @@
 /*
- * torn_record.c: the end of the log under a claim.
+ * torn_record.c: mends the end of the log, under the claim.
  *
- * A record that a kill cut inside its last cell has as many cells as a whole one and reads as half a sentence, so a record
- * is believed only with its line end. What has none is not dropped either: an editor may have saved it so.
+ * A record that a kill cut inside its last cell has as many cells as a complete one and reads as half a sentence, so
+ * only a record with its line end counts as complete. One without is not dropped either, because an editor may have
+ * saved it so.
  *
- * A quote that another tool opened and never closed swallows all rows behind it, in every reader. Only the one record is at
- * fault. It ends where a sound row begins whose id is in no other row: rows that somebody pasted into a cell have ids
- * that are.
+ * A quote that another tool opened and never closed swallows all rows behind it, for every reader, although only one
+ * record is at fault. That record ends where a sound row begins whose id no other row has; rows that somebody pasted
+ * into a cell have ids that are in the log already.
  */
 #include "torn_record.h"
 
@@ -17,12 +18,9 @@
 #include "append_state.h"
 #include "tail_reader.h"
 
-/*
- * Whether the text behind a line end inside an open quote begins with a row that stands for itself.
- * Sound, terminated and with an id of its own: three things that text pasted into a cell hardly has
- * at once. A row wrongly taken for part of the cell is moved aside and can be restored; one wrongly
- * taken for a row would stay.
- */
+/* Whether the text behind a line end inside an open quote begins with a row of its own: sound, terminated, and with
+ * an unused id. Text that was pasted into a cell hardly has all three. A row that is wrongly taken for part of the
+ * cell is moved aside and can be restored; part of a cell that is wrongly taken for a row would stay. */
 static enum lineage_status begins_with_row(struct tail *tail, size_t at, bool *row, struct lineage_error *err)
 {
     struct tsv_scanner scanner;
@@ -41,8 +39,8 @@ static enum lineage_status begins_with_row(struct tail *tail, size_t at, bool *r
     return status;
 }
 
-/* Where the record that begins at `at` and never closes its quote ends: *to is where the next
- * row begins, or the end. Looked for at line ends only, since a row begins nowhere else. */
+/* Finds the end of the record at `at` that never closes its quote: *to is where the next row begins, or the end of
+ * the log. Only line ends are looked at, because a row begins nowhere else. */
 static enum lineage_status find_end(struct tail *tail, size_t at, size_t *to, struct lineage_error *err)
 {
     const char *data = tail->bytes.data, *line_end;
@@ -66,11 +64,9 @@ static void say(struct tail *tail, const struct tsv_record *record, uint64_t lin
                  (unsigned long long)length, tail->store->dir, name, name);
 }
 
-/*
- * An unterminated header is whole only if it is the canonical one: a cut one of another tool has
- * fewer columns, and nothing tells. Moving a whole one aside would leave a log without columns, and
- * the next append would write another header than its rows were to have.
- */
+/* An unterminated header is known to be complete only if it is the canonical one: another tool's header that was cut
+ * has fewer columns, which nothing shows. Moving a complete header aside would leave a log without columns, and the
+ * next append would write a header that does not fit the rows. */
 static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_record *record, bool *whole,
                                            struct lineage_error *err)
 {
@@ -85,8 +81,8 @@ static enum lineage_status is_whole_header(struct tail *tail, const struct tsv_r
     return LINEAGE_OK;
 }
 
-/* *next is where reading goes on. In the middle of the file the bytes become line ends: rows
- * behind them must stay where they are (log_blank). */
+/* *next is where reading continues. In the middle of the file the bytes are overwritten with line ends, because the
+ * rows behind them must stay in place (log_blank). */
 static enum lineage_status move_aside(struct tail *tail, const struct tsv_record *record, uint64_t line, uint64_t *next,
                                       struct lineage_error *err)
 {
@@ -105,8 +101,8 @@ static enum lineage_status move_aside(struct tail *tail, const struct tsv_record
     return status;
 }
 
-/* The first record that does not end; false if there is none. The scan begins where the index
- * stopped, which is the end of a terminated record: what lies before needs no second look. */
+/* Finds the first unterminated record; false if there is none. The scan begins where the mirror stopped, at the end
+ * of a terminated record, because everything before that was checked. */
 static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_record *record)
 {
     struct tsv_scanner scanner;
@@ -117,7 +113,7 @@ static bool find_open_record(struct tail *tail, uint64_t *line, struct tsv_recor
     return false;
 }
 
-/* In a loop, because behind the record that was moved there may be another that does not end. */
+/* A loop, because behind the record that was moved there may be another unterminated one. */
 enum lineage_status torn_record_mend(struct lineage_store *store, struct log_state *end, struct lineage_error *err)
 {
     struct tail tail = {.store = store, .end = end};
@@ -137,7 +133,7 @@ enum lineage_status torn_record_mend(struct lineage_store *store, struct log_sta
     }
     tail_close(&tail);
     store->append->finish_line = whole_header;
-    if (status == LINEAGE_OK && open) /* the index may have shown what was moved */
+    if (status == LINEAGE_OK && open) /* the mirror may have shown what was moved */
         status = mirror_sync(store->mirror, err);
     return status;
 }

@@ -8,7 +8,7 @@
 #include "append_state.h"
 #include "tail_reader.h"
 
-/* Whether the parent of a row is still to come, so that a row to come may close a cycle. */
+/* Whether the parent of a row is not in the log yet, so that a later row may close a cycle. */
 static enum lineage_status awaits_parent(struct tail *tail, const char *parent, bool *awaits, struct lineage_error *err)
 {
     bool found = false;
@@ -21,8 +21,7 @@ static enum lineage_status awaits_parent(struct tail *tail, const char *parent, 
     return status;
 }
 
-/* A row that cannot be read is no row here, but fieldkit may read it: its number is not given
- * again. */
+/* A record that cannot be read is not a row here, but fieldkit may read it, so its number is not given again. */
 static enum lineage_status take_record(struct tail *tail, const struct tsv_record *record, struct lineage_error *err)
 {
     struct tail_row read;
@@ -32,7 +31,7 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     if (status != LINEAGE_OK)
         return status;
     if (!read.is_row) {
-        if (read.id) /* other tools read it: its id is used up */
+        if (read.id) /* other tools read it: its id is used */
             row_note_id(read.id, &state->next_id, &state->id_width);
         return LINEAGE_OK;
     }
@@ -44,8 +43,8 @@ static enum lineage_status take_record(struct tail *tail, const struct tsv_recor
     return status;
 }
 
-/* Under the claim, so that nothing can follow what is read. Unterminated records are gone by
- * now, except for a canonical header. */
+/* Called under the claim, so that nothing is appended meanwhile. Unterminated records were moved aside before, except
+ * for a canonical header. */
 static enum lineage_status read_from(struct lineage_store *store, uint64_t from, uint64_t line, const struct log_state *end,
                                      struct lineage_error *err)
 {

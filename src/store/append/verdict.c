@@ -1,8 +1,8 @@
 /*
  * verdict.c: keep or discard, and why.
  *
- * Written once and used by append, by import and in the block, which says for each discard what it
- * would have needed: three places that must never disagree about one row.
+ * Append, import and the rendered block, which states for each discard what it would have needed, all use these
+ * functions, so that they never disagree about a row.
  */
 #include "verdict.h"
 
@@ -13,17 +13,14 @@
 #include <lineage/store.h>
 #include <lineage/text.h>
 
-/*
- * Two means of n seeds differ by noise_std * sqrt(2 / n) by chance; two of those are asked for. The
- * larger of the two counts, since min_delta is what the owner cares for and the other what the
- * measurement can tell.
- */
+/* Two means of n seeds differ by noise_std * sqrt(2 / n) by chance; twice that is required. The larger of the two
+ * counts: min_delta is what matters to the owner, the other is what the measurement can detect. */
 double lineage_threshold(double min_delta, double noise_std, unsigned noise_seeds)
 {
     return fmax(min_delta, 2 * noise_std * sqrt(2.0 / (noise_seeds ? noise_seeds : 1)));
 }
 
-/* Digits after the point of a number as it is written; -1 if it is written with an exponent. */
+/* Digits behind the point when the number is written; -1 if it is written with an exponent. */
 static int decimals(double value)
 {
     char text[LINEAGE_NUMBER_MAX];
@@ -32,10 +29,10 @@ static int decimals(double value)
 }
 
 /*
- * 0.3 - 0.1 is 0.19999999999999998 in binary; rounded to the places that the two scores were
- * written with it is 0.2, which is what a person subtracts and what a threshold of 0.2 is compared
- * with. Numbers with exponents or many places were not written by hand and stay exact; below 1e3
- * with 12 places the scaled value is far inside the 53 bits of a double.
+ * 0.3 - 0.1 is 0.19999999999999998 in binary. Rounded to the digits with which the two scores were written it is 0.2,
+ * which is what a person computes and what a threshold of 0.2 should be compared with. Numbers with exponents or many
+ * digits were not written by hand and stay exact. Below 1e3 with 12 digits the scaled value is far inside the 53 bits
+ * of a double.
  */
 double verdict_difference(double score, double best)
 {
@@ -50,8 +47,7 @@ double verdict_difference(double score, double best)
     return rint(exact * scale) / scale;
 }
 
-/* Strictly better even with a threshold of 0: an equal score is no gain, and keeping it would
- * move the best to a later row. */
+/* Strictly better even with a threshold of 0: keeping an equal score would move the best to a later row. */
 bool verdict_is_keep(double difference, double threshold, bool higher)
 {
     double gain = higher ? difference : -difference;

@@ -1,12 +1,11 @@
 /*
- * fs.c: the store's system calls, with a hook in front of each.
+ * fs.c: the store's system calls, with a fault hook in front of each.
  *
- * EINTR is repeated wherever it can come: a profiler or a terminal resize must not fail an append.
- * close is not repeated, because on Linux the descriptor is gone after the first.
+ * Calls that may be interrupted are repeated after EINTR, because a profiler or a terminal resize must not fail an
+ * append. close is not repeated, because on Linux the descriptor is gone after the first call.
  *
- * Everything is relative to the store's directory descriptor: a store goes on working when it is
- * renamed or when the process changes its directory, and a link that is put in the path later leads
- * nowhere.
+ * Every path is relative to the descriptor of the store's directory: a store goes on working when it is renamed or
+ * when the process changes its directory, and a link that is put into the path later has no effect.
  */
 #define _GNU_SOURCE /* SEEK_DATA, SEEK_HOLE */
 #include "fs.h"
@@ -23,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The one global of the library: a test's hook, NULL in every other process. */
+/* The only global of the library: a test's hook, NULL in every other process. */
 static fs_fault_fn *fault_hook;
 static void *fault_context;
 
@@ -33,8 +32,8 @@ void fs_set_fault(fs_fault_fn *fault, void *context)
     fault_context = context;
 }
 
-/* 0 to go on, FS_FAULT_SHORT, or -2 with errno set. In front of the call, so that a test which
- * kills there leaves what a kill before that call leaves. */
+/* Returns 0 to go on, FS_FAULT_SHORT, or -2 with errno set. It is called before the system call, so that a test which
+ * kills the process there leaves what a kill before that call leaves. */
 static int faulted(const char *call)
 {
     int fault = fault_hook ? fault_hook(fault_context, call) : 0;
@@ -45,8 +44,8 @@ static int faulted(const char *call)
     return fault;
 }
 
-/* O_CLOEXEC, or a trial started from this process would inherit the locked log: a flock belongs
- * to the open file that both share, and would be held until the trial ends. */
+/* O_CLOEXEC, because a trial that this process starts would inherit the locked log: parent and child share the flock,
+ * which would then be held until the trial ends. */
 int fs_open(int dir_fd, const char *name, int flags, mode_t mode)
 {
     int fd;
@@ -65,8 +64,8 @@ int fs_close(int fd)
     return fault ? -1 : status;
 }
 
-/* One call, because write to a regular file is not interleaved with that of another process, and
- * a kill leaves a prefix: the states that FORMAT.md lists after a crash rest on both. */
+/* One system call, because a write to a regular file is not interleaved with that of another process, and a kill
+ * leaves a prefix of it: the states that FORMAT.md lists after a crash depend on both. */
 ssize_t fs_write_once(int fd, const void *data, size_t length)
 {
     ssize_t n;
@@ -81,8 +80,8 @@ ssize_t fs_write_once(int fd, const void *data, size_t length)
     return n;
 }
 
-/* Not for the log, where a second write would be a second chance to be killed: for copies that are
- * synced before anybody relies on them. */
+/* Not for the log, where a kill between two writes would leave half a record; for copies that are synced before
+ * anybody relies on them. */
 int fs_write_all(int fd, const void *data, size_t length)
 {
     const char *bytes = data;
@@ -90,8 +89,7 @@ int fs_write_all(int fd, const void *data, size_t length)
         ssize_t n = fs_write_once(fd, bytes, length);
         if (n < 0)
             return -1;
-        /* POSIX allows it for a length above 0 in odd cases; without the check the loop would
-         * never end. */
+        /* POSIX allows 0 for a length above 0 in odd cases; without this check the loop would never end. */
         if (n == 0) {
             errno = ENOSPC;
             return -1;
@@ -102,7 +100,7 @@ int fs_write_all(int fd, const void *data, size_t length)
     return 0;
 }
 
-/* pread: the descriptor's position is shared with whoever inherited or duplicated it. */
+/* pread, because processes that inherited or duplicated the descriptor share its position. */
 ssize_t fs_read_at(int fd, void *data, size_t length, uint64_t offset)
 {
     size_t done = 0;
@@ -149,12 +147,12 @@ bool fs_next_data(int fd, uint64_t from, uint64_t size, uint64_t *start, uint64_
     if (data < 0 && errno == ENXIO)
         return false;
     /* Then everything is data, and only room is lost. */
-    *start = hole < 0 ? from : (uint64_t)data; /* a file system that knows of no holes */
+    *start = hole < 0 ? from : (uint64_t)data; /* a file system without holes: everything is data */
     *end = hole < 0 || (uint64_t)hole > size ? size : (uint64_t)hole;
     return *start < *end;
 }
 
-/* For a file whose name is on disk already; a new one needs fs_sync and its directory. */
+/* For a file whose name is durable already; a new one needs fs_sync and a sync of its directory. */
 int fs_sync_data(int fd)
 {
     return faulted("fdatasync") ? -1 : fdatasync(fd);
@@ -170,7 +168,7 @@ int fs_truncate(int fd, uint64_t length)
     return faulted("ftruncate") ? -1 : ftruncate(fd, (off_t)length);
 }
 
-/* Both directories, for a rename across them is as atomic as within one. */
+/* Takes both directories, because a rename across directories is as atomic as within one. */
 int fs_rename(int from_dir, const char *from, int to_dir, const char *to)
 {
     return faulted("rename") ? -1 : renameat(from_dir, from, to_dir, to);
@@ -181,8 +179,7 @@ int fs_unlink(int dir_fd, const char *name)
     return faulted("unlink") ? -1 : unlinkat(dir_fd, name, 0);
 }
 
-/* Two processes may make it at once, and only the one that was second would fail: that it is
- * there is what both wanted. Something else of that name is an error, and says so as what it is. */
+/* Two processes may create it at once, and both want it to exist, so EEXIST is not a failure if it is a directory. */
 int fs_mkdir(int dir_fd, const char *name)
 {
     struct stat st;
@@ -207,7 +204,7 @@ int fs_lock(int fd, bool exclusive)
     return status;
 }
 
-/* Never interrupted, as it does not wait. */
+/* Never interrupted, because it does not wait. */
 int fs_try_lock(int fd)
 {
     return faulted("flock") ? -1 : flock(fd, LOCK_EX | LOCK_NB);
@@ -233,8 +230,7 @@ int fs_stat_open(int fd, struct stat *st)
     return faulted("stat") ? -1 : fstat(fd, st);
 }
 
-/* By the effective user, as open would judge; access(2) asks for the real one, which differs
- * under sudo and set-uid. */
+/* Judged by the effective user, as open does; access(2) uses the real user, who differs under sudo and set-uid. */
 bool fs_can_write(int dir_fd, const char *name)
 {
     return !faulted("access") && faccessat(dir_fd, name, W_OK, AT_EACCESS) == 0;
@@ -246,7 +242,7 @@ bool fs_is_dir(int dir_fd, const char *name)
     return fs_stat(dir_fd, name, 0, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* One component after the other, because a link in the middle leads away as well as the last. */
+/* Checked one component after the other, because a link in the middle leads away as well as the last one. */
 bool fs_is_dir_below(int dir_fd, const char *path)
 {
     char name[NAME_MAX + 1];
@@ -279,7 +275,7 @@ int fs_chmod(int fd, mode_t mode)
     return faulted("chmod") ? -1 : fchmod(fd, mode);
 }
 
-/* For who must own what is in it. */
+/* For a caller that must own everything in the directory. */
 int fs_mkdir_new(int dir_fd, const char *name, mode_t mode)
 {
     return faulted("mkdir") ? -1 : mkdirat(dir_fd, name, mode);
@@ -310,7 +306,8 @@ int fs_watch_open(void)
     return faulted("watch") ? -1 : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 }
 
-/* For calls that take paths only: through the descriptor that is open on the directory, whatever that is called by now. */
+/* For calls that accept only paths: through the descriptor that is open on the directory, whatever its name is by
+ * now. */
 enum { PROC_PATH = 64 };
 
 static bool proc_path(char path[PROC_PATH], int dir_fd, const char *name)
@@ -343,7 +340,7 @@ bool fs_is_marked(int dir_fd, const char *name, const char *attribute)
     return proc_path(path, dir_fd, name) && !faulted("mark") && getxattr(path, attribute, NULL, 0) >= 0;
 }
 
-/* Takes the descriptor over also when it fails, as on success: callers need one path only. */
+/* Takes over the descriptor even if it fails, so that callers need one cleanup path only. */
 DIR *fs_list(int fd)
 {
     DIR *list = faulted("list") ? NULL : fdopendir(fd);
@@ -360,16 +357,13 @@ const char *fs_next(DIR *list)
     if (faulted("list"))
         return NULL;
     do
-        errno = 0; /* readdir says nothing else of the difference between a failure and the end */
+        errno = 0; /* only errno tells a failure of readdir from the end */
     while ((entry = readdir(list)) && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
     return entry ? entry->d_name : NULL;
 }
 
-/*
- * Without an answer: it tidies up after a failure that is being reported, and whatever stays is
- * found by the next append. unlink is tried before looking what it is, so that a link is removed
- * and never followed.
- */
+/* Returns nothing: it tidies up after a failure that is being reported, and the next append finds what is left.
+ * unlink is tried first, so that a link is removed and never followed. */
 void fs_remove_tree(int dir_fd, const char *name)
 {
     const char *entry;
@@ -383,19 +377,16 @@ void fs_remove_tree(int dir_fd, const char *name)
     fs_rmdir(dir_fd, name);
 }
 
-/*
- * A name that no other writer uses: the process, and an address of its stack. Two threads have two
- * stacks. The dot hides it from listings; 40 bytes of the name leave room for the numbers below
- * NAME_MAX.
- */
+/* A name that no other writer uses: it has the process and an address on its stack, because two threads have two
+ * stacks. The leading dot hides it from listings; 40 bytes of the name leave room for the numbers within NAME_MAX. */
 static void temporary_name(char out[96], const char *name)
 {
     int length = (int)strnlen(name, 40);
     snprintf(out, 96, ".%.*s.%ld-%lx.tmp", length, name, (long)getpid(), (unsigned long)(uintptr_t)&length);
 }
 
-/* The owner first: a change of owner takes bits of the mode away. Where the group cannot be given, its rights are not
- * given to another group in its stead. */
+/* The owner is set first, because a change of owner clears bits of the mode. If the group cannot be set, its rights
+ * are not given to another group. */
 static int make_like(int fd, const struct stat *like)
 {
     struct stat now;
@@ -408,8 +399,8 @@ static int make_like(int fd, const struct stat *like)
     return fs_chmod(fd, mode);
 }
 
-/* O_EXCL with O_NOFOLLOW: a link that somebody put under the temporary name would lead the write
- * elsewhere. Where the mode is to be that of another file nobody else may read it until it is. */
+/* O_EXCL with O_NOFOLLOW, because a link under the temporary name would lead the write elsewhere. If the mode is
+ * copied from another file, nobody else may read this one until the mode is set. */
 static int write_file(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                       const struct stat *like)
 {
@@ -422,18 +413,16 @@ static int write_file(int dir_fd, const char *name, const void *data, size_t len
     if (status == 0 && sync)
         status = fs_sync(fd);
     int saved = errno;
-    /* close is judged as well: on network file systems it is where a full disk is reported. */
+    /* close is checked too, because network file systems report a full disk there. */
     if (fs_close(fd) != 0 && status == 0)
         return -1;
     errno = saved;
     return status;
 }
 
-/*
- * Synced before the rename: a file system may write names earlier than data, and a crash would then
- * leave an empty file under the final name. rename puts the new file in place at once: readers have
- * the old bytes or the new ones, and a kill leaves a temporary that nobody reads.
- */
+/* Synced before the rename, because a file system may write names earlier than data, and a crash would leave an empty
+ * file under the final name. rename is atomic: readers see the old bytes or the new ones, and a kill leaves a
+ * temporary file that nobody reads. */
 static enum lineage_status replace_through(const char *temporary, int dir_fd, const char *name, const void *data,
                                            size_t length, bool sync, struct lineage_error *err)
 {
@@ -458,7 +447,7 @@ enum lineage_status fs_replace(int dir_fd, const char *name, const void *data, s
     return replace_through(temporary, dir_fd, name, data, length, sync, err);
 }
 
-/* One temporary name for all, so that what a kill leaves is not one more file each time. */
+/* Uses one temporary name for all writers, so that kills do not leave more and more files. */
 enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *data, size_t length, bool sync,
                                      struct lineage_error *err)
 {
@@ -469,11 +458,8 @@ enum lineage_status fs_replace_alone(int dir_fd, const char *name, const void *d
     return replace_through(temporary, dir_fd, name, data, length, sync, err);
 }
 
-/*
- * A link to the temporary name, not a rename: it fails where a rename would take another's place.
- * For files that must never be written over, such as what a person wrote (KNOWLEDGE.md.before-N):
- * looking first and renaming then leaves a gap in which another process can make one.
- */
+/* Links the temporary file instead of renaming it: a link fails if the name is taken, while a rename would replace
+ * the file. For files that must never be overwritten, such as a person's text (KNOWLEDGE.md.before-N). */
 enum lineage_status fs_create(int dir_fd, const char *name, const void *data, size_t length, const struct stat *like,
                               struct lineage_error *err)
 {
@@ -490,7 +476,7 @@ enum lineage_status fs_create(int dir_fd, const char *name, const void *data, si
     return status;
 }
 
-/* The rest of an open file, by read and not pread: a pipe has no positions. */
+/* Reads the rest of an open file with read instead of pread, because a pipe has no positions. */
 static ssize_t read_rest(int fd, struct buf *out)
 {
     char chunk[1 << 16];
@@ -527,7 +513,8 @@ static enum lineage_status open_to_read(int *fd, int dir_fd, const char *name, i
     return store_fail_errno(err, errno == ENOENT ? LINEAGE_ENOTFOUND : LINEAGE_EIO, "cannot open %s", name);
 }
 
-/* Not waiting at open: a pipe in the place of a file would keep a writer, and all who wait for it, for ever. */
+/* O_NONBLOCK, because a pipe in the place of the file would block the writer, and everyone who waits for it, for
+ * ever. */
 enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
     struct stat st;
@@ -550,7 +537,7 @@ enum lineage_status fs_read_file(int dir_fd, const char *name, struct buf *out, 
     return status;
 }
 
-/* For sources that a user names: `lineage import` reads from a pipe as well. */
+/* For sources that a user names: `lineage import` also reads from a pipe. */
 enum lineage_status fs_read_stream(int dir_fd, const char *name, struct buf *out, struct lineage_error *err)
 {
     int fd;

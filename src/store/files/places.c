@@ -1,9 +1,9 @@
 /*
  * places.c: names of the files of a store.
  *
- * Names in one place, since three parties rely on them: FORMAT.md, which promises that other files
- * are left alone; a snapshot of a directory that holds the store, which must not copy it into
- * itself; and `verify`, which goes from a name back to its row.
+ * They are in one place because three readers rely on them: FORMAT.md, which promises that other files are left
+ * alone; the snapshot of a directory that contains the store, which must not copy the store into itself; and
+ * `verify`, which finds the row of a file by the file's name.
  */
 #include "places.h"
 
@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With `.json` and the name of a temporary beside it a longer one would pass NAME_MAX. */
+/* With `.json` and the suffix of a temporary file, a longer name would exceed NAME_MAX. */
 #define LONGEST_ID 200
 #define JSON ".json"
 
-/* An id is data and may be `../results` or begin with a dot: one that cannot be a plain name has
- * no telemetry, and is refused before anything is written. */
+/* An id is data and may be `../results` or begin with a dot. An id that cannot be a plain name has no telemetry, and
+ * is refused before anything is written. */
 bool place_telemetry(char path[PLACE_MAX], const char *exp_id)
 {
     size_t length = strlen(exp_id);
@@ -27,7 +27,7 @@ bool place_telemetry(char path[PLACE_MAX], const char *exp_id)
     return true;
 }
 
-/* A leading dot is a temporary of fs_replace, and no row's. */
+/* A name with a leading dot is a temporary file of fs_replace and belongs to no row. */
 bool place_telemetry_id(char id[PLACE_MAX], const char *name)
 {
     size_t length = strlen(name), extension = sizeof JSON - 1;
@@ -38,11 +38,8 @@ bool place_telemetry_id(char id[PLACE_MAX], const char *name)
     return true;
 }
 
-/*
- * Part of a file name: a slash or a control character becomes `_`. Specialists are free text
- * (`reward/shaping`). Two of them may become one name, and then the later row's snapshot gets a
- * number (name_snapshot in append_beside.c).
- */
+/* Adds text to a file name, with a slash or a control character as `_`. Specialists are free text (`reward/shaping`).
+ * Two of them may become one name; then the later row's snapshot gets a number (name_snapshot in append_files.c). */
 static void add_name(char *out, const char *text, size_t max)
 {
     size_t n = strlen(out);
@@ -69,11 +66,8 @@ void place_snapshot_again(char path[PLACE_MAX], const char *exp_id, const char *
 
 #define COPY ".copy-"
 
-/*
- * The process and an address in it: two handles of one process may copy at once. The name only has
- * to be free; whether a copy is abandoned is told by its lock, since the number of a dead process
- * is given to another one.
- */
+/* The name contains the process and an address in it, because two handles of one process may copy at once. It only
+ * has to be unused; a lock tells whether the copy is abandoned, because the number of a dead process is reused. */
 void place_snapshot_copy(char path[PLACE_MAX], const void *owner, unsigned n)
 {
     snprintf(path, PLACE_MAX, PLACE_SNAPSHOTS "/" COPY "%ld-%lx-%u", (long)getpid(), (unsigned long)(uintptr_t)owner, n);
@@ -90,7 +84,7 @@ bool place_is_own(const char *name)
                                         PLACE_MIRROR,    PLACE_TELEMETRY,     PLACE_SNAPSHOTS,     PLACE_CHECKPOINTS,
                                         PLACE_KNOWLEDGE, PLACE_RENDERED,      PLACE_REMARKS,      PLACE_LOGS,
                                         PLACE_PROVENANCE, PLACE_SERVER,       PLACE_OUTBOX};
-    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)}; /* no comma is missing */
+    static const char *const beginnings[] = {PLACE_RESULTS, ".trial-", ("." PLACE_RESULTS), ("." PLACE_DIGESTS)}; /* commas inside parentheses are intended */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -105,8 +99,8 @@ void place_torn(char name[64], unsigned n)
     snprintf(name, 64, PLACE_RESULTS ".torn-%u", n);
 }
 
-/* Strict, because `restore` reads and then removes the file of that name, given by a user: no
- * path and no other file of the store must pass. */
+/* Strict, because `restore` reads and then removes the file with this name, which a user gives: no path and no other
+ * file of the store may pass. */
 bool place_is_torn(const char *name)
 {
     static const char beginning[] = PLACE_RESULTS ".torn-";

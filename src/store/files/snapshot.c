@@ -1,12 +1,12 @@
 /*
- * snapshot.c: a work directory copied under a temporary name, synced, and renamed when its row is
- * sure. The copy takes long and is made before the log is claimed; only the rename happens under
- * the claim. Everything is opened relative to its directory and without following links, so that a
- * work directory that changes meanwhile leads nowhere else.
+ * snapshot.c: a work directory is copied under a temporary name, synced, and renamed when its row is certain. Copying
+ * takes long and happens before the log is claimed; only the rename happens under the claim. Everything is opened
+ * relative to its directory and without following links, so that a work directory that changes meanwhile leads
+ * nowhere else.
  *
- * A snapshot is what later trials start from, so it must be the tree as it was when it was copied:
- * owners' permissions, links as links, holes as holes. What a copy cannot be (a socket, a device)
- * is refused and not left out, because a snapshot with something missing fails long afterwards.
+ * Later trials start from a snapshot, so it must be the same tree: permissions of the owner, links as links, holes as
+ * holes. A file that cannot be copied (a socket, a device) makes the snapshot fail instead of being left out, because
+ * a snapshot with something missing fails long afterwards.
  */
 #include "snapshot.h"
 
@@ -20,14 +20,14 @@
 #include "fs.h"
 
 #define COPY_BYTES ((size_t)1 << 16)
-/* Each level holds two descriptors open, and a process has 1024 by default. */
+/* Each level keeps two descriptors open, and a process has 1024 by default. */
 #define MAX_DEPTH 64
 
 struct copying {
     bool sync;
     unsigned depth;
-    struct stat store; /* whose own files are not part of anybody's work */
-    struct stat copy;  /* nor is the copy itself */
+    struct stat store; /* the store, whose own files are not copied */
+    struct stat copy;  /* the copy, which is not copied into itself */
     struct lineage_error *err;
 };
 
@@ -36,11 +36,9 @@ static enum lineage_status failed(struct copying *c, const char *doing, const ch
     return store_fail_errno(c->err, LINEAGE_EIO, "snapshot: cannot %s %s", doing, name);
 }
 
-/*
- * Holes stay holes: a file of a gigabyte may be one of nothing. The final truncate gives the file
- * its length where the end is a hole. A file that shrinks meanwhile ends in zeros and one that
- * grows is cut: its length is that of the moment when it was opened.
- */
+/* Holes stay holes, because a file of a gigabyte may contain nothing. The final truncate sets the length if the
+ * file ends in a hole. The length is that at open: a file that shrinks meanwhile ends in zeros, and one that grows
+ * is cut. */
 static int copy_bytes(int from, int to, uint64_t size)
 {
     char *buffer = malloc(COPY_BYTES);
@@ -60,8 +58,8 @@ static int copy_bytes(int from, int to, uint64_t size)
     return status == 0 ? fs_truncate(to, size) : -1;
 }
 
-/* The kind is looked at again after opening, since the name may lead elsewhere than a moment
- * ago; O_NONBLOCK, or a pipe put there would hold the append up. */
+/* The type is checked again after opening, because the name may refer to something else by now. O_NONBLOCK, because a
+ * pipe would block the append. */
 static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
 {
     enum lineage_status status = LINEAGE_OK;
@@ -72,7 +70,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
         status = failed(c, "read", name);
     else if (!S_ISREG(st.st_mode))
         status = store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is no longer a file", name);
-    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* past the umask */
+    else if (to < 0 || copy_bytes(from, to, (uint64_t)st.st_size) != 0 || fs_chmod(to, mode & 0777) != 0 || /* sets the mode despite the umask */
              (c->sync && fs_sync(to) != 0))
         status = failed(c, "copy", name);
     if (to >= 0 && fs_close(to) != 0 && status == LINEAGE_OK)
@@ -82,7 +80,7 @@ static enum lineage_status copy_file(struct copying *c, int from_dir, int to_dir
     return status;
 }
 
-/* Not followed: a link to data of a terabyte is part of the work, the data is not. */
+/* Not followed: a link to a terabyte of data is part of the work, the data is not. */
 static enum lineage_status copy_link(struct copying *c, int from_dir, int to_dir, const char *name)
 {
     char target[PATH_MAX];
@@ -95,8 +93,8 @@ static enum lineage_status copy_link(struct copying *c, int from_dir, int to_dir
 
 static enum lineage_status copy_tree(struct copying *c, int from, int to);
 
-/* Writable for its owner whatever the source's mode is, or the copy could neither be filled nor
- * ever be removed. The mode again at the end, past the umask. */
+/* Writable for its owner whatever the source's mode is; otherwise the copy could neither be filled nor removed. The
+ * final mode is set at the end, despite the umask. */
 static enum lineage_status copy_dir(struct copying *c, int from_dir, int to_dir, const char *name, mode_t mode)
 {
     int from = -1, to = -1;
@@ -141,14 +139,14 @@ static enum lineage_status copy_entry(struct copying *c, int from, int to, const
     return store_fail(c->err, LINEAGE_EINVAL, "snapshot: %s is neither file, directory nor symbolic link", name);
 }
 
-/* Takes over `from`. A directory is synced after what is in it: its entries are on disk when its row says so. */
+/* Takes over `from`. A directory is synced after its contents, so that its entries are durable before its row is. */
 static enum lineage_status copy_tree(struct copying *c, int from, int to)
 {
     enum lineage_status status = LINEAGE_OK;
     const char *entry;
     struct stat st;
-    /* The store's own files are left out where the work directory holds the store: the copy
-     * would otherwise contain snapshots/, and with it itself. */
+    /* The store's own files are left out if the work directory contains the store; otherwise the copy would contain
+     * snapshots/, and therefore itself. */
     bool is_store = fs_stat_open(from, &st) == 0 && is_same(&st, &c->store);
     DIR *dir = fs_list(from);
     if (!dir)
@@ -164,11 +162,9 @@ static enum lineage_status copy_tree(struct copying *c, int from, int to)
     return status;
 }
 
-/*
- * The directory snapshots/, locked: shared while a copy is made and not locked itself yet,
- * exclusive by who cleans up. Between making a copy's directory and locking it a kill cannot be
- * told from a copy that is about to be locked; the shared lock keeps who cleans up out of that gap.
- */
+/* Opens snapshots/ with a lock: shared while a copy is made that has no lock of its own yet, exclusive during a
+ * clean-up. In the moment between creating a copy's directory and locking it, a copy looks abandoned; the shared lock
+ * keeps a clean-up out of that moment. */
 static int open_snapshots(int dir_fd, bool exclusive)
 {
     int fd = fs_open(dir_fd, PLACE_SNAPSHOTS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -220,8 +216,8 @@ enum lineage_status snapshot_copy(struct snapshot *snapshot, int dir_fd, const c
     return status;
 }
 
-/* What a kill left under that name, made for a row that did not get in, goes. It is moved away first: a kill in
- * between must not leave half of it under the name. */
+/* Moves away what a kill left under that name for a row that was not added. It is moved before it is removed, because
+ * a kill in between must not leave half of it under the name. */
 static int make_room(const struct snapshot *snapshot, int dir_fd, const char *path, char old[PLACE_MAX])
 {
     struct stat st;
@@ -232,8 +228,8 @@ static int make_room(const struct snapshot *snapshot, int dir_fd, const char *pa
     return fs_rename(dir_fd, path, dir_fd, old);
 }
 
-/* The old one is removed only after the new one is in its place. The directory is synced before
- * the row is written, for the row names it. */
+/* The old directory is removed only after the new one is in place. The directory is synced before the row is written,
+ * because the row names it. */
 enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, const char *path, bool sync,
                                      struct lineage_error *err)
 {
@@ -250,7 +246,7 @@ enum lineage_status snapshot_publish(struct snapshot *snapshot, int dir_fd, cons
     return synced ? LINEAGE_OK : store_fail_errno(err, LINEAGE_EIO, "snapshot: cannot sync %s", path);
 }
 
-/* A lock and not an age: a copy may take hours. */
+/* A lock instead of an age, because a copy may take hours. */
 bool snapshot_is_abandoned(int snapshots_fd, const char *name)
 {
     if (!place_is_snapshot_copy(name))
@@ -262,8 +258,7 @@ bool snapshot_is_abandoned(int snapshots_fd, const char *name)
     return abandoned;
 }
 
-/* Two descriptors, since the list takes one over and closes it, while the other one has the lock
- * until the end. */
+/* Two descriptors, because the listing closes one while the other keeps the lock until the end. */
 void snapshot_clean_up(int dir_fd)
 {
     int fd = open_snapshots(dir_fd, true), lock = fd < 0 ? -1 : fs_open(fd, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -293,7 +288,7 @@ void snapshot_remove(struct snapshot *snapshot, int dir_fd)
     *snapshot = (struct snapshot){0};
 }
 
-/* What was not published was made for a row that is not kept, or not there. */
+/* An unpublished copy was made for a row that is not kept or was not added. */
 void snapshot_release(struct snapshot *snapshot, int dir_fd)
 {
     if (!snapshot->path[0])

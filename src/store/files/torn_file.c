@@ -1,4 +1,4 @@
-/* torn_file.c: see torn.h. */
+/* torn_file.c: see torn_file.h. */
 #include "torn_file.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include "fs.h"
 #include "places.h"
 
-/* O_EXCL and a new number: what an earlier crash left there is somebody's record too. An
- * incomplete copy is removed again, since `restore` would take it for the record. */
+/* O_EXCL and a new number, because a file that an earlier crash left holds somebody's record too. An incomplete copy
+ * is removed again; otherwise `restore` would take it for the record. */
 static enum lineage_status save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
                                 struct lineage_error *err)
 {

@@ -1,4 +1,4 @@
-/* torn_file.h: a record that nothing proves whole, kept beside the store's other files: results.tsv.torn-N. */
+/* torn_file.h: the file results.tsv.torn-N, which keeps a record that nothing proves complete. */
 #ifndef FILES_TORN_FILE_H
 #define FILES_TORN_FILE_H
 
@@ -6,7 +6,8 @@
 
 #include "../fail.h"
 
-/* Durably, under the next free number; name receives it. place names the log in a message. */
+/* Saves the bytes durably under the next free number; name receives the file's name. place names the log in a
+ * message. */
 enum lineage_status torn_save(int dir_fd, const char *place, const char *bytes, size_t length, char name[64],
                               struct lineage_error *err);
 

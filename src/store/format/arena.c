@@ -1,10 +1,9 @@
 /*
- * arena.c: block arena and growing byte buffer. A trial has a dozen texts that live and die
- * together, and a sync reads a million of them: one block is reused instead of a dozen allocations
- * each.
+ * arena.c: block arena and growing byte buffer. A trial has a dozen texts with the same lifetime, and a sync reads a
+ * million trials: one block is reused instead of a dozen allocations each.
  *
- * The buffer remembers that it failed instead of reporting each addition: a record is put together
- * by dozens of calls, and only the whole of it is written or refused.
+ * The buffer remembers that an addition failed instead of reporting each one: a record is built by dozens of calls,
+ * and is written or refused as a whole.
  */
 #include "arena.h"
 
@@ -15,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the texts of a usual row, so that a sync goes on with one block. Each further one is twice as large, so that
- * the one that arena_reset keeps soon holds a thousand rows. */
+/* Room for the texts of a usual row, so that a sync gets by with one block. Each further block is twice as large, so
+ * that the one that arena_reset keeps soon holds a thousand rows. */
 #define BLOCK_BYTES 4096u
 #define LARGEST_DOUBLED ((size_t)512 << 10)
 
@@ -56,8 +55,8 @@ static void *take(struct arena *arena, size_t bytes)
     return (char *)block->data + block->used - bytes;
 }
 
-/* Zeroed, because structs grow members and a forgotten one should be empty. The product is
- * checked: counts come from files. */
+/* Zeroed, so that a member that is added to a struct later is empty. The product is checked, because counts come from
+ * files. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     size_t bytes;
@@ -76,7 +75,7 @@ char *arena_text(struct arena *arena, const char *text, size_t length)
     return out;
 }
 
-/* The newest block is kept: it is the largest that was needed. */
+/* The newest block is kept, because it is the largest. */
 void arena_reset(struct arena *arena)
 {
     struct arena_block *kept = arena->blocks;
@@ -150,8 +149,7 @@ void buf_puts(struct buf *buf, const char *text)
     buf_add(buf, text, strlen(text));
 }
 
-/* Measured first and printed then: notes are of any length, and a fixed buffer would cut them
- * without a word. */
+/* Measured first and then printed: notes have any length, and a fixed buffer would cut them silently. */
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;
@@ -159,7 +157,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     if (length < 0) {
-        buf->failed = true; /* a text of 2 GiB, say: without it the buffer would look whole */
+        buf->failed = true; /* for a text of 2 GiB: without it the buffer would look complete */
     } else if (buf_reserve(buf, (size_t)length)) {
         vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
         buf->length += (size_t)length;
@@ -168,7 +166,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_end(args);
 }
 
-/* For a text that was put together with one separator too many. */
+/* For a text that was built with one separator too many. */
 void buf_truncate(struct buf *buf, size_t length)
 {
     if (length < buf->length) {

@@ -11,11 +11,11 @@ struct arena {
 };
 void *arena_alloc(struct arena *arena, size_t count, size_t size); /* zeroed; NULL when out of memory */
 char *arena_text(struct arena *arena, const char *text, size_t length); /* NUL-terminated copy */
-void arena_reset(struct arena *arena);   /* forget everything, keep one block for reuse */
+void arena_reset(struct arena *arena);   /* empties it, and keeps one block for reuse */
 void arena_release(struct arena *arena);
 
-/* A growing byte string, always NUL-terminated once anything was added. After an allocation failure
- * `failed` is set and further additions do nothing: check once at the end. */
+/* A growing byte string, always NUL-terminated once anything was added. After an allocation failure `failed` is set
+ * and further additions do nothing, so that one check at the end is enough. */
 struct buf {
     char *data;
     size_t length, capacity;
@@ -29,7 +29,7 @@ static inline bool buf_reserve(struct buf *buf, size_t length)
 }
 void buf_add(struct buf *buf, const void *data, size_t length);
 void buf_puts(struct buf *buf, const char *text);
-void buf_add_hex(struct buf *buf, const void *data, size_t length); /* two digits a byte, in lower case */
+void buf_add_hex(struct buf *buf, const void *data, size_t length); /* two digits per byte, in lower case */
 static inline void buf_put(struct buf *buf, char c) /* one byte */
 {
     if (!buf_reserve(buf, 1))

@@ -1,6 +1,6 @@
 /*
- * config.c: lineage.json (schema/lineage.schema.json). Strict: a mistyped "direction" that was skipped would turn every
- * keep into a discard, and nobody would look for the reason here.
+ * config.c: lineage.json (schema/lineage.schema.json). The parser is strict: if a mistyped "direction" were skipped,
+ * every keep would become a discard, and nobody would look for the reason here.
  */
 #include "config.h"
 
@@ -30,8 +30,7 @@ static enum lineage_status wrong(const char *key, const char *what, struct linea
     return store_fail(err, LINEAGE_ECORRUPT, "lineage.json: %s must be %s", key, what);
 }
 
-/* No default for a value that is neither: the wrong direction reverses every comparison from
- * then on. */
+/* Any other value is refused, because a wrong direction reverses every later comparison. */
 static enum lineage_status read_direction(struct lineage_config *config, const json_t *value,
                                           struct lineage_error *err)
 {
@@ -45,7 +44,7 @@ static enum lineage_status read_direction(struct lineage_config *config, const j
     return LINEAGE_OK;
 }
 
-/* Refused and not cut: a column name cut at 63 bytes names another column, or none. */
+/* Refused instead of cut: a column name cut at 63 bytes names another column, or none. */
 static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key, const json_t *value,
                                      struct lineage_error *err)
 {
@@ -56,7 +55,7 @@ static enum lineage_status read_name(char out[LINEAGE_NAME_MAX], const char *key
     return LINEAGE_OK;
 }
 
-/* A negative one can only be a slip: neither a spread nor a least gain is below 0. */
+/* A negative number can only be a mistake: neither a spread nor a least gain is below 0. */
 static enum lineage_status read_positive(double *out, const char *key, const json_t *value,
                                          struct lineage_error *err)
 {
@@ -64,8 +63,7 @@ static enum lineage_status read_positive(double *out, const char *key, const jso
     return json_is_number(value) && *out >= 0 ? LINEAGE_OK : wrong(key, "a number from 0 on", err);
 }
 
-/* Jansson's integers have 64 bits, the member 32: without a bound 4294967296 seeds would be
- * none. */
+/* Jansson's integers have 64 bits, the member 32: without a bound 4294967296 seeds would become 0. */
 static enum lineage_status read_seeds(unsigned *out, const json_t *value, struct lineage_error *err)
 {
     json_int_t n = json_integer_value(value);
@@ -101,8 +99,7 @@ enum lineage_status config_parse(struct lineage_config *config, char **log, cons
     *config = (struct lineage_config){.direction = LINEAGE_LOWER};
     if (log)
         *log = NULL;
-    /* Jansson would let the last of two equal keys win, silently; which of two directions was
-     * meant only the owner knows. */
+    /* Jansson would silently let the last of two equal keys win, but only the owner knows which direction was meant. */
     json_t *root;
     enum lineage_status status =
         json_text_parse(&root, "lineage.json", LINEAGE_ECORRUPT, text, length, JSON_REJECT_DUPLICATES, err);
@@ -143,8 +140,8 @@ static void put_string(struct buf *out, const char *key, const char *text)
     json_decref(string);
 }
 
-/* Not by Jansson, whose %.17g writes 0.1 as 0.10000000000000001, which then stands in a file
- * that people edit. A zero is left out, since reading gives it back. */
+/* Not by Jansson, whose %.17g writes 0.1 as 0.10000000000000001 into a file that people edit. A zero is left out,
+ * because it is the default. */
 static void put_number(struct buf *out, const char *key, double value)
 {
     char number[LINEAGE_NUMBER_MAX];
@@ -166,8 +163,8 @@ void config_write(struct buf *out, const struct lineage_config *config)
     buf_puts(out, "\n}\n");
 }
 
-/* For a struct that a caller filled in: what init writes must be readable by config_parse, or
- * the store could never be opened again. memchr, because such an array may have no NUL. */
+/* For a struct that a caller filled in: config_parse must be able to read what init writes, or the store could never
+ * be opened again. memchr, because such an array may have no NUL. */
 enum lineage_status config_check(const struct lineage_config *config, struct lineage_error *err)
 {
     const double numbers[] = {config->min_delta, config->noise_std};

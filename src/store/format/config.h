@@ -6,10 +6,9 @@
 
 #include "arena.h"
 
-/*
- * Zero members are left out. LINEAGE_ECORRUPT for malformed JSON, unknown keys, wrong types. *log, if not NULL, becomes the
- * name of the server that has the log and the settings (freed by the caller), NULL if it is results.tsv.
- */
+/* Zero members are left out. LINEAGE_ECORRUPT for malformed JSON, unknown keys, wrong types. *log, if not NULL,
+ * becomes the name of the server that has the log and the settings (the caller frees it), or NULL if the log is
+ * results.tsv. */
 enum lineage_status config_parse(struct lineage_config *config, char **log, const char *text, size_t length,
                                  struct lineage_error *err);
 void config_write(struct buf *out, const struct lineage_config *config);

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if there is
- * none. */
+/* Reads the leading signed number of expected_delta: `-0.0015`, `+0.80 EM`, `≥ +0.5pp EM`. False if it begins
+ * otherwise. */
 bool expected_number(double *value, const char *text);
 
 #endif

@@ -1,10 +1,10 @@
-/* json_text.c: the difference between a text that is no JSON and one for which there was no memory. */
+/* json_text.c: distinguishes malformed JSON from a lack of memory. */
 #include "json_text.h"
 
 #include <errno.h>
 
-/* Jansson gives up at the first allocation that fails, most often with the message of a bad token; malloc leaves its errno
- * (POSIX), which nothing that Jansson does in between changes. */
+/* Jansson gives up at the first allocation that fails, usually with the message of a bad token. malloc sets errno
+ * (POSIX), and nothing that Jansson does after that changes it. */
 enum lineage_status json_text_parse(json_t **root, const char *name, enum lineage_status malformed, const char *text,
                                     size_t length, size_t flags, struct lineage_error *err)
 {

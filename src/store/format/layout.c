@@ -1,6 +1,6 @@
 /*
- * layout.c: what the header says: which cell holds which column, and which column is the score. Columns go by name,
- * never by place: the three tools that write such files order and extend them differently.
+ * layout.c: the header: which cell holds which column, and which column is the score. Columns are found by name,
+ * never by position, because the three tools that write such files order and extend them differently.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +8,15 @@
 #include "../fail.h"
 #include "row.h"
 
-/*
- * Names of the five-column log that stand for ours. karpathy/autoresearch keeps `commit val_bpb
- * memory_gb status description`: opened as it is, such a history can be compared with before
- * anybody decides to move it.
- */
+/* Column names of the five-column log and what they mean here. karpathy/autoresearch writes `commit val_bpb memory_gb
+ * status description`; opened without conversion, such a history can be compared with before anybody decides to
+ * import it. */
 static const struct {
     const char *theirs, *ours;
 } autoresearch_names[] = {{"commit", "exp_id"}, {"description", "hypothesis"}};
 
-/* By bytes and case, as Python's csv.DictReader does: `Status` is another column to it, and an
- * extra here. */
+/* Compared by bytes including case, as Python's csv.DictReader does: `Status` is another column there, and an extra
+ * column here. */
 static int find_cell(const struct row_layout *layout, const char *name)
 {
     for (size_t i = 0; i < layout->n_cells; i++)
@@ -27,8 +25,8 @@ static int find_cell(const struct row_layout *layout, const char *name)
     return -1;
 }
 
-/* A spreadsheet that saved the file put a byte order mark in front of the first name. Copied,
- * because a layout outlives the bytes that its header was read from by many syncs. */
+/* Drops the byte order mark that a spreadsheet puts in front of the first name. The names are copied, because a
+ * layout outlives the bytes of its header by many syncs. */
 static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, size_t n)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -44,8 +42,7 @@ static bool copy_names(struct row_layout *layout, const struct tsv_cell *cells, 
     return layout->names != NULL;
 }
 
-/* Of two columns of one name the first counts: it stays what it was when somebody adds a column
- * at the end. */
+/* Of two columns with the same name the first counts, so that adding a column at the end changes nothing. */
 static void map_columns(struct row_layout *layout)
 {
     layout->identical = layout->n_cells == LINEAGE_N_COLUMNS;
@@ -57,8 +54,8 @@ static void map_columns(struct row_layout *layout)
     }
 }
 
-/* A file that has an exp_id column is none of these, even if it has a commit as well: there
- * commit is an extra. */
+/* A file with an exp_id column is not such a log, even if it has a commit column as well; there commit is an extra
+ * column. */
 static void map_autoresearch(struct row_layout *layout)
 {
     if (find_cell(layout, "exp_id") >= 0 || find_cell(layout, "commit") < 0)
@@ -74,11 +71,9 @@ static void map_autoresearch(struct row_layout *layout)
     }
 }
 
-/*
- * A configured column that is missing is an error and not a reason to guess: another column would
- * rank the trials by another measure, and nothing on the screen would say so. Without a setting
- * core_metric comes first, since it is in every file that this library writes.
- */
+/* A configured column that is missing is an error, not a reason to guess: another column would rank the trials by
+ * another measure, and nothing on the screen would show it. Without a setting core_metric comes first, because every
+ * file that this library writes has it. */
 static enum lineage_status choose_metric(struct row_layout *layout, const char *metric, struct lineage_error *err)
 {
     const char *name = metric;

@@ -1,14 +1,13 @@
 /*
  * notes.c: settings in the notes cell (grammar in lineage/notes.h).
  *
- * Only the beginning of a `;`-separated piece can set anything. What follows a number decides
- * whether it was a value at all: `0.9→0.95` and `0.3%` are prose.
+ * Only the beginning of a `;`-separated piece can set anything. What follows a number decides whether it is a value
+ * at all: `0.9→0.95` and `0.3%` are prose.
  *
- * The cell is shared: people, agents and other tools write prose into it, and every row that exists
- * was written before some part of this grammar. So the grammar may grow only by what is hardly ever
- * prose, and in doubt a piece is prose: a setting that is missed can be added by hand, one that
- * nobody meant is found by queries for ever. The mirror, the block, queries and `compare` all ask
- * here and nowhere else.
+ * People, agents and other tools share the cell and write prose into it, and every existing row was written before
+ * some part of this grammar. So the grammar may only grow by forms that prose hardly ever has, and a doubtful piece
+ * counts as prose: a setting that is missed can be added by hand, but one that nobody meant is found by queries for
+ * ever. The mirror, the rendered block, queries and `compare` all use this parser.
  */
 #include <lineage/notes.h>
 
@@ -30,11 +29,8 @@ struct span {
     size_t length;
 };
 
-/*
- * What was found, in order; the last of a key wins when all is read. All are collected and sorted
- * at the end: looking each name up among those before would cost the square of their number, and a
- * notes cell may hold ten thousand.
- */
+/* What was found, in order; the last value of a key wins. Everything is collected and sorted at the end: looking each
+ * name up among those before it would take quadratic time, and a notes cell may hold ten thousand. */
 struct found_param {
     struct lineage_param param;
     size_t order;
@@ -68,7 +64,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* An alias need not be a name of the grammar itself, as it is never written. */
+/* An alias need not be a name of the grammar itself, because it is never written. */
 bool lineage_param_name_ok(const char *name)
 {
     size_t length = strlen(name);
@@ -82,8 +78,8 @@ bool lineage_param_name_ok(const char *name)
     return true;
 }
 
-/* A semicolon would end the piece and control characters the line that shows it; neither can be
- * escaped in a cell that other tools read as prose. */
+/* A semicolon would end the piece, and control characters the line that shows it. Neither can be escaped in a cell
+ * that other tools read as prose. */
 bool lineage_param_text_ok(const char *text)
 {
     size_t length = strlen(text);
@@ -113,8 +109,8 @@ static struct span skip(struct span s, size_t n)
     return (struct span){s.text + n, s.length - n};
 }
 
-/* Length of a parameter name at the start, 0 if there is none. Longer than LINEAGE_NAME_MAX is
- * no name, since it would not fit where names are kept. */
+/* Length of the parameter name at the start, 0 if there is none. A name of LINEAGE_NAME_MAX bytes or more does not
+ * count, because it would not fit where names are stored. */
 static size_t name_length(struct span s)
 {
     size_t n = 0;
@@ -136,8 +132,8 @@ static bool ends_value(struct span s)
     return !s.length || is_blank(s.text[0]) || strchr(",()", s.text[0]);
 }
 
-/* NAME=NUMBER at the start of *s, which is moved behind it. A digit is not enough, the number
- * must end like one: `lr=1e-4x`, `acc=0.93→0.95` are remarks about values. */
+/* NAME=NUMBER at the start of *s, which is moved behind it. The number must also end like one: `lr=1e-4x` and
+ * `acc=0.93→0.95` are remarks about values. */
 static bool take_any_setting(struct span *s, struct span *name, double *value)
 {
     size_t n = name_length(*s);
@@ -152,8 +148,7 @@ static bool take_any_setting(struct span *s, struct span *name, double *value)
     return lineage_number_parse(value, number.text, digits);
 }
 
-/* 1e999 is a decimal, but no number that a trial can have run with: taken for infinity it would be found by every range
- * that is open above. */
+/* 1e999 is a decimal, but no trial can have run with it; as infinity it would match every range that is open above. */
 static bool take_setting(struct span *s, struct span *name, double *value)
 {
     struct span from = *s;
@@ -178,7 +173,7 @@ static bool begins_with(struct span *s, const char *word)
     return true;
 }
 
-/* Ends at the first word that is no setting, for words may follow the statistics. */
+/* Ends at the first word that is not a setting, because words may follow the statistics. */
 static void parse_clip_scale(struct notes_builder *b, struct span s)
 {
     struct span name;
@@ -200,8 +195,8 @@ static void put_turn(struct notes_builder *b, const struct lineage_turn_stat *st
     b->n_turns++;
 }
 
-/* A turn, its mean and its spread belong together; a piece that lacks one is prose, since a
- * table of turns with holes in it would be read as zeros. */
+/* A turn, its mean and its spread belong together. A piece that lacks one is prose, because gaps in a table of turns
+ * would be read as zeros. */
 static void parse_turn(struct notes_builder *b, struct span s)
 {
     struct lineage_turn_stat turn = {.mean = (double)NAN, .std = (double)NAN};
@@ -228,8 +223,8 @@ static void parse_turn(struct notes_builder *b, struct span s)
         put_turn(b, &turn);
 }
 
-/* Two keys are statistics with members of their own, whichever way they are written, so that
- * nobody finds them under parameters in one row and not in the next. */
+/* Two keys are statistics with members of their own, however they are written, so that they are not parameters in one
+ * row and statistics in the next. */
 static void put_param(struct notes_builder *b, struct span name, double value, const char *text)
 {
     struct lineage_trial *trial = b->trial;
@@ -253,13 +248,15 @@ static void put_param(struct notes_builder *b, struct span name, double value, c
 
 /* ---- texts ---- */
 
-/* Signs beside letters and digits; what stands in prose as a sign of its own (an arrow, a question) is none. */
+/* Characters beside letters and digits. Characters that are symbols in prose (an arrow, a question mark) do not
+ * count. */
 static bool is_word_char(char c)
 {
     return is_letter(c) || (c >= '0' && c <= '9') || memchr("_.-+/:@", c, 7);
 }
 
-/* Bytes of the word at the start, 0 if there is none. A sentence or a range may end with what no word ends with. */
+/* Bytes of the word at the start, 0 if there is none. A sentence or a range may end with characters that cannot end a
+ * word. */
 static size_t word_length(struct span s)
 {
     double number;
@@ -272,7 +269,7 @@ static size_t word_length(struct span s)
     return ends && n <= LINEAGE_PARAM_TEXT_MAX && !lineage_number_parse(&number, s.text, n) ? n : 0;
 }
 
-/* Bytes of the quoted text at the start with its quotes, 0 if there is none; *value is what it says. */
+/* Bytes of the quoted text at the start with its quotes, 0 if there is none; *value is the text without them. */
 static size_t quoted_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
 {
     size_t n = 0, i = 1;
@@ -293,7 +290,7 @@ static size_t quoted_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1
     return lineage_param_text_ok(value) ? i + 1 : 0;
 }
 
-/* Either kind; returns the bytes read. */
+/* A word or a quoted text; returns the number of bytes read. */
 static size_t text_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
 {
     size_t n = word_length(s);
@@ -304,11 +301,8 @@ static size_t text_length(struct span s, char value[LINEAGE_PARAM_TEXT_MAX + 1])
     return n;
 }
 
-/*
- * NAME=TEXT and what separates it from the next, or the end: *s is moved behind both. Stricter than
- * numbers, as words are what prose is made of: something must separate it from what follows, and
- * nothing may stand behind.
- */
+/* NAME=TEXT and the separator or end behind it; *s is moved behind both. Stricter than for numbers, because prose is
+ * made of words: something must separate it from what follows, and nothing may be behind the last one. */
 static bool take_text(struct span *s, struct span *name, char value[LINEAGE_PARAM_TEXT_MAX + 1])
 {
     size_t n = name_length(*s);
@@ -331,7 +325,7 @@ static bool take_text(struct span *s, struct span *name, char value[LINEAGE_PARA
     return !(is(*name, "ig_clip_scale_mean") || is(*name, "ig_clip_scale_std"));
 }
 
-/* Whether there are texts and nothing else: only then any of them counts. */
+/* Whether there are only texts; otherwise none of them counts. */
 static bool is_all_text(struct span s)
 {
     char value[LINEAGE_PARAM_TEXT_MAX + 1];
@@ -356,8 +350,8 @@ static void parse_texts(struct notes_builder *b, struct span s)
     }
 }
 
-/* Numbers first; texts only in what is left, and only if all of it is texts: `lr=1e-4, a note:
- * x=y is odd` keeps its first setting and sets nothing else. */
+/* Numbers come first. The rest is read as texts only if all of it is texts: `lr=1e-4, a note: x=y is odd` keeps its
+ * first setting and sets nothing else. */
 static void parse_settings(struct notes_builder *b, struct span s)
 {
     struct span name;
@@ -384,12 +378,12 @@ static void parse_piece(struct notes_builder *b, struct span s)
         parse_settings(b, s);
 }
 
-/* A tool that knows no texts reads only the numbers, and so both see the same value. */
+/* A number wins over a text, so that a tool that does not know texts sees the same value. */
 static int by_name(const void *a, const void *b)
 {
     const struct found_param *x = a, *y = b;
     int order = strcmp(x->param.name, y->param.name);
-    if (!order) /* a number wins over a text, whichever comes last */
+    if (!order) /* a number wins over a text, even if the text comes last */
         order = (y->param.text != NULL) - (x->param.text != NULL);
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
@@ -401,7 +395,7 @@ static int by_turn(const void *a, const void *b)
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
-/* The last one found of each name, sorted by name. */
+/* Keeps the last one found of each name, sorted by name. */
 static bool keep_params(struct notes_builder *b)
 {
     struct lineage_param *params = arena_alloc(b->arena, b->n_params, sizeof *params);
@@ -438,7 +432,7 @@ static size_t count(const char *text, char c)
     return n;
 }
 
-/* A piece's settings with blanks or commas between them, as far as they can be read. */
+/* Looks for an infinite number among a piece's settings, with blanks or commas between them. */
 static bool has_infinity(struct span s, struct span *name)
 {
     double value = 0;
@@ -468,8 +462,8 @@ bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX])
     return false;
 }
 
-/* Counting `=` and `;` gives upper bounds for both arrays, so that they are allocated once; most
- * rows of other tools have neither and cost a search. */
+/* Counting `=` and `;` gives upper bounds for both arrays, so that they are allocated once. Most rows of other tools
+ * have neither and cost only the search. */
 enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, struct arena *arena,
                                 struct lineage_error *err)
 {
@@ -496,8 +490,8 @@ enum lineage_status notes_parse(struct lineage_trial *trial, const char *notes, 
     return LINEAGE_OK;
 }
 
-/* Whether a piece is settings or statistics to its end. What is half settings, half words is
- * shown as it is: cutting it would leave half a sentence. */
+/* Whether a piece consists of settings or statistics to its end. A piece that is half settings, half words is shown
+ * whole, because cutting it would leave half a sentence. */
 static bool is_parsed_whole(struct span s)
 {
     struct span name;
@@ -512,8 +506,7 @@ static bool is_parsed_whole(struct span s)
     return (any && !s.length) || (listed && is_all_text(s));
 }
 
-/* Printers show parameters in columns, and the rest of the notes beside them without saying the
- * same twice. */
+/* Printers show parameters in columns and the remark beside them, without repeating them. */
 const char *notes_remark(const char *notes, struct arena *arena)
 {
     struct buf out = {0};
@@ -558,7 +551,7 @@ const char *lineage_param_text_format(char out[LINEAGE_PARAM_QUOTED_MAX], const 
     return out;
 }
 
-/* What people type is not prose: between commas anything goes that begins with a letter. */
+/* A user's list is not prose: between commas anything counts that begins with a letter. */
 bool lineage_param_text_next(char out[LINEAGE_PARAM_TEXT_MAX + 1], const char **text)
 {
     struct span s = skip_blanks((struct span){*text, strlen(*text)});

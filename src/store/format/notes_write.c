@@ -1,4 +1,6 @@
-/* notes_write.c: parameters and statistics of a trial, into the notes of its row; what notes.c reads back. */
+/*
+ * notes_write.c: writes the parameters and statistics of a trial into the notes of its row, for notes.c to read back.
+ */
 #include <lineage/notes.h>
 
 #include <string.h>
@@ -13,7 +15,7 @@ static bool same(double a, double b)
     return a == b;
 }
 
-/* Adds the setting unless notes say it already; false if they say something else. */
+/* Adds the setting unless the notes have it already; false if they have another value. */
 static bool add_param(struct buf *out, const struct lineage_param *param, const struct lineage_trial *said)
 {
     char quoted[LINEAGE_PARAM_QUOTED_MAX];
@@ -34,7 +36,7 @@ static bool add_param(struct buf *out, const struct lineage_param *param, const 
     return true;
 }
 
-/* Member by member: notes may say the mean and the caller the spread. */
+/* Member by member, because the notes may have the mean and the caller the spread. */
 static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     struct lineage_number m = trial->ig_clip_scale_mean, s = trial->ig_clip_scale_std;
@@ -58,8 +60,7 @@ static bool add_clip_scale(struct buf *out, const struct lineage_trial *trial, c
     return true;
 }
 
-/* All of the caller's or none: turns of two sources in one row could not be told apart
- * afterwards. */
+/* All turns of the caller or none: turns of two sources in one row could not be distinguished later. */
 static void add_turns(struct buf *out, const struct lineage_trial *trial, const struct lineage_trial *said)
 {
     for (size_t i = 0; i < trial->n_turns && !said->n_turns; i++) {
@@ -74,11 +75,9 @@ static void add_turns(struct buf *out, const struct lineage_trial *trial, const 
     }
 }
 
-/*
- * In front of what people wrote, because only the beginning of a piece sets anything and prose may
- * lack the semicolon that would end it. Two values for one setting are refused: the row would say
- * both, and which was run is known to the caller alone.
- */
+/* In front of what people wrote, because only the beginning of a piece sets anything, and prose may lack the
+ * semicolon that would end it. Two values for one setting are refused, because only the caller knows which one was
+ * run. */
 static enum lineage_status compose(struct buf *out, const struct lineage_trial *trial,
                                    const struct lineage_trial *said, struct lineage_error *err)
 {
@@ -92,7 +91,7 @@ static enum lineage_status compose(struct buf *out, const struct lineage_trial *
     return LINEAGE_OK;
 }
 
-/* It would set nothing, which whoever wrote it does not expect. */
+/* An infinite number would set nothing, which its writer does not expect. */
 static enum lineage_status check_infinity(const char *notes, struct lineage_error *err)
 {
     char name[LINEAGE_NAME_MAX];

@@ -1,12 +1,11 @@
 /*
- * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this
- * file finds how many are needed and lays them out. The C library only ever sees and gives numbers
- * without a decimal point here, so the locale of the process does not matter.
+ * number.c: doubles as text. Digits come from the C library's correctly rounded conversions; this file finds how many
+ * are needed and lays them out. The C library only reads and writes numbers without a decimal point here, so the
+ * locale of the process does not matter.
  *
- * The text must be that of CPython's repr byte for byte: a tool that rewrites the file through
- * Python then leaves every row the bytes it had, and rows whose digits changed by that would count
- * as edited (the mirror's digests) although nothing was. printf's %.17g is no substitute: it writes
- * 0.1 as 0.10000000000000001.
+ * The text must equal CPython's repr byte for byte: a tool that rewrites the file through Python then leaves every
+ * row's bytes unchanged. Otherwise such rows would count as edited (the mirror's digests) although nothing was.
+ * printf's %.17g is not a substitute, because it writes 0.1 as 0.10000000000000001.
  */
 #include <float.h>
 #include <math.h>
@@ -28,8 +27,7 @@ struct decimal {
     int n, point;
 };
 
-/* Digits of `%.*e`, whatever the locale's decimal point is. Whatever stands between two digits
- * is the locale's point, so only digits are taken. */
+/* Digits of `%.*e`. Whatever is between two digits is the locale's decimal point, so only digits are taken. */
 static struct decimal round_to(double value, int n)
 {
     char text[64];
@@ -67,16 +65,14 @@ static void step_up(struct decimal *d)
     d->point++;
 }
 
-/*
- * Fewest digits that read back. A normal double that has a decimal of up to 15 digits shows it when printed
- * with 15; a subnormal may have a shorter one. At a power of two the gap below is half the gap above, so the
- * nearest decimal of a length may lie just too low while the next one above it reads back.
- */
+/* Fewest digits that read back. A normal double that has a decimal of up to 15 digits shows it when printed with 15;
+ * a subnormal may have a shorter one. At a power of two the gap below is half the gap above, so the nearest decimal
+ * of a length may be just too low while the next one above it reads back. */
 static struct decimal shortest(double value)
 {
     struct decimal d = {.n = 0};
-    /* 15 is DBL_DIG: any decimal of so many digits survives the way to a double and back, so
-     * nothing shorter than what %.15 shows, less its zeros, can be missed. */
+    /* 15 is DBL_DIG: any decimal of up to 15 digits survives the way to a double and back, so nothing shorter than
+     * what %.15 shows, less its zeros, can be missed. */
     for (int n = value < DBL_MIN ? 1 : 15; n <= MAX_DIGITS; n++) {
         d = round_to(value, n);
         double back = value_of(&d);
@@ -140,13 +136,12 @@ static char *lay_out(char *out, const struct decimal *d)
 }
 
 /*
- * value as n / 10^places with n of at most 15 digits, if there is such an n. n / 10^places is
- * correctly rounded, so if it gives the value back, the digits of n are its shortest form: no other
- * decimal of 15 digits or fewer reads back as the same double. The bounds keep n below 1e15 and
- * places at most 22, so that n and the power of ten are exact doubles: only then is the quotient
- * the nearest double. And value * 10^places is off by less than n / 2^52, a quarter, so that cutting
- * its sum with a half finds the n that there is. Tried first because printf and strtod work with
- * numbers of any length, and most numbers in a store are such decimals.
+ * Finds value as n / 10^places with n of at most 15 digits, if there is such an n. n / 10^places is correctly
+ * rounded, so if it equals the value, the digits of n are its shortest form: no other decimal of 15 digits or fewer
+ * reads back as the same double. The bounds keep n below 1e15 and places at most 22, so that n and the power of ten
+ * are exact doubles; only then is the quotient the nearest double. value * 10^places is off by less than n / 2^52, a
+ * quarter, so adding a half and truncating finds n. Tried first because printf and strtod handle numbers of any
+ * length, and most numbers in a store are such decimals.
  */
 static bool short_decimal(uint64_t *n, int *places, double value)
 {
@@ -178,7 +173,7 @@ static struct decimal decimal_of(uint64_t n, int places)
     return d;
 }
 
-/* n / 10^places without an exponent, from its last digit on. Returns the end. */
+/* Writes n / 10^places without an exponent, from its last digit on. Returns the end. */
 static char *write_plain(char *out, uint64_t n, int places)
 {
     char text[LINEAGE_NUMBER_MAX], *at = text + sizeof text;
@@ -195,7 +190,7 @@ static char *write_plain(char *out, uint64_t n, int places)
     return out + length;
 }
 
-/* A finite number above 0. An exponent is due below 1e-4; from 1e16 up no decimal is a short one. */
+/* Writes a finite number above 0. Below 1e-4 an exponent is needed; from 1e16 up no number is a short decimal. */
 static char *write_positive(char *out, double value)
 {
     uint64_t n;
@@ -230,7 +225,7 @@ const char *lineage_number_format(char out[LINEAGE_NUMBER_MAX], double value)
     return out;
 }
 
-/* Not isspace, which asks the locale: in some a byte of UTF-8 is a blank. */
+/* Not isspace, which depends on the locale: in some locales a byte of UTF-8 is a blank. */
 static bool is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -253,10 +248,8 @@ static bool is_word(const char *text, size_t length, const char *word)
     return i == length && !word[i];
 }
 
-/*
- * What Python's float() takes, less its underscores. strtod would also take hexadecimal, `nan(...)`
- * and, in some locales, a comma: such a cell would be a number here and text in every other tool.
- */
+/* Accepts what Python's float() accepts, except underscores. strtod would also accept hexadecimal, `nan(...)` and, in
+ * some locales, a comma: such a cell would be a number here and text in every other tool. */
 size_t number_length(const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');
@@ -278,8 +271,8 @@ size_t number_length(const char *text, size_t length)
     return i;
 }
 
-/* The exponent of `e+12`, 0 for nothing; far beyond any double it no longer grows. So
- * `1e99999999999` is infinite and not an overflow, which C leaves undefined. */
+/* The exponent of `e+12`, 0 if there is none. Far beyond any double it no longer grows, so that `1e99999999999` is
+ * infinite instead of an overflow, which C leaves undefined. */
 static long written_exponent(const char *text, size_t length)
 {
     long exponent = 0;
@@ -291,11 +284,10 @@ static long written_exponent(const char *text, size_t length)
 }
 
 /*
- * text is a checked decimal: give strtod its digits as a whole number and the exponent that goes
- * with it. A cell may have any number of digits, and rounding twice could give the neighbour of the
- * nearest double. What lies between two doubles has at most 767 digits: of those behind the 800th
- * all that counts is whether one is not 0, which a last 1 says. 24 bytes hold a sign, that 1, the
- * exponent of any length and its NUL.
+ * text is a checked decimal. strtod gets its digits as a whole number with the matching exponent, because a cell may
+ * have any number of digits, and rounding twice could give the neighbour of the nearest double. The midpoint of two
+ * doubles has at most 767 digits, so of the digits behind the 800th it only matters whether one is not 0, which a
+ * final 1 states. 24 bytes hold a sign, that 1, the exponent of any length and its NUL.
  */
 static double convert(const char *text, size_t length)
 {
@@ -353,8 +345,8 @@ static bool convert_short(double *value, const char *text, size_t length)
     return true;
 }
 
-/* Words that other tools write (Python prints `nan`, C `-nan`): they must survive reading, or
- * the row would be refused for a number that its writer meant. */
+/* Words that other tools write (Python prints `nan`, C `-nan`) must be read, or the row would be refused for a number
+ * that its writer meant. */
 static bool parse_word(double *value, const char *text, size_t length)
 {
     size_t i = length && (text[0] == '+' || text[0] == '-');

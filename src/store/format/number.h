@@ -1,4 +1,4 @@
-/* number.h: what rows and the notes grammar need of numbers beyond lineage/text.h. */
+/* number.h: reading and writing numbers for rows and the notes grammar, beyond lineage/text.h. */
 #ifndef FORMAT_NUMBER_H
 #define FORMAT_NUMBER_H
 

@@ -1,5 +1,7 @@
-/* range.c: a range as one types it, `0.1:0.5`, `:1.0`, `1e-4:`, `0.3`: closed at both ends, and nan is refused, because
- * it would match nothing and look like an answer. */
+/*
+ * range.c: reads a range as people type it: `0.1:0.5`, `:1.0`, `1e-4:`, `0.3`. It is closed at both ends. nan is
+ * refused, because it would match nothing and look like an answer.
+ */
 #include <lineage/query.h>
 
 #include <math.h>
@@ -9,8 +11,7 @@
 
 #include "../fail.h"
 
-/* An end that is left out is open, so that ":1.0" also finds what nobody thought of as a lower
- * bound, -inf included. */
+/* An end that is left out is open, so that ":1.0" also finds values below any expected bound, including -inf. */
 static bool parse_end(struct lineage_number *end, const char *text, size_t length)
 {
     *end = (struct lineage_number){0};

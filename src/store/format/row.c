@@ -1,10 +1,10 @@
 /*
  * row.c: a record's cells as a trial.
  *
- * A row that can be understood counts, whatever else is odd about it (too many cells, too few behind the status), and
- * what is odd is reported: a history with holes in it misleads more than one with warnings. What other tools skip
- * (text that is no UTF-8, a repeated header, an unknown label) is skipped here too, or two tools would disagree on the
- * best trial of one file.
+ * A row that can be understood counts, even if something else is wrong with it (too many cells, too few behind the
+ * status), and the problem is reported: a history with gaps misleads more than one with warnings. What other tools
+ * skip (invalid UTF-8, a repeated header, an unknown label) is skipped here too; otherwise two tools would disagree
+ * on the best trial of one file.
  */
 #include "row.h"
 
@@ -16,8 +16,8 @@
 
 #include "../fail.h"
 
-/* Room for a label or number of 40 bytes with its name: a cell that is no number may be a whole
- * paragraph, and a reason is one line of a listing. */
+/* Room for a label or number of 40 bytes with its name: a malformed cell may be a whole paragraph, and a reason is
+ * one line of a listing. */
 #define REASON_MAX 160
 
 struct reading {
@@ -30,18 +30,16 @@ struct reading {
     bool out_of_memory;
 };
 
-/* A short row ends before its last columns, and a column may be absent from the header: both
- * read as the empty cell, which is what other tools make of it. */
+/* A short row ends before its last columns, and the header may lack a column: both read as an empty cell, as in other
+ * tools. */
 static const struct tsv_cell *cell_at(const struct reading *r, int index)
 {
     return index >= 0 && (size_t)index < r->n ? &r->cells[index] : NULL;
 }
 
-/*
- * NUL bytes become C0 80, so that cells can be C strings. No cell can hold these two bytes itself,
- * for they are not valid UTF-8 and such a row is refused: so the encoding can be undone, and
- * lineage_text_safe shows it as the picture of NUL.
- */
+/* NUL bytes become C0 80, so that cells can be C strings. No cell can contain these two bytes itself, because they
+ * are not valid UTF-8 and such a row is refused. So the encoding can be undone, and lineage_text_safe shows it as the
+ * picture of NUL. */
 static char *encode_nuls(struct arena *arena, const struct tsv_cell *cell)
 {
     char *out = arena_alloc(arena, cell->length * 2 + 1, 1), *end = out;
@@ -68,7 +66,7 @@ static const char *keep(struct reading *r, const struct tsv_cell *cell)
     return out;
 }
 
-/* Every cell and not the 17 alone: extra columns are printed as well. */
+/* Checks every cell, not only the 17, because extra columns are printed too. */
 static bool all_utf8(const struct reading *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -77,7 +75,7 @@ static bool all_utf8(const struct reading *r)
     return true;
 }
 
-/* Two files joined with cat have their header twice. */
+/* Two files joined with cat contain the header twice. */
 static bool is_header(const struct reading *r)
 {
     if (r->n != r->layout->n_cells)
@@ -88,7 +86,7 @@ static bool is_header(const struct reading *r)
     return true;
 }
 
-/* Not tolower, which asks the locale. */
+/* Not tolower, which depends on the locale. */
 static void lower(char *text)
 {
     for (; *text; text++)
@@ -96,11 +94,9 @@ static void lower(char *text)
             *text = (char)(*text + ('a' - 'A'));
 }
 
-/*
- * Agents that keep the five-column log by hand write labels in any case; nobody else may. Without
- * the column a row reads as discard, the one label that makes no claim: as keep the first row would
- * be the best trial, as a crash its score would be ignored.
- */
+/* Agents that keep the five-column log by hand write labels in any case; nobody else may. Without the column a row
+ * reads as discard, the label that claims nothing: as keep the first row would be the best trial, and as crash its
+ * score would be ignored. */
 static bool read_status(struct reading *r)
 {
     char text[LINEAGE_NAME_MAX];
@@ -119,11 +115,9 @@ static bool read_status(struct reading *r)
            lineage_label_parse(&r->trial->status, text);
 }
 
-/*
- * Nan and infinities are numbers here, since other tools write them: the row survives and the rules
- * that compare scores leave it out. A cell that is no number at all has no row, because half of it
- * (`0.91 (old)`) would be believed and compared.
- */
+/* Nan and infinities are numbers here, because other tools write them: the row survives, and the rules that compare
+ * scores ignore it. A cell that is not a number as a whole is read as absent, because half of it (`0.91 (old)`) would
+ * be believed and compared. */
 static bool read_number(struct reading *r, struct lineage_number *number, int index, const char *name)
 {
     const struct tsv_cell *cell = cell_at(r, index);
@@ -150,11 +144,8 @@ static bool read_columns(struct reading *r)
     return true;
 }
 
-/*
- * A crash in the five-column log carries 0.000000 where it has no measurement. Where lower is
- * better a zero would stand above every measured score in each list of scores, and look like a
- * result.
- */
+/* A crash in the five-column log has 0.000000 instead of a measurement. If lower is better, a zero would rank above
+ * every measured score and look like a result. */
 static bool is_placeholder(const struct reading *r)
 {
     return r->layout->shape == ROW_AUTORESEARCH && !lineage_label_is_kept(r->trial->status) &&
@@ -172,7 +163,7 @@ static bool read_score(struct reading *r)
     return true;
 }
 
-/* Also asked by the mirror, which names the extra columns of a row in the same order. */
+/* The mirror uses it too, to name the extra columns of a row in the same order. */
 bool row_is_extra(const struct row_layout *layout, size_t index)
 {
     for (size_t i = 0; i < LINEAGE_N_COLUMNS; i++)
@@ -203,11 +194,11 @@ static enum row_fault fail(struct reading *r, enum row_fault fault, const char *
 }
 
 /*
- * ROW_SOUND, or why there is no row. The order decides what a row that is wrong in several ways is
- * reported as. UTF-8 first: each later message quotes a cell, and SQLite, JSON and the terminal
- * take text for granted. The header before the status: `status` in that column would be called a
- * wrong label. The status before the numbers: a row too short to have one is cut off, whatever else
- * is in it. Notes last, because they can only fail for memory: what is no setting is prose.
+ * Returns ROW_SOUND, or why there is no row. The order decides how a row with several faults is reported. UTF-8
+ * first, because each later message quotes a cell, and SQLite, JSON and the terminal need valid text. The header
+ * before the status, because `status` in that column would be reported as a wrong label. The status before the
+ * numbers, because a row too short to have one is cut off, whatever else is in it. Notes last, because they can only
+ * fail for memory: what is not a setting is prose.
  */
 static enum row_fault read_trial(struct reading *r)
 {
@@ -240,8 +231,7 @@ bool row_read(struct lineage_trial *trial, const struct row_layout *layout, cons
     *trial = (struct lineage_trial){0};
     *fault = read_trial(&r);
     bool is_row = *fault == ROW_SOUND;
-    /* A row of the wrong length counts all the same and is reported, unless something said
-     * already that there is no row. */
+    /* A row of the wrong length still counts and is reported, unless another fault was found already. */
     if (n != layout->n_cells && (is_row || *fault == ROW_SHORT)) {
         *fault = n > layout->n_cells ? ROW_LONG : ROW_SHORT;
         snprintf(why, sizeof why, "%zu cells, header has %zu", n, layout->n_cells);

@@ -1,6 +1,6 @@
 /*
- * row.h: a record's cells as a trial, and back. Columns are found by header name; three shapes are known:
- * the 17 columns, the blackboard's, and the five of karpathy/autoresearch.
+ * row.h: a record's cells as a trial, and back. Columns are found by header name. Three shapes are known: the 17
+ * columns, the blackboard's, and the five of karpathy/autoresearch.
  */
 #ifndef FORMAT_ROW_H
 #define FORMAT_ROW_H
@@ -19,87 +19,81 @@ struct row_layout {
     int score;                     /* cell index of the score column, -1 */
     char *metric;                  /* its name */
     char **names;                  /* [n_cells] header names, owned */
-    size_t n_extras;               /* cells that are none of the 17 */
+    size_t n_extras;               /* number of cells outside the 17 */
     bool identical;                /* exactly the 17 columns in order */
 };
 
-/*
- * Read the header record (a byte order mark is dropped). metric names the score column, "" or NULL guesses:
- * core_metric, else val_bpb. LINEAGE_ECORRUPT if no exp_id (or commit) column is there; LINEAGE_EINVAL if
- * metric is no column.
- */
+/* Reads the header record (a byte order mark is dropped). metric names the score column; for "" or NULL it is
+ * core_metric, else val_bpb. LINEAGE_ECORRUPT if there is no exp_id (or commit) column; LINEAGE_EINVAL if metric is
+ * not a column. */
 enum lineage_status row_layout_read(struct row_layout *layout, const struct tsv_cell *cells, size_t n,
                                     const char *metric, struct lineage_error *err);
 void row_layout_release(struct row_layout *layout);
 
-/* Whether the cell at that index is none of the 17 columns. */
+/* Whether the cell at that index is outside the 17 columns. */
 bool row_is_extra(const struct row_layout *layout, size_t index);
 
 /* What is wrong with a record. ROW_LONG and ROW_SHORT rows that still have a valid status are read too. */
 enum row_fault { ROW_SOUND, ROW_LONG, ROW_SHORT, ROW_BAD_STATUS, ROW_NOT_UTF8, ROW_HEADER_AGAIN, ROW_BAD_NUMBER };
 
 /*
- * Make a trial of a record's cells. All text is copied into arena; trial->memory stays NULL. Returns whether
- * there is a row; *fault says what to report (also for rows that count) and reason[] holds its text, e.g.
- * "7 cells, header has 17", "'kept' is not a status label", "not valid UTF-8", "header repeated".
- * A number cell that is no number is reported (ROW_BAD_NUMBER), read as absent, and the row counts.
- * notes are parsed (params, clip scale, turns). Only running out of memory makes *status non-zero.
+ * Makes a trial of a record's cells. All text is copied into arena; trial->memory stays NULL. Returns whether the
+ * record is a row. *fault says what to report (also for rows that count), and reason[] is its text, such as "7 cells,
+ * header has 17", "'kept' is not a status label", "not valid UTF-8", "header repeated". A malformed number is
+ * reported (ROW_BAD_NUMBER) and read as absent, and the row counts. notes are parsed (params, clip scale, turns).
+ * Only a lack of memory sets *status.
  */
 bool row_read(struct lineage_trial *trial, const struct row_layout *layout, const struct tsv_cell *cells,
               size_t n, struct arena *arena, enum row_fault *fault, char reason[160],
               enum lineage_status *status);
 
-/* A row's record in the canonical 17-column form, or in the layout of an existing file. */
+/* Writes a row's record in the canonical 17-column form, or in the layout of an existing file. */
 void row_write(struct buf *out, const struct lineage_trial *trial, const struct row_layout *layout);
 
-/* The canonical header record with LF. */
+/* Writes the canonical header record with LF. */
 void row_write_header(struct buf *out);
 
-/*
- * Check a trial for append: UTF-8, no NUL bytes, cell sizes, finite numbers, label, parameter names.
- * The text names the field.
- */
+/* Checks a trial for append: UTF-8, no NUL bytes, cell sizes, finite numbers, label, parameter names. The message
+ * names the field. */
 enum lineage_status row_check(const struct lineage_trial *trial, struct lineage_error *err);
 
-/*
- * The 17 cells alone, without those texts that `checked` has as well: the same pointers, found right before.
- * checked NULL: all of them.
- */
+/* Checks only the 17 cells, except texts that `checked` shares (the same pointers, which were checked just before).
+ * checked NULL: all of them. */
 enum lineage_status row_check_cells(const struct lineage_trial *trial, const struct lineage_trial *checked,
                                     struct lineage_error *err);
 
 /*
- * notes with the trial's clip-scale statistics, parameters and turn statistics in front, in the grammar of
- * lineage/notes.h; parts that notes already say are not repeated. What there is to write is written over what was
- * in `scratch`, and *notes is a copy in arena; else *notes is the trial's. LINEAGE_EINVAL if notes set a parameter
- * to another value than the trial does, or to a number that is too large for a double.
+ * Puts the trial's clip-scale statistics, parameters and turn statistics in front of its notes, in the grammar of
+ * lineage/notes.h; parts that the notes have already are not repeated. `scratch` is overwritten, and *notes is a copy
+ * in arena, or the trial's own notes if there is nothing to add. LINEAGE_EINVAL if the notes set a parameter to
+ * another value than the trial does, or to a number that is too large for a double.
  */
 enum lineage_status row_compose_notes(const char **notes, const struct lineage_trial *trial, struct buf *scratch,
                                       struct arena *arena, struct lineage_error *err);
 
-/* The 17, in their order. */
+/* The 17 columns, in their order. */
 extern const struct lineage_column trial_columns[LINEAGE_N_COLUMNS];
 
 /* Members by column, for filling in. */
 const char **trial_text_member(struct lineage_trial *trial, size_t column);
 struct lineage_number *trial_number_member(struct lineage_trial *trial, size_t column);
 
-/* A numeric id, with or without exp_, raises *next to the number after it and *width to its digits. */
+/* If the id is numeric, with or without exp_, raises *next to the number after it and *width to its number of
+ * digits. */
 void row_note_id(const char *id, uint64_t *next, size_t *width);
 
-/* The arena that owns the trial's members, made on first use; NULL when out of memory. */
+/* The arena that owns the trial's members, created on first use; NULL when out of memory. */
 struct arena *trial_memory(struct lineage_trial *trial);
 
 /* A cell as C string in arena, NUL bytes as C0 80; NULL when out of memory. */
 const char *row_cell_text(struct arena *arena, const struct tsv_cell *cell);
 
-/*
- * What notes say beyond what was parsed from them: the pieces that are not settings or statistics and nothing
- * else, joined by "; ". A piece with words behind its settings stays whole. NULL when out of memory.
- */
+/* The part of the notes that is neither settings nor statistics: whole pieces, joined by "; ". A piece with words
+ * behind its settings stays whole. NULL when out of memory. */
 const char *notes_remark(const char *notes, struct arena *arena);
 
-/* Whether notes give a setting a number that is too large for a double, which sets nothing; name is that of the first. */
+/* Whether the notes give a setting a number that is too large for a double, which sets nothing; name is the first
+ * such setting. */
 bool notes_have_infinity(const char *notes, char name[LINEAGE_NAME_MAX]);
 
 /* lineage_notes_parse with the arrays in a given arena. */

@@ -1,10 +1,9 @@
 /*
  * text.c: UTF-8 (utf8proc): validity, cutting by code points, and cells made harmless for one line.
  *
- * Texts come from agents and from other people's stores, and are shown in a terminal, in Markdown
- * and to a model. What moves the cursor, ends a table cell or reverses the order of characters
- * could show a row as something that it is not; it is replaced by a visible sign instead of
- * dropped, because a missing character leaves no trace of the attempt.
+ * Texts come from agents and from other people's stores, and are shown in a terminal, in Markdown and to a model.
+ * Characters that move the cursor, end a table cell or reverse the order of text could disguise a row. They are
+ * replaced by a visible sign instead of being dropped, because a missing character leaves no trace of the attempt.
  */
 #include <lineage/render.h>
 #include <lineage/text.h>
@@ -24,19 +23,19 @@ static size_t step(const char *text, size_t length, int32_t *point)
         return 1;
     }
     if (length > 1 && memcmp(text, "\xc0\x80", 2) == 0) {
-        *point = 0; /* how a trial's text holds NUL */
+        *point = 0; /* the encoding of NUL in a trial's text */
         return 2;
     }
     utf8proc_int32_t code;
     utf8proc_ssize_t n =
-        /* Never more than four bytes, the longest code point. What is not valid counts as one
-         * byte, so that reading finds its way back at the next code point. */
+        /* Never more than four bytes, the longest code point. An invalid byte counts as one, so that reading resumes
+         * at the next code point. */
         utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)(length < 4 ? length : 4), &code);
     *point = n > 0 ? code : -1;
     return n > 0 ? (size_t)n : 1;
 }
 
-/* Bytes of ASCII at the start, eight at a time: cells are hardly anything else, and each is checked. */
+/* Bytes of ASCII at the start, eight at a time: cells are mostly ASCII, and each is checked. */
 static size_t ascii_length(const char *text, size_t length)
 {
     size_t i = 0;
@@ -72,11 +71,8 @@ size_t lineage_text_prefix(const char *text, size_t length, size_t n)
     return i;
 }
 
-/*
- * Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. A
- * bar ends a cell of a Markdown table and a back quote ends code: both would let a note write table
- * cells of its own.
- */
+/* Stand-in for a code point that could act on the page or the terminal, NULL if it is harmless. A bar ends a cell of
+ * a Markdown table and a backquote ends code: both would let a note write table cells of its own. */
 static const char *stand_in(int32_t point)
 {
     switch (point) {
@@ -94,8 +90,8 @@ static const char *stand_in(int32_t point)
     return NULL;
 }
 
-/* Control pictures U+2400 on for C0 controls. U+2400 and on are drawn for exactly these
- * characters, so nothing is lost: an escape sequence in a note is seen and does nothing. */
+/* C0 controls become the control pictures from U+2400 on, so nothing is lost: an escape sequence in a note is visible
+ * and has no effect. */
 static void add_picture(struct buf *out, int32_t point)
 {
     utf8proc_uint8_t bytes[4];
@@ -103,11 +99,8 @@ static void add_picture(struct buf *out, int32_t point)
     buf_add(out, bytes, (size_t)n);
 }
 
-/*
- * Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or
- * reorder text. The joiners U+200C and U+200D stay: scripts and emoji need them. CVE-2021-42574 is
- * this trick played on source code.
- */
+/* Format characters (bidirectional controls, zero-width marks, tags) and C1 controls hide or reorder text. The
+ * joiners U+200C and U+200D stay, because scripts and emoji need them. CVE-2021-42574 is this attack on source code. */
 static bool is_hidden(int32_t point)
 {
     if (point == 0x200c || point == 0x200d)
@@ -129,11 +122,8 @@ static void add_safe(struct buf *out, const char *bytes, size_t n, int32_t point
         buf_add(out, bytes, n);
 }
 
-/*
- * Whether the code point continues the character before it: a cut must not stand in front of it. A
- * letter that lost its accent, or a hand its colour, is another character than the one that was
- * written.
- */
+/* Whether the code point continues the character before it, so that a cut must not come in front of it: a letter
+ * without its accent, or a hand without its colour, is another character. */
 static bool continues(int32_t point)
 {
     if (point < 0x300)
@@ -143,11 +133,8 @@ static bool continues(int32_t point)
            category == UTF8PROC_CATEGORY_MC || point == 0x200d || (point >= 0x1f3fb && point <= 0x1f3ff);
 }
 
-/*
- * Bytes to show of text cut to n code points with the final mark: n - 1, less a character cut in
- * two. One code point is given up for the mark, so that the result is never longer than was asked
- * for.
- */
+/* Bytes to show of a text that is cut to n code points including the final mark: n - 1, less a character that would
+ * be cut in two. */
 static size_t cut_at(const char *text, size_t length, size_t n)
 {
     size_t end = lineage_text_prefix(text, length, n);
@@ -183,7 +170,7 @@ char *lineage_text_safe(const char *text, size_t length, size_t n)
     return out.data;
 }
 
-/* For messages in a terminal, where no table is in danger and a file name should stay as it is. */
+/* For messages in a terminal, which have no tables and should show a file name unchanged. */
 char *lineage_text_visible(const char *text, size_t length)
 {
     struct buf out = {0};

@@ -1,13 +1,12 @@
 /*
  * time.c: dates in ISO 8601 and in words.
  *
- * libc's strptime takes what it likes and leaves the rest, in the process's locale; timegm is no
- * standard. The calendar itself is two formulas, over years that begin in March so that the leap
- * day comes last.
+ * libc's strptime accepts too much, stops without an error, and depends on the locale; timegm is not standard. The
+ * calendar itself is two formulas, over years that begin in March so that the leap day comes last.
  *
- * All is UTC, as the timestamps that append writes: a range over days must select the same rows on
- * every machine. What can be read in two ways is refused: a wrong guess answers another question,
- * and an empty list looks like an answer.
+ * Everything is UTC, as are the timestamps that append writes: a range over days must select the same rows on every
+ * machine. An ambiguous date is refused: a wrong guess answers another question, and an empty list looks like an
+ * answer.
  */
 #include <lineage/time.h>
 
@@ -42,7 +41,7 @@ static int days_in_month(int year, int month)
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = year - (month <= 2), m = (month + 9) % 12;
-    int64_t leaps = y / 4 - y / 100 + y / 400 - (y < 0); /* y is -1 at least */
+    int64_t leaps = y / 4 - y / 100 + y / 400 - (y < 0); /* y is at least -1 */
     return 365 * y + leaps + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
@@ -70,7 +69,7 @@ static int weekday_of(int64_t days)
     return (int)(((days + 3) % 7 + 7) % 7);
 }
 
-/* The Monday of week 1, the week that has January 4th in it (ISO 8601). */
+/* The Monday of week 1, the week that contains January 4th (ISO 8601). */
 static int64_t first_monday(int year)
 {
     int64_t fourth = days_of(year, 1, 4);
@@ -79,7 +78,7 @@ static int64_t first_monday(int year)
 
 /* ---- ISO 8601 ---- */
 
-/* Exactly n digits; moves on. */
+/* Reads exactly n digits and moves on. */
 static bool take_digits(const char **text, int n, int *value)
 {
     *value = 0;
@@ -99,7 +98,7 @@ static bool take_char(const char **text, char c)
     return there;
 }
 
-/* A week 53 in a year that has 52 is a typing error and not the first week of the next. */
+/* A week 53 in a year that has 52 is a typing error, not the first week of the next year. */
 static bool take_week(const char **text, int year, int64_t *days)
 {
     int week, day = 1;
@@ -114,7 +113,7 @@ static bool take_week(const char **text, int year, int64_t *days)
     return exists;
 }
 
-/* What follows the year by the number of digits that stand there: 4 month and day, 3 day of the year, 2 month. */
+/* What follows the year depends on the number of digits: 4 month and day, 3 day of the year, 2 month. */
 static bool take_day(const char **text, int year, int64_t *days)
 {
     int month = 1, day = 1;
@@ -144,11 +143,8 @@ static bool take_date(const char **text, int64_t *days)
     return take_digits(text, 4, &year) && take_day(text, year, days);
 }
 
-/*
- * HH, HH:MM, HHMM, with seconds; 24:00:00 is the end of the day, second 60 a leap second. Both are
- * allowed by ISO 8601 and written by some tools. Fractions are read and dropped, for timestamps in
- * the store are whole seconds.
- */
+/* HH, HH:MM, HHMM, with seconds; 24:00:00 is the end of the day, second 60 a leap second. ISO 8601 allows both, and
+ * some tools write them. Fractions are read and dropped, because timestamps in the store are whole seconds. */
 static bool take_clock(const char **text, int64_t *seconds)
 {
     int hour, minute = 0, second = 0;
@@ -170,8 +166,7 @@ static bool take_clock(const char **text, int64_t *seconds)
     return minute < 60 && second <= 60 && (hour < 24 || *seconds == DAY);
 }
 
-/* Seconds to take off for UTC. No zone means UTC, since that is what append writes and what
- * other tools leave off. */
+/* Seconds to subtract for UTC. No zone means UTC, because append writes UTC and other tools leave the zone out. */
 static bool take_zone(const char **text, int64_t *offset)
 {
     int hour, minute = 0;
@@ -188,8 +183,8 @@ static bool take_zone(const char **text, int64_t *offset)
     return hour < 24 && minute < 60;
 }
 
-/* Behind a day: the end, or a time with its zone. Nothing may follow: `2026-05-07 noon` read as
- * midnight would be wrong by half a day. */
+/* Behind a day: the end, or a time with its zone. Nothing else may follow: `2026-05-07 noon` read as midnight would
+ * be wrong by half a day. */
 static bool take_time_of_day(const char *text, int64_t days, int64_t *seconds)
 {
     int64_t clock = 0, offset = 0;
@@ -212,8 +207,7 @@ static bool take_word(const char **text, const char *word)
     return there;
 }
 
-/* A weekday is the last one, today included: --since monday asks for the past, and no trial lies
- * in the future. */
+/* A weekday is the last one, today included: --since monday asks about the past, and no trial is in the future. */
 static bool take_named_day(const char **text, int64_t today, int64_t *days)
 {
     static const char *const names[] = {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
@@ -228,11 +222,8 @@ static bool take_named_day(const char **text, int64_t today, int64_t *days)
     return false;
 }
 
-/*
- * The same day so many months earlier, or that month's last. A month before the 31st of March there
- * is no 31st: the last day of February is what calendars show, while rolling over would be in March
- * again.
- */
+/* The same day that many months earlier, or the last day of that month. A month before the 31st of March is the last
+ * day of February, as calendars show it; rolling over would land in March again. */
 static bool months_before(int64_t now, int64_t months, int64_t *seconds)
 {
     int year, month, day;
@@ -247,8 +238,8 @@ static bool months_before(int64_t now, int64_t months, int64_t *seconds)
     return true;
 }
 
-/* Seconds of a unit, or months as a negative number; 0 if it is none. `m` alone could be either.
- * Months and years have no fixed length and go by the calendar. */
+/* Seconds of a unit, or months as a negative number; 0 for any other word. `m` alone could be either. Months and
+ * years have no fixed length and follow the calendar. */
 static int64_t unit_of(const char *word, size_t n)
 {
     static const struct {
@@ -266,8 +257,7 @@ static int64_t unit_of(const char *word, size_t n)
     return 0;
 }
 
-/* "3 days ago": how long before now. Nine digits at most, so that no unit makes the product
- * overflow. */
+/* "3 days ago": how long before now. Nine digits at most, so that the product cannot overflow for any unit. */
 static bool take_distance(const char *text, int64_t now, int64_t *seconds)
 {
     int64_t count = 0;
@@ -307,8 +297,8 @@ static bool take_epoch(const char *text, int64_t *seconds)
 
 /* ---- the whole ---- */
 
-/* Words before dates, as no date begins with a letter; distances before dates, for both begin
- * with digits and only a distance has a unit. */
+/* Words before dates, because no date begins with a letter; distances before dates, because both begin with digits
+ * and only a distance has a unit. */
 static bool parse(int64_t *seconds, const char *text, int64_t now)
 {
     int64_t days;
@@ -323,8 +313,8 @@ static bool parse(int64_t *seconds, const char *text, int64_t now)
     return take_date(&rest, &days) && take_time_of_day(rest, days, seconds);
 }
 
-/* 07.05.2026, 5/7/26, 2026/05/07: numbers that some read one way and some another. sscanf only
- * to give a helpful message; nothing that it reads becomes a date. */
+/* 07.05.2026, 5/7/26, 2026/05/07: numbers that people read in different orders. sscanf only helps with the message;
+ * nothing that it reads becomes a date. */
 static bool is_ambiguous(const char *text, int numbers[3])
 {
     char a, b, end;
@@ -357,8 +347,8 @@ enum lineage_status lineage_time_parse(int64_t *seconds, const char *text, int64
     return LINEAGE_OK;
 }
 
-/* Years of five digits would sort before 1970 as text, and the mirror narrows a span of time by
- * comparing them so: what lies outside is moved to the nearest end. */
+/* Years of five digits would sort before 1970 as text, and the mirror selects a span of time by comparing texts, so
+ * times outside the range become the nearest end. */
 const char *lineage_time_format(char out[LINEAGE_TIME_MAX], int64_t seconds)
 {
     int year, month, day;

@@ -1,19 +1,16 @@
 /*
  * tsv.c: records and cells of results.tsv.
  *
- * Cutting a file into records is done here, because a record's place in the file must be known
- * exactly; the cells of a record come from libcsv. libcsv and CPython's dialect differ in one
- * point, text behind a closing quote ("a"b reads ab), so such records are rewritten into the form
- * both read alike.
+ * Records are separated here, because a record's place in the file must be known exactly; the cells of a record come
+ * from libcsv. libcsv and CPython's dialect differ in one point, text behind a closing quote ("a"b reads ab), so such
+ * records are rewritten into a form that both read alike.
  *
- * Offset and length of every record are what the rest of the store stands on: the mirror keeps a
- * digest of exactly these bytes and goes on reading where the last terminated record ends, `verify`
- * names lines by them, and a writer moves a torn record aside by them. libcsv says of a field
- * neither where it began nor where it ended, and swallows empty lines, so it cannot be asked.
+ * The rest of the store depends on the offset and length of every record: the mirror keeps a digest of exactly these
+ * bytes and continues where the last terminated record ends, `verify` names lines by them, and a writer moves a torn
+ * record aside by them. libcsv reports neither where a field begins nor where it ends, and swallows empty lines.
  *
- * The rules are those of CPython's csv module with a tab, because fieldkit and the
- * Auto-Research-Recipes harness read the same file with it: who reads one file differently names
- * another trial as the best.
+ * The rules are those of CPython's csv module with a tab, because fieldkit and the Auto-Research-Recipes harness read
+ * the same file with it: a tool that reads the file differently would name another trial as the best.
  */
 #include "tsv.h"
 
@@ -40,8 +37,8 @@ void tsv_scanner_init(struct tsv_scanner *scanner, const char *data, size_t leng
     *scanner = (struct tsv_scanner){data, length, 0, offset, line};
 }
 
-/* Where quotes matter: the state of a cell at one byte. Only the first byte of a cell can open a
- * quote, so that `5" disk`, typed by hand, does not swallow the rows behind it. */
+/* The state of a cell at one byte, where quotes matter. Only the first byte of a cell can open a quote, so that `5"
+ * disk`, typed by hand, does not swallow the rows behind it. */
 enum cell_state { CELL_START, CELL_PLAIN, CELL_QUOTED, CELL_QUOTE_SEEN };
 
 static enum cell_state next_state(enum cell_state state, char c)
@@ -55,11 +52,8 @@ static enum cell_state next_state(enum cell_state state, char c)
     return state == CELL_START && c == '"' ? CELL_QUOTED : CELL_PLAIN;
 }
 
-/*
- * Length of the line end at data[i], 0 if there is none. Of CR LF at the very end of the bytes only
- * the CR may have arrived; whether this is so is known to the callers, which know whether more is
- * to come, and not here.
- */
+/* Length of the line end at data[i], 0 if there is none. At the very end of the bytes, a CR may be half of CR LF; the
+ * callers know whether more bytes are to come. */
 static size_t line_end(const char *data, size_t length, size_t i)
 {
     if (data[i] == '\n')
@@ -69,11 +63,9 @@ static size_t line_end(const char *data, size_t length, size_t i)
     return i + 1 < length && data[i + 1] == '\n' ? 2 : 1;
 }
 
-/*
- * A record that may hold quotes or carriage returns: byte by byte. Lines are counted inside quotes
- * too: a message should name the line that an editor shows. A quote that is still open at the end
- * is reported, because a reader must take all behind it as one cell while a writer may repair it.
- */
+/* A record that may contain quotes or carriage returns is scanned byte by byte. Lines inside quotes are counted too,
+ * because a message should name the line that an editor shows. An open quote at the end is reported: a reader must
+ * take everything behind it as one cell, while a writer may repair it. */
 static void scan_slowly(struct tsv_scanner *s, struct tsv_record *record)
 {
     enum cell_state state = CELL_START;
@@ -104,11 +96,8 @@ bool tsv_scan(struct tsv_scanner *s, struct tsv_record *record)
     const char *start = s->data + s->position;
     size_t left = s->length - s->position;
     *record = (struct tsv_record){.bytes = start, .offset = s->offset + s->position, .line = s->line};
-    /*
-     * A record begins outside quotes, so the first LF ends it unless a quote or a CR stands before.
-     * Two more searches of the same bytes are cheaper than a state machine over each of them, and
-     * nearly all records have neither.
-     */
+    /* A record begins outside quotes, so the first LF ends it unless a quote or a CR comes before. Two more searches
+     * of the same bytes are cheaper than a state machine over each of them, and nearly all records have neither. */
     const char *end = memchr(start, '\n', left);
     size_t span = end ? (size_t)(end - start) : left;
     if (memchr(start, '"', span) || memchr(start, '\r', span)) {
@@ -123,7 +112,7 @@ bool tsv_scan(struct tsv_scanner *s, struct tsv_record *record)
     return true;
 }
 
-/* libcsv's defaults would trim blanks around a cell, which are content to every other tool. */
+/* libcsv's defaults would trim blanks around a cell, which every other tool treats as content. */
 static int never(unsigned char c)
 {
     (void)c;
@@ -135,16 +124,15 @@ struct tsv_reader *tsv_reader_new(void)
     struct tsv_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return NULL;
-    /* Not strict: an error in the middle of a record would leave no cells at all, and a history
-     * with holes misleads. */
+    /* Not strict: an error in the middle of a record would leave no cells at all, and gaps in a history mislead. */
     if (csv_init(&reader->parser, 0) != 0) {
         free(reader);
         return NULL;
     }
     csv_set_delim(&reader->parser, '\t');
-    csv_set_blk_size(&reader->parser, (size_t)1 << 16); /* else a long quoted cell grows by 128 bytes a time */
+    csv_set_blk_size(&reader->parser, (size_t)1 << 16); /* otherwise a long quoted cell grows by 128 bytes at a time */
     csv_set_space_func(&reader->parser, never);
-    csv_set_term_func(&reader->parser, never); /* records are cut before; line ends are content */
+    csv_set_term_func(&reader->parser, never); /* records are separated before; line ends are content */
     return reader;
 }
 
@@ -160,8 +148,8 @@ void tsv_reader_free(struct tsv_reader *reader)
     free(reader);
 }
 
-/* The capacity is raised only when both arrays are: if the second fails, the first is larger
- * than it says, which harms nobody. */
+/* The capacity is raised only when both arrays are: if the second fails, the first is larger than recorded, which is
+ * harmless. */
 static bool room_for_cell(struct tsv_reader *reader)
 {
     if (reader->n < reader->capacity)
@@ -178,8 +166,8 @@ static bool room_for_cell(struct tsv_reader *reader)
     return true;
 }
 
-/* Ends and not pointers are kept, for the buffer moves while it grows. The NUL behind each cell
- * lets callers compare names with strcmp; a NUL inside is why the length goes with it. */
+/* Ends are stored instead of pointers, because the buffer moves while it grows. The NUL behind each cell lets callers
+ * compare names with strcmp; because a cell may contain a NUL, its length is stored too. */
 static void add_cell(struct tsv_reader *reader, const void *text, size_t length)
 {
     if (reader->failed || !room_for_cell(reader)) {
@@ -196,16 +184,16 @@ static void on_cell(void *text, size_t length, void *context)
     add_cell(context, text, length);
 }
 
-/* The record was cut before, so its end says nothing that is not known. */
+/* The end of the record is known already. */
 static void on_record(int end, void *context)
 {
     (void)end;
     (void)context;
 }
 
-/* CPython goes on after a closing quote with the rest of the cell as literal text, quotes
- * included. Put inside the quotes, and its quotes doubled, the same text is plain CSV to libcsv. */
-/* Hold back each closing quote until it is known to be the last byte of its cell. */
+/* CPython continues after a closing quote with the rest of the cell as literal text, quotes included. Put inside the
+ * quotes, with its quotes doubled, the same text is plain CSV to libcsv. */
+/* Holds back each closing quote until it is known to be the last byte of its cell. */
 static void normalise(struct buf *out, const char *bytes, size_t length)
 {
     enum { START, PLAIN, QUOTED, CLOSED, TAIL } state = START;
@@ -237,7 +225,7 @@ static void normalise(struct buf *out, const char *bytes, size_t length)
         buf_add(out, "\"", 1);
 }
 
-/* buf_add appends; cells are found again once the buffer no longer moves. */
+/* buf_add may move the buffer; cells are located once it no longer moves. */
 static void point_cells(struct tsv_reader *reader)
 {
     size_t start = 0;
@@ -247,7 +235,7 @@ static void point_cells(struct tsv_reader *reader)
     }
 }
 
-/* Without quotes a record is its cells between tabs; most are, and a byte at a time would cost the most there. */
+/* Without quotes a record is its cells between tabs. Most records are, and going byte by byte would cost most there. */
 static void split_plain(struct tsv_reader *reader, const char *bytes, size_t length)
 {
     const char *end = bytes + length, *tab;
@@ -274,8 +262,7 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
         finished = csv_fini(&reader->parser, on_cell, on_record, reader);
     }
     if (parsed != length || finished != 0 || reader->failed || reader->text.failed || reader->normal.failed) {
-        /* A handle lives on after it ran out of memory once; the reader must not refuse every
-         * record from then on. */
+        /* After a handle ran out of memory once, the reader must work again for the next record. */
         reader->failed = reader->text.failed = reader->normal.failed = false;
         return store_fail(err, LINEAGE_ENOMEM, "line %llu: out of memory", (unsigned long long)record->line);
     }
@@ -285,12 +272,9 @@ enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record
     return LINEAGE_OK;
 }
 
-/*
- * Copies a cell unless it could be read as something else. Eight bytes at a time, the last eight
- * once more: with bit 1 turned over only a quote and what is below 0x20 are below 0x21, and such a
- * byte is seen by what it borrows. Of a cell that has one memchr says whether it is one of these
- * four.
- */
+/* Copies a cell unless it could be read as something else. Eight bytes at a time, the last eight twice: with bit 1
+ * flipped, only a quote and bytes below 0x20 are below 0x21, and subtraction borrows for such a byte. memchr then
+ * decides whether such a byte is one of the four. */
 static bool copy_plain(char *to, const char *text, size_t length)
 {
     const uint64_t ones = 0x0101010101010101u, high = ones * 0x80;
@@ -314,8 +298,8 @@ static bool copy_plain(char *to, const char *text, size_t length)
                                   memchr(text, '\r', length) || memchr(text, '"', length));
 }
 
-/* Quotes only where the cell could be read as something else, as CPython's QUOTE_MINIMAL does: a
- * row written here and one written by fieldkit are the same bytes, and so have the same digest. */
+/* Quotes only a cell that could be read as something else, as CPython's QUOTE_MINIMAL does: a row written here and
+ * one written by fieldkit have the same bytes, and so the same digest. */
 void tsv_write_cell(struct buf *out, const char *text, size_t length)
 {
     if (!buf_reserve(out, length))
@@ -345,6 +329,6 @@ void tsv_write(struct buf *out, const struct tsv_cell *cells, size_t n)
         tsv_write_cell(out, cells[i].text, cells[i].length);
     }
     if (n == 1 && cells[0].length == 0)
-        buf_add(out, "\"\"", 2); /* else the record would be an empty line */
+        buf_add(out, "\"\"", 2); /* otherwise the record would be an empty line */
     buf_add(out, "\n", 1);
 }

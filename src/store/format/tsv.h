@@ -22,7 +22,7 @@ struct tsv_record {
     bool in_quotes;  /* the buffer ended inside a quoted cell */
 };
 
-/* Cuts a buffer into records. Give it all bytes from a record boundary on. */
+/* Separates a buffer into records. The buffer must contain all bytes from a record boundary on. */
 struct tsv_scanner {
     const char *data;
     size_t length, position;
@@ -45,10 +45,10 @@ void tsv_reader_free(struct tsv_reader *reader);
 enum lineage_status tsv_parse(struct tsv_reader *reader, const struct tsv_record *record,
                               const struct tsv_cell **cells, size_t *n_cells, struct lineage_error *err);
 
-/* Append a record of n cells and LF to out. Quotes cells with TAB, LF, CR or a double quote. */
+/* Appends a record of n cells and LF to out. Quotes cells with TAB, LF, CR or a double quote. */
 void tsv_write(struct buf *out, const struct tsv_cell *cells, size_t n);
 
-/* Add one cell, quoted if needed. */
+/* Appends one cell, quoted if needed. */
 void tsv_write_cell(struct buf *out, const char *text, size_t length);
 
 #endif

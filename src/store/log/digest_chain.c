@@ -16,7 +16,7 @@ void digest_chain_add(struct digest_chain *chain, const struct tsv_record *recor
     chain->position += record->length;
 }
 
-/* Records that end in a lone CR count once one behind them ends in LF. */
+/* Records that end in a lone CR are covered when a record behind them ends in LF. */
 enum lineage_status digest_chain_follow(struct digest_chain *chain, struct log *log, uint64_t end,
                                         struct lineage_error *err)
 {

@@ -1,15 +1,15 @@
 /*
  * digest_file.c: .results.tsv.digests.
  *
- * It is written behind the log and under its claim: a line speaks of rows that are on disk already, so what a crash leaves of
- * the two is at worst a log that has more. A line that was cut off is dropped by who comes next. It is not synced line by
- * line: a line that a crash takes is made again from the same rows.
+ * A line is written after the log and under its claim: it covers rows that are on disk already, so after a crash the
+ * log may have more than the lines, but never less. A line that was cut off is removed by the next writer. Lines are
+ * not synced one by one, because a line that a crash takes can be computed again from the same rows.
  *
- * That there were digests is noted on the log itself, where the file system keeps such notes (an extended attribute): digests
- * that are gone are not silently made anew. The note goes with the file when it is moved, and not when it is copied.
+ * An extended attribute on the log, where the file system has them, records that there are digests, so that digests
+ * that were deleted are not silently computed anew. It follows the file when it is moved, but not when it is copied.
  *
- * A line that does not hold stays, and rows go on behind it: only a person can say that a change was meant
- * (digest_file_rebuild).
+ * A line that does not match stays, and later rows get lines behind it: only a person can say that a change was
+ * intended (digest_file_rebuild).
  */
 #include "digest_file.h"
 
@@ -25,13 +25,13 @@
 #include "digest_chain.h"
 #include "record_walk.h"
 
-#define NUMBERS 42 /* two numbers of 20 digits and a blank behind each */
+#define NUMBERS 42 /* two numbers of 20 digits, each with a blank behind it */
 #define LINE_MAX_BYTES (NUMBERS + DIGEST_TEXT)
 
 #define NOTE "user.lineage.digests"
 #define GONE "the digests that were there are gone; see 'lineage verify', 'lineage rebuild --digests'"
 
-/* Strictly what line_text writes: a sign or a blank more would be another line with the same digest. */
+/* Reads exactly what line_text writes: with another sign or blank, two lines could state the same digest. */
 static bool read_number(uint64_t *number, const char **text)
 {
     char *end;
@@ -61,7 +61,7 @@ static void tell(struct digest_file *file, struct log *log, const char *what)
     log->tell(log->context, text);
 }
 
-/* The last line of an open file, at most TAIL bytes long; what follows it is of a line that was cut off. */
+/* Reads the last line of an open file, at most TAIL bytes long. Bytes behind it are of a line that was cut off. */
 enum { TAIL = 4096 };
 
 static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t *good)
@@ -83,7 +83,7 @@ static bool read_last(struct digest_chain *last, int fd, uint64_t size, uint64_t
     return (n || !from) && read_line(last, tail + n);
 }
 
-/* Where the lines end, with the file cut there. */
+/* Finds where the lines end, and cuts the file there. */
 static bool find_last(struct digest_file *file, struct log *log, int fd)
 {
     struct stat st;
@@ -112,7 +112,7 @@ static int line_text(char line[LINE_MAX_BYTES + 1], const struct digest_chain *c
     return snprintf(line, LINE_MAX_BYTES + 1, "%" PRIu64 " %" PRIu64 " %s\n", chain->records, chain->position, digest);
 }
 
-/* The name of a new file lasts before the note speaks of it. */
+/* The name of a new file is durable before the attribute mentions it. */
 static void write_line(struct digest_file *file, const struct log *log, int fd, const struct digest_chain *chain)
 {
     char line[LINE_MAX_BYTES + 1];
@@ -146,7 +146,7 @@ static void follow_open(struct digest_file *file, struct log *log, int fd, uint6
         write_line(file, log, fd, &chain);
 }
 
-/* Opened anew for each row: another process may have put a new file in its place. */
+/* Opened for each row, because another process may have replaced the file. */
 void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 {
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
@@ -168,19 +168,19 @@ void digest_file_follow(struct digest_file *file, struct log *log, uint64_t end)
 
 /* ---- checking ---- */
 
-/* The lines of the file, and the records of the log beside them. */
+/* Reading the lines of the file and the records of the log side by side. */
 struct checking {
     struct log *log;
     struct log_digests *digests;
     struct buf *whole;
     uint64_t end;
-    int fd; /* -1: no lines */
+    int fd; /* -1: there are no lines */
     char data[TAIL + 1];
     size_t length, at; /* of data */
-    uint64_t offset;   /* behind data in the file */
-    uint64_t size;     /* of the file when it was opened: later lines are of rows behind `end` */
+    uint64_t offset;   /* in the file, behind data */
+    uint64_t size;     /* of the file when it was opened: later lines cover rows behind `end` */
     uint64_t line;     /* number of the line read last */
-    struct digest_chain last, next; /* what the last line said that counts, and the one that is to be met */
+    struct digest_chain last, next; /* the last line that counts, and the one to be reached next */
     uint64_t last_line;             /* of the log, where last ends */
     struct record_walk walk;
 };
@@ -192,7 +192,7 @@ static void broken(struct checking *c, uint64_t line, const char *text)
         c->digests->broken(c->digests->context, line, text);
 }
 
-/* The next line without its end; NULL behind the last, what is left then being none. */
+/* The next line without its end; NULL behind the last one. */
 static char *next_text(struct checking *c)
 {
     char *end;
@@ -214,7 +214,7 @@ static char *next_text(struct checking *c)
     return text;
 }
 
-/* The next line that goes on from the last one; the others are said and passed over. */
+/* The next line that continues the last one; others are reported and skipped. */
 static bool next_line(struct checking *c)
 {
     const char *text;
@@ -249,7 +249,7 @@ static enum lineage_status count_lines(struct checking *c, uint64_t from, uint64
     return status;
 }
 
-/* Behind a stretch that was changed the digests go on from what was written, so that each change is found by itself. */
+/* Behind a stretch that was changed, digests continue from the stored one, so that each change is found by itself. */
 static enum lineage_status go_on_behind(struct checking *c, struct digest_chain *ahead, struct lineage_error *err)
 {
     char text[240], first[40] = "record ";
@@ -283,7 +283,7 @@ static void say_cut_off(struct checking *c)
     broken(c, 0, text);
 }
 
-/* Record by record, and line by line as their ends are met. */
+/* Compares record by record; a line is compared when its end is reached. */
 static enum lineage_status compare(struct checking *c, struct lineage_error *err)
 {
     struct tsv_record record;
@@ -318,7 +318,7 @@ static enum lineage_status compare(struct checking *c, struct lineage_error *err
     return status;
 }
 
-/* Before the size of the log is looked at: what they speak of is in it then. */
+/* Opened before the size of the log is looked up, so that the log contains everything that they cover. */
 static void open_lines(struct checking *c, const struct digest_file *file)
 {
     struct stat st;
@@ -351,7 +351,7 @@ enum lineage_status digest_file_check(struct digest_file *file, struct log *log,
     return status;
 }
 
-/* The lines that hold stay: they say where later changes are. */
+/* Lines that match stay, because they show where later changes are. */
 enum lineage_status digest_file_rebuild(struct digest_file *file, struct log *log, struct log_digests *digests,
                                         struct lineage_error *err)
 {

@@ -1,10 +1,9 @@
 /*
- * lock_holder.c: see proc_locks(5): "1: FLOCK  ADVISORY  WRITE 1234 08:01:1311234 0 EOF"; `->`
- * marks one that waits.
+ * lock_holder.c: parses /proc/locks; see proc_locks(5): "1: FLOCK ADVISORY WRITE 1234 08:01:1311234 0 EOF"; `->`
+ * marks a process that waits.
  *
- * Linux alone tells who holds a flock, and only here; where there is no /proc the message does
- * without. It is asked after a second of waiting and never before, for the list has every lock of
- * the machine in it.
+ * Only Linux tells which process holds a flock, and only there. Without /proc the message does not name it. The file
+ * is read only after a second of waiting, because it lists every lock of the machine.
  */
 #include "lock_holder.h"
 
@@ -16,8 +15,8 @@
 
 #include "../files/fs.h"
 
-/* The process of a line about that file, 0 for any other line. Device and inode, as the name may
- * have become another file's. */
+/* The process of a line about that file, 0 for any other line. Compared by device and inode, because the name may
+ * refer to another file by now. */
 static long holder_in(const char *line, dev_t device, ino_t inode)
 {
     unsigned major_number, minor_number;

@@ -1,4 +1,4 @@
-/* lock_holder.h: who holds the lock that a writer waits for. */
+/* lock_holder.h: which process holds the lock that a writer waits for. */
 #ifndef LOG_LOCK_HOLDER_H
 #define LOG_LOCK_HOLDER_H
 
@@ -7,7 +7,7 @@
 
 #define LOCK_HOLDER_MAX 96
 
-/* ", held by process 1234 (python3)", or "" where the system does not tell (no /proc, another machine). */
+/* Writes ", held by process 1234 (python3)", or "" if the system does not tell (no /proc, another machine). */
 void lock_holder(char out[LOCK_HOLDER_MAX], dev_t device, ino_t inode);
 
 #endif

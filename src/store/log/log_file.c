@@ -1,18 +1,17 @@
 /*
  * log_file.c: the log as results.tsv, shared with tools that know nothing of this library.
  *
- * The claim is an exclusive flock on the file itself, because that is the lock fieldkit.lineage
- * takes. A record is added by one write: O_APPEND makes it land behind whatever is there, and a
- * kill in the middle leaves a torn end, never a hole or two records in each other. After a failed
- * append the file is cut back to the length it had; if even that fails the end is torn and the next
- * writer sets it aside.
+ * The claim is an exclusive flock on the file itself, because fieldkit.lineage takes that lock too. A record is added
+ * by one write: with O_APPEND it goes behind whatever is there, and a kill in the middle leaves a torn end, never a
+ * hole or two records inside each other. After a failed append the file is cut back to its former length; if even
+ * that fails the end is torn, and the next writer sets it aside.
  *
- * flock and not fcntl's locks: those end when any descriptor of the file is closed in this process,
- * and every reader of this library opens and closes one. A flock ends with its descriptor, so a
- * writer that is killed leaves none behind, and nobody has to judge whether a lock file is stale.
+ * flock is used because fcntl's locks end when any descriptor of the file is closed in this process, which every
+ * reader of this library does. A flock ends with its descriptor, so a killed writer leaves none, and nobody has to
+ * judge whether a lock file is stale.
  *
- * The descriptor for writing stays open between appends, for whoever appends once appends again;
- * that it is still on the file of that name is looked at under each claim.
+ * The descriptor for writing stays open between appends. Under each claim it is checked that it is still open on the
+ * file of that name.
  */
 #include "log_file.h"
 
@@ -37,10 +36,10 @@ struct log_file {
     int dir_fd;
     char *place;
     int read_fd, write_fd;
-    struct log_state read_state, write_state; /* identities of what the two descriptors are open on */
+    struct log_state read_state, write_state; /* identities of the files that the two descriptors are open on */
     bool created;                             /* the claimed file did not exist before */
     bool empty;                               /* it still is */
-    bool torn;                                /* what was written of a refused append could not be cut off */
+    bool torn;                                /* the bytes of a refused append could not be cut off */
     struct digest_file digests;
     struct log_watch watch;
 };
@@ -67,11 +66,9 @@ static void file_close(struct log *log)
     free(file);
 }
 
-/*
- * Device and inode tell another file moved into the name (an editor's save, a checkout, a sync
- * tool) from one that grew; the time of change tells an edit in place that kept the size. These are
- * what the mirror trusts without reading the bytes again.
- */
+/* Device and inode distinguish a file that was moved into the name (an editor's save, a checkout, a sync tool) from
+ * one that grew; the time of change reveals an edit in place that kept the size. The mirror trusts these without
+ * reading the bytes again. */
 static struct log_state to_state(const struct stat *st)
 {
     return (struct log_state){.exists = true,
@@ -85,7 +82,7 @@ static enum lineage_status failed(const struct log *log, const char *doing, stru
     return store_fail_errno(err, LINEAGE_EIO, "cannot %s %s", doing, log->place);
 }
 
-/* A row written to a pipe or a device is acknowledged and gone, and reading one may wait for ever. */
+/* A row that is written to a pipe or a device is lost, and reading from one may wait for ever. */
 static enum lineage_status check_regular(const struct log *log, const struct stat *st, struct lineage_error *err)
 {
     if (S_ISREG(st->st_mode))
@@ -93,8 +90,8 @@ static enum lineage_status check_regular(const struct log *log, const struct sta
     return store_fail(err, LINEAGE_EIO, "%s is not a regular file", log->place);
 }
 
-/* Links are followed: a store may keep its log on another disk. Nothing there is an empty log
- * and no error: the first append makes the file, and writes the header with its row. */
+/* Links are followed, because a store may have its log on another disk. A missing file is an empty log, not an error:
+ * the first append creates it, and writes the header with its row. */
 static enum lineage_status file_look(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct stat st;
@@ -105,7 +102,7 @@ static enum lineage_status file_look(struct log *log, struct log_state *state, s
     return check_regular(log, &st, err);
 }
 
-/* The reading descriptor follows the name: another tool may have replaced the file. */
+/* The reading descriptor follows the name, because another tool may have replaced the file. */
 static enum lineage_status open_for_reading(struct log_file *file, struct lineage_error *err)
 {
     struct log_state state;
@@ -122,8 +119,8 @@ static enum lineage_status open_for_reading(struct log_file *file, struct lineag
     return LINEAGE_OK;
 }
 
-/* Fewer bytes than asked for are no failure: the file may have been cut since its size was
- * looked up, and what that means is known to the caller. */
+/* Fewer bytes than asked for are not a failure: the file may have been cut since its size was looked up, and the
+ * caller knows what that means. */
 static enum lineage_status file_read(struct log *log, uint64_t from, size_t length, struct buf *out,
                                      struct lineage_error *err)
 {
@@ -148,8 +145,7 @@ static enum lineage_status open_for_writing(struct log_file *file, struct lineag
     file->created = false;
     if (file->write_fd >= 0)
         return LINEAGE_OK;
-    /* First without O_CREAT, because only who made the file may take it away again
-     * (file_release). */
+    /* First without O_CREAT, because only the process that created the file may remove it again (file_release). */
     file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND, 0);
     if (file->write_fd < 0 && errno == ENOENT) {
         file->write_fd = fs_open(file->dir_fd, file->log.name, O_RDWR | O_APPEND | O_CREAT, 0666);
@@ -182,7 +178,7 @@ static void say_who_holds_it(const struct log_file *file)
 
 enum { PATIENCE_MS = 1000, LONGEST_PAUSE_MS = 16 };
 
-/* flock cannot be told to give up after a while, so the first second is spent asking; then a person should know. */
+/* flock has no timeout, so for the first second the lock is polled; then the user is notified. */
 static int wait_for_lock(struct log_file *file)
 {
     unsigned waited = 0;
@@ -197,10 +193,8 @@ static int wait_for_lock(struct log_file *file)
     return fs_lock(file->write_fd, true);
 }
 
-/*
- * Between open and flock another tool may have put a new file in place of this one: the lock would
- * then be on a file that nobody reads any more. So the name is looked up again under the lock.
- */
+/* Another tool may have put a new file in place of this one between open and flock; the lock would then be on a file
+ * that nobody reads any more. So the name is looked up again under the lock. */
 static enum lineage_status file_claim(struct log *log, struct log_state *state, struct lineage_error *err)
 {
     struct log_file *file = file_of(log);
@@ -213,8 +207,8 @@ static enum lineage_status file_claim(struct log *log, struct log_state *state, 
         }
         if (wait_for_lock(file) != 0)
             return store_fail_errno(err, LINEAGE_ELOCKED, "cannot lock %s", log->place);
-        /* The name may also be gone: a writer that made the file for nothing removed it while we
-         * waited. Then the loop makes it anew. */
+        /* The name may also be gone, because a writer that created the file without adding a row removed it
+         * meanwhile. Then the loop creates it again. */
         if (fs_stat(file->dir_fd, log->name, 0, &st) == 0) {
             *state = to_state(&st);
             if (log_is_same(state, &file->write_state))
@@ -223,15 +217,16 @@ static enum lineage_status file_claim(struct log *log, struct log_state *state, 
         close_fd(&file->write_fd);
     }
     file->empty = state->size == 0;
-    /* What an import left is taken back before anybody looks at the log: the claim gives its
-     * holder a log in which every record with a line end counts. */
+    /* An unfinished import is taken back before anybody looks at the log, so that every record with a line end in a
+     * claimed log counts. */
     enum lineage_status status = take_back_staged(file, state, err);
     if (status != LINEAGE_OK)
         log->kind->release(log);
     return status;
 }
 
-/* Whatever is not as expected, and each failure, is left to the claim that waits, looks and says what is wrong. */
+/* Anything unexpected, and each failure, is left to the ordinary claim, which waits, looks and reports what is
+ * wrong. */
 static bool file_claim_unchanged(struct log *log, struct log_state *state)
 {
     struct log_file *file = file_of(log);
@@ -251,11 +246,9 @@ static bool file_claim_unchanged(struct log *log, struct log_state *state)
     return unchanged;
 }
 
-/*
- * A file that was made for nothing goes again, so that no other tool takes it for one with a
- * header. Under the lock, so that no row can be in it: whoever waits for this lock finds the name
- * gone or led elsewhere, and starts again.
- */
+/* Removes a file that was created without a row, so that other tools do not expect a header in it. This happens under
+ * the lock, so no row can be in it: a process that waits for the lock finds the name gone or on another file, and
+ * starts again. */
 static void file_release(struct log *log)
 {
     struct log_file *file = file_of(log);
@@ -269,11 +262,8 @@ static void file_release(struct log *log)
     fs_unlock(file->write_fd);
 }
 
-/*
- * A new file's name is in its directory, which is synced for the first row. fdatasync also writes
- * the size, which is all of the inode that reading needs; the time of change is not worth a second
- * write to the disk.
- */
+/* For the first row the directory is synced too, because it holds the new file's name. fdatasync also writes the
+ * size, which is all of the inode that reading needs. */
 static enum lineage_status sync_file(struct log_file *file, bool first, struct lineage_error *err)
 {
     if (fs_sync_data(file->write_fd) != 0)
@@ -283,16 +273,14 @@ static enum lineage_status sync_file(struct log_file *file, bool first, struct l
     return LINEAGE_OK;
 }
 
-/*
- * Rows that readers may have seen are about to go: a mirror may keep them. Noted before they go, and until all mirrors were
- * made anew (settle), whoever is killed or kept from it in between.
- */
+/* Rows that readers may have seen are about to be removed, and a mirror may keep them. This is noted before they go,
+ * and the note stays until all mirrors have been built anew (settle), whatever is killed or fails in between. */
 static enum lineage_status note_undone(struct log_file *file, struct lineage_error *err)
 {
     return fs_replace_alone(file->dir_fd, PLACE_UNDONE, "", 0, false, err);
 }
 
-/* A sync after the cut, or a crash could bring the refused row back. What has a line end may have been seen. */
+/* Synced after the cut, or a crash could bring the refused row back. Readers may have seen a row with its line end. */
 static void cut_refused(struct log_file *file, const struct log_state *state, const char *bytes, size_t written, bool sync)
 {
     struct lineage_error ignored;
@@ -307,22 +295,16 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
                                struct lineage_error *err)
 {
     enum lineage_status status = LINEAGE_OK;
-    /*
-     * A short write is a full disk, or a limit on the file's size. Writing the rest would be a
-     * second write, and a kill between the two would leave half a record where there could have
-     * been none.
-     */
+    /* A short write means a full disk or a limit on the file's size. Writing the rest would be a second write, and a
+     * kill between the two would leave half a record. */
     ssize_t n = fs_write_once(file->write_fd, bytes, length);
     if (n >= 0 && (size_t)n < length)
         errno = ENOSPC;
     if (n < 0 || (size_t)n < length)
         status = failed(&file->log, "append to", err);
     else if (sync)
-        /*
-         * A sync that failed is a failed append. Linux may mark the pages clean after reporting the
-         * error once, so a second fdatasync that succeeds proves nothing: the row is taken back
-         * instead.
-         */
+        /* A failed sync is a failed append. Linux may mark the pages clean after reporting the error once, so a
+         * second fdatasync that succeeds proves nothing, and the row is taken back instead. */
         status = sync_file(file, state->size == 0, err);
     if (status == LINEAGE_OK)
         state->size += length;
@@ -332,7 +314,8 @@ static enum lineage_status add(struct log_file *file, struct log_state *state, c
     return status;
 }
 
-/* Rows that were not synced, of whatever program, get their digests with the next that is: the sync is of all the file. */
+/* Rows that were not synced, by any program, get their digests together with the next row that is, because a sync
+ * covers the whole file. */
 static enum lineage_status file_append(struct log *log, struct log_state *state, const char *bytes, size_t length,
                                        bool sync, struct lineage_error *err)
 {
@@ -343,11 +326,8 @@ static enum lineage_status file_append(struct log *log, struct log_state *state,
     return status;
 }
 
-/*
- * The bytes are read again and their number compared: a tool that does not take the lock may have
- * cut or replaced the file since the caller looked at it, and what is cut off next would be rows of
- * its own.
- */
+/* The bytes are read again and counted: a tool that does not take the lock may have cut or replaced the file since
+ * the caller looked, and then the bytes to be cut off would be its rows. */
 static enum lineage_status keep_aside(struct log_file *file, const struct log_state *state, uint64_t from, uint64_t to,
                                       char name[64], struct lineage_error *err)
 {
@@ -361,8 +341,7 @@ static enum lineage_status keep_aside(struct log_file *file, const struct log_st
     return status;
 }
 
-/* Not synced by itself: after a crash the torn record is back, the copy of it too, and the next
- * writer does the same again. */
+/* Not synced: after a crash the torn record is back, and so is its copy, and the next writer does the same again. */
 static enum lineage_status cut(struct log_file *file, struct log_state *state, uint64_t to, struct lineage_error *err)
 {
     if (fs_truncate(file->write_fd, to) != 0)
@@ -372,7 +351,7 @@ static enum lineage_status cut(struct log_file *file, struct log_state *state, u
     return LINEAGE_OK;
 }
 
-/* The copy and its name are on disk before the file is cut: a kill in between leaves the bytes twice. */
+/* The copy and its name are durable before the file is cut, so that a kill in between leaves the bytes twice. */
 static enum lineage_status file_set_aside(struct log *log, struct log_state *state, uint64_t from, char name[64],
                                           struct lineage_error *err)
 {
@@ -382,11 +361,10 @@ static enum lineage_status file_set_aside(struct log *log, struct log_state *sta
 }
 
 /*
- * The locked descriptor appends whatever the position says, so the file is opened once more.
- * (Linux's O_APPEND wins over pwrite's offset.) The rows behind cannot be moved forward without
- * writing them again, which a kill could cut in half; line ends are records that every reader
- * skips, and leave each row where the mirror's offsets and digests say it is. Closing this
- * descriptor does not end the claim, for flock belongs to the other one.
+ * The claimed descriptor always appends (Linux's O_APPEND overrides the offset of pwrite), so the file is opened
+ * again. The rows behind cannot be moved forward without rewriting them, which a kill could cut in half. Line ends
+ * are empty records, which every reader skips, and each row stays where the mirror's offsets and digests expect it.
+ * Closing this descriptor does not end the claim, because the flock belongs to the other one.
  */
 static enum lineage_status write_line_ends(struct log_file *file, uint64_t from, uint64_t to, struct lineage_error *err)
 {
@@ -420,12 +398,11 @@ static enum lineage_status file_blank(struct log *log, struct log_state *state, 
 /* ---- many records at once ---------------------------------------------------------------------------------------- */
 
 /*
- * A kill leaves any part of a large write in the file, whole records that nobody could tell from
- * acknowledged ones; and of a record with line ends in its cells perhaps one that ends in such a line end, so that
- * another tool takes it for whole and writes its own row into the open cell. So the bytes lie in a file beside it first, behind the size that the log has
- * before them; whoever claims the log next and finds that file compares, and takes back what is
- * there of a write that did not end. 20 digits hold any size, so the head has one length and the
- * rows begin at a known byte.
+ * A kill leaves some part of a large write in the file: whole records that look like acknowledged ones, or a record
+ * cut at a line end inside a cell, which another tool takes for complete and continues. So the bytes are first
+ * written to a file beside the log, together with the size that the log has before them. The next process that claims
+ * the log and finds that file compares, and takes an unfinished write back. 20 digits hold any size, so the head has
+ * a fixed length.
  */
 #define STAGED_HEAD 21 /* the size in decimal, and a line end */
 
@@ -449,11 +426,9 @@ static enum lineage_status stage(struct log_file *file, uint64_t size, const cha
     return status;
 }
 
-/*
- * The order is the proof: the staged file is whole before the first byte goes into the log, and
- * removed after the last one (with sync: each of them on the disk). Found by the next claim it
- * means that the log holds a prefix of it: nothing, a part, or all of it.
- */
+/* The order of steps guarantees that nothing is lost: the staged file is complete before the first byte goes into the
+ * log, and removed after the last one (with sync, each is durable first). If the next claim finds it, the log holds a
+ * prefix of it: nothing, a part, or all of it. */
 static enum lineage_status file_append_many(struct log *log, struct log_state *state, const char *bytes, size_t length,
                                             bool sync, struct lineage_error *err)
 {
@@ -464,15 +439,14 @@ static enum lineage_status file_append_many(struct log *log, struct log_state *s
         return status;
     file->torn = false;
     status = add(file, state, bytes, length, sync, err);
-    if (!file->torn) /* else the next claim cuts it off */
-        forget_staged(file, &ignored); /* where it stays, the next claim finds all of it in the log and takes nothing back */
+    if (!file->torn) /* otherwise the next claim cuts it off */
+        forget_staged(file, &ignored); /* if it stays, the next claim finds all of it in the log */
     if (status == LINEAGE_OK && sync)
         digest_file_follow(&file->digests, log, state->size);
     return status;
 }
 
-/* One write that was cut off leaves a prefix of its bytes, so their number is all there is to
- * find out. */
+/* A write that was cut off leaves a prefix of its bytes, so finding its length is enough. */
 static size_t common_length(const struct buf *a, const char *b, size_t length)
 {
     size_t n = 0;
@@ -489,7 +463,7 @@ static bool has_open_quote(const char *bytes, size_t n)
     return open;
 }
 
-/* *end is behind the first line end from `at` on, or stays as it is. */
+/* *end becomes the position behind the first line end from `at` on; it is unchanged if there is none. */
 static enum lineage_status find_line_end(struct log_file *file, const struct log_state *state, uint64_t at, uint64_t *end,
                                          struct lineage_error *err)
 {
@@ -503,10 +477,10 @@ static enum lineage_status find_line_end(struct log_file *file, const struct log
 }
 
 /*
- * Another tool may have written behind what there is of it, and its first bytes may be those that would have come next:
- * where something follows only whole lines are taken back, and kept aside. What is left of a cut one is then part of the
- * other tool's first line, which it wrote so. A whole header is not ours alone: their rows stand under it. With an open quote in it, it would swallow the lines behind that one as well;
- * then the line goes too.
+ * Another tool may have written behind the unfinished part, and its first bytes may equal the ones that were to come
+ * next. If anything follows, only whole lines are taken back, and kept aside; the rest of a cut line is then part of
+ * the other tool's first line. A complete header stays, because the other tool's rows need it. If a cut line has an
+ * open quote, which would swallow the lines behind it, it goes too.
  */
 static enum lineage_status take_back(struct log_file *file, struct log_state *state, uint64_t from, const char *bytes,
                                      size_t n, struct lineage_error *err)
@@ -526,10 +500,8 @@ static enum lineage_status take_back(struct log_file *file, struct log_state *st
     return status;
 }
 
-/*
- * All of it there needs no repair. What is taken back is forgotten at once: rows that come next may begin with the same
- * bytes, and are not pieces of it. That mirrors may have its rows is kept by another file (settle).
- */
+/* If all of it is in the log there is nothing to repair. What is taken back is forgotten at once, because later rows
+ * may begin with the same bytes. Another file records that mirrors may still have its rows (settle). */
 static enum lineage_status judge_staged(struct log_file *file, struct log_state *state, const struct buf *staged,
                                         struct lineage_error *err)
 {
@@ -558,8 +530,8 @@ static enum lineage_status take_back_staged(struct log_file *file, struct log_st
     if (fs_stat(file->dir_fd, PLACE_IMPORT, AT_SYMLINK_NOFOLLOW, &st) == 0) {
         if (S_ISREG(st.st_mode))
             status = fs_read_stream(file->dir_fd, PLACE_IMPORT, &staged, err);
-        /* The file got its name when it was whole, so a head that is cut is another's doing, or a crash
-         * of the machine without sync. */
+        /* The file got its name when it was complete, so a cut head comes from another program, or from a crash of
+         * the machine without sync. */
         if (status == LINEAGE_OK)
             status = staged.length > STAGED_HEAD ? judge_staged(file, state, &staged, err) : forget_staged(file, err);
         buf_release(&staged);
@@ -575,7 +547,7 @@ static enum lineage_status file_settle(struct log *log, struct lineage_error *er
                                                                         : failed(log, "settle what was taken back of", err);
 }
 
-/* The digests first: what they speak of is in the log when its size is looked at then. */
+/* The digests are opened first, so that the log contains everything that they cover when its size is looked up. */
 static enum lineage_status file_check_digests(struct log *log, struct log_digests *digests, struct lineage_error *err)
 {
     return digest_file_check(&file_of(log)->digests, log, digests, NULL, err);

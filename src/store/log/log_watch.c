@@ -1,10 +1,10 @@
 /*
- * log_watch.c: waiting by inotify, and by a look each second.
+ * log_watch.c: waiting by inotify, and by looking every second.
  *
- * What counts is the look: inotify only says when it is worth one. So nothing depends on it, neither where it is not to be had
- * nor on a network file system, which does not tell what other machines write.
+ * Looking decides; inotify only says when it is worth it. So waiting also works without inotify and on a network file
+ * system, which does not report what other machines write.
  *
- * The file is watched for what is written to it; its directory for another file that is put in its place, or the first one.
+ * The file is watched for writes, and its directory for another file that replaces it, or for the first one.
  */
 #include "log_watch.h"
 
@@ -37,7 +37,7 @@ static void begin(struct log_watch *watch, int dir_fd)
         fs_watch_add(watch->fd, dir_fd, ".", IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE);
 }
 
-/* What happened is not read: the look finds out. */
+/* The events are not read, because looking shows what happened. */
 static void sleep_until_told(const struct log_watch *watch, int milliseconds)
 {
     char events[4096];
@@ -48,7 +48,7 @@ static void sleep_until_told(const struct log_watch *watch, int milliseconds)
         ;
 }
 
-/* The watch is on the file before it is looked at, or what is written in between would be told a second late. */
+/* The file is watched before it is looked at; otherwise a write in between would be noticed a second late. */
 static enum lineage_status look(struct log_watch *watch, struct log *log, int dir_fd, bool *news, struct lineage_error *err)
 {
     struct log_state now;

@@ -13,7 +13,7 @@ void record_walk_start(struct record_walk *walk, struct log *log, uint64_t posit
     tsv_scanner_init(&walk->scanner, walk->bytes.data, 0, position, line);
 }
 
-/* From the record at which the scanner stands; one that did not end in a piece is read again with more behind it. */
+/* Reads on from the current record; a record that did not end in a piece is read again with a longer one. */
 static enum lineage_status read_on(struct record_walk *walk, struct lineage_error *err)
 {
     struct tsv_scanner *scanner = &walk->scanner;
